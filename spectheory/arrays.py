@@ -1,0 +1,130 @@
+"""Array operations that mean the same on numpy (float64 and exact rationals) and on torch.
+
+A verifier is written once, over the functions of this module and the array-API subset that
+numpy and torch share.  Three kinds of arrays pass through it:
+
+- ``numpy`` arrays of ``object``: exact rationals, ``fractions.Fraction`` or ``flint.fmpq``;
+- ``numpy`` arrays of ``float64``;
+- ``torch`` tensors on any device.
+
+Exact arrays stay exact by construction: zeros and ones are made *from* the array
+(``zeros_like(x) = x - x``), so they have its type and never decay to machine numbers.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace
+from flint import fmpq
+
+Array = Any
+"""A numpy array (object or float64) or a torch tensor."""
+
+
+def namespace(*arrays: Array) -> ModuleType:
+    """The array-API namespace of ``arrays`` (numpy or torch); never imports torch itself."""
+    return array_namespace(*arrays)
+
+
+def is_exact(array: Array) -> bool:
+    """Whether ``array`` holds exact rationals (a numpy array of objects)."""
+    return isinstance(array, np.ndarray) and array.dtype == object
+
+
+def to_flint(array: np.ndarray) -> np.ndarray:
+    """Fractions to python-flint rationals, elementwise: the same numbers, computed with faster."""
+    flat = [fmpq(value.numerator, value.denominator) for value in array.ravel()]
+    result = np.empty(len(flat), dtype=object)
+    result[:] = flat
+    return result.reshape(array.shape)
+
+
+def to_fractions(array: np.ndarray) -> np.ndarray:
+    """Exact rationals of either kind to Fractions, elementwise.
+
+    Raises:
+        TypeError: an entry is neither a Fraction, an fmpq nor an integer.
+    """
+    flat = [to_fraction(value) for value in array.ravel()]
+    result = np.empty(len(flat), dtype=object)
+    result[:] = flat
+    return result.reshape(array.shape)
+
+
+def to_fraction(value: Any) -> Fraction:
+    """One exact rational as a Fraction; a float is refused, because it was never exact."""
+    if isinstance(value, Fraction):
+        return value
+    if isinstance(value, fmpq):
+        return Fraction(int(value.p), int(value.q))
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return Fraction(int(value))
+    raise TypeError(f"expected an exact rational, got {type(value).__name__} {value!r}")
+
+
+def zeros_like(array: Array) -> Array:
+    """Zeros of the same shape, type and device (exact zeros for exact arrays)."""
+    return array - array
+
+
+def ones_like(array: Array) -> Array:
+    """Ones of the same shape, type and device (exact ones for exact arrays)."""
+    return zeros_like(array) + 1
+
+
+def positive_part(array: Array) -> Array:
+    """max(array, 0), elementwise."""
+    return namespace(array).maximum(array, zeros_like(array))
+
+
+def divide_or_zero(numerator: Array, denominator: Array) -> Array:
+    """numerator / denominator, and 0 where the denominator is 0.
+
+    For quotients that are never used where the denominator vanishes: the ratio p/q of a token
+    that cannot be drafted, the residual of an event of probability zero.
+    """
+    xp = namespace(denominator)
+    empty = denominator == 0
+    quotient = numerator / xp.where(empty, ones_like(denominator), denominator)
+    return xp.where(empty, zeros_like(quotient), quotient)
+
+
+def normalise(rows: Array) -> Array:
+    """Rows divided by their sums over the last axis; a row without mass stays a row of zeros."""
+    xp = namespace(rows)
+    return divide_or_zero(rows, xp.sum(rows, axis=-1)[..., None])
+
+
+def take_token(rows: Array, tokens: Array) -> Array:
+    """rows[..., tokens]: one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
+    return namespace(rows).take_along_axis(rows, tokens[..., None], axis=-1)[..., 0]
+
+
+def take_depth(array: Array, depth: Array) -> Array:
+    """array[..., depth]: one entry of the last axis per batch element, ``depth`` of shape [...]."""
+    return take_token(array, depth)
+
+
+def take_row(rows: Array, index: Array) -> Array:
+    """rows[..., index, :]: one row per batch element.  [..., N, V], [...] -> [..., V]"""
+    xp = namespace(rows)
+    wide = xp.broadcast_to(index[..., None, None], (*index.shape, 1, rows.shape[-1]))
+    return xp.take_along_axis(rows, wide, axis=-2)[..., 0, :]
+
+
+def take_path(array: Array, path_index: Array) -> Array:
+    """array[..., path_index, :, ...]: the slice of one drafted path per batch element.
+
+    ``array`` is [..., K, N] or [..., K, N, V] with ``path_index`` of shape [...]; the number of
+    trailing axes is read off the two shapes.
+    """
+    xp = namespace(array)
+    trailing = array.ndim - path_index.ndim - 1
+    index = path_index.reshape((*path_index.shape, *([1] * (trailing + 1))))
+    shape = (*path_index.shape, 1, *array.shape[path_index.ndim + 1 :])
+    taken = xp.take_along_axis(array, xp.broadcast_to(index, shape), axis=path_index.ndim)
+    return taken.reshape((*path_index.shape, *array.shape[path_index.ndim + 1 :]))

@@ -1,0 +1,44 @@
+"""Every error the package raises on purpose, in one place.
+
+Bad input raises a subclass of ``InvalidInputError`` (a ``ValueError``); its text says what was
+received, what was expected and what to do.  A solver or a certificate that fails raises a
+subclass of ``ComputationError`` (a ``RuntimeError``): nothing but an optimal solution is returned.
+"""
+
+from __future__ import annotations
+
+
+class InvalidInputError(ValueError):
+    """The caller's input cannot be used as it is."""
+
+
+class InvalidPairError(InvalidInputError):
+    """A pair of models is malformed: rows, contexts or arithmetic."""
+
+
+class UnknownNameError(InvalidInputError):
+    """A verifier, instance or figure was asked for by a name that does not exist."""
+
+
+class EnumerationTooLargeError(InvalidInputError):
+    """An exact enumeration was asked for that is larger than the documented limit."""
+
+
+class InvalidOutcomeError(InvalidInputError):
+    """A verifier returned something that is not a conditional law."""
+
+
+class TokenizerMismatchError(InvalidInputError):
+    """Target and draft do not share one tokenizer."""
+
+
+class ComputationError(RuntimeError):
+    """A computation on valid input did not reach a result that can be vouched for."""
+
+
+class SolverError(ComputationError):
+    """A program was not solved to optimality; the text names the program, its size and the status."""
+
+
+class CertificationError(ComputationError):
+    """A solution could not be confirmed in rational arithmetic."""
