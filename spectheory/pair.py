@@ -269,7 +269,7 @@ class ModelPair:
         for side, rows in (("target", target), ("draft", draft)):
             if not isinstance(rows, dict):
                 raise InvalidPairError(
-                    f'{side} must map contexts to rows, got {type(rows).__name__}; '
+                    f"{side} must map contexts to rows, got {type(rows).__name__}; "
                     'one row each goes with "context_free": true'
                 )
         by_context = [

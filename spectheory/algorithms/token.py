@@ -1,0 +1,54 @@
+"""Token verification: accept or reject the drafted tokens one after the other."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from spectheory.algorithms._one_path import drop_path_axis, pad_with_zero_row, prefix_products
+from spectheory.arrays import (
+    Array,
+    divide_or_zero,
+    namespace,
+    normalise,
+    ones_like,
+    positive_part,
+    take_row,
+    take_token,
+)
+from spectheory.outcome import Outcome, Verifier
+
+
+class Token(Verifier):
+    """Speculative sampling as first published; block_verification.txt Algorithm 1.
+
+    In the notation of the package (p target, q draft), on one path X_{1:L}:
+
+    1. h_i = min(1, p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}))                       (line 4)
+    2. tau = the number of tokens accepted before the first rejection           (lines 5-9)
+    3. if tau = L, Y ~ p(. | X_{1:L}); otherwise Y ~ max(p - q, 0), normalised, at X_{1:tau} (Eq. 3)
+
+    Lossless.  P(tau >= i | X) = prod_{j <= i} h_j.
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> certify("token", instances.two_token(2), with_optimum=False).block_efficiency
+        Fraction(19, 9)
+    """
+
+    name: ClassVar[str] = "token"
+    source: ClassVar[str] = "block_verification Alg. 1 (Leviathan et al.; Chen et al.)"
+    single_path: ClassVar[bool] = True
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        path, target_rows, draft_rows = drop_path_axis(paths, target_rows, draft_rows)
+        xp = namespace(target_rows)
+        ratio = divide_or_zero(take_token(target_rows[..., :-1, :], path), take_token(draft_rows, path))
+        accept = xp.minimum(ratio, ones_like(ratio))
+        at_least = prefix_products(accept)
+        stop_probs = at_least * (1 - xp.concat([accept, accept[..., :1] - accept[..., :1]], axis=-1))
+
+        def correction(path_index: Array, length: Array) -> Array:
+            residual = take_row(target_rows, length) - take_row(pad_with_zero_row(draft_rows), length)
+            return normalise(positive_part(residual))
+
+        return Outcome(stop_probs[..., None, :], correction)

@@ -1,0 +1,263 @@
+"""certify(): what a verifier outputs, whether that is lossless, and how far it is from the optimum."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from spectheory.errors import EnumerationTooLargeError
+from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
+from spectheory.outcome import as_verifier
+from spectheory.pair import ModelPair
+from spectheory.programs import most_violated_antichain, optimum
+
+
+@dataclass(frozen=True)
+class PathDeviation:
+    """One path on which the completed output law differs from the target's.
+
+    Attributes:
+        path: token names.
+        law: the probability that the completed output starts with the path.
+        target: the probability the target gives it.
+    """
+
+    path: tuple[str, ...]
+    law: Any
+    target: Any
+
+
+@dataclass(frozen=True)
+class AntichainViolation:
+    """A set of prefixes that the output passes through more often than some draft does.
+
+    Attributes:
+        antichain: contexts, as tuples of token names.
+        excess: sum of D(a) p(a) over it, minus P(some draft passes through it).
+    """
+
+    antichain: tuple[tuple[str, ...], ...]
+    excess: Any
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Everything that is known of one verifier on one pair, in one place.
+
+    Exact quantities are Fractions, and floats where the arithmetic is float64.
+
+    Attributes:
+        verifier: its name.
+        vocab, vocab_size, draft_length, num_drafts: the setting: V, L and K.
+        arithmetic: ``"exact"`` or ``"float64"``.
+        block_efficiency: E[tau + 1], tokens per target call, the correction token included.
+        target_matching: whether the output completed to L+1 tokens with the target is distributed as
+            the target: exactly for exact arithmetic, otherwise within ``tolerance`` in total variation.
+        total_variation: between that completed law and p_{L+1}.
+        prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
+            with target_matching is equivalent to validity.
+        first_token_law: of the completed output, one probability per token.
+        worst_path: the path of L+1 tokens with the largest deviation; ``None`` if there is none.
+        counterexample: the shortest prefix on which the law is wrong, and of those the worst.
+        antichain_violation: the most violated antichain; ``None`` if there is none.
+        optimum: of the linear program over all valid verifiers, ``None`` where it is too large.
+        optimum_float, optimum_lower, optimum_upper: floats, bounds from both sides.
+        optimum_note: why ``optimum`` is ``None``, or how it was obtained.
+        gap_float: optimum minus block efficiency.
+        law: the output law itself.
+    """
+
+    verifier: str
+    source: str
+    vocab: tuple[str, ...]
+    draft_length: int
+    num_drafts: int
+    arithmetic: str
+    block_efficiency: Any
+    target_matching: bool
+    total_variation: Any
+    prefix_matching: bool
+    first_token_law: tuple[Any, ...]
+    worst_path: PathDeviation | None
+    counterexample: PathDeviation | None
+    antichain_violation: AntichainViolation | None
+    optimum: Any
+    optimum_float: float | None
+    optimum_lower: float | None
+    optimum_upper: float | None
+    optimum_note: str
+    law: OutputLaw
+
+    @property
+    def vocab_size(self) -> int:
+        """V."""
+        return len(self.vocab)
+
+    @property
+    def block_efficiency_float(self) -> float:
+        """The block efficiency as a float."""
+        return float(self.block_efficiency)
+
+    @property
+    def gap_float(self) -> float | None:
+        """Optimum minus block efficiency, in tokens per target call."""
+        return None if self.optimum is None else float(self.optimum - self.block_efficiency)
+
+    @property
+    def is_valid(self) -> bool:
+        """Target-matching and prefix-matching: the verifier is lossless on this pair."""
+        return self.target_matching and self.prefix_matching
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object of ``spectheory certify --json``.
+
+        Rationals are strings such as ``"20/9"``.  Where the arithmetic is float64,
+        ``block_efficiency`` and ``optimum`` are null and their ``_float`` fields hold the numbers.
+        """
+        exact = self.arithmetic == "exact"
+        optimum_exact = isinstance(self.optimum, Fraction)
+        return {
+            "verifier": self.verifier,
+            "vocab_size": self.vocab_size,
+            "draft_length": self.draft_length,
+            "num_drafts": self.num_drafts,
+            "arithmetic": self.arithmetic,
+            "block_efficiency": str(self.block_efficiency) if exact else None,
+            "block_efficiency_float": self.block_efficiency_float,
+            "target_matching": self.target_matching,
+            "total_variation": _plain(self.total_variation),
+            "prefix_matching": self.prefix_matching,
+            "optimum": str(self.optimum) if optimum_exact else None,
+            "optimum_float": self.optimum_float,
+            "optimum_lower": self.optimum_lower,
+            "optimum_upper": self.optimum_upper,
+            "optimum_note": self.optimum_note,
+            "gap_float": self.gap_float,
+            "first_token_law": {
+                name: _plain(value) for name, value in zip(self.vocab, self.first_token_law, strict=True)
+            },
+            "worst_path": _plain(self.worst_path),
+            "counterexample": _plain(self.counterexample),
+            "antichain_violation": _plain(self.antichain_violation),
+        }
+
+
+def certify(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_drafts: int = 1,
+    *,
+    tolerance: float = 1e-9,
+    with_optimum: bool = True,
+    max_tuples: int = DEFAULT_MAX_TUPLES,
+) -> Certificate:
+    """The certificate of a verifier on an enumerated pair.
+
+    Args:
+        verifier: a name, or any object with ``outcome(paths, target_rows, draft_rows)``.
+        pair: the models; exact pairs give exact certificates.
+        num_drafts: K paths, drafted i.i.d.
+        tolerance: in float64, the total variation and the antichain excess that still count as zero.
+        with_optimum: also solve the linear program over all valid verifiers.
+        max_tuples: the largest number of tuples of drafted paths that is enumerated.
+
+    Raises:
+        EnumerationTooLargeError: the law itself is too large to enumerate.
+        InvalidOutcomeError: the verifier does not return conditional laws.
+
+    Example:
+        >>> from spectheory import instances
+        >>> certificate = certify("token", instances.two_token(2))
+        >>> print(certificate.block_efficiency, certificate.optimum, certificate.total_variation)
+        19/9 20/9 0
+    """
+    law = output_law(verifier, pair, num_drafts, max_tuples=max_tuples, tolerance=tolerance)
+    described = _describe(verifier)
+    slack = 0 if law.pair.is_exact else tolerance
+    excess, antichain = most_violated_antichain(law.pair, _budget_masses(law), num_drafts)
+    value, lower, upper, note = (
+        _optimum(pair, num_drafts) if with_optimum else (None, None, None, "not asked for")
+    )
+    return Certificate(
+        verifier=described.name,
+        source=described.source,
+        vocab=pair.vocab,
+        draft_length=pair.draft_length,
+        num_drafts=int(num_drafts),
+        arithmetic=law.pair.arithmetic,
+        block_efficiency=law.block_efficiency,
+        target_matching=bool(law.total_variation <= slack),
+        total_variation=law.total_variation,
+        prefix_matching=bool(excess <= slack),
+        first_token_law=tuple(law.prefix_law(1)),
+        worst_path=_worst_at(law, pair.draft_length + 1, slack),
+        counterexample=_shortest_wrong(law, slack),
+        antichain_violation=_violation(pair, excess, antichain) if excess > slack else None,
+        optimum=value,
+        optimum_float=None if value is None else float(value),
+        optimum_lower=lower,
+        optimum_upper=upper,
+        optimum_note=note,
+        law=law,
+    )
+
+
+def _describe(verifier: str | Any) -> Any:
+    from spectheory.algorithms import find_verifier
+
+    return find_verifier(verifier) if isinstance(verifier, str) else as_verifier(verifier)
+
+
+def _budget_masses(law: OutputLaw) -> list[np.ndarray]:
+    """D(a) p(a) for depths 0..L (0 where p(a) = 0)."""
+    depths = range(law.pair.draft_length + 1)
+    return [law.node_budgets[depth] * law.pair.target_path_probs(depth) for depth in depths]
+
+
+def _optimum(pair: ModelPair, num_drafts: int) -> tuple[Any, float | None, float | None, str]:
+    try:
+        solution = optimum(pair, num_drafts)
+    except EnumerationTooLargeError as error:
+        return None, None, None, str(error)
+    return solution.value, solution.lower, solution.upper, solution.method
+
+
+def _worst_at(law: OutputLaw, depth: int, slack: Any) -> PathDeviation | None:
+    """The path of this length whose probability is most wrong, if any is wrong."""
+    reached = law.prefix_law(depth)
+    wanted = law.pair.target_path_probs(depth)
+    difference = np.abs(reached - wanted)
+    worst = int(np.argmax(difference))
+    if difference[worst] <= slack:
+        return None
+    names = tuple(law.pair.vocab[token] for token in law.pair.context(depth, worst))
+    return PathDeviation(names, reached[worst], wanted[worst])
+
+
+def _shortest_wrong(law: OutputLaw, slack: Any) -> PathDeviation | None:
+    for depth in range(1, law.pair.draft_length + 2):
+        found = _worst_at(law, depth, slack)
+        if found:
+            return found
+    return None
+
+
+def _violation(pair: ModelPair, excess: Any, antichain: Any) -> AntichainViolation:
+    named = tuple(tuple(pair.vocab[token] for token in context) for context in antichain)
+    return AntichainViolation(named, excess)
+
+
+def _plain(value: Any) -> Any:
+    """Rationals as strings, numpy floats as floats, dataclasses as objects, for JSON."""
+    if value is None or isinstance(value, (str, bool)):
+        return value
+    if isinstance(value, Fraction):
+        return str(value)
+    if isinstance(value, (PathDeviation, AntichainViolation)):
+        return {key: _plain(entry) for key, entry in asdict(value).items()}
+    if isinstance(value, (tuple, list)):
+        return [_plain(entry) for entry in value]
+    return float(value)

@@ -1,0 +1,233 @@
+"""Named pairs of the papers and random generators.
+
+Every function returns a ``ModelPair``.  ``NAMED`` maps the names of the fixed instances to
+functions of the draft length, so that a test or a table can run over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from spectheory.errors import InvalidInputError
+from spectheory.pair import ModelPair, Row, parse_probs
+
+
+def two_token(draft_length: int = 2) -> ModelPair:
+    """The motivating example of block_verification.txt, section 2, Eq. 2: exact, context-free.
+
+    Target (1/3, 2/3), draft (2/3, 1/3) on the tokens A and B.
+
+    Example:
+        >>> two_token().vocab
+        ('A', 'B')
+    """
+    return ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length, ["A", "B"])
+
+
+def three_token_reversed(draft_length: int = 2) -> ModelPair:
+    """Target (1/2, 1/3, 1/6), draft the same row reversed (THEORY, section 3): exact."""
+    row = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]
+    return ModelPair.context_free_pair(row, row[::-1], draft_length)
+
+
+def bernoulli(draft_head: Any, target_head: Any, draft_length: int = 1) -> ModelPair:
+    """Draft Ber(b) against target Ber(c), spectr.txt App. B.1: token 0 is a tail, token 1 a head.
+
+    Args:
+        draft_head: b, the draft's probability of a head (a string or Fraction is exact).
+        target_head: c, the target's.
+        draft_length: L.
+
+    Example:
+        >>> print(bernoulli("1/4", "3/4").target[0][0])
+        [Fraction(1, 4) Fraction(3, 4)]
+    """
+    b, c = parse_probs([draft_head, target_head])
+    return ModelPair.context_free_pair([1 - c, c], [1 - b, b], draft_length, ["tail", "head"])
+
+
+def uniform(support: int, ratio: int, draft_length: int = 1) -> ModelPair:
+    """Draft U(d) against target U(d/r), spectr.txt App. B.1: d = ``support``, r = ``ratio``.
+
+    Raises:
+        InvalidInputError: r does not divide d.
+    """
+    if ratio < 1 or support < 1 or support % ratio:
+        raise InvalidInputError(f"ratio must divide support, got support {support} and ratio {ratio}")
+    small = support // ratio
+    target = [Fraction(1, small)] * small + [Fraction(0)] * (support - small)
+    return ModelPair.context_free_pair(target, [Fraction(1, support)] * support, draft_length)
+
+
+def equal_models(draft_length: int = 2) -> ModelPair:
+    """Target and draft identical (and with a zero): every lossless verifier may accept everything."""
+    row = ["1/2", "1/3", "1/6", "0"]
+    return ModelPair.context_free_pair(row, row, draft_length)
+
+
+def disjoint_supports(draft_length: int = 2) -> ModelPair:
+    """The draft proposes only tokens the target never emits: nothing can be accepted."""
+    return ModelPair.context_free_pair(["1/2", "1/2", "0", "0"], ["0", "0", "1/3", "2/3"], draft_length)
+
+
+def point_masses(draft_length: int = 2) -> ModelPair:
+    """Both models are deterministic and agree except after token 1, which the draft never reaches."""
+    one = {0: ["1", "0"], 1: ["0", "1"]}
+    target, draft = {}, {}
+    for depth in range(draft_length + 1):
+        for number in range(2**depth):
+            context = tuple(int(bit) for bit in f"{number:0{depth}b}") if depth else ()
+            target[context] = one[1 if context and context[-1] else 0]
+            if depth < draft_length:
+                draft[context] = one[0]
+    return ModelPair.from_contexts(target, draft, draft_length)
+
+
+def uniform_equal(draft_length: int = 1) -> ModelPair:
+    """Two fair coins: identical models on which greedy multi-path loses to one path (THEORY, section 5)."""
+    return ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length)
+
+
+def partial_overlap(draft_length: int = 2) -> ModelPair:
+    """Zeros on both sides: one token only the target emits, one only the draft, one shared tie."""
+    return ModelPair.context_free_pair(["1/4", "1/4", "1/2", "0"], ["1/4", "1/4", "0", "1/2"], draft_length)
+
+
+def markov(
+    target_initial: Row,
+    target_transitions: Sequence[Row],
+    draft_initial: Row,
+    draft_transitions: Sequence[Row],
+    draft_length: int,
+) -> ModelPair:
+    """Rows that depend on the last token only.
+
+    Args:
+        target_initial, draft_initial: the root rows, [V].
+        target_transitions, draft_transitions: row x is the conditional after token x, [V, V].
+        draft_length: L.
+
+    Example:
+        >>> pair = markov(["1/2", "1/2"], [["1", "0"], ["1/3", "2/3"]],
+        ...               ["1/2", "1/2"], [["1/2", "1/2"], ["1/2", "1/2"]], draft_length=2)
+        >>> print(pair.target[2][3])  # after (1, 1)
+        [Fraction(1, 3) Fraction(2, 3)]
+    """
+
+    def levels(initial: Row, transitions: Sequence[Row], depths: int) -> dict[tuple[int, ...], Row]:
+        rows: dict[tuple[int, ...], Row] = {(): initial}
+        frontier: list[tuple[int, ...]] = [()]
+        for _ in range(depths - 1):
+            frontier = [(*context, token) for context in frontier for token in range(len(initial))]
+            rows |= {context: transitions[context[-1]] for context in frontier}
+        return rows
+
+    return ModelPair.from_contexts(
+        levels(target_initial, target_transitions, draft_length + 1),
+        levels(draft_initial, draft_transitions, draft_length),
+        draft_length,
+    )
+
+
+def sticky_chain(draft_length: int = 2) -> ModelPair:
+    """A fixed exact Markov pair: the target repeats its last token more often than the draft does."""
+    return markov(
+        ["1/2", "1/2"],
+        [["3/4", "1/4"], ["1/4", "3/4"]],
+        ["2/3", "1/3"],
+        [["1/2", "1/2"], ["1/3", "2/3"]],
+        draft_length,
+    )
+
+
+def random_float(
+    seed: int | np.random.SeedSequence,
+    vocab_size: int,
+    draft_length: int,
+    concentration: float = 1.0,
+    agreement: float = 0.0,
+) -> ModelPair:
+    """Context-dependent Dirichlet rows in float64.
+
+    Args:
+        seed: of numpy's default generator.
+        vocab_size, draft_length: V and L.
+        concentration: of the symmetric Dirichlet distribution of every row.
+        agreement: a in [0, 1]; the draft row is a * target + (1 - a) * an independent row.
+    """
+    if not 0 <= agreement <= 1:
+        raise InvalidInputError(f"agreement must lie in [0, 1], got {agreement}")
+    rng = np.random.default_rng(seed)
+    alpha = np.full(vocab_size, concentration)
+    target = tuple(rng.dirichlet(alpha, size=vocab_size**i) for i in range(draft_length + 1))
+    draft = tuple(
+        agreement * target[i] + (1 - agreement) * rng.dirichlet(alpha, size=vocab_size**i)
+        for i in range(draft_length)
+    )
+    return ModelPair(target, draft, tuple(str(i) for i in range(vocab_size)))
+
+
+def random_rational(
+    seed: int | np.random.SeedSequence,
+    vocab_size: int,
+    draft_length: int,
+    max_weight: int = 6,
+    zero_probability: float = 0.2,
+    equal_row_probability: float = 0.15,
+) -> ModelPair:
+    """Context-dependent exact rows: whole weights up to ``max_weight``, divided by their sum.
+
+    Small weights make ties in p/q frequent; ``zero_probability`` puts zeros into either model,
+    and ``equal_row_probability`` makes some draft rows equal to the target's.
+
+    Example:
+        >>> random_rational(0, vocab_size=3, draft_length=2).is_exact
+        True
+    """
+    rng = np.random.default_rng(seed)
+
+    def row() -> list[Fraction]:
+        weights = rng.integers(1, max_weight + 1, size=vocab_size)
+        weights[rng.random(vocab_size) < zero_probability] = 0
+        if not weights.any():
+            weights[rng.integers(vocab_size)] = 1
+        total = int(weights.sum())
+        return [Fraction(int(weight), total) for weight in weights]
+
+    def stack(rows: list[list[Fraction]]) -> np.ndarray:
+        array = np.empty((len(rows), vocab_size), dtype=object)
+        array[:] = rows
+        return array
+
+    target = [[row() for _ in range(vocab_size**i)] for i in range(draft_length + 1)]
+    draft = [
+        [list(target[i][n]) if rng.random() < equal_row_probability else row() for n in range(vocab_size**i)]
+        for i in range(draft_length)
+    ]
+    return ModelPair(
+        tuple(stack(rows) for rows in target),
+        tuple(stack(rows) for rows in draft),
+        tuple(str(i) for i in range(vocab_size)),
+    )
+
+
+NAMED: Mapping[str, Callable[[int], ModelPair]] = {
+    "two_token": two_token,
+    "three_token_reversed": three_token_reversed,
+    "bernoulli_quarter_half": lambda length: bernoulli("1/4", "1/2", length),
+    "bernoulli_quarter_one": lambda length: bernoulli("1/4", "1", length),
+    "bernoulli_one_half": lambda length: bernoulli("1", "1/2", length),
+    "uniform_4_2": lambda length: uniform(4, 2, length),
+    "uniform_3_3": lambda length: uniform(3, 3, length),
+    "uniform_equal": uniform_equal,
+    "equal_models": equal_models,
+    "disjoint_supports": disjoint_supports,
+    "point_masses": point_masses,
+    "partial_overlap": partial_overlap,
+    "sticky_chain": sticky_chain,
+}
+"""Fixed exact instances by name, each a function of the draft length."""
