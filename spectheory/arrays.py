@@ -78,7 +78,7 @@ def ones_like(array: Array) -> Array:
 
 def positive_part(array: Array) -> Array:
     """max(array, 0), elementwise."""
-    return namespace(array).maximum(array, zeros_like(array))
+    return namespace(array).maximum(array, zeros_like(array[..., :1]))
 
 
 def divide_or_zero(numerator: Array, denominator: Array) -> Array:
@@ -104,16 +104,33 @@ def take_token(rows: Array, tokens: Array) -> Array:
     return namespace(rows).take_along_axis(rows, tokens[..., None], axis=-1)[..., 0]
 
 
-def take_depth(array: Array, depth: Array) -> Array:
-    """array[..., depth]: one entry of the last axis per batch element, ``depth`` of shape [...]."""
-    return take_token(array, depth)
-
-
 def take_row(rows: Array, index: Array) -> Array:
     """rows[..., index, :]: one row per batch element.  [..., N, V], [...] -> [..., V]"""
     xp = namespace(rows)
     wide = xp.broadcast_to(index[..., None, None], (*index.shape, 1, rows.shape[-1]))
     return xp.take_along_axis(rows, wide, axis=-2)[..., 0, :]
+
+
+def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
+    """rows[..., path_index, length, :]: the row at one prefix of one path per batch element.
+
+    [..., K, N, V], [...], [...] -> [..., V]; nothing but the rows asked for is copied.
+    """
+    num_paths, depths, size = rows.shape[-3:]
+    flat = rows.reshape((*rows.shape[:-3], num_paths * depths, size))
+    return take_row(flat, path_index * depths + length)
+
+
+def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array:
+    """The draft row at one prefix per batch element, and zeros at depth L, where nothing is drafted.
+
+    max(w p - q, 0) is proportional to p there: the residual formulas then give the target's own row
+    for the token after a fully accepted path.  [..., K, L, V], [...], [...] -> [..., V]
+    """
+    xp = namespace(draft_rows)
+    last = draft_rows.shape[-2] - 1
+    row = take_stop_row(draft_rows, path_index, xp.where(length > last, last, length))
+    return xp.where((length > last)[..., None], zeros_like(row), row)
 
 
 def take_path(array: Array, path_index: Array) -> Array:

@@ -272,10 +272,10 @@ class ModelPair:
                     f"{side} must map contexts to rows, got {type(rows).__name__}; "
                     'one row each goes with "context_free": true'
                 )
-        by_context = [
+        target_rows, draft_rows = (
             {_parse_key(key): _from_json(row) for key, row in rows.items()} for rows in (target, draft)
-        ]
-        return ModelPair.from_contexts(*by_context, draft_length=length, vocab=vocab)
+        )
+        return ModelPair.from_contexts(target_rows, draft_rows, length, vocab)
 
     def to_document(self) -> dict[str, Any]:
         """The JSON document of the pair file."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from spectheory.arrays import Array, namespace, ones_like, zeros_like
+from spectheory.arrays import Array, divide_or_zero, namespace, ones_like, take_token, zeros_like
 
 
-def drop_path_axis(paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array, Array]:
-    """The first drafted path and its rows: [..., L], [..., L+1, V], [..., L, V]."""
-    return paths[..., 0, :], target_rows[..., 0, :, :], draft_rows[..., 0, :, :]
+def first_path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    """p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}) along the first drafted path.  -> [..., L]
 
-
-def pad_with_zero_row(draft_rows: Array) -> Array:
-    """Draft rows with a row of zeros at depth L, where nothing was drafted.  [..., L+1, V]
-
-    max(w p - 0, 0) is proportional to p there: the residual formula then gives the target's own
-    row for the token after a fully accepted path.
+    A path that was drafted has q > 0 everywhere; the 0 at q = 0 is never used.
     """
-    last = draft_rows[..., -1:, :]
-    return namespace(draft_rows).concat([draft_rows, zeros_like(last)], axis=-2)
+    path = paths[..., 0, :]
+    target_on_path = take_token(target_rows[..., 0, :-1, :], path)
+    return divide_or_zero(target_on_path, take_token(draft_rows[..., 0, :, :], path))
 
 
 def prefix_products(factors: Array) -> Array:
@@ -25,3 +20,10 @@ def prefix_products(factors: Array) -> Array:
     xp = namespace(factors)
     one = ones_like(factors[..., :1])
     return xp.cumulative_prod(xp.concat([one, factors], axis=-1), axis=-1)
+
+
+def first_path_only(stop_probs: Array, paths: Array) -> Array:
+    """Stop probabilities on the first of K paths, zeros on the others.  [..., L+1] -> [..., K, L+1]"""
+    first = stop_probs[..., None, :]
+    others = [zeros_like(first)] * (paths.shape[-2] - 1)
+    return namespace(stop_probs).concat([first, *others], axis=-2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.algorithms._one_path import drop_path_axis, pad_with_zero_row, prefix_products
+from spectheory.algorithms._one_path import first_path_only, first_path_ratios, prefix_products
 from spectheory.arrays import (
     Array,
     divide_or_zero,
@@ -12,8 +12,8 @@ from spectheory.arrays import (
     normalise,
     ones_like,
     positive_part,
-    take_depth,
-    take_row,
+    take_draft_row,
+    take_stop_row,
     take_token,
 )
 from spectheory.outcome import Outcome, Verifier
@@ -48,13 +48,9 @@ class Block(Verifier):
     single_path: ClassVar[bool] = True
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        path, target_rows, draft_rows = drop_path_axis(paths, target_rows, draft_rows)
         xp = namespace(target_rows)
-        ratio = divide_or_zero(take_token(target_rows[..., :-1, :], path), take_token(draft_rows, path))
-        weights = path_weights(ratio)
-
-        residual = positive_part(weights[..., :-1, None] * target_rows[..., :-1, :] - draft_rows)
-        residual_mass = xp.sum(residual, axis=-1)
+        weights = path_weights(first_path_ratios(paths, target_rows, draft_rows))
+        residual_mass = _residual_masses(weights, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
         accept = divide_or_zero(residual_mass, 1 - weights[..., :-1] + residual_mass)
         # h_1 .. h_L; the empty prefix is what remains when all of them are rejected.
         accept = xp.concat([accept[..., 1:], weights[..., -1:]], axis=-1)
@@ -62,11 +58,22 @@ class Block(Verifier):
         stop_probs = all_longer_rejected * xp.concat([ones_like(accept[..., :1]), accept], axis=-1)
 
         def correction(path_index: Array, length: Array) -> Array:
-            weight = take_depth(weights, length)[..., None]
-            row = weight * take_row(target_rows, length) - take_row(pad_with_zero_row(draft_rows), length)
-            return normalise(positive_part(row))
+            weight = take_token(weights, length)[..., None]
+            target_row = take_stop_row(target_rows, path_index, length)
+            residual = weight * target_row - take_draft_row(draft_rows, path_index, length)
+            return normalise(positive_part(residual))
 
-        return Outcome(stop_probs[..., None, :], correction)
+        return Outcome(first_path_only(stop_probs, paths), correction)
+
+
+def _residual_masses(weights: Array, target_rows: Array, draft_rows: Array) -> Array:
+    """S_i for i = 0..L-1 on one path; one depth at a time, to hold one row per path and not L."""
+    xp = namespace(target_rows)
+    masses = []
+    for depth in range(draft_rows.shape[-2]):
+        scaled = weights[..., depth, None] * target_rows[..., depth, :]
+        masses.append(xp.sum(positive_part(scaled - draft_rows[..., depth, :]), axis=-1))
+    return xp.stack(masses, axis=-1)
 
 
 def path_weights(ratio: Array) -> Array:

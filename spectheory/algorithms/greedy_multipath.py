@@ -92,13 +92,13 @@ def skewed_draft_rows(path: Array, target_rows: Array, draft_rows: Array, num_dr
         num_drafts: K.
     """
     xp = namespace(draft_rows)
-    below_token = mass_ranked_below(target_rows[..., :-1, :], draft_rows)
     path_prob = ones_like(draft_rows[..., 0, 0])
     below_path = zeros_like(path_prob)
     rows = []
     for depth in range(path.shape[-1]):
         row = draft_rows[..., depth, :]
-        below = below_path[..., None] + path_prob[..., None] * below_token[..., depth, :]
+        below_token = mass_ranked_below(target_rows[..., depth, :], row)
+        below = below_path[..., None] + path_prob[..., None] * below_token
         upper = below + path_prob[..., None] * row
         here = power_sum(below_path + path_prob, below_path, num_drafts)
         rows.append(divide_or_zero(row * power_sum(upper, below, num_drafts), here[..., None]))

@@ -11,8 +11,10 @@ from spectheory.arrays import (
     namespace,
     normalise,
     ones_like,
+    take_draft_row,
     take_path,
     take_row,
+    take_stop_row,
     take_token,
 )
 from spectheory.outcome import Outcome, Verifier, first_path_with_prefix, shared_prefixes
@@ -46,38 +48,46 @@ class SpecTr(Verifier):
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(target_rows)
-        draft_length = paths.shape[-1]
         shared = shared_prefixes(paths)
-        first = first_path_with_prefix(paths)
-        holds_first = first == xp.arange(paths.shape[-2], device=paths.device)[:, None]
+        holds_first = (
+            first_path_with_prefix(paths) == xp.arange(paths.shape[-2], device=paths.device)[:, None]
+        )
         survivors = xp.astype(xp.sum(xp.astype(shared, xp.int64), axis=-2), target_rows.dtype)
 
         reach = ones_like(target_rows[..., 0, 0])  # P(context a_{1:i} of path k is reached), [..., K]
-        stop_probs, outside = [], []
-        for depth in range(draft_length):
+        stop_probs = []
+        for depth in range(paths.shape[-1]):
             tokens = paths[..., depth]
-            rule = kseq_rule(target_rows[..., depth, :], draft_rows[..., depth, :], survivors[..., depth])
+            target_row, draft_row = target_rows[..., depth, :], draft_rows[..., depth, :]
+            rule = kseq_rule(target_row, draft_row, survivors[..., depth])
             select, reject_all = _select(
-                take_token(target_rows[..., depth, :], tokens),
-                take_token(draft_rows[..., depth, :], tokens),
+                take_token(target_row, tokens),
+                take_token(draft_row, tokens),
                 rule.division_factor,
                 shared[..., depth],
             )
             residual = normalise(rule.residual)
+            next_tokens = tokens[..., None, :]
+            leave = xp.sum(_without_drafted(residual, next_tokens, shared[..., depth]), axis=-1)
+            stop_probs.append(reach * reject_all * leave)
             same_child = xp.astype(shared[..., depth + 1], target_rows.dtype)
             by_acceptance = xp.sum(same_child * select[..., None, :], axis=-1)
-            leave = xp.where(
-                _drafted(tokens, shared[..., depth], residual), xp.zeros_like(residual), residual
-            )
-            stop_probs.append(reach * reject_all * xp.sum(leave, axis=-1))
-            outside.append(leave)
             reach = reach * (by_acceptance + reject_all * take_token(residual, tokens))
         stop_probs.append(reach)
         stop = xp.stack(stop_probs, axis=-1)
-        corrections = xp.stack([*outside, target_rows[..., draft_length, :]], axis=-2)
 
         def correction(path_index: Array, length: Array) -> Array:
-            return normalise(take_row(take_path(corrections, path_index), length))
+            """The residual without the drafted tokens; at depth L the target's row."""
+            at_leaf = length == paths.shape[-1]
+            last = xp.where(at_leaf, length - 1, length)
+            next_tokens = take_row(xp.moveaxis(paths, -1, -2), last)
+            together = take_row(take_path(xp.moveaxis(shared, -1, -2), path_index), last)
+            rule = kseq_rule(
+                take_stop_row(target_rows, path_index, length),
+                take_draft_row(draft_rows, path_index, length),
+                take_token(take_path(survivors, path_index), length),
+            )
+            return normalise(_without_drafted(rule.residual, next_tokens, together & ~at_leaf[..., None]))
 
         return Outcome(xp.where(holds_first, stop, xp.zeros_like(stop)), correction)
 
@@ -105,12 +115,17 @@ def _select(
     return none_before * accept, none_at_all
 
 
-def _drafted(tokens: Array, shared: Array, like: Array) -> Array:
-    """Whether token x was drafted at the context of path k.  tokens [..., K] -> bool [..., K, V]"""
-    xp = namespace(tokens)
-    vocabulary = xp.arange(like.shape[-1], device=tokens.device)
-    result = xp.zeros_like(like) != 0
-    for other in range(tokens.shape[-1]):
-        hit = vocabulary == tokens[..., other][..., None]
-        result = result | (shared[..., other][..., None] & hit[..., None, :])
-    return result
+def _without_drafted(residual: Array, next_tokens: Array, shared: Array) -> Array:
+    """The residual with zeros at the tokens drafted at the same context.
+
+    Args:
+        residual: [..., V].
+        next_tokens: [..., K] the next token of every draft.
+        shared: [..., K] whether that draft stands at the context.
+    """
+    xp = namespace(residual)
+    vocabulary = xp.arange(residual.shape[-1], device=next_tokens.device)
+    for other in range(next_tokens.shape[-1]):
+        hit = shared[..., other, None] & (vocabulary == next_tokens[..., other, None])
+        residual = xp.where(hit, xp.zeros_like(residual), residual)
+    return residual

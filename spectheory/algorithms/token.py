@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.algorithms._one_path import drop_path_axis, pad_with_zero_row, prefix_products
+from spectheory.algorithms._one_path import first_path_only, first_path_ratios, prefix_products
 from spectheory.arrays import (
     Array,
-    divide_or_zero,
     namespace,
     normalise,
     ones_like,
     positive_part,
-    take_row,
-    take_token,
+    take_draft_row,
+    take_stop_row,
+    zeros_like,
 )
 from spectheory.outcome import Outcome, Verifier
 
@@ -40,15 +40,16 @@ class Token(Verifier):
     single_path: ClassVar[bool] = True
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        path, target_rows, draft_rows = drop_path_axis(paths, target_rows, draft_rows)
         xp = namespace(target_rows)
-        ratio = divide_or_zero(take_token(target_rows[..., :-1, :], path), take_token(draft_rows, path))
+        ratio = first_path_ratios(paths, target_rows, draft_rows)
         accept = xp.minimum(ratio, ones_like(ratio))
         at_least = prefix_products(accept)
-        stop_probs = at_least * (1 - xp.concat([accept, accept[..., :1] - accept[..., :1]], axis=-1))
+        stop_probs = at_least * (1 - xp.concat([accept, zeros_like(accept[..., :1])], axis=-1))
 
         def correction(path_index: Array, length: Array) -> Array:
-            residual = take_row(target_rows, length) - take_row(pad_with_zero_row(draft_rows), length)
+            residual = take_stop_row(target_rows, path_index, length) - take_draft_row(
+                draft_rows, path_index, length
+            )
             return normalise(positive_part(residual))
 
-        return Outcome(stop_probs[..., None, :], correction)
+        return Outcome(first_path_only(stop_probs, paths), correction)
