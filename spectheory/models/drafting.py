@@ -1,0 +1,276 @@
+"""Draft K paths with the draft model, score them with the target: what a verifier is handed.
+
+    prefilled = prefill(pair, prompts)                                        once
+    batch = draft_and_score(prefilled, num_drafts, draft_length, generator)   per draw
+
+``prefill`` runs both models over the prompts without their last token and keeps the caches.  A
+draw feeds the last token and the drafted ones to copies of them, so that one prefill serves any
+number of draws.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spectheory.errors import InvalidInputError
+from spectheory.models.language_model import LanguageModelPair, Prompt, run_model
+from spectheory.models.restrict import Restriction, restrict_rows
+from spectheory.models.sampling import (
+    PLAIN_SAMPLING,
+    SamplingOptions,
+    most_likely,
+    sample_tokens,
+    scaled_logits,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PrefilledPrompts:
+    """Prompts both models have read up to their last token; never changed by a draw.
+
+    Attributes:
+        pair: the language models.
+        target_cache: the target's keys and values of the padded prompts without last tokens.
+        draft_cache: likewise for the draft.
+        attention_mask: [B, W], 0 on the padding at the left, 1 on tokens that were read.
+        last_tokens: [B], the token of each prompt that is fed first in every draw.
+    """
+
+    pair: LanguageModelPair
+    target_cache: Any
+    draft_cache: Any
+    attention_mask: Tensor
+    last_tokens: Tensor
+
+    @property
+    def num_prompts(self) -> int:
+        """B, the number of prompts."""
+        return self.last_tokens.shape[0]
+
+    @property
+    def lengths(self) -> Tensor:
+        """Tokens read per prompt, all but the last: the position of the last token.  [B]"""
+        return self.attention_mask.sum(dim=1)
+
+
+@dataclass(frozen=True, eq=False)
+class DraftedBatch:
+    """Drafted paths and both models' rows on them: the arguments of a verifier's ``outcome``.
+
+    N is the vocabulary size V or, under a restriction, its number of tokens m; tokens are then
+    numbered 0..m-1 in ``paths`` and in the rows.  Paths of one prompt that share a prefix carry
+    bitwise the same rows there.
+
+    Attributes:
+        paths: [B, K, L] int64.
+        target_rows: [B, K, L+1, N], row i is the target's after i drafted tokens.
+        draft_rows: [B, K, L, N], row i is the one token i was drawn from.
+        token_ids: [B, K, L], the drafted tokens in the models' vocabulary.
+        candidates: [B, K, L+1, m], the token id each number stands for; None without restriction.
+    """
+
+    paths: Tensor
+    target_rows: Tensor
+    draft_rows: Tensor
+    token_ids: Tensor
+    candidates: Tensor | None = None
+
+    def to_token_ids(self, path_index: Tensor, depth: Tensor, numbers: Tensor) -> Tensor:
+        """Token ids of correction tokens, one per prompt: numbers [B] drawn at (path, depth)."""
+        if self.candidates is None:
+            return numbers
+        prompt = torch.arange(self.paths.shape[0], device=self.paths.device)
+        return self.candidates[prompt, path_index, depth, numbers]
+
+
+def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledPrompts:
+    """Read prompts of any lengths, once for both models.
+
+    To draw many independent sets of paths for one prompt in one batch, repeat it in ``prompts``.
+
+    Args:
+        pair: the language models.
+        prompts: B texts or lists of token ids.
+
+    Raises:
+        InvalidInputError: there are no prompts, one is empty, too long or has an unknown token.
+    """
+    if isinstance(prompts, str) or not prompts:
+        raise InvalidInputError(f"expected a list of at least one prompt, got {prompts!r}")
+    encoded = [pair.encode(prompt) for prompt in prompts]
+    pair.check_length(max(len(ids) for ids in encoded), 0)
+    # At least one column, of padding if need be: a cache of width 0 could not be copied per path.
+    width = max(1, max(len(ids) for ids in encoded) - 1)
+    ids = torch.zeros((len(encoded), width), dtype=torch.int64)
+    mask = torch.zeros_like(ids)
+    for row, tokens in enumerate(encoded):
+        if len(tokens) > 1:
+            ids[row, width - len(tokens) + 1 :] = torch.tensor(tokens[:-1])
+            mask[row, width - len(tokens) + 1 :] = 1
+    ids, mask = ids.to(pair.device), mask.to(pair.device)
+    positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
+    target_cache, draft_cache = (
+        run_model(model, ids, keep=1, attention_mask=mask, position_ids=positions, use_cache=True)[1]
+        for model in (pair.target_model, pair.draft_model)
+    )
+    last_tokens = torch.tensor([tokens[-1] for tokens in encoded], device=pair.device)
+    return PrefilledPrompts(pair, target_cache, draft_cache, mask, last_tokens)
+
+
+@torch.no_grad()
+def draft_and_score(
+    prefilled: PrefilledPrompts,
+    num_drafts: int,
+    draft_length: int,
+    generator: torch.Generator,
+    options: SamplingOptions = PLAIN_SAMPLING,
+    restriction: Restriction | None = None,
+) -> DraftedBatch:
+    """K i.i.d. paths of L tokens per prompt from the draft, all scored by one call of the target.
+
+    Args:
+        prefilled: B prompts.
+        num_drafts: K.
+        draft_length: L.
+        generator: on the models' device, see ``LanguageModelPair.generator``.
+        options: temperature, top-k and top-p of both models.
+        restriction: condition both models on m tokens at every context; None for all tokens.
+
+    Raises:
+        InvalidInputError: an argument is out of range, or a restriction leaves a row no mass.
+    """
+    pair = prefilled.pair
+    for name, value in (("num_drafts", num_drafts), ("draft_length", draft_length)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InvalidInputError(f"{name} must be a whole number of at least 1, got {value!r}")
+    pair.check_length(int(prefilled.lengths.max()) + 1, draft_length)
+    if restriction is not None:
+        restriction.check(pair.vocab_size, prefilled.num_prompts)
+    paths, token_ids, draft_rows, candidates = _draft(
+        prefilled, num_drafts, draft_length, generator, options, restriction
+    )
+    target_rows = _score(prefilled, paths, token_ids, candidates, options)
+    return DraftedBatch(paths, target_rows, draft_rows, token_ids, candidates)
+
+
+def most_likely_at_prompts(prefilled: PrefilledPrompts, num_tokens: int) -> Restriction:
+    """The fixed restriction of each prompt: the m most likely tokens of the target after it."""
+    Restriction.per_context(num_tokens).check(prefilled.pair.vocab_size, prefilled.num_prompts)
+    decoder = _Decoder(prefilled, prefilled.pair.target_model, prefilled.target_cache, 1)
+    logits = decoder.feed(prefilled.last_tokens[:, None])[:, 0]
+    return Restriction.fixed(*most_likely(logits, num_tokens).tolist())
+
+
+class _Decoder:
+    """One model reading on from the prompts, ``num_drafts`` rows per prompt, in copies of the cache."""
+
+    def __init__(self, prefilled: PrefilledPrompts, model: Any, cache: Any, num_drafts: int) -> None:
+        self._model = model
+        self._vocab_size = prefilled.pair.vocab_size
+        self._cache = copy.deepcopy(cache)
+        self._cache.batch_repeat_interleave(num_drafts)
+        self._mask = prefilled.attention_mask.repeat_interleave(num_drafts, dim=0)
+        self._lengths = prefilled.lengths.repeat_interleave(num_drafts)
+
+    def feed(self, token_ids: Tensor) -> Tensor:
+        """Float32 logits after each new token.  [B*K, n] -> [B*K, n, V]"""
+        count = token_ids.shape[1]
+        steps = torch.arange(count, device=token_ids.device)
+        self._mask = torch.cat([self._mask, torch.ones_like(token_ids)], dim=1)
+        logits, self._cache = run_model(
+            self._model,
+            token_ids,
+            keep=count,
+            attention_mask=self._mask,
+            position_ids=self._lengths[:, None] + steps,
+            cache=self._cache,
+            use_cache=True,
+        )
+        self._lengths = self._lengths + count
+        return logits[..., : self._vocab_size].float()
+
+
+def _draft(
+    prefilled: PrefilledPrompts,
+    num_drafts: int,
+    draft_length: int,
+    generator: torch.Generator,
+    options: SamplingOptions,
+    restriction: Restriction | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """(paths, token_ids, draft_rows, candidates) of a ``DraftedBatch``."""
+    pair, B, K = prefilled.pair, prefilled.num_prompts, num_drafts
+    decoder = _Decoder(prefilled, pair.draft_model, prefilled.draft_cache, K)
+    paths = token_ids = torch.zeros((B, K, 0), dtype=torch.int64, device=pair.device)
+    newest = prefilled.last_tokens.repeat_interleave(K)
+    draft_rows, candidates = [], []
+    # Per context the draft also names the tokens at depth L, where it does not draft.
+    extra = 1 if restriction is not None and restriction.is_per_context else 0
+    for depth in range(draft_length + extra):
+        logits = decoder.feed(newest[:, None]).reshape(B, K, -1)
+        allowed = None
+        if restriction is not None:
+            allowed = _share(restriction.candidates(logits), paths)
+            candidates.append(allowed)
+        if depth == draft_length:
+            break
+        # Shared before sampling: a token is drawn from the row that is reported.
+        rows = _share(_rows(pair, logits, allowed, options, "draft"), paths)
+        numbers = sample_tokens(rows, generator)
+        chosen = numbers if allowed is None else allowed.gather(-1, numbers[..., None])[..., 0]
+        draft_rows.append(rows)
+        paths = torch.cat([paths, numbers[..., None]], dim=-1)
+        token_ids = torch.cat([token_ids, chosen[..., None]], dim=-1)
+        newest = chosen.reshape(-1)
+    if restriction is None:
+        return paths, token_ids, torch.stack(draft_rows, dim=2), None
+    if not extra:
+        candidates.append(candidates[-1])  # a fixed set is the same at depth L
+    return paths, token_ids, torch.stack(draft_rows, dim=2), torch.stack(candidates, dim=2)
+
+
+def _score(
+    prefilled: PrefilledPrompts,
+    paths: Tensor,
+    token_ids: Tensor,
+    candidates: Tensor | None,
+    options: SamplingOptions,
+) -> Tensor:
+    """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
+    pair = prefilled.pair
+    B, K, L = token_ids.shape
+    decoder = _Decoder(prefilled, pair.target_model, prefilled.target_cache, K)
+    first = prefilled.last_tokens[:, None, None].expand(B, K, 1)
+    logits = decoder.feed(torch.cat([first, token_ids], dim=-1).reshape(B * K, L + 1))
+    logits = logits.reshape(B, K, L + 1, -1)
+    levels = []
+    for depth in range(L + 1):  # one depth at a time: under a restriction few full rows are alive
+        allowed = None if candidates is None else candidates[:, :, depth]
+        rows = _rows(pair, logits[:, :, depth], allowed, options, "target")
+        levels.append(_share(rows, paths[:, :, :depth]))
+    return torch.stack(levels, dim=2)
+
+
+def _rows(
+    pair: LanguageModelPair, logits: Tensor, allowed: Tensor | None, options: SamplingOptions, side: str
+) -> Tensor:
+    """Probabilities of all tokens, or of the allowed ones alone.  [B, K, V] -> [B, K, N]"""
+    scaled = scaled_logits(logits, options, dtype=pair.probs_dtype)
+    return torch.softmax(scaled, dim=-1) if allowed is None else restrict_rows(scaled, allowed, side)
+
+
+def _share(values: Tensor, prefixes: Tensor) -> Tensor:
+    """For each path the values of the first path with the same prefix.  [B, K, N], [B, K, i]
+
+    Batched kernels may give two batch rows with the same text different last bits; a verifier
+    credits a shared prefix to its first path, so that all must see that path's rows.
+    """
+    same = (prefixes[:, :, None] == prefixes[:, None, :]).all(dim=-1)  # [B, K, K]
+    first = same.to(torch.uint8).argmax(dim=-1)
+    return values.take_along_dim(first[..., None], dim=1)

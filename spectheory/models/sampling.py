@@ -1,0 +1,155 @@
+"""From logits to the rows a verifier sees, and from a row to a token."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spectheory.errors import ComputationError, InvalidInputError
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+@dataclass(frozen=True)
+class SamplingOptions:
+    """How logits become probabilities: temperature, then top-k, then top-p, on both models alike.
+
+    Attributes:
+        temperature: logits are divided by it; above 0.
+        top_k: keep the k most likely tokens (exactly k: among equals the lower id wins), or None.
+        top_p: keep the smallest set of most likely tokens whose mass reaches this, or None.
+
+    Raises:
+        InvalidInputError: a value is outside its range.
+
+    Example:
+        >>> SamplingOptions(temperature=0.7, top_k=50)
+        SamplingOptions(temperature=0.7, top_k=50, top_p=None)
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def __post_init__(self) -> None:
+        if not _is_number(self.temperature) or not 0 < self.temperature < math.inf:
+            raise InvalidInputError(
+                f"temperature must be a finite number above 0, got {self.temperature!r}; "
+                "for nearly greedy decoding use a small one such as 0.01"
+            )
+        whole = isinstance(self.top_k, int) and not isinstance(self.top_k, bool)
+        if self.top_k is not None and (not whole or self.top_k < 1):
+            raise InvalidInputError(
+                f"top_k must be a whole number of at least 1, got {self.top_k!r}; None keeps all tokens"
+            )
+        if self.top_p is not None and (not _is_number(self.top_p) or not 0 < self.top_p <= 1):
+            raise InvalidInputError(
+                f"top_p must be above 0 and at most 1, got {self.top_p!r}; None keeps all tokens"
+            )
+
+
+PLAIN_SAMPLING = SamplingOptions()
+"""The models' own probabilities: temperature 1, nothing left out."""
+
+
+def most_likely(scores: Tensor, count: int) -> Tensor:
+    """Ids of the ``count`` largest scores, largest first, equals by lower id.  [..., V] -> [..., count]
+
+    ``torch.topk`` leaves the order of equals open; a stable sort does not.
+
+    Example:
+        >>> most_likely(torch.tensor([1.0, 3.0, 2.0, 3.0]), 3)
+        tensor([1, 3, 2])
+    """
+    return torch.sort(scores, dim=-1, descending=True, stable=True).indices[..., :count]
+
+
+def logits_to_probs(
+    logits: Tensor, options: SamplingOptions = PLAIN_SAMPLING, *, dtype: torch.dtype = torch.float64
+) -> Tensor:
+    """Probabilities of the next token: temperature, then top-k, then top-p.
+
+    Args:
+        logits: [..., V], of any floating type; upcast to float32 or better before anything else.
+        options: the same for target and draft, or they would not be compared alike.
+        dtype: float64, or float32 to save memory on a GPU.
+
+    Returns:
+        Rows of ``dtype``, shape [..., V]; tokens that are left out have exactly 0.
+
+    Raises:
+        ComputationError: a row of logits has no finite maximum.
+
+    Example:
+        >>> logits_to_probs(torch.tensor([0.0, 0.0, 0.0]), SamplingOptions(top_k=2))
+        tensor([0.5000, 0.5000, 0.0000], dtype=torch.float64)
+    """
+    return torch.softmax(scaled_logits(logits, options, dtype=dtype), dim=-1)
+
+
+def scaled_logits(
+    logits: Tensor, options: SamplingOptions = PLAIN_SAMPLING, *, dtype: torch.dtype = torch.float64
+) -> Tensor:
+    """Logits whose softmax is ``logits_to_probs``: -infinity where a token is left out.  [..., V]
+
+    Rows conditioned on few tokens are taken from these, where no small probability has underflowed.
+    Arguments and errors are those of ``logits_to_probs``.
+    """
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).to(dtype)
+    largest = logits.amax(dim=-1, keepdim=True)
+    if not torch.isfinite(largest).all():
+        raise ComputationError(
+            "the model returned logits without a finite maximum (NaN or infinity); "
+            'load it with a wider number type, for example dtype="float32"'
+        )
+    # The maximum is taken off first, so that a tiny temperature cannot overflow.
+    scaled = (logits - largest) / options.temperature
+    if options.top_k is not None and options.top_k < logits.shape[-1]:
+        kept = most_likely(scaled, options.top_k)
+        left_out = torch.ones_like(scaled, dtype=torch.bool).scatter(-1, kept, False)
+        scaled = scaled.masked_fill(left_out, -math.inf)
+    if options.top_p is not None and options.top_p < 1:
+        scaled = scaled.masked_fill(_beyond_top_p(scaled, options.top_p), -math.inf)
+    return scaled
+
+
+def sample_tokens(probs: Tensor, generator: torch.Generator) -> Tensor:
+    """One token per row by inverse CDF in float64.  [..., V] -> [...] int64
+
+    A token of probability 0 is never returned: the search runs over tokens with mass only, and one
+    of them always exceeds u, which is below 1.
+
+    Raises:
+        ComputationError: a row has no mass.
+
+    Example:
+        >>> row = torch.tensor([0.0, 1.0, 0.0])
+        >>> sample_tokens(row, torch.Generator().manual_seed(0))
+        tensor(1)
+    """
+    wide = probs.double()
+    has_mass = wide > 0
+    # On a GPU neighbours of a parallel cumulative sum may differ in the last bits even across a 0,
+    # so that entries without mass are masked, not trusted to repeat their neighbour.
+    cumulative = torch.where(has_mass, wide.cumsum(dim=-1), 0.0)
+    total = cumulative.amax(dim=-1, keepdim=True)
+    if not (total > 0).all():
+        raise ComputationError("cannot sample a token from a row without mass")
+    uniform = torch.rand(total.shape, dtype=torch.float64, device=probs.device, generator=generator)
+    # The largest quotient is exactly 1 and exceeds every u; argmax of 0s and 1s is the first 1.
+    return (cumulative / total > uniform).to(torch.uint8).argmax(dim=-1)
+
+
+def _beyond_top_p(scaled: Tensor, top_p: float) -> Tensor:
+    """Where a token is outside the smallest set of most likely tokens that reaches top_p.  [..., V]"""
+    order = most_likely(scaled, scaled.shape[-1])
+    ranked = torch.softmax(scaled, dim=-1).gather(-1, order)
+    # A token is needed iff those before it do not reach top_p; before the first one there is 0.
+    before = torch.nn.functional.pad(ranked.cumsum(dim=-1)[..., :-1], (1, 0))
+    return torch.zeros_like(scaled, dtype=torch.bool).scatter(-1, order, before >= top_p)

@@ -1,0 +1,112 @@
+"""Acceptance at one position for Bernoulli pairs, spectr.txt Figures 4 and 6."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from spectheory.algorithms.kseq import kseq_rule
+from spectheory.algorithms.multi_round import multi_round_acceptance
+from spectheory.instances import bernoulli
+from spectheory.paper.artifact import Artifact, ResultTable
+from spectheory.paper.style import BLUE, GREY, ORANGE, figure_style
+from spectheory.programs import optimal_acceptance
+
+DRAFT_HEAD = Fraction(1, 4)
+TARGET_HEADS = tuple(Fraction(head) for head in ("1/10", "1/2", "3/4", "1"))
+
+
+def otm_bernoulli(
+    target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: int = 10
+) -> Artifact:
+    """Acceptance of OTM-k, K-SEQ and multi-round rejection, draft Ber(1/4) against targets Ber(b).
+
+    OTM-k by the min cut, exactly, checked against the closed form (Eq. 10); K-SEQ in float64,
+    because its division factor is algebraic; multi-round exactly.
+    """
+    rows = []
+    failures = []
+    for head in target_heads:
+        pair = bernoulli(DRAFT_HEAD, head)
+        target, draft = pair.target[0][0], pair.draft[0][0]
+        for drafts in range(1, max_drafts + 1):
+            best = optimal_acceptance(target, draft, drafts).value
+            rule = kseq_rule(target.astype(float), draft.astype(float), np.array(float(drafts)))
+            kseq = float(rule.acceptance)
+            multi_round = multi_round_acceptance(target, draft, drafts)
+            rows.append((head, drafts, best, float(best), kseq, multi_round, float(multi_round)))
+            formula = closed_form(DRAFT_HEAD, head, drafts)
+            if best != formula:
+                failures.append(f"OTM at b = {head}, k = {drafts}: min cut {best}, Eq. 10 {formula}")
+            if kseq > float(best) + 1e-12 or multi_round > best:
+                failures.append(f"at b = {head}, k = {drafts} a rule exceeds the optimum {best}")
+    table = ResultTable(
+        "otm_bernoulli",
+        ("target_head", "num_drafts", "otm", "otm_float", "kseq", "multi_round", "multi_round_float"),
+        rows,
+        "Acceptance probability at one position, draft Ber(1/4), target Ber(target_head), k i.i.d. drafts.",
+    )
+    return Artifact(
+        name="otm_bernoulli",
+        title="Acceptance at one position, Bernoulli pairs",
+        source="spectr, Figures 4 and 6, Eq. 10",
+        explanation=(
+            "Draft Ber(0.25) against targets Ber(b). At b = 0.25 the models agree and every rule accepts "
+            "with probability 1, which is not drawn. At b = 1 OTM and K-SEQ coincide."
+        ),
+        settings={"draft_head": str(DRAFT_HEAD), "max_drafts": max_drafts},
+        tables=[table],
+        figures={"otm_bernoulli": _plot(table, target_heads)},
+        failures=failures,
+        checks=["the min cut equals the closed form (Eq. 10), exactly", "no rule exceeds the optimum"],
+    )
+
+
+def closed_form(draft_head: Fraction, target_head: Fraction, num_drafts: int) -> Fraction:
+    """alpha_k(Ber(p), Ber(q)) = min(q, 1 - (1-p)^k) + min(1-q, 1 - p^k), Eq. 10, draft Ber(p).
+
+    Example:
+        >>> print(closed_form(Fraction(1, 4), Fraction(1), 2))
+        7/16
+    """
+    heads = min(target_head, 1 - (1 - draft_head) ** num_drafts)
+    return heads + min(1 - target_head, 1 - draft_head**num_drafts)
+
+
+def _plot(table: ResultTable, target_heads: Sequence[Fraction]) -> Figure:
+    with figure_style():
+        figure = Figure(figsize=(7.6, 5.0), layout="constrained")
+        columns = 2 if len(target_heads) > 1 else 1
+        panels = figure.subplots(-(-len(target_heads) // columns), columns, sharex=True, sharey=True, squeeze=False)
+        for number, head in enumerate(target_heads):
+            axes = panels.flat[number]
+            _panel(axes, table, head)
+            if number == 0:
+                axes.legend(frameon=False, loc="lower right")
+        for axes in panels[:, 0]:
+            axes.set_ylabel("acceptance probability")
+        for axes in panels[-1, :]:
+            axes.set_xlabel("number of drafts k")
+    return figure
+
+
+def _panel(axes: Axes, table: ResultTable, head: Fraction) -> None:
+    rows = table.select(target_head=head)
+    drafts = [row["num_drafts"] for row in rows]
+    curves = (
+        ("otm_float", "OTM (optimal)", ORANGE, "-", "o"),
+        ("kseq", "K-SEQ", BLUE, "--", "s"),
+        ("multi_round_float", "multi-round", GREY, ":", "^"),
+    )
+    for column, label, colour, dashes, marker in curves:
+        values = [row[column] for row in rows]
+        axes.plot(
+            drafts, values, color=colour, linestyle=dashes, marker=marker, markersize=4,
+            markerfacecolor="white", label=label, clip_on=False,
+        )  # fmt: skip
+    axes.set(ylim=(0, 1.02), xticks=drafts)
+    axes.set_title(f"target Ber({float(head):g}), draft Ber({float(DRAFT_HEAD):g})")

@@ -1,0 +1,174 @@
+"""The multi-path information-agnostic program over all antichains (greedy_multipath Theorem 4.3)."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+
+from spectheory.errors import EnumerationTooLargeError
+from spectheory.pair import ModelPair
+from spectheory.programs.budgets import (
+    PREFIX_MATCHING,
+    budget_program,
+    check_num_drafts,
+    count_nodes,
+    node_probs,
+    some_draft_probs,
+)
+from spectheory.programs.exact_solver import solve_exact, solve_exact_by_rows
+from spectheory.programs.float_solver import solve
+from spectheory.programs.linear_program import LinearProgram
+from spectheory.programs.solution import Solution
+
+MAX_ANTICHAINS = 100_000
+ROWS_AT_ONCE = 2_000
+"""Exact programs with more antichains than this are solved by row generation."""
+
+
+def count_antichains(vocab_size: int, depth: int) -> int:
+    """The number of antichains of V^{≤depth}, the empty one included: N_0 = 2, N_L = 1 + N_{L-1}^V.
+
+    Example:
+        >>> [count_antichains(2, depth) for depth in (1, 2, 3, 4)]
+        [5, 26, 677, 458330]
+    """
+    count = 2
+    for _ in range(depth):
+        count = 1 + count**vocab_size
+    return count
+
+
+def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS) -> np.ndarray:
+    """All antichains of V^{≤depth}: sets of contexts of which none is a prefix of another.
+
+    An antichain of a tree is its root alone, or any choice of one antichain per child's subtree.
+
+    Args:
+        vocab_size: V.
+        depth: L.
+        max_antichains: refuse to list more (the empty one not counted).
+
+    Returns:
+        Membership, booleans [antichains, nodes]; nodes are numbered breadth first.  Row 0 is the
+        empty antichain, rows 1..nodes are the single nodes in order, the others follow.
+
+    Raises:
+        EnumerationTooLargeError: there are more.
+
+    Example:
+        >>> [tuple(np.flatnonzero(row).tolist()) for row in antichains(2, 1)]
+        [(), (0,), (1,), (2,), (1, 2)]
+    """
+    _check_count(vocab_size, depth, max_antichains)
+    levels = [np.array([[False], [True]])]  # membership by depth below the subtree's root
+    for _ in range(depth):
+        chosen = np.indices((len(levels[0]),) * vocab_size).reshape(vocab_size, -1)
+        # the antichain that is the root alone comes last
+        below = [
+            np.vstack([np.hstack([level[choice] for choice in chosen]), np.zeros((1, width), bool)])
+            for level, width in ((level, vocab_size * level.shape[1]) for level in levels)
+        ]
+        root = np.zeros((len(below[0]), 1), bool)
+        root[-1] = True
+        levels = [root, *below]
+    members = np.hstack(levels)
+    sizes = members.sum(axis=1)
+    first = np.where(sizes > 0, members.argmax(axis=1), -1)
+    return members[np.lexsort((first, np.minimum(sizes, 2)))]
+
+
+def multi_path_program(
+    pair: ModelPair, num_drafts: int, max_antichains: int = MAX_ANTICHAINS
+) -> LinearProgram:
+    """The linear program whose optimum is the best block efficiency with K i.i.d. drafted paths.
+
+    Source: greedy_multipath Theorem 4.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
+
+        max  Σ_{a ∈ V^{≤L}} D(a) p(a)                                              (10)
+        s.t. 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) ≥ 0   on every path               (11)
+             Σ_{a∈T} D(a) p(a) ≤ 1 - (1 - Σ_{a∈T} q(a))^K   for all antichains T   (12)
+
+    The empty antichain, 0 ≤ 0, is left out.
+
+    Args:
+        pair: the models; an exact pair gives an exact program.
+        num_drafts: K.
+        max_antichains: refuse to state more antichain constraints.
+
+    Raises:
+        InvalidInputError: num_drafts is not a whole number of at least 1.
+        EnumerationTooLargeError: there are more antichains.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> multi_path_program(pair, num_drafts=2).block("prefix matching").size
+        25
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
+    _, draft_probs = node_probs(pair)
+    rows, columns = np.nonzero(members)
+    return budget_program(
+        pair,
+        name="multi-path antichain LP",
+        source="greedy_multipath Theorem 4.3",
+        equations=("greedy_multipath Eq. 11", "greedy_multipath Eq. 12"),
+        members=(rows, columns),
+        limits=some_draft_probs(_set_probs(members, draft_probs), num_drafts),
+    )
+
+
+def multi_path_optimum(pair: ModelPair, num_drafts: int, max_antichains: int = MAX_ANTICHAINS) -> Solution:
+    """The largest block efficiency E[τ+1] of any valid verifier of K i.i.d. drafted paths.
+
+    Exact programs with many antichains are solved by row generation, and then certified against
+    every antichain.
+
+    Args:
+        pair: the models.
+        num_drafts: K.
+        max_antichains: refuse larger programs.
+
+    Returns:
+        The solution (tokens per target call), exact for exact pairs.
+
+    Raises:
+        InvalidInputError: num_drafts is not a whole number of at least 1.
+        EnumerationTooLargeError: there are more antichains.
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
+        >>> print(multi_path_optimum(pair, num_drafts=2).value)
+        17/9
+    """
+    program = multi_path_program(pair, num_drafts, max_antichains)
+    if not pair.is_exact:
+        return solve(program)
+    if program.block(PREFIX_MATCHING).size <= ROWS_AT_ONCE:
+        return solve_exact(program)
+    single_nodes = range(count_nodes(pair.vocab_size, pair.draft_length))
+    return solve_exact_by_rows(program, PREFIX_MATCHING, single_nodes)
+
+
+def _check_count(vocab_size: int, depth: int, max_antichains: int) -> None:
+    count = count_antichains(vocab_size, depth) - 1
+    if count > max_antichains:
+        shown = str(count) if count < 10**15 else f"about 1e{int(math.log10(count))}"
+        raise EnumerationTooLargeError(
+            f"{vocab_size} tokens and draft length {depth} have {shown} non-empty antichains, the limit is "
+            f"{max_antichains}; truncate the pair, restrict its tokens, or raise max_antichains"
+        )
+
+
+def _set_probs(members: np.ndarray, node_values: np.ndarray) -> np.ndarray:
+    """The sum of ``node_values`` over every set, [sets]."""
+    if node_values.dtype != object:
+        return members @ node_values
+    # over one common denominator the sums are sums of whole numbers
+    denominator = math.lcm(*(value.denominator for value in node_values))
+    numerators = np.array([int(value * denominator) for value in node_values], dtype=object)
+    sums = members.astype(object) @ numerators
+    return np.array([Fraction(total, denominator) for total in sums], dtype=object)

@@ -1,0 +1,46 @@
+"""The best block efficiency any valid verifier can reach on a pair."""
+
+from __future__ import annotations
+
+from spectheory.pair import ModelPair
+from spectheory.programs.budgets import check_num_drafts
+from spectheory.programs.multi_path import MAX_ANTICHAINS, multi_path_optimum
+from spectheory.programs.single_path import single_path_optimum
+from spectheory.programs.solution import Solution
+
+
+def optimum(
+    pair: ModelPair,
+    num_drafts: int = 1,
+    max_antichains: int = MAX_ANTICHAINS,
+    max_nodes: int | None = None,
+) -> Solution:
+    """The largest block efficiency E[τ+1] of any valid verifier, with its proof.
+
+    One path: greedy_multipath Theorem 3.3.  Several: Theorem 4.3.
+
+    Args:
+        pair: the models.
+        num_drafts: K, the number of i.i.d. drafted paths.
+        max_antichains: refuse larger multi-path programs.
+        max_nodes: refuse larger trees for one path; default 1 100 exact, 100 000 in float64.
+
+    Returns:
+        The solution: ``value`` (tokens per target call), ``value_float``, ``lower``, ``upper``,
+        ``method``, and the primal and dual points.
+
+    Raises:
+        InvalidInputError: num_drafts is not a whole number of at least 1.
+        EnumerationTooLargeError: the pair is too large for the program.
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> best = optimum(pair)
+        >>> print(best.value, best.method)
+        20/9 single-path LP
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    if num_drafts == 1:
+        return single_path_optimum(pair, max_nodes)
+    return multi_path_optimum(pair, num_drafts, max_antichains)

@@ -1,0 +1,75 @@
+"""The single-path information-agnostic program (greedy_multipath Theorem 3.3)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spectheory.pair import ModelPair
+from spectheory.programs.budgets import budget_program, check_node_count, node_probs
+from spectheory.programs.exact_solver import solve_exact
+from spectheory.programs.float_solver import solve
+from spectheory.programs.linear_program import LinearProgram
+from spectheory.programs.solution import Solution
+
+MAX_EXACT_NODES = 1_100
+MAX_FLOAT_NODES = 100_000
+
+
+def single_path_program(pair: ModelPair) -> LinearProgram:
+    """The linear program whose optimum is the best block efficiency with one drafted path.
+
+    Source: greedy_multipath Theorem 3.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
+
+        max  Σ_{a ∈ V^{≤L}} D(a) p(a)                                              (7)
+        s.t. 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) ≥ 0   on every path               (8)
+             D(a) p(a) ≤ q(a)                          for all a ∈ V^{≤L}          (9)
+
+    A node with p(a) = 0 has no objective and no mass; its budget only has to lie between 0 and
+    its parent's.
+
+    Args:
+        pair: the models; an exact pair gives an exact program.
+
+    Returns:
+        The program, with one variable per context (a tuple of token ids).
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> single_path_program(pair).size
+        (7, 14)
+    """
+    _, draft_probs = node_probs(pair)
+    nodes = np.arange(len(draft_probs))
+    return budget_program(
+        pair,
+        name="single-path LP",
+        source="greedy_multipath Theorem 3.3",
+        equations=("greedy_multipath Eq. 8", "greedy_multipath Eq. 9"),
+        members=(nodes, nodes),
+        limits=draft_probs,
+    )
+
+
+def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Solution:
+    """The largest block efficiency E[τ+1] of any valid verifier of one drafted path.
+
+    Args:
+        pair: the models.
+        max_nodes: refuse larger trees; default 1 100 nodes exact, 100 000 in float64.
+
+    Returns:
+        The solution (tokens per target call), exact for exact pairs.
+
+    Raises:
+        EnumerationTooLargeError: the tree has more nodes.
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=3)
+        >>> print(single_path_optimum(pair).value)
+        8/3
+    """
+    default = MAX_EXACT_NODES if pair.is_exact else MAX_FLOAT_NODES
+    check_node_count(pair, default if max_nodes is None else max_nodes)
+    program = single_path_program(pair)
+    return solve_exact(program) if pair.is_exact else solve(program)

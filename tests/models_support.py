@@ -1,0 +1,65 @@
+"""Tiny random language models with a tiny tokenizer, saved where the real loading code reads them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+END_OF_TEXT = "<|endoftext|>"
+TEXTS = ["def main(argument):", "    return argument", "import argparse", "for index in range(10):"]
+FAMILIES = ("llama", "gpt2")
+
+
+def save_tokenizer(folder: Path, texts: list[str] = TEXTS, vocab_size: int = 280) -> None:
+    """A byte-level BPE: 256 bytes, the end of text, and merges learnt from ``texts``."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=vocab_size,
+        special_tokens=[END_OF_TEXT],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, bos_token=END_OF_TEXT, eos_token=END_OF_TEXT
+    ).save_pretrained(folder)
+
+
+def save_model(folder: Path, family: str, seed: int, layers: int, vocab_size: int = 280) -> None:
+    """A random model whose rows are far from uniform, stored in float16."""
+    torch.manual_seed(seed)
+    common: dict[str, Any] = {
+        "vocab_size": vocab_size,
+        "initializer_range": 0.15,
+        "bos_token_id": 0,
+        "eos_token_id": 0,
+    }
+    model: Any
+    if family == "llama":
+        config = LlamaConfig(
+            hidden_size=32,
+            intermediate_size=64,
+            num_hidden_layers=layers,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            max_position_embeddings=64,
+            **common,
+        )
+        model = LlamaForCausalLM(config)
+    else:
+        model = GPT2LMHeadModel(GPT2Config(n_embd=32, n_layer=layers, n_head=2, n_positions=64, **common))
+    model.to(torch.float16).save_pretrained(folder)
+
+
+def save_pair(folder: Path, family: str) -> tuple[Path, Path]:
+    """(target, draft) folders: a deeper and a shallower random model with one tokenizer."""
+    for side, seed, layers in (("target", 1, 2), ("draft", 2, 1)):
+        save_model(folder / side, family, seed, layers)
+        save_tokenizer(folder / side)
+    return folder / "target", folder / "draft"
