@@ -78,7 +78,8 @@ def ones_like(array: Array) -> Array:
 
 def positive_part(array: Array) -> Array:
     """max(array, 0), elementwise."""
-    return namespace(array).maximum(array, zeros_like(array[..., :1]))
+    zero = zeros_like(array[..., :1] if array.ndim else array)
+    return namespace(array).maximum(array, zero)
 
 
 def divide_or_zero(numerator: Array, denominator: Array) -> Array:

@@ -94,7 +94,8 @@ def sample_rows(rows: Array, generator: Any) -> Array:
     """One index per row, drawn with probability proportional to the entries.  [..., N] -> [...]
 
     By inversion of the cumulative sum in float64.  An entry of zero is never drawn: the search runs
-    over entries with mass only, and 0 < threshold <= total because u lies in (0, 1].
+    over entries with mass only, for the first whose share of the total exceeds u in [0, 1); the
+    largest share is exactly 1.
 
     Raises:
         InvalidOutcomeError: a row has no mass.
@@ -111,8 +112,9 @@ def sample_rows(rows: Array, generator: Any) -> Array:
     total = xp.max(cumulative, axis=-1)[..., None]
     if not bool(xp.all(total > 0)):
         raise InvalidOutcomeError("cannot sample from a row without mass")
-    threshold = (1 - _uniform(generator, rows)) * total
-    return xp.argmax(xp.astype(cumulative >= threshold, xp.int64), axis=-1)
+    # The share, not u * total: that product can round to 0 or to the total itself.
+    beyond = cumulative / total > _uniform(generator, rows)
+    return xp.argmax(xp.astype(beyond, xp.int64), axis=-1)
 
 
 def _uniform(generator: Any, like: Array) -> Array:

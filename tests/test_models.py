@@ -19,6 +19,7 @@ from spectheory.errors import (
     ComputationError,
     EnumerationTooLargeError,
     InvalidInputError,
+    InvalidOutcomeError,
     TokenizerMismatchError,
 )
 from spectheory.models import (
@@ -34,11 +35,11 @@ from spectheory.models import (
     read_prompts,
     restrict,
     restricted_pair,
-    sample_tokens,
 )
 from spectheory.models.drafting import _share
 from spectheory.models.language_model import run_model
 from spectheory.models.loading import BUNDLED_FOLDER
+from spectheory.outcome import sample_rows
 
 # Three lengths; the shortest, of one token, is padded over its whole prefilled width.
 PROMPTS = ["def main(argument):\n    return", "import", "x"]
@@ -276,16 +277,16 @@ def test_tokens_without_mass_are_never_sampled(monkeypatch: pytest.MonkeyPatch) 
     """At u = 0, u = 1 - 2^-53 and between, the token has mass, first and last entries being 0."""
     row = torch.tensor([0.0, 0.1, 0.0, 0.2, 0.0, 0.7, 0.0], dtype=torch.float64)
     generator = torch.Generator().manual_seed(0)
-    drawn = sample_tokens(row.expand(5000, 7), generator)
+    drawn = sample_rows(row.expand(5000, 7), generator)
     assert set(drawn.tolist()) == {1, 3, 5}
     for uniform, token in ((0.0, 1), (0.1 - 1e-12, 1), (0.1 + 1e-12, 3), (1 - 2.0**-53, 5)):
         monkeypatch.setattr(
             torch, "rand", lambda shape, u=uniform, **_: torch.full(shape, u, dtype=torch.float64)
         )
-        assert sample_tokens(row, generator) == token
-        assert int(sample_tokens(row * 3e-310, generator)) in {1, 3, 5}  # subnormal mass
-    with pytest.raises(ComputationError, match="without mass"):
-        sample_tokens(torch.zeros(3), generator)
+        assert sample_rows(row, generator) == token
+        assert int(sample_rows(row * 3e-310, generator)) in {1, 3, 5}  # subnormal mass
+    with pytest.raises(InvalidOutcomeError, match="without mass"):
+        sample_rows(torch.zeros(3), generator)
 
 
 # ------------------------------------------------------------------ restriction to m tokens

@@ -14,7 +14,7 @@ from spectheory.models.drafting import (
 from spectheory.models.language_model import LanguageModelPair
 from spectheory.models.prompts import bundled_prompts, read_prompts
 from spectheory.models.restrict import Restriction, restrict, restricted_pair
-from spectheory.models.sampling import SamplingOptions, logits_to_probs, sample_tokens
+from spectheory.models.sampling import SamplingOptions, logits_to_probs
 
 __all__ = [
     "DraftedBatch",
@@ -30,5 +30,4 @@ __all__ = [
     "read_prompts",
     "restrict",
     "restricted_pair",
-    "sample_tokens",
 ]

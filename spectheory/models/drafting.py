@@ -25,9 +25,9 @@ from spectheory.models.sampling import (
     PLAIN_SAMPLING,
     SamplingOptions,
     most_likely,
-    sample_tokens,
     scaled_logits,
 )
+from spectheory.outcome import sample_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,7 +222,7 @@ def _draft(
             break
         # Shared before sampling: a token is drawn from the row that is reported.
         rows = _share(_rows(pair, logits, allowed, options, "draft"), paths)
-        numbers = sample_tokens(rows, generator)
+        numbers = sample_rows(rows, generator)
         chosen = numbers if allowed is None else allowed.gather(-1, numbers[..., None])[..., 0]
         draft_rows.append(rows)
         paths = torch.cat([paths, numbers[..., None]], dim=-1)

@@ -1,4 +1,4 @@
-"""From logits to the rows a verifier sees, and from a row to a token."""
+"""From logits to the rows a verifier sees."""
 
 from __future__ import annotations
 
@@ -117,33 +117,6 @@ def scaled_logits(
     if options.top_p is not None and options.top_p < 1:
         scaled = scaled.masked_fill(_beyond_top_p(scaled, options.top_p), -math.inf)
     return scaled
-
-
-def sample_tokens(probs: Tensor, generator: torch.Generator) -> Tensor:
-    """One token per row by inverse CDF in float64.  [..., V] -> [...] int64
-
-    A token of probability 0 is never returned: the search runs over tokens with mass only, and one
-    of them always exceeds u, which is below 1.
-
-    Raises:
-        ComputationError: a row has no mass.
-
-    Example:
-        >>> row = torch.tensor([0.0, 1.0, 0.0])
-        >>> sample_tokens(row, torch.Generator().manual_seed(0))
-        tensor(1)
-    """
-    wide = probs.double()
-    has_mass = wide > 0
-    # On a GPU neighbours of a parallel cumulative sum may differ in the last bits even across a 0,
-    # so that entries without mass are masked, not trusted to repeat their neighbour.
-    cumulative = torch.where(has_mass, wide.cumsum(dim=-1), 0.0)
-    total = cumulative.amax(dim=-1, keepdim=True)
-    if not (total > 0).all():
-        raise ComputationError("cannot sample a token from a row without mass")
-    uniform = torch.rand(total.shape, dtype=torch.float64, device=probs.device, generator=generator)
-    # The largest quotient is exactly 1 and exceeds every u; argmax of 0s and 1s is the first 1.
-    return (cumulative / total > uniform).to(torch.uint8).argmax(dim=-1)
 
 
 def _beyond_top_p(scaled: Tensor, top_p: float) -> Tensor:
