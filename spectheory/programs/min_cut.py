@@ -160,7 +160,8 @@ def _ratios(target: Array, draft: Array) -> Array:
     """target/draft; where the draft is 0, larger than every other ratio."""
     xp = namespace(target)
     drafted = draft > 0
-    ratio = target / xp.where(drafted, draft, draft * 0 + 1)
+    with np.errstate(over="ignore"):  # a ratio beyond the range of floats ranks last, as it should
+        ratio = target / xp.where(drafted, draft, draft * 0 + 1)
     if is_exact(target):  # rationals have no infinity
         return xp.where(drafted, ratio, np.max(ratio) + 1)
     return xp.where(drafted, ratio, ratio * 0 + float("inf"))
