@@ -96,8 +96,8 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
 
 def normalise(rows: Array) -> Array:
     """Rows divided by their sums over the last axis; a row without mass stays a row of zeros."""
-    xp = namespace(rows)
-    return divide_or_zero(rows, xp.sum(rows, axis=-1)[..., None])
+    # keepdims: numpy sums a single row of rationals to a bare Fraction otherwise.
+    return divide_or_zero(rows, namespace(rows).sum(rows, axis=-1, keepdims=True))
 
 
 def take_token(rows: Array, tokens: Array) -> Array:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
+from spectheory.algorithms import find_verifier
+from spectheory.drafts import Context, DraftProcess, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.outcome import as_verifier
 from spectheory.pair import ModelPair
-from spectheory.programs import most_violated_antichain, optimum
+from spectheory.programs import antichains, most_violated_antichain, optimum
+from spectheory.programs.budgets import contexts
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,15 @@ class Certificate:
     Attributes:
         verifier: its name.
         vocab, vocab_size, draft_length, num_drafts: the setting: V, L and K.
+        draft_process: how the K paths were drawn, ``"iid"`` unless another was asked for.
         arithmetic: ``"exact"`` or ``"float64"``.
         block_efficiency: E[tau + 1], tokens per target call, the correction token included.
         target_matching: whether the output completed to L+1 tokens with the target is distributed as
             the target: exactly for exact arithmetic, otherwise within ``tolerance`` in total variation.
         total_variation: between that completed law and p_{L+1}.
         prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
-            with target_matching is equivalent to validity.
+            with target_matching is equivalent to validity.  ``None`` where the drafts are not i.i.d. and
+            the antichains are too many to list; an ``Outcome`` stops on drafted prefixes by construction.
         first_token_law: of the completed output, one probability per token.
         worst_path: the path of L+1 tokens with the largest deviation; ``None`` if there is none.
         counterexample: the shortest prefix on which the law is wrong, and of those the worst.
@@ -75,11 +81,12 @@ class Certificate:
     vocab: tuple[str, ...]
     draft_length: int
     num_drafts: int
+    draft_process: str
     arithmetic: str
     block_efficiency: Any
     target_matching: bool
     total_variation: Any
-    prefix_matching: bool
+    prefix_matching: bool | None
     first_token_law: tuple[Any, ...]
     worst_path: PathDeviation | None
     counterexample: PathDeviation | None
@@ -109,13 +116,14 @@ class Certificate:
     @property
     def is_valid(self) -> bool:
         """Target-matching and prefix-matching: the verifier is lossless on this pair."""
-        return self.target_matching and self.prefix_matching
+        return self.target_matching and self.prefix_matching is not False
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory certify --json``.
 
-        Rationals are strings such as ``"20/9"``.  Where the arithmetic is float64,
-        ``block_efficiency`` and ``optimum`` are null and their ``_float`` fields hold the numbers.
+        Rationals are strings such as ``"20/9"``.  Quantities computed in float64 are null there and
+        stand in their ``_float`` fields; the optimum of an exact pair is exact even where the
+        verifier's law is not.
         """
         exact = self.arithmetic == "exact"
         optimum_exact = isinstance(self.optimum, Fraction)
@@ -148,8 +156,9 @@ class Certificate:
 def certify(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int = 1,
+    num_drafts: int | None = None,
     *,
+    drafts: DraftProcess | None = None,
     tolerance: float = 1e-9,
     with_optimum: bool = True,
     max_tuples: int = DEFAULT_MAX_TUPLES,
@@ -159,7 +168,8 @@ def certify(
     Args:
         verifier: a name, or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the models; exact pairs give exact certificates.
-        num_drafts: K paths, drafted i.i.d.
+        num_drafts: K paths, drafted i.i.d.; 1 if neither it nor ``drafts`` is given.
+        drafts: another draft process, instead of ``num_drafts``.
         tolerance: in float64, the total variation and the antichain excess that still count as zero.
         with_optimum: also solve the linear program over all valid verifiers.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
@@ -174,28 +184,32 @@ def certify(
         >>> print(certificate.block_efficiency, certificate.optimum, certificate.total_variation)
         19/9 20/9 0
     """
-    law = output_law(verifier, pair, num_drafts, max_tuples=max_tuples, tolerance=tolerance)
-    described = _describe(verifier)
+    law = output_law(verifier, pair, num_drafts, drafts=drafts, max_tuples=max_tuples, tolerance=tolerance)
+    described = find_verifier(verifier) if isinstance(verifier, str) else as_verifier(verifier)
     slack = 0 if law.pair.is_exact else tolerance
-    excess, antichain = most_violated_antichain(law.pair, _budget_masses(law), num_drafts)
-    value, lower, upper, note = (
-        _optimum(pair, num_drafts) if with_optimum else (None, None, None, "not asked for")
-    )
+    excess, antichain = _largest_excess(law)
+    exceeded = None if excess is None else bool(excess > slack)
+    value, lower, upper, note = None, None, None, "not asked for"
+    if with_optimum:
+        value, lower, upper, note = _optimum(
+            pair, law.drafts if law.pair is pair else draft_process(num_drafts, drafts)
+        )
     return Certificate(
         verifier=described.name,
         source=described.source,
         vocab=pair.vocab,
         draft_length=pair.draft_length,
-        num_drafts=int(num_drafts),
+        num_drafts=law.num_drafts,
+        draft_process=law.drafts.name,
         arithmetic=law.pair.arithmetic,
         block_efficiency=law.block_efficiency,
         target_matching=bool(law.total_variation <= slack),
         total_variation=law.total_variation,
-        prefix_matching=bool(excess <= slack),
+        prefix_matching=None if exceeded is None else not exceeded,
         first_token_law=tuple(law.prefix_law(1)),
         worst_path=_worst_at(law, pair.draft_length + 1, slack),
         counterexample=_shortest_wrong(law, slack),
-        antichain_violation=_violation(pair, excess, antichain) if excess > slack else None,
+        antichain_violation=_violation(pair, excess, antichain) if exceeded else None,
         optimum=value,
         optimum_float=None if value is None else float(value),
         optimum_lower=lower,
@@ -205,21 +219,37 @@ def certify(
     )
 
 
-def _describe(verifier: str | Any) -> Any:
-    from spectheory.algorithms import find_verifier
-
-    return find_verifier(verifier) if isinstance(verifier, str) else as_verifier(verifier)
-
-
 def _budget_masses(law: OutputLaw) -> list[np.ndarray]:
     """D(a) p(a) for depths 0..L (0 where p(a) = 0)."""
     depths = range(law.pair.draft_length + 1)
     return [law.node_budgets[depth] * law.pair.target_path_probs(depth) for depth in depths]
 
 
-def _optimum(pair: ModelPair, num_drafts: int) -> tuple[Any, float | None, float | None, str]:
+def _largest_excess(law: OutputLaw) -> tuple[Any, Sequence[Context]]:
+    """The largest sum of D(a) p(a) - P(some draft passes through T) over antichains T, and its T.
+
+    (None, ()) for drafts that are not i.i.d. and too many antichains to list.
+    """
+    if isinstance(law.drafts, Iid):
+        return most_violated_antichain(law.pair, _budget_masses(law), law.num_drafts)
     try:
-        solution = optimum(pair, num_drafts)
+        members_of_all = antichains(law.pair.vocab_size, law.pair.draft_length)
+    except EnumerationTooLargeError:
+        return None, ()
+    nodes = contexts(law.pair.vocab_size, law.pair.draft_length)
+    masses = np.concatenate(_budget_masses(law))
+    worst: tuple[Any, Sequence[Context]] = (masses[0] - masses[0], ())
+    for row in members_of_all:
+        members = np.flatnonzero(row)
+        antichain = [nodes[node] for node in members]
+        excess = masses[members].sum() - law.drafts.hit_probability(law.pair, antichain)
+        worst = max(worst, (excess, antichain), key=lambda found: found[0])
+    return worst
+
+
+def _optimum(pair: ModelPair, drafts: DraftProcess) -> tuple[Any, float | None, float | None, str]:
+    try:
+        solution = optimum(pair, drafts=drafts)
     except EnumerationTooLargeError as error:
         return None, None, None, str(error)
     return solution.value, solution.lower, solution.upper, solution.method

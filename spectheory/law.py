@@ -8,18 +8,17 @@ R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y = a_{i+1}), and everything else is a fun
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations_with_replacement, islice
-from math import comb, factorial, prod
 from typing import Any
 
 import numpy as np
 
 from spectheory.algorithms import find_verifier
 from spectheory.arrays import to_flint, to_fractions
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
+from spectheory.drafts import DraftProcess, DraftTuples, Iid, draft_process
+from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError
 from spectheory.outcome import Outcome, Verifier, as_verifier, is_users_own
 from spectheory.pair import ModelPair
 
@@ -32,13 +31,18 @@ class OutputLaw:
 
     Attributes:
         pair: the pair in the arithmetic the law was computed in.
-        num_drafts: K.
+        drafts: the draft process.
         masses: ``masses[i]`` = R(a_{1:i+1}) over all paths of length i+1, shape [V^(i+1)], i = 0..L.
     """
 
     pair: ModelPair
-    num_drafts: int
+    drafts: DraftProcess
     masses: tuple[np.ndarray, ...]
+
+    @property
+    def num_drafts(self) -> int:
+        """K."""
+        return self.drafts.num_drafts
 
     @property
     def block_efficiency(self) -> Any:
@@ -102,25 +106,28 @@ class OutputLaw:
 def output_law(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int = 1,
+    num_drafts: int | None = None,
     *,
+    drafts: DraftProcess | None = None,
     max_tuples: int = DEFAULT_MAX_TUPLES,
     chunk_entries: int = 4_000_000,
     tolerance: float = 1e-9,
 ) -> OutputLaw:
-    """The law of the verifier's output when K paths are drafted i.i.d. from the pair's draft model.
+    """The law of the verifier's output on an enumerated pair.
 
     Rational for an exact pair and an exact verifier, float64 otherwise.
 
     Args:
         verifier: a name or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the enumerated models.
-        num_drafts: K.  A verifier that looks at one path only is given the first.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``drafts`` is given.
+        drafts: another draft process, instead of ``num_drafts``.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
         chunk_entries: how many row entries are held at a time.
         tolerance: how far a conditional law in float64 may be from non-negative and sum 1.
 
     Raises:
+        InvalidInputError: the verifier is not valid for the draft process.
         EnumerationTooLargeError: more tuples than ``max_tuples``.
         InvalidOutcomeError: the verifier returned something that is not a conditional law.
 
@@ -131,93 +138,65 @@ def output_law(
         [Fraction(0, 1) Fraction(1, 3)]
     """
     checked = find_verifier(verifier) if isinstance(verifier, str) else as_verifier(verifier)
-    validate_num_drafts(num_drafts)
+    process = draft_process(num_drafts, drafts)
     if not checked.exact:
-        pair = pair.to_float()
-    drafts = _DraftTuples(pair, 1 if checked.single_path else num_drafts, checked.exchangeable)
-    if drafts.count > max_tuples:
+        pair, process = pair.to_float(), process.to_float()
+    process.check(pair)
+    checked = checked.for_drafts(process)
+    # A verifier of one path sees the first; the others have no influence and need no enumeration.
+    seen = process.first_path() if checked.single_path else process
+    as_multisets = checked.exchangeable and isinstance(seen, Iid)
+    count = seen.count_tuples(pair, as_multisets)
+    if count > max_tuples:
         raise EnumerationTooLargeError(
-            f"{drafts.count} tuples of {drafts.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
+            f"{count} tuples of {seen.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
             f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; use fewer drafts, a "
             "shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
-    # python-flint's rationals are several times faster; a user's own code may hold Fractions.
-    convert = to_flint if pair.is_exact and not is_users_own(checked) else np.asarray
-    summed = _sum_outcomes(checked, pair, drafts, convert, chunk_entries, tolerance)
-    return OutputLaw(pair, num_drafts, summed)
-
-
-def validate_num_drafts(num_drafts: Any) -> None:
-    """Refuse anything but a whole number K >= 1."""
-    if isinstance(num_drafts, bool) or not isinstance(num_drafts, (int, np.integer)) or num_drafts < 1:
-        raise InvalidInputError(f"num_drafts must be a whole number of at least 1, got {num_drafts!r}")
-
-
-class _DraftTuples:
-    """All K-tuples (or multisets, with their multiplicities) of paths the draft can propose."""
-
-    def __init__(self, pair: ModelPair, num_drafts: int, as_multisets: bool) -> None:
-        self.pair, self.num_drafts, self.as_multisets = pair, num_drafts, as_multisets
-        self.path_probs = pair.draft_path_probs(pair.draft_length)
-        self.support = np.flatnonzero(self.path_probs > 0)
-        leaves = len(self.support)
-        self.count = comb(leaves + num_drafts - 1, num_drafts) if as_multisets else leaves**num_drafts
-
-    def chunks(self, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """(positions in ``support`` [N, K], multiplicities [N]), N <= size."""
-        leaves = len(self.support)
-        if not self.as_multisets:
-            for start in range(0, self.count, size):
-                numbers = np.arange(start, min(start + size, self.count))
-                digits = [numbers // leaves**k % leaves for k in range(self.num_drafts)]
-                yield np.stack(digits, axis=1), np.ones(len(numbers), dtype=np.int64)
-            return
-        multisets = combinations_with_replacement(range(leaves), self.num_drafts)
-        while batch := list(islice(multisets, size)):
-            yield np.array(batch), np.array([_multiplicity(multiset) for multiset in batch])
-
-
-def _multiplicity(multiset: tuple[int, ...]) -> int:
-    """In how many orders a sorted tuple can be drafted."""
-    counts = [multiset.count(value) for value in set(multiset)]
-    return factorial(len(multiset)) // prod(factorial(count) for count in counts)
+    entries = seen.num_drafts * (pair.draft_length + 1) * pair.vocab_size
+    chunks = seen.tuples(pair, max(1, chunk_entries // entries), as_multisets)
+    summed = _sum_outcomes(checked, pair, seen, chunks, tolerance)
+    return OutputLaw(pair, process, summed)
 
 
 def _sum_outcomes(
     verifier: Verifier,
     pair: ModelPair,
-    drafts: _DraftTuples,
-    convert: Any,
-    chunk_entries: int,
+    process: DraftProcess,
+    chunks: Iterable[DraftTuples],
     tolerance: float,
 ) -> tuple[np.ndarray, ...]:
     size, length = pair.vocab_size, pair.draft_length
-    # For every leaf of the support: its tokens, its prefixes' numbers and the rows along it.
-    prefixes = [drafts.support // size ** (length - depth) for depth in range(length + 1)]
-    tokens = np.stack([prefixes[depth + 1] % size for depth in range(length)], axis=1)
-    target_rows = np.stack([convert(pair.target[i])[prefixes[i]] for i in range(length + 1)], axis=1)
-    draft_rows = np.stack([convert(pair.draft[i])[prefixes[i]] for i in range(length)], axis=1)
-    leaf_probs = convert(drafts.path_probs)[drafts.support]
-    zero = leaf_probs[0] - leaf_probs[0]
-    masses = [np.full((size**depth, size), zero, dtype=leaf_probs.dtype) for depth in range(length + 1)]
-
-    chunk = max(1, chunk_entries // (drafts.num_drafts * (length + 1) * size))
-    for positions, multiplicities in drafts.chunks(chunk):
-        outcome = verifier.outcome(tokens[positions], target_rows[positions], draft_rows[positions])
-        weights = leaf_probs[positions].prod(axis=1) * multiplicities
-        _check_stop_probs(verifier, outcome, tokens[positions], tolerance)
+    # python-flint's rationals are several times faster; a user's own code may hold Fractions.
+    convert = to_flint if pair.is_exact and not is_users_own(verifier) else np.asarray
+    target = [convert(level) for level in pair.target]
+    draft = [[convert(level) for level in process.draft_levels(pair, k)] for k in range(process.num_drafts)]
+    zero = target[0][0, 0] - target[0][0, 0]
+    masses = [np.full((size**depth, size), zero, dtype=pair.target[0].dtype) for depth in range(length + 1)]
+    for leaves, probs in chunks:
+        # The number of every prefix, [N, K, L+1], and with it tokens and rows along the paths.
+        prefixes = np.stack([leaves // size ** (length - depth) for depth in range(length + 1)], axis=-1)
+        tokens = prefixes[..., 1:] % size
+        target_rows = np.stack([target[i][prefixes[..., i]] for i in range(length + 1)], axis=-2)
+        draft_rows = np.stack(
+            [
+                np.stack([draft[k][i][prefixes[:, k, i]] for i in range(length)], axis=-2)
+                for k in range(process.num_drafts)
+            ],
+            axis=1,
+        )
+        outcome = verifier.outcome(tokens, target_rows, draft_rows)
+        _check_stop_probs(verifier, outcome, tokens, tolerance)
+        weights = convert(probs)
         for depth in range(length + 1):
-            for path_index, probs in _stops_at(outcome.stop_probs[:, :, depth]):
-                rows = outcome.correction(path_index, np.full(len(positions), depth))
-                stops = np.flatnonzero(probs != 0)
-                _check_rows(verifier, rows[stops], probs[stops], tolerance)
-                leaf = positions[stops, path_index[stops]]
-                mass = (weights[stops] * probs[stops])[:, None] * rows[stops]
-                np.add.at(masses[depth], prefixes[depth][leaf], mass)
-    result = tuple(mass.ravel() for mass in masses)
-    if pair.is_exact:
-        return tuple(_as_fractions(verifier, mass) for mass in result)
-    return result
+            for path_index, stop in _stops_at(outcome.stop_probs[:, :, depth]):
+                rows = outcome.correction(path_index, np.full(len(leaves), depth))
+                made = np.flatnonzero(stop != 0)
+                _check_rows(verifier, rows[made], stop[made], size, tolerance)
+                mass = (weights[made] * stop[made])[:, None] * rows[made]
+                np.add.at(masses[depth], prefixes[made, path_index[made], depth], mass)
+    flat = tuple(mass.ravel() for mass in masses)
+    return tuple(_as_fractions(verifier, mass) for mass in flat) if pair.is_exact else flat
 
 
 def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -255,7 +234,8 @@ def _check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: np.ndarray, 
         )
     slack = 0 if stop_probs.dtype == object else tolerance
     totals = stop_probs.sum(axis=(1, 2))
-    wrong = (stop_probs < -slack).any(axis=(1, 2)) | (abs(totals - 1) > slack)
+    # Written so that NaN, which fails every comparison, counts as wrong.
+    wrong = ~((stop_probs >= -slack).all(axis=(1, 2)) & (abs(totals - 1) <= slack))
     if wrong.any():
         number = int(np.flatnonzero(wrong)[0])
         raise InvalidOutcomeError(
@@ -265,11 +245,18 @@ def _check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: np.ndarray, 
         )
 
 
-def _check_rows(verifier: Verifier, rows: np.ndarray, probs: np.ndarray, tolerance: float) -> None:
+def _check_rows(
+    verifier: Verifier, rows: np.ndarray, probs: np.ndarray, vocab_size: int, tolerance: float
+) -> None:
+    if rows.shape != (len(probs), vocab_size):
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned correction rows of shape {rows.shape}; "
+            f"expected [..., V] = {(len(probs), vocab_size)}"
+        )
     slack = 0 if rows.dtype == object else tolerance
     lowest = (rows * probs[:, None]).min()
     error = abs((rows.sum(axis=1) - 1) * probs).max()
-    if lowest < -slack or error > slack:
+    if not (lowest >= -slack and error <= slack):
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} returned correction rows that are not laws: "
             f"smallest mass {lowest}, sum off by {error} at a stop it makes"

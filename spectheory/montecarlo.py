@@ -24,9 +24,9 @@ import numpy as np
 from spectheory.algorithms import find_verifier
 from spectheory.arrays import Array
 from spectheory.errors import InvalidInputError
-from spectheory.law import validate_num_drafts
 from spectheory.outcome import Verifier, as_verifier, sample_rows
 from spectheory.pair import ModelPair
+from spectheory.validate import check_num_drafts
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
@@ -222,7 +222,7 @@ def simulate_enumerated(
         >>> estimate.interval[0] < 20 / 9 < estimate.interval[1]
         True
     """
-    validate_num_drafts(num_drafts)
+    check_num_drafts(num_drafts)
     source = _EnumeratedSource(pair, num_drafts, device, draws_at_once=min(2_000, samples))
     rounds, rest = divmod(samples, source.draws_at_once)
     if rest:
@@ -355,7 +355,7 @@ def _run(
     progress: ProgressCallback | None,
 ) -> Simulation:
     judges = _judges(verifiers)
-    validate_num_drafts(settings["num_drafts"])
+    check_num_drafts(settings["num_drafts"])
     if rounds * source.draws_at_once < 2:
         raise InvalidInputError(f"samples must be at least 2 for an interval, got {rounds}")
     if not 0 < confidence < 1:

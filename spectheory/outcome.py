@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from spectheory.arrays import Array, namespace, take_path, take_row
+from spectheory.drafts import ALL_PROCESSES, DraftProcess
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 
 
@@ -144,6 +145,7 @@ class Verifier(ABC):
         exact: the law is rational for rational rows; otherwise it is computed in float64.
         exchangeable: permuting the drafts leaves the law of the accepted prefix and the
             correction unchanged, so that multisets of drafts can be enumerated, not tuples.
+        draft_processes: names of the draft processes the algorithm is meant for (``drafts.py``).
     """
 
     name: ClassVar[str]
@@ -151,6 +153,20 @@ class Verifier(ABC):
     single_path: ClassVar[bool] = False
     exact: ClassVar[bool] = True
     exchangeable: ClassVar[bool] = False
+    draft_processes: ClassVar[frozenset[str]] = frozenset({"iid"})
+
+    def for_drafts(self, process: DraftProcess) -> Verifier:
+        """The verifier set up for a draft process.
+
+        Raises:
+            InvalidInputError: the algorithm is not meant for it.
+        """
+        if process.name not in self.draft_processes:
+            known = ", ".join(sorted(self.draft_processes))
+            raise InvalidInputError(
+                f"verifier {self.name!r} is not valid for {process.name!r} drafts; it takes {known}"
+            )
+        return self
 
     @abstractmethod
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -177,6 +193,8 @@ class _Adapted(Verifier):
         self.user_object = user_object
         for attribute in ("single_path", "exact", "exchangeable"):
             setattr(self, attribute, getattr(user_object, attribute, getattr(Verifier, attribute)))
+        # Whatever the user asks to have judged is judged; the certificate says what comes out.
+        self.draft_processes = getattr(user_object, "draft_processes", ALL_PROCESSES)  # type: ignore[misc]
         self.name = getattr(user_object, "name", type(user_object).__name__)  # type: ignore[misc]
         self.source = getattr(user_object, "source", "user-defined")  # type: ignore[misc]
 

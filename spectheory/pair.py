@@ -16,9 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.errors import InvalidPairError
+from spectheory.errors import EnumerationTooLargeError, InvalidPairError
 
 FORMAT = "spectheory-pair/1"
+MAX_ENTRIES = 50_000_000
+"""The largest number of probabilities a pair may hold; a tree of depth L grows as V^(L+1)."""
 Row = Sequence[Any]
 
 
@@ -110,12 +112,8 @@ class ModelPair:
         """
         target_row, draft_row = _parse_rows({"target": target_probs, "draft": draft_probs}).values()
         size = len(target_row)
-        if len(draft_row) != size:
-            raise InvalidPairError(
-                f"the target row has {size} entries and the draft row {len(draft_row)}; "
-                "both must list one probability per token"
-            )
-        _validate_length(draft_length)
+        _validate_width("draft", "", draft_row, size)
+        _validate_size(size, draft_length)
         return ModelPair(
             target=tuple(np.tile(target_row, (size**i, 1)) for i in range(draft_length + 1)),
             draft=tuple(np.tile(draft_row, (size**i, 1)) for i in range(draft_length)),
@@ -141,13 +139,15 @@ class ModelPair:
             >>> print(pair.target_path_probs(2))
             [Fraction(0, 1) Fraction(1, 3) Fraction(1, 3) Fraction(1, 3)]
         """
-        _validate_length(draft_length)
         keyed = {("target", key): row for key, row in target.items()}
         keyed |= {("draft", key): row for key, row in draft.items()}
         rows = _parse_rows(keyed)
         if ("target", ()) not in rows:
             raise InvalidPairError("the target has no row at the root context ''; add one")
         size = len(rows["target", ()])
+        for (side, context), row in rows.items():
+            _validate_width(side, _key(context), row, size)
+        _validate_size(size, draft_length)
         tables = {}
         for side, depths in (("target", draft_length + 1), ("draft", draft_length)):
             levels = []
@@ -228,12 +228,12 @@ class ModelPair:
     def load(path: str | Path) -> ModelPair:
         """Read a pair file (JSON, format ``spectheory-pair/1``)."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            document = json.loads(Path(path).read_text(encoding="utf-8"))
         except OSError as error:
             raise InvalidPairError(f"cannot read {path}: {error.strerror}") from error
-        try:
-            document = json.loads(text)
-        except json.JSONDecodeError as error:
+        except UnicodeDecodeError as error:
+            raise InvalidPairError(f"{path} is not text in UTF-8; expected a pair file in JSON") from error
+        except (json.JSONDecodeError, RecursionError) as error:
             raise InvalidPairError(f"{path} is not JSON: {error}") from error
         try:
             return ModelPair.from_document(document)
@@ -261,7 +261,10 @@ class ModelPair:
         if not isinstance(vocab, list) or not all(isinstance(name, str) for name in vocab):
             raise InvalidPairError(f"vocab must be a list of strings, got {vocab!r}")
         target, draft = document["target"], document["draft"]
-        if document.get("context_free", False):
+        context_free = document.get("context_free", False)
+        if not isinstance(context_free, bool):
+            raise InvalidPairError(f"context_free must be true or false, got {context_free!r}")
+        if context_free:
             for side, row in (("target", target), ("draft", draft)):
                 if not isinstance(row, list):
                     raise InvalidPairError(f"a context-free {side} is one list of probabilities, got {row!r}")
@@ -363,7 +366,12 @@ def _from_json(row: Any) -> Any:
     """JSON numbers are float64, whole ones too; strings stay strings (exact)."""
     if not isinstance(row, list):
         return row
-    return [float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in row]
+    try:
+        return [float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in row]
+    except OverflowError as error:
+        raise InvalidPairError(
+            "a probability is too large for a float64; expected numbers in [0, 1]"
+        ) from error
 
 
 def _parse_key(key: str) -> tuple[int, ...]:
@@ -384,6 +392,29 @@ def _vocab(vocab: Sequence[str] | None, size: int) -> tuple[str, ...]:
 def _validate_length(draft_length: Any) -> None:
     if isinstance(draft_length, bool) or not isinstance(draft_length, int) or draft_length < 1:
         raise InvalidPairError(f"draft_length must be a whole number of at least 1, got {draft_length!r}")
+
+
+def _validate_width(side: str, key: str, row: np.ndarray, size: int) -> None:
+    if size == 0:
+        raise InvalidPairError("the target row at the root is empty; name at least one token")
+    if len(row) != size:
+        raise InvalidPairError(
+            f"the {side} row at context '{key}' has {len(row)} entries; expected {size}, one per token "
+            "as at the target's root"
+        )
+
+
+def _validate_size(vocab_size: int, draft_length: Any) -> None:
+    """Refuse a tree that cannot be held, before anything is allocated."""
+    _validate_length(draft_length)
+    entries, depth = vocab_size, 0
+    while depth < draft_length and entries <= MAX_ENTRIES and vocab_size > 1:
+        entries, depth = entries * vocab_size, depth + 1
+    if entries > MAX_ENTRIES:
+        raise EnumerationTooLargeError(
+            f"a pair of {vocab_size} tokens and draft length {draft_length} has more than {MAX_ENTRIES} "
+            "probabilities; use a shorter draft length or fewer tokens"
+        )
 
 
 def _path_probs(levels: tuple[np.ndarray, ...], depth: int) -> np.ndarray:
@@ -416,9 +447,16 @@ def _validate(pair: ModelPair) -> None:
                     f"expected {(size**depth, size)} for {size} tokens"
                 )
             _validate_rows(pair, side, depth, level)
+    if pair.context_free and any((level != level[0]).any() for level in (*pair.target, *pair.draft)):
+        raise InvalidPairError("context_free is set, but rows depend on the context; leave it out")
 
 
 def _validate_rows(pair: ModelPair, side: str, depth: int, level: np.ndarray) -> None:
+    if level.dtype != object and level.dtype != np.float64:
+        raise InvalidPairError(f"rows must hold Fractions or float64, got {level.dtype}; convert them first")
+    if pair.is_exact and not all(isinstance(value, Fraction) for value in level.flat):
+        raise InvalidPairError("exact rows must hold fractions.Fraction only; build them with parse_probs")
+
     def where(index: Any) -> str:
         return f"the {side} row at context '{_key(pair.context(depth, int(index)))}'"
 

@@ -142,7 +142,7 @@ def block_law(pair: ModelPair, draft_rows: Any = None, leaf_probs: Any = None) -
 
 
 def greedy_ranking(pair: ModelPair) -> list[Path]:
-    """All leaves that can be drafted, ranked ascending by their tuples (ratio, token id) (Def. 5.2, Eq. 21)."""
+    """All leaves that can be drafted, ascending by their tuples of (ratio, token id) (Def. 5.2)."""
 
     def key(path: Path) -> list[tuple[Fraction, int]]:
         contexts = [path[:i] for i in range(len(path))]
@@ -155,7 +155,7 @@ def greedy_ranking(pair: ModelPair) -> list[Path]:
 
 
 def skewed_leaf_probs(pair: ModelPair, ranking: list[Path], num_drafts: int) -> dict[Path, Fraction]:
-    """r(P_i) = F_i^K - F_{i-1}^K with F the cumulative draft mass in ascending order (Eq. 19 as corrected)."""
+    """r(P_i) = F_i^K - F_{i-1}^K with F the cumulative draft mass, ascending (Eq. 19 as corrected)."""
     cumulative, skewed = Fraction(0), {}
     for path in ranking:
         before = cumulative
@@ -213,6 +213,13 @@ def spectr_law(pair: ModelPair, num_drafts: int) -> Law:
     for drafts in product(possible, repeat=num_drafts):
         weight = prod(float(draft_prob(pair, path)) for path in drafts)
         _draft_selection(pair, (), list(drafts), weight, law)
+    return without_zeros(law)
+
+
+def spectr_law_given(pair: ModelPair, drafts: tuple[Path, ...]) -> Law:
+    """The conditional law of spectr's output given one ordered tuple of drafts."""
+    law: Law = defaultdict(float)
+    _draft_selection(pair, (), list(drafts), 1.0, law)
     return without_zeros(law)
 
 

@@ -1,4 +1,4 @@
-"""The shared table of pairs: the papers' named instances and random exact pairs, each with a number of drafts.
+"""The shared table of pairs: named instances of the papers and random exact pairs, with a number of drafts.
 
 Every verifier and every program is crossed with this one table.  Random pairs are fixed by the
 seed in their name; their small weights make zeros and ties in target/draft frequent.
@@ -58,7 +58,7 @@ NAMED_LENGTHS = {"two_token": 3, "sticky_chain": 3, "point_masses": 3, "bernoull
 
 
 def _solvable(pair: ModelPair) -> bool:
-    """Whether the pair has at most a thousand antichains: N_0 = 2, N_L = 1 + N_{L-1}^V (THEORY, section 5)."""
+    """At most a thousand antichains: N_0 = 2, N_L = 1 + N_{L-1}^V (THEORY, section 5)."""
     count = 2
     for _ in range(pair.draft_length):
         count = 1 + count**pair.vocab_size

@@ -484,7 +484,7 @@ def test_closed_forms() -> None:
 @pytest.mark.parametrize("num_drafts", [0, -1, 1.5, True, "2"])
 def test_num_drafts_is_a_whole_number(num_drafts: object) -> None:
     pair = ModelPair.context_free_pair(*TWO_TOKENS, 1)
-    message = f"^num_drafts must be a whole number of at least 1, got {num_drafts}$"
+    message = f"^num_drafts must be a whole number of at least 1, got {num_drafts!r}$"
     with pytest.raises(InvalidInputError, match=message):
         optimum(pair, num_drafts)
     with pytest.raises(InvalidInputError, match=message):

@@ -85,7 +85,12 @@ class BlockShiftedCorrection(UserBlock):
         return stops, [rows[0], *rows[:-1]]
 
 
-NOT_LOSSLESS = (IndependentAcceptance(), BlockWithoutWeight(), TokenTargetResidual(), BlockShiftedCorrection())
+NOT_LOSSLESS = (
+    IndependentAcceptance(),
+    BlockWithoutWeight(),
+    TokenTargetResidual(),
+    BlockShiftedCorrection(),
+)
 
 # ------------------------------------------------------ not conditional laws
 

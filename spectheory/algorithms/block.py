@@ -16,6 +16,7 @@ from spectheory.arrays import (
     take_stop_row,
     take_token,
 )
+from spectheory.drafts import ALL_PROCESSES
 from spectheory.outcome import Outcome, Verifier
 
 
@@ -46,6 +47,7 @@ class Block(Verifier):
     name: ClassVar[str] = "block"
     source: ClassVar[str] = "block_verification Alg. 2"
     single_path: ClassVar[bool] = True
+    draft_processes: ClassVar[frozenset[str]] = ALL_PROCESSES
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(target_rows)

@@ -15,6 +15,7 @@ from spectheory.arrays import (
     take_stop_row,
     zeros_like,
 )
+from spectheory.drafts import ALL_PROCESSES
 from spectheory.outcome import Outcome, Verifier
 
 
@@ -38,6 +39,7 @@ class Token(Verifier):
     name: ClassVar[str] = "token"
     source: ClassVar[str] = "block_verification Alg. 1 (Leviathan et al.; Chen et al.)"
     single_path: ClassVar[bool] = True
+    draft_processes: ClassVar[frozenset[str]] = ALL_PROCESSES
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(target_rows)

@@ -10,7 +10,8 @@ import numpy as np
 from spectheory.arrays import to_flint, to_fraction
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import check_num_drafts, some_draft_probs
+from spectheory.programs.budgets import some_draft_probs
+from spectheory.validate import check_num_drafts
 
 Key = tuple[bool, Any]
 """Order of slopes, vertical ones on top: (is vertical, slope or 0)."""

@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs.float_solver import MACHINE_EPSILON
 from spectheory.programs.linear_program import ConstraintBlock, LinearProgram, Repair, ones
@@ -72,18 +72,6 @@ def some_draft_probs(draft_probs: np.ndarray, num_drafts: int) -> np.ndarray:
         return 1 - (1 - draft_probs) ** num_drafts
     with np.errstate(divide="ignore"):  # log1p(-1) = -inf gives f(1) = 1, as it should
         return -np.expm1(num_drafts * np.log1p(-np.minimum(draft_probs, 1.0)))
-
-
-def check_num_drafts(num_drafts: object) -> int:
-    """``num_drafts`` as an int.
-
-    Raises:
-        InvalidInputError: it is not a whole number of at least 1.
-    """
-    whole = isinstance(num_drafts, (int, np.integer)) and not isinstance(num_drafts, bool)
-    if not whole or num_drafts < 1:  # type: ignore[operator]
-        raise InvalidInputError(f"num_drafts must be a whole number of at least 1, got {num_drafts}")
-    return int(num_drafts)  # type: ignore[call-overload]
 
 
 def check_node_count(pair: ModelPair, max_nodes: int) -> None:

@@ -7,12 +7,13 @@ from fractions import Fraction
 
 import numpy as np
 
+from spectheory.drafts import DraftProcess, Iid
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import (
     PREFIX_MATCHING,
     budget_program,
-    check_num_drafts,
+    contexts,
     count_nodes,
     node_probs,
     some_draft_probs,
@@ -21,6 +22,7 @@ from spectheory.programs.exact_solver import solve_exact, solve_exact_by_rows
 from spectheory.programs.float_solver import solve
 from spectheory.programs.linear_program import LinearProgram
 from spectheory.programs.solution import Solution
+from spectheory.validate import check_num_drafts
 
 MAX_ANTICHAINS = 100_000
 ROWS_AT_ONCE = 2_000
@@ -80,7 +82,7 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
 
 
 def multi_path_program(
-    pair: ModelPair, num_drafts: int, max_antichains: int = MAX_ANTICHAINS
+    pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
 ) -> LinearProgram:
     """The linear program whose optimum is the best block efficiency with K i.i.d. drafted paths.
 
@@ -90,11 +92,12 @@ def multi_path_program(
         s.t. 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) ≥ 0   on every path               (11)
              Σ_{a∈T} D(a) p(a) ≤ 1 - (1 - Σ_{a∈T} q(a))^K   for all antichains T   (12)
 
-    The empty antichain, 0 ≤ 0, is left out.
+    The empty antichain, 0 ≤ 0, is left out.  For another draft process the right-hand side of (12) is
+    P(some draft passes through T); the proof uses nothing else of the drafts.
 
     Args:
         pair: the models; an exact pair gives an exact program.
-        num_drafts: K.
+        drafts: K for i.i.d. paths, or a draft process.
         max_antichains: refuse to state more antichain constraints.
 
     Raises:
@@ -103,12 +106,10 @@ def multi_path_program(
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
-        >>> multi_path_program(pair, num_drafts=2).block("prefix matching").size
+        >>> multi_path_program(pair, 2).block("prefix matching").size
         25
     """
-    num_drafts = check_num_drafts(num_drafts)
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
-    _, draft_probs = node_probs(pair)
     rows, columns = np.nonzero(members)
     return budget_program(
         pair,
@@ -116,19 +117,21 @@ def multi_path_program(
         source="greedy_multipath Theorem 4.3",
         equations=("greedy_multipath Eq. 11", "greedy_multipath Eq. 12"),
         members=(rows, columns),
-        limits=some_draft_probs(_set_probs(members, draft_probs), num_drafts),
+        limits=_hit_probs(pair, members, drafts),
     )
 
 
-def multi_path_optimum(pair: ModelPair, num_drafts: int, max_antichains: int = MAX_ANTICHAINS) -> Solution:
-    """The largest block efficiency E[τ+1] of any valid verifier of K i.i.d. drafted paths.
+def multi_path_optimum(
+    pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
+) -> Solution:
+    """The largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
 
     Exact programs with many antichains are solved by row generation, and then certified against
     every antichain.
 
     Args:
         pair: the models.
-        num_drafts: K.
+        drafts: K for i.i.d. paths, or a draft process.
         max_antichains: refuse larger programs.
 
     Returns:
@@ -141,10 +144,10 @@ def multi_path_optimum(pair: ModelPair, num_drafts: int, max_antichains: int = M
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
-        >>> print(multi_path_optimum(pair, num_drafts=2).value)
+        >>> print(multi_path_optimum(pair, 2).value)
         17/9
     """
-    program = multi_path_program(pair, num_drafts, max_antichains)
+    program = multi_path_program(pair, drafts, max_antichains)
     if not pair.is_exact:
         return solve(program)
     if program.block(PREFIX_MATCHING).size <= ROWS_AT_ONCE:
@@ -161,6 +164,20 @@ def _check_count(vocab_size: int, depth: int, max_antichains: int) -> None:
             f"{vocab_size} tokens and draft length {depth} have {shown} non-empty antichains, the limit is "
             f"{max_antichains}; truncate the pair, restrict its tokens, or raise max_antichains"
         )
+
+
+def _hit_probs(pair: ModelPair, members: np.ndarray, drafts: int | DraftProcess) -> np.ndarray:
+    """P(some draft passes through T) for every listed antichain, [sets]."""
+    if isinstance(drafts, DraftProcess) and not isinstance(drafts, Iid):
+        drafts.check(pair)
+        nodes = contexts(pair.vocab_size, pair.draft_length)
+        sets = [[nodes[node] for node in np.flatnonzero(row)] for row in members]
+        limits = np.empty(len(sets), dtype=pair.target[0].dtype)
+        limits[:] = [drafts.hit_probability(pair, antichain) for antichain in sets]
+        return limits
+    num_drafts = drafts.num_drafts if isinstance(drafts, Iid) else check_num_drafts(drafts)
+    _, draft_probs = node_probs(pair)
+    return some_draft_probs(_set_probs(members, draft_probs), num_drafts)
 
 
 def _set_probs(members: np.ndarray, node_values: np.ndarray) -> np.ndarray:

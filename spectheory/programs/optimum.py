@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from spectheory.drafts import DraftProcess, Iid, draft_process
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import check_num_drafts
 from spectheory.programs.multi_path import MAX_ANTICHAINS, multi_path_optimum
 from spectheory.programs.single_path import single_path_optimum
 from spectheory.programs.solution import Solution
@@ -11,9 +11,11 @@ from spectheory.programs.solution import Solution
 
 def optimum(
     pair: ModelPair,
-    num_drafts: int = 1,
+    num_drafts: int | None = None,
     max_antichains: int = MAX_ANTICHAINS,
     max_nodes: int | None = None,
+    *,
+    drafts: DraftProcess | None = None,
 ) -> Solution:
     """The largest block efficiency E[τ+1] of any valid verifier, with its proof.
 
@@ -21,9 +23,10 @@ def optimum(
 
     Args:
         pair: the models.
-        num_drafts: K, the number of i.i.d. drafted paths.
+        num_drafts: K, the number of i.i.d. drafted paths; 1 if neither it nor ``drafts`` is given.
         max_antichains: refuse larger multi-path programs.
         max_nodes: refuse larger trees for one path; default 1 100 exact, 100 000 in float64.
+        drafts: another draft process, instead of ``num_drafts``.
 
     Returns:
         The solution: ``value`` (tokens per target call), ``value_float``, ``lower``, ``upper``,
@@ -40,7 +43,7 @@ def optimum(
         >>> print(best.value, best.method)
         20/9 single-path LP
     """
-    num_drafts = check_num_drafts(num_drafts)
-    if num_drafts == 1:
+    process = draft_process(num_drafts, drafts)
+    if process == Iid(1):
         return single_path_optimum(pair, max_nodes)
-    return multi_path_optimum(pair, num_drafts, max_antichains)
+    return multi_path_optimum(pair, process, max_antichains)

@@ -1,0 +1,34 @@
+"""Every example in a docstring of the package runs and prints what it says."""
+
+from __future__ import annotations
+
+import doctest
+from importlib import import_module
+from pkgutil import walk_packages
+
+import pytest
+
+import spectheory
+
+MODULES = sorted(
+    ["spectheory"]
+    + [
+        found.name
+        for found in walk_packages(spectheory.__path__, "spectheory.")
+        if "__main__" not in found.name
+    ]
+)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_examples_of_the_module(name: str) -> None:
+    """``doctest`` over one module, its failures in the report."""
+    results = doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert results.failed == 0
+
+
+def test_examples_partner_there_are_examples() -> None:
+    """The modules users meet first have examples to run."""
+    for name in ("spectheory", "spectheory.pair", "spectheory.certificate", "spectheory.instances"):
+        finder = doctest.DocTestFinder()
+        assert sum(len(found.examples) for found in finder.find(import_module(name))) > 0, name

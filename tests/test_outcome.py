@@ -1,0 +1,258 @@
+"""Outcome: its quantities, its samples, and the helpers verifiers are built from."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from user_verifiers import UserToken
+
+from spectheory import arrays, instances
+from spectheory.algorithms import verifiers
+from spectheory.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.outcome import (
+    Outcome,
+    as_verifier,
+    credit_to_first,
+    first_path_with_prefix,
+    is_users_own,
+    sample_rows,
+    shared_prefixes,
+)
+
+PATHS = npst.arrays(
+    np.int64,
+    st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4)),
+    elements=st.integers(0, 2),
+)
+
+
+class FixedUniform:
+    """Stands in for a generator and always draws the same number."""
+
+    def __init__(self, value: float) -> None:
+        self.value = value
+
+    def random(self, shape: tuple[int, ...]) -> np.ndarray:
+        return np.full(shape, self.value)
+
+
+def two_stops() -> Outcome:
+    """K = 2, L = 1: three stops, each with its own correction token."""
+    stop_probs = np.array([[[0.25, 0.5], [0.0, 0.25]]])
+    rows = np.array([[[[1.0, 0, 0], [0, 1.0, 0]], [[0, 0, 0], [0, 0, 1.0]]]])
+    return Outcome.from_rows(stop_probs, rows)
+
+
+# ------------------------------------------------------------------ quantities
+
+
+def test_expected_tokens_and_lengths() -> None:
+    """E[τ+1] = Σ (i+1) P(τ = i): 0.25 * 1 + 0.75 * 2."""
+    outcome = two_stops()
+    np.testing.assert_array_equal(outcome.length_probs(), [[0.25, 0.75]])
+    np.testing.assert_array_equal(outcome.expected_tokens(), [1.75])
+
+
+def test_expected_tokens_stay_exact() -> None:
+    """Rational stop probabilities give a rational expectation."""
+    third = Fraction(1, 3)
+    outcome = Outcome.from_rows(np.array([[third, third, third]], dtype=object), np.zeros((1, 3, 2)))
+    assert outcome.expected_tokens() == 2
+    assert isinstance(outcome.expected_tokens(), Fraction)
+
+
+@pytest.mark.parametrize("name", verifiers)
+def test_leading_axes_are_batch_axes(name: str) -> None:
+    """[..., K, L] with no, one or two leading axes: the same numbers."""
+    pair = instances.random_float(3, vocab_size=3, draft_length=2)
+    rng = np.random.default_rng(4)
+    paths = rng.integers(0, 3, size=(2, 3, 2, 2))
+    numbers = [np.zeros(paths.shape[:-1], int), paths[..., 0], paths[..., 0] * 3 + paths[..., 1]]
+    target_rows = np.stack([pair.target[depth][numbers[depth]] for depth in range(3)], axis=-2)
+    draft_rows = np.stack([pair.draft[depth][numbers[depth]] for depth in range(2)], axis=-2)
+    whole = verifiers[name].outcome(paths, target_rows, draft_rows)
+    assert whole.stop_probs.shape == (2, 3, 2, 3)
+    for index in np.ndindex(2, 3):
+        part = verifiers[name].outcome(paths[index], target_rows[index], draft_rows[index])
+        assert part.stop_probs.shape == (2, 3)
+        np.testing.assert_allclose(whole.stop_probs[index], part.stop_probs, rtol=0, atol=1e-15)
+        for path_index, length in np.argwhere(part.stop_probs > 1e-9):
+            everywhere = whole.correction(np.full((2, 3), path_index), np.full((2, 3), length))
+            assert everywhere.shape == (2, 3, 3)
+            alone = part.correction(np.array(path_index), np.array(length))
+            np.testing.assert_allclose(everywhere[index], alone, rtol=0, atol=1e-12)
+
+
+# --------------------------------------------------------------------- samples
+
+
+def test_samples_follow_the_stop_law_and_name_its_rows() -> None:
+    """200 000 draws: frequencies within 5 standard errors, and each stop with its own correction token."""
+    one = two_stops()
+    rows = np.array([[[1.0, 0, 0], [0, 1.0, 0]], [[0, 0, 0], [0, 0, 1.0]]])
+    batch = np.broadcast_to(rows, (200_000, 2, 2, 3))
+    sample = Outcome.from_rows(np.repeat(one.stop_probs, 200_000, axis=0), batch).sample(
+        np.random.default_rng(11)
+    )
+    for k, i, probability in ((0, 0, 0.25), (0, 1, 0.5), (1, 0, 0.0), (1, 1, 0.25)):
+        frequency = float(((sample.path_index == k) & (sample.length == i)).mean())
+        assert abs(frequency - probability) <= 5 * (probability * (1 - probability) / 200_000) ** 0.5
+    token_of_stop = np.array([[0, 1], [-1, 2]])
+    np.testing.assert_array_equal(sample.token, token_of_stop[sample.path_index, sample.length])
+
+
+def test_same_seed_same_sample() -> None:
+    """The generator is the only source of randomness."""
+    outcome = Outcome.from_rows(np.full((50, 2, 3), 1 / 6), np.full((50, 2, 3, 4), 0.25))
+    draws = [outcome.sample(np.random.default_rng(seed)) for seed in (5, 5, 6)]
+    for field in ("path_index", "length", "token"):
+        assert getattr(draws[0], field).shape == (50,)
+        np.testing.assert_array_equal(getattr(draws[0], field), getattr(draws[1], field))
+    assert any(
+        (getattr(draws[0], f) != getattr(draws[2], f)).any() for f in ("path_index", "length", "token")
+    )
+
+
+def test_exact_outcomes_can_be_sampled() -> None:
+    """Rational outcomes are drawn from in float64."""
+    half = Fraction(1, 2)
+    rows = np.array([[[Fraction(0), Fraction(1)], [Fraction(1), Fraction(0)]]], dtype=object)
+    outcome = Outcome.from_rows(np.array([[half, half]], dtype=object), rows)
+    for seed in range(10):
+        sample = outcome.sample(np.random.default_rng(seed))
+        assert int(sample.token) == 1 - int(sample.length)
+
+
+def test_a_stop_without_a_correction_is_an_error() -> None:
+    """A row of zeros at a stop that was drawn is refused, never smoothed."""
+    with pytest.raises(InvalidOutcomeError, match="row without mass"):
+        Outcome.from_rows(np.array([[1.0, 0.0]]), np.zeros((1, 2, 3))).sample(np.random.default_rng(0))
+
+
+@given(
+    row=st.lists(st.integers(0, 4), min_size=1, max_size=8).filter(any),
+    uniform=st.one_of(st.floats(0, 1, exclude_max=True), st.sampled_from([0.0, 1 - 2**-53, 0.5])),
+    scale=st.sampled_from([1.0, 1e-12, 1 / 3, 0.1]),
+)
+def test_zero_entries_are_never_drawn(row: list[int], uniform: float, scale: float) -> None:
+    """Whatever the uniform number, the ends of [0, 1) included, an entry of zero is not drawn."""
+    rows = np.array(row, dtype=float) * scale
+    index = int(sample_rows(rows, FixedUniform(uniform)))
+    assert 0 <= index < len(row)
+    assert row[index] > 0
+
+
+@given(row=st.lists(st.integers(0, 4), min_size=1, max_size=6).filter(any))
+def test_sampling_inverts_the_cumulative_sum(row: list[int]) -> None:
+    """With the midpoints of N equal cells as uniforms, entry i of weight n_i is drawn exactly n_i times."""
+    total = sum(row)
+    rows = np.array(row, dtype=float) / total
+    drawn = [int(sample_rows(rows, FixedUniform((cell + 0.5) / total))) for cell in range(total)]
+    assert [drawn.count(i) for i in range(len(row))] == row
+
+
+# --------------------------------------------------------------------- prefixes
+
+
+@given(paths=PATHS)
+def test_prefix_helpers_agree_with_loops(paths: np.ndarray) -> None:
+    """Which paths share a prefix, and which holds it first, against plain comparison."""
+    shared, first = shared_prefixes(paths), first_path_with_prefix(paths)
+    batch, num_drafts, length = paths.shape
+    assert shared.shape == (batch, num_drafts, num_drafts, length + 1)
+    assert first.shape == (batch, num_drafts, length + 1)
+    for n, k, i in np.ndindex(batch, num_drafts, length + 1):
+        agree = [bool((paths[n, k, :i] == paths[n, j, :i]).all()) for j in range(num_drafts)]
+        assert shared[n, k, :, i].tolist() == agree
+        assert first[n, k, i] == agree.index(True)
+
+
+@given(paths=PATHS, data=st.data())
+def test_credit_goes_to_the_first_path_with_the_prefix(paths: np.ndarray, data: st.DataObject) -> None:
+    """The length law of one path is kept, and every entry sits at the first path with that prefix."""
+    batch, num_drafts, length = paths.shape
+    chosen = data.draw(npst.arrays(np.int64, batch, elements=st.integers(0, num_drafts - 1)))
+    weights = data.draw(npst.arrays(np.int64, (batch, length + 1), elements=st.integers(0, 5)))
+    credited = credit_to_first(paths, chosen, weights.astype(float))
+    assert credited.shape == (batch, num_drafts, length + 1)
+    np.testing.assert_array_equal(credited.sum(axis=1), weights)
+    first = first_path_with_prefix(paths)
+    for n, i in np.ndindex(batch, length + 1):
+        assert credited[n, first[n, chosen[n], i], i] == weights[n, i]
+
+
+# -------------------------------------------------------------------- contract
+
+
+def test_users_objects_are_adapted() -> None:
+    """What a user's object does not say of itself takes the safe default."""
+    adapted = as_verifier(UserToken())
+    assert adapted.name == "user_token"
+    assert adapted.source == "user-defined"
+    assert (adapted.exact, adapted.single_path, adapted.exchangeable) == (True, False, False)
+    assert is_users_own(adapted)
+    assert not is_users_own(as_verifier(verifiers["token"]))
+    assert as_verifier(verifiers["token"]) is verifiers["token"]
+    assert repr(verifiers["block"]) == "<verifier block>"
+
+
+@pytest.mark.parametrize("candidate", [None, 3, "token", UserToken, object()])
+def test_anything_else_is_refused(candidate: Any) -> None:
+    """A class is not an instance, and a name is looked up elsewhere."""
+    with pytest.raises(InvalidInputError, match="expected an object with outcome"):
+        as_verifier(candidate)
+
+
+# ---------------------------------------------------------------------- arrays
+
+
+def test_exact_arrays_stay_exact() -> None:
+    """Zeros and ones are made of the array's own type; quotients by zero are zero, not an error."""
+    row = np.array([Fraction(1, 3), Fraction(2, 3), Fraction(0)], dtype=object)
+    made = [
+        arrays.zeros_like(row),
+        arrays.ones_like(row),
+        arrays.divide_or_zero(row, row),
+        arrays.normalise(row),
+    ]
+    for array in (*made, arrays.positive_part(row - Fraction(1, 2))):
+        assert array.shape == (3,)
+        assert all(isinstance(value, Fraction) for value in array)
+    assert made[2].tolist() == [1, 1, 0]
+    assert arrays.normalise(arrays.zeros_like(row)).tolist() == [0, 0, 0]
+    assert arrays.to_fractions(arrays.to_flint(row)).tolist() == row.tolist()
+
+
+@pytest.mark.parametrize("value", [0.5, np.float64(1.0), "1/2", None, True])
+def test_floats_are_never_taken_for_exact(value: Any) -> None:
+    """A float was never exact."""
+    with pytest.raises(TypeError, match="expected an exact rational"):
+        arrays.to_fraction(value)
+
+
+@given(
+    batch=st.integers(1, 3), num_drafts=st.integers(1, 3), length=st.integers(1, 3), size=st.integers(1, 3)
+)
+def test_taking_paths_rows_and_tokens(batch: int, num_drafts: int, length: int, size: int) -> None:
+    """Advanced indexing, said in functions that torch has too."""
+    rng = np.random.default_rng(batch + 10 * num_drafts + 100 * length + 1000 * size)
+    rows = rng.random((batch, num_drafts, length, size))
+    path, depth, token = (rng.integers(0, n, size=batch) for n in (num_drafts, length, size))
+    everyone = np.arange(batch)
+    taken = arrays.take_path(rows, path)
+    np.testing.assert_array_equal(taken, rows[everyone, path])
+    np.testing.assert_array_equal(arrays.take_path(rows[..., 0], path), rows[everyone, path, :, 0])
+    np.testing.assert_array_equal(arrays.take_row(taken, depth), taken[everyone, depth])
+    row = arrays.take_row(taken, depth)
+    np.testing.assert_array_equal(arrays.take_token(row, token), row[everyone, token])
+    np.testing.assert_array_equal(arrays.take_stop_row(rows, path, depth), rows[everyone, path, depth])
+    # draft rows end one depth earlier: zeros there, where nothing was drafted
+    padded = np.concatenate([rows, np.zeros_like(rows[:, :, :1])], axis=2)
+    depth = rng.integers(0, length + 1, size=batch)
+    np.testing.assert_array_equal(arrays.take_draft_row(rows, path, depth), padded[everyone, path, depth])
