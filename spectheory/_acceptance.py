@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.algorithms.acceptance_bounds import acceptance_bounds
 from spectheory.algorithms.kseq import kseq_rule
 from spectheory.algorithms.multi_round import multi_round_acceptance
-from spectheory.law import validate_num_drafts
 from spectheory.pair import ModelPair
 from spectheory.programs import optimal_acceptance
+from spectheory.validate import check_num_drafts
 
 
-def acceptance_document(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_drafts: int) -> dict[str, Any]:
+def acceptance_document(
+    target_probs: Sequence[Any], draft_probs: Sequence[Any], num_drafts: int
+) -> dict[str, Any]:
     """Optimal acceptance with its cut, K-SEQ, multi-round rejection and the bounds of Lemma 3.
 
     Args:
@@ -31,25 +32,26 @@ def acceptance_document(target_probs: Sequence[Any], draft_probs: Sequence[Any],
         >>> document["optimal"], document["multi_round"], round(document["kseq"], 6)
         ('8/9', '7/9', 0.81142)
     """
-    validate_num_drafts(num_drafts)
+    check_num_drafts(num_drafts)
     pair = ModelPair.context_free_pair(target_probs, draft_probs, draft_length=1)
     target, draft = pair.target[0][0], pair.draft[0][0]
     cut = optimal_acceptance(target, draft, num_drafts)
     rule = kseq_rule(target.astype(float), draft.astype(float), np.array(float(num_drafts)))
-    bounds = acceptance_bounds(target, draft, num_drafts)
+    # The upper bound of Lemma 3 is attained (``programs.otm_bounds``), so the cut gives both bounds.
+    factor = 1 - (1 - Fraction(1, num_drafts)) ** num_drafts
+    lower = cut.value * (factor if pair.is_exact else float(factor))
     return {
         "target": [_exact(value) or float(value) for value in target],
         "draft": [_exact(value) or float(value) for value in draft],
         "num_drafts": num_drafts,
         "arithmetic": pair.arithmetic,
         **_both("optimal", cut.value),
-        "minimising_set": [int(token) for token in cut.tokens],
+        "minimising_set": np.flatnonzero(cut.tokens).tolist(),
         "kseq": float(rule.acceptance),
         "kseq_division_factor": float(rule.division_factor),
         **_both("multi_round", multi_round_acceptance(target, draft, num_drafts)),
-        **_both("lower_bound", bounds.lower),
-        **_both("upper_bound", bounds.upper),
-        "bounds_minimised": bounds.minimised,
+        **_both("lower_bound", lower),
+        **_both("upper_bound", cut.value),
     }
 
 

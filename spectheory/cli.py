@@ -8,6 +8,7 @@ Only click is imported here, so that ``--help`` answers at once; every command i
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import warnings
@@ -50,7 +51,8 @@ def _fail(message: str, code: int) -> int:
 
 
 @click.group(
-    invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="spectheory", prog_name="spectheory", message="%(prog)s %(version)s")
 @click.pass_context
@@ -64,16 +66,22 @@ def group(context: click.Context) -> None:
         click.echo(context.get_help())
 
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of a table.")
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."
+)
 num_drafts_option = click.option(
     "--num-drafts", "-k", type=int, default=1, show_default=True, metavar="K", help="Paths drafted i.i.d."
 )
 
 
-@group.command()
+@group.command(short_help="Certify a verifier on an enumerated pair.")
 @click.argument("pair_file", metavar="PAIR.json", type=click.Path())
 @click.option(
-    "--verifier", "-v", required=True, metavar="NAME", help="A published verifier, or package.module:attribute."
+    "--verifier",
+    "-v",
+    required=True,
+    metavar="NAME",
+    help="A published verifier, or package.module:attribute.",
 )
 @num_drafts_option
 @json_option
@@ -93,7 +101,7 @@ def certify(pair_file: str, verifier: str, num_drafts: int, as_json: bool) -> in
     return 0 if certificate.is_valid else EXIT_DEFECT
 
 
-@group.command()
+@group.command(short_help="The best block efficiency of any lossless verifier.")
 @click.argument("pair_file", metavar="PAIR.json", type=click.Path())
 @num_drafts_option
 @json_option
@@ -119,7 +127,7 @@ def optimum(pair_file: str, num_drafts: int, as_json: bool) -> int:
     return 0
 
 
-@group.command()
+@group.command(short_help="Acceptance probabilities at one position.")
 @click.option("--target", required=True, metavar="P1,P2,..", help="Target probabilities, such as 1/3,2/3.")
 @click.option("--draft", required=True, metavar="Q1,Q2,..", help="Draft probabilities, such as 2/3,1/3.")
 @num_drafts_option
@@ -137,16 +145,22 @@ def acceptance(target: str, draft: str, num_drafts: int, as_json: bool) -> int:
     return 0
 
 
-@group.command()
-@click.option("--target", default="bundled", show_default=True, help="Folder or hub name of the target model.")
+@group.command(short_help="Monte Carlo estimates on language models.")
+@click.option(
+    "--target", default="bundled", show_default=True, help="Folder or hub name of the target model."
+)
 @click.option("--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model.")
 @click.option(
     "--verifier", "-v", "verifiers", default="token,block", show_default=True, metavar="NAME,..",
     help="Verifiers to compare on the same drafts.",
 )  # fmt: skip
 @num_drafts_option
-@click.option("--draft-length", "-l", type=int, default=8, show_default=True, metavar="L", help="Tokens per path.")
-@click.option("--prompts", type=click.Path(), metavar="FILE", help="A .jsonl or text file; default: bundled prompts.")
+@click.option(
+    "--draft-length", "-l", type=int, default=8, show_default=True, metavar="L", help="Tokens per path."
+)
+@click.option(
+    "--prompts", type=click.Path(), metavar="FILE", help="A .jsonl or text file; default: bundled prompts."
+)
 @click.option("--samples", type=int, default=16, show_default=True, help="Draws per prompt.")
 @click.option("--temperature", type=float, default=1.0, show_default=True)
 @click.option("--top-k", type=int, help="Keep the k most likely tokens of both models.")
@@ -154,7 +168,9 @@ def acceptance(target: str, draft: str, num_drafts: int, as_json: bool) -> int:
 @click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts drafted for at a time.")
-@click.option("--checkpoint", type=click.Path(), metavar="FILE", help="Keep finished batches; go on from them.")
+@click.option(
+    "--checkpoint", type=click.Path(), metavar="FILE", help="Keep finished batches; go on from them."
+)
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 @json_option
 def simulate(
@@ -188,13 +204,17 @@ def simulate(
         _tables.print_simulation(document)
     if simulation.interrupted:
         finished = simulation.estimates[0].samples
-        return _fail(f"interrupted; the estimates rest on the {finished} draws that were finished", EXIT_INTERRUPTED)
+        return _fail(
+            f"interrupted; the estimates rest on the {finished} draws that were finished", EXIT_INTERRUPTED
+        )
     return 0
 
 
-@group.command()
+@group.command(short_help="Recompute the figures and tables.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--out", type=click.Path(), default="figures", show_default=True, help="Folder for the results.")
+@click.option(
+    "--out", type=click.Path(), default="figures", show_default=True, help="Folder for the results."
+)
 @json_option
 def reproduce(names: tuple[str, ...], out: str, as_json: bool) -> int:
     """Recompute the figures and tables; all of them, or those that are named.
@@ -226,7 +246,9 @@ def _load_pair(path: str) -> Any:
     try:
         return ModelPair.load(path)
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path} is not a text file in UTF-8; expected a pair file in JSON") from error
+        raise InvalidInputError(
+            f"{path} is not a text file in UTF-8; expected a pair file in JSON"
+        ) from error
 
 
 def _verifier_names(listed: str) -> list[str]:
@@ -250,7 +272,21 @@ def _quiet_model_loading() -> None:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if "transformers" in sys.modules:  # imported before: it has read the environment already
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
 
 
 def _print_json(document: dict[str, Any]) -> None:
-    click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
+    click.echo(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: a bound that certifies nothing is null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    return [_finite(entry) for entry in value] if isinstance(value, (list, tuple)) else value

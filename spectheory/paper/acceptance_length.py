@@ -42,7 +42,7 @@ def acceptance_length(
         for length in range(1, draft_length + 1):
             count = round(counted[length] * samples)
             interval = binomtest(count, samples).proportion_ci(level, method="exact")
-            inside = interval.low <= exact[length] <= interval.high
+            inside = bool(interval.low <= exact[length] <= interval.high)
             rows.append((
                 estimate.verifier, length, exact[length], float(exact[length]),
                 count / samples, interval.low, interval.high, inside,

@@ -13,19 +13,19 @@ from spectheory.algorithms.kseq import kseq_rule
 from spectheory.algorithms.multi_round import multi_round_acceptance
 from spectheory.instances import bernoulli
 from spectheory.paper.artifact import Artifact, ResultTable
-from spectheory.paper.style import BLUE, GREY, ORANGE, figure_style
-from spectheory.programs import optimal_acceptance
+from spectheory.paper.style import BLACK, BLUE, GREY, ORANGE, figure_style
+from spectheory.programs import bernoulli_acceptance, optimal_acceptance, otm_optimum
 
 DRAFT_HEAD = Fraction(1, 4)
 TARGET_HEADS = tuple(Fraction(head) for head in ("1/10", "1/2", "3/4", "1"))
+MAX_DRAFTS_OF_PROGRAM = 4  # the linear program has 2^(k+1) variables
 
 
-def otm_bernoulli(
-    target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: int = 10
-) -> Artifact:
+def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: int = 10) -> Artifact:
     """Acceptance of OTM-k, K-SEQ and multi-round rejection, draft Ber(1/4) against targets Ber(b).
 
-    OTM-k by the min cut, exactly, checked against the closed form (Eq. 10); K-SEQ in float64,
+    OTM-k by the min cut, exactly, checked against the closed form (Eq. 10) and, for few drafts,
+    against the linear program (Eq. 4); K-SEQ in float64,
     because its division factor is algebraic; multi-round exactly.
     """
     rows = []
@@ -39,9 +39,13 @@ def otm_bernoulli(
             kseq = float(rule.acceptance)
             multi_round = multi_round_acceptance(target, draft, drafts)
             rows.append((head, drafts, best, float(best), kseq, multi_round, float(multi_round)))
-            formula = closed_form(DRAFT_HEAD, head, drafts)
+            formula = bernoulli_acceptance(DRAFT_HEAD, head, drafts)
             if best != formula:
                 failures.append(f"OTM at b = {head}, k = {drafts}: min cut {best}, Eq. 10 {formula}")
+            if drafts <= MAX_DRAFTS_OF_PROGRAM:
+                program = 1 - otm_optimum(target, draft, drafts).value
+                if best != program:
+                    failures.append(f"OTM at b = {head}, k = {drafts}: min cut {best}, Eq. 4 {program}")
             if kseq > float(best) + 1e-12 or multi_round > best:
                 failures.append(f"at b = {head}, k = {drafts} a rule exceeds the optimum {best}")
     table = ResultTable(
@@ -56,32 +60,27 @@ def otm_bernoulli(
         source="spectr, Figures 4 and 6, Eq. 10",
         explanation=(
             "Draft Ber(0.25) against targets Ber(b). At b = 0.25 the models agree and every rule accepts "
-            "with probability 1, which is not drawn. At b = 1 OTM and K-SEQ coincide."
+            "with probability 1, which is not drawn. At b = 1 the three rules coincide."
         ),
         settings={"draft_head": str(DRAFT_HEAD), "max_drafts": max_drafts},
         tables=[table],
         figures={"otm_bernoulli": _plot(table, target_heads)},
         failures=failures,
-        checks=["the min cut equals the closed form (Eq. 10), exactly", "no rule exceeds the optimum"],
+        checks=[
+            "the min cut equals the closed form (Eq. 10), exactly",
+            f"for k ≤ {MAX_DRAFTS_OF_PROGRAM} it equals the linear program (Eq. 4), exactly",
+            "no rule exceeds the optimum",
+        ],
     )
-
-
-def closed_form(draft_head: Fraction, target_head: Fraction, num_drafts: int) -> Fraction:
-    """alpha_k(Ber(p), Ber(q)) = min(q, 1 - (1-p)^k) + min(1-q, 1 - p^k), Eq. 10, draft Ber(p).
-
-    Example:
-        >>> print(closed_form(Fraction(1, 4), Fraction(1), 2))
-        7/16
-    """
-    heads = min(target_head, 1 - (1 - draft_head) ** num_drafts)
-    return heads + min(1 - target_head, 1 - draft_head**num_drafts)
 
 
 def _plot(table: ResultTable, target_heads: Sequence[Fraction]) -> Figure:
     with figure_style():
         figure = Figure(figsize=(7.6, 5.0), layout="constrained")
         columns = 2 if len(target_heads) > 1 else 1
-        panels = figure.subplots(-(-len(target_heads) // columns), columns, sharex=True, sharey=True, squeeze=False)
+        panels = figure.subplots(
+            -(-len(target_heads) // columns), columns, sharex=True, sharey=True, squeeze=False
+        )
         for number, head in enumerate(target_heads):
             axes = panels.flat[number]
             _panel(axes, table, head)
@@ -107,6 +106,12 @@ def _panel(axes: Axes, table: ResultTable, head: Fraction) -> None:
         axes.plot(
             drafts, values, color=colour, linestyle=dashes, marker=marker, markersize=4,
             markerfacecolor="white", label=label, clip_on=False,
+        )  # fmt: skip
+    if all(abs(row["otm_float"] - row["multi_round_float"]) < 1e-12 for row in rows):
+        middle = rows[len(rows) // 2]
+        axes.annotate(
+            "all three coincide", (middle["num_drafts"], middle["otm_float"]), xytext=(8, -14),
+            textcoords="offset points", color=BLACK,
         )  # fmt: skip
     axes.set(ylim=(0, 1.02), xticks=drafts)
     axes.set_title(f"target Ber({float(head):g}), draft Ber({float(DRAFT_HEAD):g})")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, which stays distinguishable for colour-blind readers.
@@ -22,7 +22,7 @@ VERIFIER_LABELS = {
     "greedy_multipath": "greedy multi-path",
 }
 
-RC_PARAMS = {
+RC_PARAMS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so that every machine draws the same
     "font.size": 9.5,
     "axes.titlesize": 10.5,
@@ -65,16 +65,3 @@ def save_figure(figure: Figure, stem: Path) -> None:
             stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": None, "Producer": None}
         )
         figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
-
-
-def label_line(axes: Axes, x: float, y: float, text: str, colour: str, *, below: bool = False) -> None:
-    """A label beside a line, in its colour, instead of a legend."""
-    axes.annotate(
-        text,
-        (x, y),
-        xytext=(4, -4 if below else 4),
-        textcoords="offset points",
-        color=colour,
-        va="top" if below else "bottom",
-        fontweight="bold",
-    )

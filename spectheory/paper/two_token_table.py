@@ -35,7 +35,9 @@ def two_token_table(draft_lengths: Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8)) -> 
             if printed is not None and value - 1 != printed:
                 failures.append(f"E[tau] of {name} at draft length {length} is {value - 1}, not {printed}")
         if best != efficiency["block"]:
-            failures.append(f"the optimum at draft length {length} is {best}, block has {efficiency['block']}")
+            failures.append(
+                f"the optimum at draft length {length} is {best}, block has {efficiency['block']}"
+            )
     table = ResultTable(
         "two_token_table",
         (

@@ -1,4 +1,4 @@
-"""Optimal transport with membership cost at one position (spectr Eq. 4), as printed."""
+"""Optimal transport with membership cost at one position (spectr Eq. 3-4), for any law of the drafts."""
 
 from __future__ import annotations
 
@@ -9,26 +9,34 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.errors import EnumerationTooLargeError
-from spectheory.programs.budgets import check_num_drafts
+from spectheory.arrays import to_fractions
+from spectheory.drafts import DraftProcess
+from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.pair import ModelPair
 from spectheory.programs.exact_solver import solve_exact
 from spectheory.programs.float_solver import solve
-from spectheory.programs.linear_program import ConstraintBlock, LinearProgram, ones
+from spectheory.programs.linear_program import ConstraintBlock, LinearProgram, Repair, ones
 from spectheory.programs.min_cut import (
+    DraftLaw,
     MinCut,
     bernoulli_acceptance,
+    check_draft_law,
     check_rows,
     optimal_acceptance,
     uniform_acceptance,
 )
 from spectheory.programs.solution import Solution
+from spectheory.validate import check_num_drafts
 
 __all__ = [
     "MinCut",
     "bernoulli_acceptance",
     "optimal_acceptance",
     "otm_optimum",
+    "otm_optimum_of_law",
     "otm_program",
+    "otm_program_of_law",
+    "position_draft_law",
     "uniform_acceptance",
 ]
 
@@ -72,37 +80,71 @@ def otm_program(
     num_drafts = check_num_drafts(num_drafts)
     target, draft = check_rows(target_probs, draft_probs)
     V = len(target)
-    count = V ** (num_drafts + 1)
-    if count > max_variables:
-        raise EnumerationTooLargeError(
-            f"optimal transport of {num_drafts} drafts over {V} tokens has {count} variables, the limit is "
-            f"{max_variables}; use optimal_acceptance (the min cut), or raise max_variables"
-        )
-    exact = draft.dtype == object
+    _check_count(V, V**num_drafts, num_drafts, max_variables, "use optimal_acceptance (the min cut)")
     drafts = list(product(range(V), repeat=num_drafts))
-    variables = tuple((x, y) for x in drafts for y in range(V))
-    one = ones(count, exact)
-    rejected = np.array([y not in x for x, y in variables])
-    number = np.arange(count)
+    probs = reduce(lambda law, row: np.multiply.outer(law, row).ravel(), [draft] * num_drafts)
+    return _program(target, drafts, probs)
 
-    def marginal(name: str, rows: np.ndarray, rhs: np.ndarray) -> ConstraintBlock:
-        return ConstraintBlock(name, "spectr Eq. 4", "==", rows, number, one, rhs)
 
-    draft_law = reduce(lambda law, row: np.multiply.outer(law, row).ravel(), [draft] * num_drafts)
-    repair = partial(_as_coupling, draft_law=draft_law.astype(float), target_probs=target.astype(float))
-    return LinearProgram(
-        name="optimal transport LP",
-        source="spectr Eq. 4",
-        direction="min",
-        variables=variables,
-        objective=np.where(rejected, one, one - one),
-        blocks=(
-            marginal("draft marginal", number // V, draft_law),
-            marginal("target marginal", number % V, target),
-        ),
-        box=1.0,
-        repair=repair,
-    )
+def otm_program_of_law(
+    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, max_variables: int = MAX_VARIABLES
+) -> LinearProgram:
+    """The same program for an arbitrary joint law of the K drafts.
+
+    Source: spectr Eq. 3-4 with Π_k draft(x_k) replaced by the law; footnote 8 there has drafts from
+    different models.  ``position_draft_law`` gives the law of a draft process.
+
+    Args:
+        target_probs: [V]; strings and Fractions are exact.
+        draft_law: {(x_1, .., x_K): probability}; tuples left out have probability 0.
+        max_variables: refuse programs with more variables (tuples times V).
+
+    Returns:
+        The program; variables are labelled (drafts, output).
+
+    Raises:
+        InvalidInputError: not a probability row, or not a law over tuples of its tokens.
+        EnumerationTooLargeError: there are more variables.
+
+    Example:
+        >>> otm_program_of_law(["1/2", "1/4", "1/4"], {(0, 1): "1/2", (1, 2): "1/2"}).size
+        (6, 5)
+    """
+    target, tuples, probs = check_draft_law(target_probs, draft_law)
+    advice = "use min_cut_of_law"
+    _check_count(len(target), len(tuples), len(tuples[0]), max_variables, advice)
+    return _program(target, tuples, probs)
+
+
+def position_draft_law(pair: ModelPair, drafts: DraftProcess) -> dict[tuple[int, ...], Any]:
+    """The joint law of the K drafts of a process at one position.
+
+    Args:
+        pair: models with draft length 1.
+        drafts: how the K tokens are drawn: ``Iid``, ``WithoutReplacement``, ``PerPath``, ...
+
+    Returns:
+        {(x_1, .., x_K): probability}, tuples of positive probability only.
+
+    Raises:
+        InvalidInputError: the draft length is not 1, or the process cannot draft from the pair.
+
+    Example:
+        >>> from spectheory.drafts import WithoutReplacement
+        >>> pair = ModelPair.context_free_pair([1, 0, 0], ["1/2", "1/3", "1/6"], draft_length=1)
+        >>> print(position_draft_law(pair, WithoutReplacement((2,)))[1, 0])
+        1/4
+    """
+    if pair.draft_length != 1:
+        raise InvalidInputError(
+            f"one position has draft length 1, the pair has {pair.draft_length}; use pair.truncate(1)"
+        )
+    drafts.check(pair)
+    law: dict[tuple[int, ...], Any] = {}
+    for tuples in drafts.tuples(pair, size=10_000):
+        probs = to_fractions(tuples.probs) if pair.is_exact else tuples.probs
+        law |= dict(zip(map(tuple, tuples.leaves.tolist()), probs.tolist(), strict=True))
+    return law
 
 
 def otm_optimum(
@@ -133,6 +175,75 @@ def otm_optimum(
     """
     program = otm_program(target_probs, draft_probs, num_drafts, max_variables)
     return solve_exact(program) if program.is_exact else solve(program)
+
+
+def otm_optimum_of_law(
+    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, max_variables: int = MAX_VARIABLES
+) -> Solution:
+    """``otm_optimum`` for an arbitrary joint law of the K drafts.
+
+    Args:
+        target_probs, draft_law, max_variables: as in ``otm_program_of_law``.
+
+    Returns:
+        The solution of ``otm_program_of_law``: ``value`` is the rejection probability.
+
+    Raises:
+        InvalidInputError, EnumerationTooLargeError: as ``otm_program_of_law``.
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> solution = otm_optimum_of_law(["1/2", "1/4", "1/4"], {(0, 1): "1/3", (1, 2): "2/3"})
+        >>> print(solution.value)
+        1/6
+    """
+    program = otm_program_of_law(target_probs, draft_law, max_variables)
+    return solve_exact(program) if program.is_exact else solve(program)
+
+
+def _check_count(vocab_size: int, tuples: int, num_drafts: int, max_variables: int, advice: str) -> None:
+    count = tuples * vocab_size
+    if count > max_variables:
+        raise EnumerationTooLargeError(
+            f"optimal transport of {num_drafts} drafts over {vocab_size} tokens has {count} variables, the "
+            f"limit is {max_variables}; {advice}, or raise max_variables"
+        )
+
+
+def _program(target: np.ndarray, drafts: list[tuple[int, ...]], draft_probs: np.ndarray) -> LinearProgram:
+    V, exact = len(target), target.dtype == object
+    variables = tuple((x, y) for x in drafts for y in range(V))
+    one = ones(len(variables), exact)
+    rejected = np.array([y not in x for x, y in variables])
+    return LinearProgram(
+        name="optimal transport LP",
+        source="spectr Eq. 4",
+        direction="min",
+        variables=variables,
+        objective=np.where(rejected, one, one - one),
+        blocks=marginal_blocks(draft_probs, target, ("draft marginal", "target marginal"), "spectr Eq. 4"),
+        box=1.0,
+        repair=coupling_repair(draft_probs, target),
+    )
+
+
+def marginal_blocks(
+    row_law: np.ndarray, column_law: np.ndarray, names: tuple[str, str], equation: str
+) -> tuple[ConstraintBlock, ConstraintBlock]:
+    """Σ_y π(x, y) = row_law(x) and Σ_x π(x, y) = column_law(y); π(x, y) is variable x V + y."""
+    number = np.arange(len(row_law) * len(column_law))
+    one = ones(len(number), row_law.dtype == object)
+
+    def marginal(name: str, rows: np.ndarray, rhs: np.ndarray) -> ConstraintBlock:
+        return ConstraintBlock(name, equation, "==", rows, number, one, rhs)
+
+    of_rows = marginal(names[0], number // len(column_law), row_law)
+    return of_rows, marginal(names[1], number % len(column_law), column_law)
+
+
+def coupling_repair(row_law: np.ndarray, column_law: np.ndarray) -> Repair:
+    """A repair that turns a plan that nearly couples the two laws into one that does."""
+    return partial(_as_coupling, draft_law=row_law.astype(float), target_probs=column_law.astype(float))
 
 
 def _as_coupling(

@@ -1,0 +1,40 @@
+# make reproduce   install into .venv and recompute every figure and table into $(OUT)
+# make test        install into .venv and run all tests and notebooks
+PYTHON ?= python3
+OUT ?= figures
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: setup reproduce test lint types bench clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "error: spectheory needs Python 3.11 or newer, and $(PYTHON) is not; run: make PYTHON=/path/to/python3.11" >&2; \
+	  exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,dev]"
+	@touch $@
+
+reproduce: setup
+	$(BIN)/spectheory reproduce --out "$(OUT)"
+
+# One thread per test process: pytest-xdist already uses every core.
+test: setup
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --nbmake tests notebooks
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist *.egg-info

@@ -1,0 +1,122 @@
+"""The block transport problem: one drafted path coupled with a target path (block_verification Eq. 40-42)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from spectheory.errors import EnumerationTooLargeError
+from spectheory.pair import ModelPair
+from spectheory.programs.exact_solver import solve_exact
+from spectheory.programs.float_solver import solve
+from spectheory.programs.linear_program import LinearProgram
+from spectheory.programs.otm import coupling_repair, marginal_blocks
+from spectheory.programs.solution import Solution
+
+MAX_VARIABLES = 20_000
+
+
+def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES) -> LinearProgram:
+    """The linear program that couples whole blocks.
+
+    Source: block_verification Eq. 40-42 (its γ is our L, M_s the draft, M_b the target).
+    Variables: the coupling π(x, y), x ∈ V^L the drafted path, y ∈ V^L the target's path.
+
+        max  Σ_{x,y} π(x, y) β(x, y)                                               (40)
+        s.t. Σ_y π(x, y) = q(x)   for all x ∈ V^L                                  (41)
+             Σ_x π(x, y) = p(y)   for all y ∈ V^L                                  (42)
+             π ≥ 0
+
+    β is the length of the longest common prefix.  The paper prints the maximum over ℓ < γ; a whole
+    block in common counts γ, as in the sum over ℓ ≤ γ of its Lemma 10.
+
+    Args:
+        pair: the models; an exact pair gives an exact program.
+        max_variables: refuse programs with more than this many of the V^{2L} variables.
+
+    Returns:
+        The program; variables are labelled (draft path, target path).
+
+    Raises:
+        EnumerationTooLargeError: V^{2L} is above the limit.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> block_transport_program(pair).size
+        (16, 8)
+    """
+    V, L = pair.vocab_size, pair.draft_length
+    if max_variables < V ** (2 * L):
+        raise EnumerationTooLargeError(
+            f"block transport over {V} tokens and draft length {L} has {V ** (2 * L)} variables, the limit "
+            f"is {max_variables}; use block_transport_value (the closed form), or raise max_variables"
+        )
+    paths = [pair.context(L, number) for number in range(V**L)]
+    numbers = np.arange(V**L)
+    reward = np.zeros((V**L, V**L), dtype=int)
+    for depth in range(1, L + 1):
+        prefix = numbers // V ** (L - depth)
+        reward += prefix[:, None] == prefix
+    draft_probs, target_probs = pair.draft_path_probs(L), pair.target_path_probs(L)
+    exact = pair.is_exact
+    objective = np.array([Fraction(int(b)) if exact else float(b) for b in reward.ravel()])
+    names = ("draft marginal", "target marginal")
+    rows, columns = marginal_blocks(draft_probs, target_probs, names, "block_verification Eq. 41-42")
+    return LinearProgram(
+        name="block transport LP",
+        source="block_verification Eq. 40",
+        direction="max",
+        variables=tuple((x, y) for x in paths for y in paths),
+        objective=objective.astype(object) if exact else objective,
+        blocks=(rows, columns),
+        box=1.0,
+        repair=coupling_repair(draft_probs, target_probs),
+    )
+
+
+def block_transport_optimum(pair: ModelPair, max_variables: int = MAX_VARIABLES) -> Solution:
+    """The largest expected common prefix of a drafted path and a target path, with a coupling.
+
+    Args:
+        pair: the models.
+        max_variables: refuse programs with more variables.
+
+    Returns:
+        The solution; ``value`` is E[β], in drafted tokens per block (the token after them does not
+        count), exact for exact pairs.
+
+    Raises:
+        EnumerationTooLargeError: there are more variables.
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> print(block_transport_optimum(pair).value)
+        4/3
+    """
+    program = block_transport_program(pair, max_variables)
+    return solve_exact(program) if program.is_exact else solve(program)
+
+
+def block_transport_value(pair: ModelPair) -> Any:
+    """The optimum in closed form: Σ_{ℓ=1..L} Σ_{a ∈ V^ℓ} min{p(a), q(a)} (block_verification Lemma 10).
+
+    Greedy block verification attains it.
+
+    Args:
+        pair: the models.
+
+    Returns:
+        E[β], a Fraction for an exact pair, else a float.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=3)
+        >>> print(block_transport_value(pair))
+        50/27
+    """
+    depths = range(1, pair.draft_length + 1)
+    return sum(
+        np.minimum(pair.target_path_probs(depth), pair.draft_path_probs(depth)).sum() for depth in depths
+    )

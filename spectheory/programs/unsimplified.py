@@ -1,0 +1,167 @@
+"""The multi-path program before its simplification, in the output law R (greedy_multipath Lemma A.5)."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from spectheory.drafts import DraftProcess
+from spectheory.pair import ModelPair
+from spectheory.programs.budgets import PREFIX_MATCHING, contexts, feasible_budgets
+from spectheory.programs.exact_solver import solve_exact
+from spectheory.programs.float_solver import solve
+from spectheory.programs.linear_program import ConstraintBlock, LinearProgram, ones
+from spectheory.programs.multi_path import antichains, multi_path_program
+from spectheory.programs.solution import Solution
+
+MAX_ANTICHAINS = 1_000
+
+
+def unsimplified_program(
+    pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
+) -> LinearProgram:
+    """The multi-path program over output laws instead of node budgets.
+
+    Source: greedy_multipath Lemma A.5.  Variables: R(a), a ∈ V^{≤L+1} without the root.
+
+        max  Σ_{i=1..L+1} Σ_{a ∈ V^i} i R(a)                                       (37)
+        s.t. Σ_a R(a) = 1
+             Σ_{i=0..L} R(a_{1:i+1}) / p(a_{1:i+1}) = 1   on every path of V^{L+1} (38)
+             Σ_{a∈T} Σ_{b below a} R(b) ≤ 1 - (1 - Σ_{a∈T} q(a))^K   for all antichains T   (39)
+             R ≥ 0
+
+    (38) is stated multiplied by p(a_{1:L+1}), as in its derivation (36):
+    Σ_i R(a_{1:i+1}) p(a_{i+2:L+1} | a_{1:i+1}) = p(a_{1:L+1}).  That also says what (38) leaves
+    undefined: R = 0 where p = 0.
+
+    Args:
+        pair: the models; an exact pair gives an exact program.
+        drafts: K for i.i.d. paths, or a draft process, as in ``multi_path_program``.
+        max_antichains: refuse to state more antichain constraints.
+
+    Raises:
+        InvalidInputError: num_drafts is not a whole number of at least 1.
+        EnumerationTooLargeError: there are more antichains.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> unsimplified_program(pair, 2).size
+        (14, 34)
+    """
+    budgets = multi_path_program(pair, drafts, max_antichains)
+    members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
+    variables = contexts(pair.vocab_size, pair.draft_length + 1)[1:]
+    one = ones(len(variables), pair.is_exact)
+    lengths = np.array([len(context) for context in variables])
+    zero = np.zeros(len(variables), dtype=int)
+    sum_to_one = ConstraintBlock(
+        "law", "greedy_multipath Lemma A.5", "==", zero, np.arange(len(variables)), one, one[:1]
+    )
+    return LinearProgram(
+        name="unsimplified multi-path LP",
+        source="greedy_multipath Lemma A.5",
+        direction="max",
+        variables=variables,
+        objective=lengths * one,
+        blocks=(
+            sum_to_one,
+            _target_matching(pair),
+            _prefix_matching(pair, members, budgets.block(PREFIX_MATCHING).rhs),
+        ),
+        box=1.0,
+        repair=partial(_as_law, budgets=budgets, pair=pair),
+    )
+
+
+def unsimplified_optimum(
+    pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
+) -> Solution:
+    """The largest block efficiency of any valid verifier, with its output law.
+
+    The optimum is that of ``multi_path_optimum``, found through other variables.
+
+    Args:
+        pair: the models.
+        drafts: K for i.i.d. paths, or a draft process.
+        max_antichains: refuse larger programs.
+
+    Returns:
+        The solution (tokens per target call); ``primal`` is R, by output sequence.
+
+    Raises:
+        InvalidInputError: num_drafts is not a whole number of at least 1.
+        EnumerationTooLargeError: there are more antichains.
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
+        >>> print(unsimplified_optimum(pair, 2).value)
+        17/9
+    """
+    program = unsimplified_program(pair, drafts, max_antichains)
+    return solve_exact(program) if program.is_exact else solve(program)
+
+
+def _target_matching(pair: ModelPair) -> ConstraintBlock:
+    """(38) times p(a_{1:L+1}): one row per path of V^{L+1}."""
+    V, L = pair.vocab_size, pair.draft_length
+    path = np.arange(V ** (L + 1))
+    rows, columns, coefficients = [], [], []
+    continuation = ones(len(path), pair.is_exact)  # p(a_{length+1:L+1} | a_{1:length})
+    for length in reversed(range(1, L + 2)):
+        below = V ** (L + 1 - length)
+        rows.append(path)
+        # depth `length` starts after the V + .. + V^{length-1} sequences that are shorter
+        columns.append(sum(V**i for i in range(1, length)) + path // below)
+        coefficients.append(continuation)
+        continuation = continuation * pair.target[length - 1].ravel()[path // below]
+    present = np.concatenate(coefficients) != 0
+    return ConstraintBlock(
+        name="target matching",
+        equation="greedy_multipath Eq. 38",
+        sense="==",
+        rows=np.concatenate(rows)[present],
+        columns=np.concatenate(columns)[present],
+        coefficients=np.concatenate(coefficients)[present],
+        rhs=pair.target_path_probs(L + 1),
+    )
+
+
+def _prefix_matching(pair: ModelPair, members: np.ndarray, limits: np.ndarray) -> ConstraintBlock:
+    """(39): all output sequences strictly below a member of the antichain."""
+    V = pair.vocab_size
+    below = np.zeros((len(members), V * members.shape[1]), dtype=bool)
+    for child in range(1, V * members.shape[1] + 1):  # nodes of depth 1..L+1, breadth first
+        parent = (child - 1) // V
+        below[:, child - 1] = members[:, parent]
+        if parent:
+            below[:, child - 1] |= below[:, parent - 1]
+    rows, columns = np.nonzero(below)
+    return ConstraintBlock(
+        name=PREFIX_MATCHING,
+        equation="greedy_multipath Eq. 39",
+        sense="<=",
+        rows=rows,
+        columns=columns,
+        coefficients=ones(len(rows), pair.is_exact),
+        rhs=limits,
+    )
+
+
+def _as_law(program: LinearProgram, point: np.ndarray, budgets: LinearProgram, pair: ModelPair) -> np.ndarray:
+    """An output law that satisfies every constraint: through its node budgets and back.
+
+    D(a_{1:i}) = D(a_{1:i-1}) - R(a_{1:i}) / p(a_{1:i}), and R is the fall of D times p.
+    """
+    V, L = pair.vocab_size, pair.draft_length
+    probs = np.concatenate([pair.target_path_probs(depth).astype(float) for depth in range(L + 2)])
+    parent = (np.arange(1, len(probs)) - 1) // V
+    falls = np.where(probs[1:] > 0, point / np.where(probs[1:] > 0, probs[1:], 1.0), 0.0)
+    found = np.ones(len(probs))
+    for node in range(1, len(probs)):
+        found[node] = found[parent[node - 1]] - falls[node - 1]
+    inner = budgets.num_variables
+    found[:inner] = feasible_budgets(budgets, found[:inner], V, L)
+    found[inner:] = 0.0
+    return (found[parent] - found[1:]) * probs[1:]
