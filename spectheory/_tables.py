@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
@@ -188,3 +189,25 @@ def _interval(interval: Any) -> str:
 
 def _yes(value: bool | None) -> str:
     return {True: "yes", False: "NO", None: "not checked"}[value]
+
+
+def print_verifiers(rows: list[dict[str, Any]]) -> None:
+    """One row per verifier."""
+    table = Table(title="verifiers")
+    table.add_column("name", no_wrap=True)
+    for column in ("source", "drafts", "lossless", "arithmetic", "draft processes"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        limit = f", L = {row['max_draft_length']}" if row["max_draft_length"] else ""
+        processes = "all" if len(row["draft_processes"]) == 4 else ", ".join(row["draft_processes"])
+        lossless = "yes" if row["lossless"] else "NO"
+        table.add_row(
+            row["name"], row["source"], row["num_drafts"] + limit, lossless, row["arithmetic"], processes
+        )
+    _console().print(table)
+
+
+def report_interval(rounds: int, lower: float, upper: float) -> None:
+    """One line on stderr that follows the interval as it closes; nothing where stderr is no terminal."""
+    if sys.stderr.isatty():
+        print(f"\rstep {rounds}: the optimum lies in [{lower:.9f}, {upper:.9f}]", end="", file=sys.stderr)

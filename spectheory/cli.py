@@ -14,11 +14,14 @@ import sys
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from spectheory.errors import ComputationError, InvalidInputError
+
+if TYPE_CHECKING:
+    from spectheory.drafts import DraftProcess
 
 EXIT_DEFECT, EXIT_BAD_INPUT, EXIT_INTERRUPTED = 1, 2, 130
 
@@ -72,6 +75,11 @@ json_option = click.option(
 num_drafts_option = click.option(
     "--num-drafts", "-k", type=int, default=1, show_default=True, metavar="K", help="Paths drafted i.i.d."
 )
+tree_option = click.option(
+    "--tree",
+    metavar="NAME:K1,K2,..",
+    help="Draft a tree instead: prefix_tree or without_replacement, with its width at every depth.",
+)
 
 
 @group.command(short_help="Certify a verifier on an enumerated pair.")
@@ -84,8 +92,9 @@ num_drafts_option = click.option(
     help="A published verifier, or package.module:attribute.",
 )
 @num_drafts_option
+@tree_option
 @json_option
-def certify(pair_file: str, verifier: str, num_drafts: int, as_json: bool) -> int:
+def certify(pair_file: str, verifier: str, num_drafts: int, tree: str | None, as_json: bool) -> int:
     """Certify a verifier on an enumerated pair: lossless or not, and how good.
 
     Exits with 1 where the verifier is not lossless and prints the smallest counterexample.
@@ -93,7 +102,7 @@ def certify(pair_file: str, verifier: str, num_drafts: int, as_json: bool) -> in
     from spectheory import _tables
     from spectheory.certificate import certify as make_certificate
 
-    certificate = make_certificate(verifier, _load_pair(pair_file), num_drafts)
+    certificate = make_certificate(verifier, _load_pair(pair_file), drafts=_drafts(num_drafts, tree))
     if as_json:
         _print_json(certificate.to_document())
     else:
@@ -104,15 +113,30 @@ def certify(pair_file: str, verifier: str, num_drafts: int, as_json: bool) -> in
 @group.command(short_help="The best block efficiency of any lossless verifier.")
 @click.argument("pair_file", metavar="PAIR.json", type=click.Path())
 @num_drafts_option
+@tree_option
+@click.option("--gap", type=float, default=1e-6, show_default=True, help="Relative gap, on large pairs.")
+@click.option("--time-limit", type=float, metavar="SECONDS", help="Stop earlier, on large pairs.")
 @json_option
-def optimum(pair_file: str, num_drafts: int, as_json: bool) -> int:
-    """The best block efficiency that any lossless verifier can reach on a pair."""
+def optimum(
+    pair_file: str, num_drafts: int, tree: str | None, gap: float, time_limit: float | None, as_json: bool
+) -> int:
+    """The best block efficiency that any lossless verifier can reach on a pair.
+
+    Exact where the program is small enough; on larger pairs an interval that certifies the value from
+    both sides and closes to --gap.  Ctrl-C stops it and prints the interval so far.
+    """
     from fractions import Fraction
 
     from spectheory import _tables
     from spectheory.programs import optimum as solve
 
-    solution = solve(_load_pair(pair_file), num_drafts)
+    solution = solve(
+        _load_pair(pair_file),
+        drafts=_drafts(num_drafts, tree),
+        relative_gap=gap,
+        time_limit=time_limit,
+        progress=_tables.report_interval,
+    )
     document = {
         "value": str(solution.value) if isinstance(solution.value, Fraction) else None,
         "value_float": float(solution.value),
@@ -124,6 +148,32 @@ def optimum(pair_file: str, num_drafts: int, as_json: bool) -> int:
         _print_json(document)
     else:
         _tables.print_optimum(document)
+    return 0
+
+
+@group.command(short_help="List the published verifiers.")
+@json_option
+def verifiers(as_json: bool) -> int:
+    """List the published verifiers: source, losslessness, arithmetic, and the drafts they take."""
+    from spectheory import _tables
+    from spectheory.algorithms import verifiers as known
+
+    rows = [
+        {
+            "name": verifier.name,
+            "source": verifier.source,
+            "num_drafts": "1" if verifier.single_path else "any",
+            "max_draft_length": verifier.max_draft_length,
+            "lossless": verifier.lossless,
+            "arithmetic": "exact" if verifier.exact else "float64",
+            "draft_processes": sorted(verifier.draft_processes),
+        }
+        for verifier in known.values()
+    ]
+    if as_json:
+        _print_json({"verifiers": rows})
+    else:
+        _tables.print_verifiers(rows)
     return 0
 
 
@@ -240,15 +290,29 @@ def reproduce(names: tuple[str, ...], out: str, as_json: bool) -> int:
     return 0 if document["passed"] else EXIT_DEFECT
 
 
+def _drafts(num_drafts: int, tree: str | None) -> DraftProcess:
+    """The draft process of ``--num-drafts`` or ``--tree``."""
+    from spectheory.drafts import Iid, PrefixTree, WithoutReplacement
+    from spectheory.errors import InvalidInputError
+
+    if tree is None:
+        return Iid(num_drafts)
+    trees = {"prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
+    name, _, widths = tree.partition(":")
+    try:
+        return trees[name](tuple(int(width) for width in widths.split(",")))
+    except (KeyError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(
+            f"--tree {tree!r} is not prefix_tree:K1,K2,.. or without_replacement:K1,K2,.. with whole numbers"
+        ) from error
+
+
 def _load_pair(path: str) -> Any:
     from spectheory.pair import ModelPair
 
-    try:
-        return ModelPair.load(path)
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(
-            f"{path} is not a text file in UTF-8; expected a pair file in JSON"
-        ) from error
+    return ModelPair.load(path)
 
 
 def _verifier_names(listed: str) -> list[str]:

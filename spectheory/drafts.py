@@ -220,6 +220,10 @@ class _Tree(DraftProcess):
             )
 
     def draws(self, draft_length: int) -> np.ndarray:
+        if draft_length != len(self.widths):
+            raise InvalidInputError(
+                f"the tree has {len(self.widths)} widths {list(self.widths)}, got draft length {draft_length}"
+            )
         number = np.arange(self.num_drafts)
         leaves_below = [prod(self.widths[depth + 1 :]) for depth in range(draft_length)]
         return np.stack([number % below == 0 for below in leaves_below], axis=1)

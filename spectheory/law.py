@@ -142,7 +142,7 @@ def output_law(
     if not checked.exact:
         pair, process = pair.to_float(), process.to_float()
     process.check(pair)
-    checked = checked.for_drafts(process)
+    checked = checked.for_pair(pair, process)
     # A verifier of one path sees the first; the others have no influence and need no enumeration.
     seen = process.first_path() if checked.single_path else process
     as_multisets = checked.exchangeable and isinstance(seen, Iid)

@@ -23,6 +23,7 @@ import numpy as np
 
 from spectheory.algorithms import find_verifier
 from spectheory.arrays import Array
+from spectheory.drafts import Iid
 from spectheory.errors import InvalidInputError
 from spectheory.outcome import Verifier, as_verifier, sample_rows
 from spectheory.pair import ModelPair
@@ -354,8 +355,7 @@ def _run(
     checkpoint: str | Path | None,
     progress: ProgressCallback | None,
 ) -> Simulation:
-    judges = _judges(verifiers)
-    check_num_drafts(settings["num_drafts"])
+    judges = _judges(verifiers, Iid(check_num_drafts(settings["num_drafts"])))
     if rounds * source.draws_at_once < 2:
         raise InvalidInputError(f"samples must be at least 2 for an interval, got {rounds}")
     if not 0 < confidence < 1:
@@ -387,7 +387,7 @@ def _run(
     return Simulation(estimates, settings, interrupted)
 
 
-def _judges(verifiers: Sequence[str | Any]) -> dict[str, Verifier]:
+def _judges(verifiers: Sequence[str | Any], drafts: Iid) -> dict[str, Verifier]:
     if isinstance(verifiers, str) or not verifiers:
         raise InvalidInputError(f"verifiers must be a list of at least one verifier, got {verifiers!r}")
     judges: dict[str, Verifier] = {}
@@ -395,7 +395,7 @@ def _judges(verifiers: Sequence[str | Any]) -> dict[str, Verifier]:
         verifier = find_verifier(entry) if isinstance(entry, str) else as_verifier(entry)
         if verifier.name in judges:
             raise InvalidInputError(f"verifier {verifier.name!r} is listed twice; list each once")
-        judges[verifier.name] = verifier
+        judges[verifier.name] = verifier.for_drafts(drafts)
     return judges
 
 

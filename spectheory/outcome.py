@@ -17,6 +17,7 @@ import numpy as np
 from spectheory.arrays import Array, namespace, take_path, take_row
 from spectheory.drafts import ALL_PROCESSES, DraftProcess
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.pair import ModelPair
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,11 @@ class Verifier(ABC):
         exchangeable: permuting the drafts leaves the law of the accepted prefix and the
             correction unchanged, so that multisets of drafts can be enumerated, not tuples.
         draft_processes: names of the draft processes the algorithm is meant for (``drafts.py``).
+        lossless: what is claimed, for one iteration on its own; a certificate decides it.
+        max_draft_length: the longest drafted path it takes, ``None`` for any.
+
+    A verifier that changes the target of the following tokens also has a method
+    ``modified_target_rows``, see ``iteration.py``.
     """
 
     name: ClassVar[str]
@@ -154,6 +160,16 @@ class Verifier(ABC):
     exact: ClassVar[bool] = True
     exchangeable: ClassVar[bool] = False
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid"})
+    lossless: ClassVar[bool] = True
+    max_draft_length: ClassVar[int | None] = None
+
+    def for_pair(self, pair: ModelPair, process: DraftProcess) -> Verifier:
+        """The verifier set up for one pair and draft process; most need the process only.
+
+        Raises:
+            InvalidInputError: the algorithm is not meant for the process.
+        """
+        return self.for_drafts(process)
 
     def for_drafts(self, process: DraftProcess) -> Verifier:
         """The verifier set up for a draft process.

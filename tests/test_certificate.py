@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import reference
 from law_checks import assert_same_law
-from table import groups, random_cases
+from table import GENERAL, groups, random_cases
 from user_verifiers import LoopVerifier, UserBlock, UserToken
 from wrong_verifiers import (
     MALFORMED,
@@ -21,7 +21,7 @@ from wrong_verifiers import (
 )
 
 from spectheory import certify, instances
-from spectheory.algorithms import verifiers
+from spectheory.drafts import PrefixTree
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError, UnknownNameError
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
@@ -211,7 +211,7 @@ def test_misprinted_block_is_right_where_the_weight_is_one() -> None:
 
 def test_published_verifiers_have_no_counterexample() -> None:
     """The partner of the wrong ones: nothing is found where nothing is wrong."""
-    for name in verifiers:
+    for name in GENERAL:
         certificate = certify(name, instances.sticky_chain(2), 2)
         assert certificate.is_valid
         assert certificate.counterexample is None
@@ -316,11 +316,26 @@ def test_document_of_a_counterexample() -> None:
 # ----------------------------------------------------------------------- limits
 
 
-def test_only_the_program_is_too_large() -> None:
-    """V = 2, L = 5, K = 2: the law is certified, the optimum is not, and the note says why."""
+def test_optimum_of_a_large_pair_is_an_interval() -> None:
+    """V = 2, L = 5, K = 2: antichains cannot be listed; floats certify the optimum from both sides."""
     certificate = certify("greedy_multipath", instances.two_token(5), 2)
     assert certificate.is_valid
     assert isinstance(certificate.block_efficiency, Fraction)
+    assert certificate.optimum_lower is not None
+    assert certificate.optimum_upper is not None
+    assert 0 < certificate.optimum_upper - certificate.optimum_lower < 1e-5
+    assert certificate.block_efficiency <= certificate.optimum_upper
+    document = certificate.to_document()
+    assert document["optimum"] is None
+    assert document["optimum_float"] == certificate.optimum_lower
+    assert document["optimum_note"] == certificate.optimum_note == "interior point with adaptive chords"
+
+
+def test_only_the_program_is_too_large() -> None:
+    """A prefix tree at L = 5: the law is certified, the optimum is not, and the note says why."""
+    certificate = certify("token", instances.two_token(5), drafts=PrefixTree((2, 1, 1, 1, 1)))
+    assert certificate.is_valid
+    assert certificate.prefix_matching is None
     assert certificate.optimum is None
     assert certificate.optimum_float is None
     assert certificate.gap_float is None

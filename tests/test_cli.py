@@ -342,13 +342,42 @@ def test_different_tokenizers_are_refused(capsys: pytest.CaptureFixture[str], tm
     assert "different tokenizers" in run_error(capsys, *arguments)
 
 
+@pytest.mark.parametrize(
+    ("tree", "optimal"), [("prefix_tree:2,1", "212/81"), ("without_replacement:2,1", None)]
+)
+def test_trees_of_drafts(
+    capsys: pytest.CaptureFixture[str], pair_file: str, tree: str, optimal: str | None
+) -> None:
+    """A prefix tree of widths (2, 1) is two i.i.d. paths; two distinct first tokens are another law."""
+    document = run_json(capsys, "certify", pair_file, "--verifier", "block", "--tree", tree)
+    best = run_json(capsys, "optimum", pair_file, "--tree", tree)["value"]
+    assert (document["num_drafts"], document["block_efficiency"]) == (2, "20/9")
+    assert document["optimum"] == best
+    assert (best == "212/81") is (optimal == "212/81")
+
+
+@pytest.mark.parametrize("tree", ["prefix_tree", "comb:2,1", "prefix_tree:2,x", "prefix_tree:0,1"])
+def test_bad_trees(capsys: pytest.CaptureFixture[str], pair_file: str, tree: str) -> None:
+    error = run_error(capsys, "certify", pair_file, "--verifier", "block", "--tree", tree)
+    assert "whole number" in error
+
+
+def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every published verifier with what it claims; two of them do not claim to be lossless."""
+    rows = run_json(capsys, "verifiers")["verifiers"]
+    assert [row["name"] for row in rows if not row["lossless"]] == ["greedy_block", "spectr_gbv"]
+    assert {"name", "source", "num_drafts", "arithmetic", "draft_processes"} <= rows[0].keys()
+    assert main(["verifiers"]) == 0
+    assert "multi_round_without_replacement" in capsys.readouterr().out
+
+
 def test_solver_failure_is_one_line(
     capsys: pytest.CaptureFixture[str], pair_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import spectheory.programs
     from spectheory.errors import SolverError
 
-    def fail(*arguments: Any) -> None:
+    def fail(*arguments: Any, **options: Any) -> None:
         raise SolverError("the program\nended with status 'infeasible'")
 
     monkeypatch.setattr(spectheory.programs, "optimum", fail)

@@ -10,12 +10,14 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from spectheory.drafts import PrefixTree
 from spectheory.errors import (
     CertificationError,
     EnumerationTooLargeError,
     InvalidInputError,
     SolverError,
 )
+from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.programs import (
     ConstraintBlock,
@@ -493,14 +495,26 @@ def test_num_drafts_is_a_whole_number(num_drafts: object) -> None:
 
 def test_too_large_programs_are_refused() -> None:
     with pytest.raises(EnumerationTooLargeError, match=r"458329 non-empty antichains, the limit is 100000;"):
-        optimum(ModelPair.context_free_pair(*TWO_TOKENS, 4), num_drafts=2)
+        multi_path_optimum(ModelPair.context_free_pair(*TWO_TOKENS, 4), 2)
+    with pytest.raises(EnumerationTooLargeError, match=r"458329 non-empty antichains"):
+        optimum(ModelPair.context_free_pair(*TWO_TOKENS, 4), drafts=PrefixTree((2, 1, 1, 1)))
     with pytest.raises(EnumerationTooLargeError, match="about 1e"):
         antichains(4, 5)
     with pytest.raises(EnumerationTooLargeError, match=r"2047 nodes.*pair.to_float\(\)"):
-        optimum(ModelPair.context_free_pair(*TWO_TOKENS, 10))
-    assert optimum(ModelPair.context_free_pair(*TWO_TOKENS, 10).to_float()).value > 4
+        single_path_optimum(ModelPair.context_free_pair(*TWO_TOKENS, 10))
     with pytest.raises(EnumerationTooLargeError, match="use optimal_acceptance"):
         otm_program(*TWO_TOKENS, num_drafts=20)
+
+
+@pytest.mark.parametrize("num_drafts", [1, 2])
+def test_beyond_the_exact_programs_the_optimum_is_an_interval(num_drafts: int) -> None:
+    """V = 2, L = 10, exact: a certified float interval, and for one path block's exact efficiency lies in it."""
+    pair = ModelPair.context_free_pair(*TWO_TOKENS, 10)
+    best = optimum(pair, num_drafts)
+    assert best.arithmetic == "float64"
+    assert best.lower <= best.value <= best.upper <= best.lower * (1 + 1e-6)
+    block = output_law("block", pair).block_efficiency
+    assert best.lower <= block <= best.upper if num_drafts == 1 else block < best.lower
 
 
 def test_bad_rows_are_refused() -> None:

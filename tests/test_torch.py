@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from table import groups
+from table import GENERAL, GENERAL_VERIFIERS, groups
 
 from spectheory import instances
 from spectheory.algorithms import verifiers
@@ -68,7 +68,7 @@ def generator(device: str, seed: int) -> Any:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", verifiers)
+@pytest.mark.parametrize("name", GENERAL)
 @pytest.mark.parametrize(
     "group", ["partial_overlap", "equal_models", "disjoint_supports", "random-V3-L2-K3", "random-V4-L3-K2"]
 )
@@ -102,15 +102,18 @@ def test_outcomes_agree_with_numpy(group: str, name: str, device: str) -> None:
 def test_agreement_partner_another_verifier_disagrees(device: str) -> None:
     """On the same drafts another verifier's stop probabilities are far from these."""
     arrays = drafted(instances.two_token(3).to_float(), 2, batch=64, seed=3)
-    outcomes = {name: verifier.outcome(*on_device(arrays, device)) for name, verifier in verifiers.items()}
-    names = list(outcomes)
+    outcomes = {
+        name: verifier.outcome(*on_device(arrays, device)) for name, verifier in GENERAL_VERIFIERS.items()
+    }
+    # At this root the best mixture of mixed_multipath is the ranking alone.
+    names = [name for name in outcomes if name != "mixed_multipath"]
     for i, one in enumerate(names):
         for other in names[i + 1 :]:
             assert (outcomes[one].stop_probs - outcomes[other].stop_probs).abs().max() > 0.01, (one, other)
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", verifiers)
+@pytest.mark.parametrize("name", GENERAL)
 def test_float32_rows_stay_float32(name: str, device: str) -> None:
     """Rows in float32 give float32 outcomes near the float64 ones: nothing is silently promoted or lost."""
     arrays = drafted(instances.random_float(9, 4, 3), 3, batch=32, seed=1)
@@ -153,7 +156,7 @@ def p_value(counts: np.ndarray, law: OutputLaw) -> float:
 
 
 @pytest.mark.parametrize("device", ["numpy", *DEVICES])
-@pytest.mark.parametrize("name", verifiers)
+@pytest.mark.parametrize("name", GENERAL)
 def test_samples_follow_the_exact_law(name: str, device: str) -> None:
     """200 000 fixed-seed rounds: p > 1e-3 against the exact law, p < 1e-6 against every other verifier's."""
     pair = instances.sticky_chain(2)
@@ -165,13 +168,13 @@ def test_samples_follow_the_exact_law(name: str, device: str) -> None:
     assert counts.sum() == NUM_SAMPLES
     assert len(counts) == sum(len(mass) for mass in law.masses)
     assert p_value(counts, law) > 1e-3
-    for other in verifiers:
+    for other in GENERAL:
         if other != name:
             assert p_value(counts, output_law(other, pair, 2)) < 1e-6, other
 
 
 @pytest.mark.parametrize("device", ["numpy", *DEVICES])
-@pytest.mark.parametrize("name", verifiers)
+@pytest.mark.parametrize("name", GENERAL)
 def test_impossible_outputs_are_never_sampled(name: str, device: str) -> None:
     """Tokens without target mass never come out, and stops without probability are never made."""
     pair = instances.partial_overlap(2)
@@ -198,7 +201,7 @@ def test_same_seed_same_draw(device: str) -> None:
 
 
 @pytest.mark.parametrize("device", ["numpy", *DEVICES])
-@pytest.mark.parametrize("name", verifiers)
+@pytest.mark.parametrize("name", GENERAL)
 def test_rao_blackwell_mean_estimates_the_block_efficiency(name: str, device: str) -> None:
     """E[τ+1 | drafts] averaged over 200 000 drafts is within 5 standard errors of the exact value."""
     pair = instances.two_token(3)

@@ -8,21 +8,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from law_checks import assert_same_law, budget_masses
-from table import Case, groups, named_cases
+from table import GENERAL, GENERAL_VERIFIERS, Case, groups, named_cases
 
-from spectheory.algorithms import verifiers
+from spectheory import instances
 from spectheory.law import output_law
 from spectheory.programs import most_violated_antichain, optimum
 
-EXACT = [name for name, verifier in verifiers.items() if verifier.exact]
+EXACT = [name for name, verifier in GENERAL_VERIFIERS.items() if verifier.exact]
 GROUPS = groups()
 
 
-def test_table_holds_every_named_instance_and_200_random_pairs() -> None:
+def test_table_holds_every_named_instance_and_300_random_pairs() -> None:
     """The table is as large as it claims, and is not made of trivial pairs."""
     random = [case for key, cases in GROUPS.items() if key.startswith("random") for case in cases]
-    assert len(random) >= 200
+    assert len(random) >= 300
     assert len({case.name for case in random}) == len(random)
+    assert len(instances.NAMED) >= 12
     assert any((level == 0).any() for case in random for level in case.pair.draft)
     assert any((level == 0).any() for case in random for level in case.pair.target)
     rows = [
@@ -62,7 +63,7 @@ def test_spectr_is_lossless(group: str) -> None:
         assert law.total_variation < 1e-12, case
 
 
-@pytest.mark.parametrize("name", verifiers)
+@pytest.mark.parametrize("name", GENERAL)
 @pytest.mark.parametrize("group", GROUPS)
 def test_prefix_matching(group: str, name: str) -> None:
     """greedy_multipath Theorem 4.3: D p over any antichain is at most P(some draft passes through it)."""
@@ -101,7 +102,7 @@ def test_no_verifier_exceeds_the_optimum(group: str) -> None:
     """The multi-path program bounds every valid verifier from above (Theorem 4.3)."""
     for case in (case for case in GROUPS[group] if case.has_optimum):
         best = optimum(case.pair, case.num_drafts).value
-        for name, verifier in verifiers.items():
+        for name, verifier in GENERAL_VERIFIERS.items():
             reached = output_law(name, case.pair, case.num_drafts).block_efficiency
             slack = 0 if verifier.exact else Fraction(1, 10**12)
             assert Fraction(reached) <= best + slack, (case, name)
@@ -110,10 +111,10 @@ def test_no_verifier_exceeds_the_optimum(group: str) -> None:
 def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:
     """token is strictly below block, and every verifier below the optimum, on some pair."""
     cases = [case for case in GROUPS["random-V2-L2-K2"] if case.has_optimum]
-    below = dict.fromkeys(verifiers, 0)
+    below = dict.fromkeys(GENERAL, 0)
     for case in cases:
         best = optimum(case.pair, case.num_drafts).value
-        for name in verifiers:
+        for name in GENERAL:
             below[name] += output_law(name, case.pair, case.num_drafts).block_efficiency < best - Fraction(
                 1, 100
             )
@@ -151,7 +152,7 @@ def test_one_draft_partner_two_drafts_change_the_law() -> None:
             assert_same_law(one, two, 1e-3)
 
 
-@pytest.mark.parametrize("name", verifiers)
+@pytest.mark.parametrize("name", GENERAL)
 def test_float_law_agrees_with_the_rational_law(name: str) -> None:
     """One definition, two arithmetics: float64 and rational laws agree to rounding."""
     for case in (*GROUPS["random-V3-L2-K2"], *GROUPS["partial_overlap"], *GROUPS["equal_models"]):
@@ -162,7 +163,7 @@ def test_float_law_agrees_with_the_rational_law(name: str) -> None:
             np.testing.assert_allclose(mass, expected.astype(float), rtol=0, atol=1e-13, err_msg=str(case))
 
 
-@pytest.mark.parametrize("name", verifiers)
+@pytest.mark.parametrize("name", GENERAL)
 def test_identical_models_accept_every_draft_of_one_path(name: str) -> None:
     """p = q and K = 1: nothing is ever rejected, L+1 tokens per target call."""
     for case in GROUPS["equal_models"]:
@@ -170,7 +171,7 @@ def test_identical_models_accept_every_draft_of_one_path(name: str) -> None:
         assert abs(reached - (case.pair.draft_length + 1)) < 1e-12
 
 
-@pytest.mark.parametrize("name", verifiers)
+@pytest.mark.parametrize("name", GENERAL)
 def test_disjoint_supports_accept_nothing(name: str) -> None:
     """No token can be shared: one token per target call, whatever K."""
     for case in GROUPS["disjoint_supports"]:

@@ -10,14 +10,38 @@ from importlib import import_module
 from types import MappingProxyType
 
 from spectheory.algorithms.block import Block
+from spectheory.algorithms.greedy_block import GreedyBlock
 from spectheory.algorithms.greedy_multipath import GreedyMultipath
+from spectheory.algorithms.kseq import KSeq
+from spectheory.algorithms.mixed_multipath import MixedMultipath
+from spectheory.algorithms.multi_round import MultiRound
+from spectheory.algorithms.multi_round_without_replacement import MultiRoundWithoutReplacement
+from spectheory.algorithms.optimal_multipath import OptimalMultipath, OptimalMultipathOfPair
+from spectheory.algorithms.otm import OTM
 from spectheory.algorithms.spectr import SpecTr
+from spectheory.algorithms.spectr_gbv import SpecTrGbv
 from spectheory.algorithms.token import Token
 from spectheory.errors import UnknownNameError
 from spectheory.outcome import Verifier, as_verifier
 
 verifiers: Mapping[str, Verifier] = MappingProxyType(
-    {verifier.name: verifier for verifier in (Token(), Block(), SpecTr(), GreedyMultipath())}
+    {
+        verifier.name: verifier
+        for verifier in (
+            Token(),
+            Block(),
+            GreedyBlock(),
+            KSeq(),
+            SpecTr(),
+            MultiRound(),
+            MultiRoundWithoutReplacement(),
+            OTM(),
+            GreedyMultipath(),
+            MixedMultipath(),
+            OptimalMultipathOfPair(),
+            SpecTrGbv(),
+        )
+    }
 )
 """Every published verifier by name, with its default parameters."""
 
@@ -59,4 +83,19 @@ def _users_own(name: str) -> Verifier:
     return as_verifier(found() if isinstance(found, type) else found)
 
 
-__all__ = ["Block", "GreedyMultipath", "SpecTr", "Token", "find_verifier", "verifiers"]
+__all__ = [
+    "OTM",
+    "Block",
+    "GreedyBlock",
+    "GreedyMultipath",
+    "KSeq",
+    "MixedMultipath",
+    "MultiRound",
+    "MultiRoundWithoutReplacement",
+    "OptimalMultipath",
+    "SpecTr",
+    "SpecTrGbv",
+    "Token",
+    "find_verifier",
+    "verifiers",
+]

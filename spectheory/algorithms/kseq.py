@@ -1,10 +1,143 @@
-"""K-SEQ at one position: its division factor, acceptance probability and residual."""
+"""K-SEQ at one position: the verifier, its division factor, acceptance probability and residual."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import math
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
 
-from spectheory.arrays import Array, divide_or_zero, namespace, ones_like, positive_part, zeros_like
+import numpy as np
+
+from spectheory.algorithms._position_by_position import (
+    Position,
+    PositionByPosition,
+    Selection,
+    acceptance_ratio,
+    first_accepted,
+)
+from spectheory.arrays import (
+    Array,
+    divide_or_zero,
+    is_exact,
+    namespace,
+    ones_like,
+    positive_part,
+    to_fraction,
+    zeros_like,
+)
+from spectheory.errors import InvalidInputError
+from spectheory.outcome import Outcome
+
+Number = Fraction | int | float
+
+
+class KSeq(PositionByPosition):
+    """k-sequential selection at one position (L = 1), spectr.txt Algorithm 2.
+
+    With K i.i.d. drafts X_1..X_K (p target, q draft; the paper has them the other way round):
+
+    1. β = sum_x min(q(x), p(x)/ρ) and p_acc = 1 - (1 - β)^K; the residual is
+       (p - min(q, p/ρ) p_acc/β) / (1 - p_acc)                                (line 1, Eq. 5)
+    2. for i = 1..K: Y = X_i is returned with probability min(1, p(X_i) / (ρ q(X_i)))  (lines 2-7)
+    3. if none was, Y is drawn from the residual                                        (line 8)
+
+    An accepted Y is followed by one more token from the target (Algorithm 3, lines 3-5).  A Y from the
+    residual that happens to be drafted counts as accepted, as in Algorithm 3.
+
+    Lossless for every ρ >= ρ* (Thm 1), the root of Eq. 6.  For smaller ρ the residual goes negative, at
+    every token that has target mass and p/ρ < q; without such a token it is lossless still.
+    At ρ* the acceptance is at least (1 - (1 - 1/K)^K) α_K >= (1 - 1/e) α_K.  K = 1 is ``token``.
+
+    ρ* maximises p_acc, the probability that step 2 returns a draft, and there the residual never lies on
+    a drafted token.  For ρ > ρ* it can, so P(Y is drafted) >= p_acc, with strict inequality in general:
+    on the two-token pair with K = 2 it is 5/6 at ρ = 2 and 0.811420 at ρ*.
+
+    Args:
+        division_factor: ρ, or ``None`` for ρ*.  A Fraction or a whole number is exact: the law is then
+            rational for rational rows.  ρ* is algebraic, so its law is float64.
+        checked: whether rows on which ρ < ρ* are refused.  ``False`` runs the algorithm on them with
+            the negative part of the residual left out.  That is not lossless; it is there to be caught.
+        tolerance: in float64, the relative amount by which ρ may stay below ρ*, for a ρ* that was rounded.
+
+    Raises:
+        InvalidInputError: ρ is not a number of at least 1, or too small for the rows; more than one
+            drafted token per path.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.law import output_law
+        >>> law = output_law(KSeq(Fraction(3, 2)), instances.two_token(1), 2)
+        >>> print(law.block_efficiency, law.total_variation)
+        49/27 0
+    """
+
+    name: ClassVar[str] = "kseq"
+    source: ClassVar[str] = "spectr Alg. 2"
+    max_draft_length: ClassVar[int | None] = 1
+    draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
+
+    def __init__(
+        self, division_factor: Number | None = None, *, checked: bool = True, tolerance: float = 1e-12
+    ) -> None:
+        if division_factor is not None:
+            _check_division_factor(division_factor)
+        self.division_factor = division_factor
+        self.checked = checked
+        self.tolerance = tolerance
+        self.exact = isinstance(division_factor, (int, Fraction))  # type: ignore[misc]
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        if paths.shape[-1] != 1:
+            raise InvalidInputError(
+                f"verifier 'kseq' works at one position, draft_length 1, got draft_length {paths.shape[-1]}; "
+                "use 'spectr', which is K-SEQ position by position"
+            )
+        if self.division_factor is not None and self.checked:
+            # All paths start at one context: the first path's rows are everyone's.
+            first = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
+            self._check_rows(*first, paths.shape[-2], self.division_factor)
+        return super().outcome(paths, target_rows, draft_rows)
+
+    def select(self, position: Position) -> Selection:
+        xp = namespace(position.target_rows)
+        num_drafts = position.is_draft.shape[-1]
+        target_rows, draft_rows = position.target_rows, position.draft_rows
+        if self.division_factor is None:
+            count = xp.zeros_like(target_rows[..., 0]) + num_drafts
+            rule = kseq_rule(target_rows, draft_rows, count)
+        else:
+            rule = kseq_rule_at(target_rows, draft_rows, num_drafts, self.division_factor)
+        scaled = rule.division_factor[..., None] * position.on_tokens(draft_rows)
+        accept = acceptance_ratio(position.on_tokens(target_rows), scaled, position.is_draft)
+        return first_accepted(accept, positive_part(rule.residual))
+
+    def _check_rows(self, target_probs: Array, draft_probs: Array, num_drafts: int, given: Number) -> None:
+        """Refuse rows whose ρ* is larger than the division factor."""
+        xp = namespace(target_probs)
+        target, draft = (xp.astype(rows, xp.float64) for rows in (target_probs, draft_probs))
+        best = best_division_factor(target, draft, xp.sum(zeros_like(target), axis=-1) + num_drafts)
+        if is_exact(target_probs):
+            # p_acc > ρ β is f(ρ) > 0, which holds for ρ < ρ* only (Eq. 6, Lemma 4).
+            rule = kseq_rule_at(target_probs, draft_probs, num_drafts, given)
+            accepted = xp.minimum(rule.division_factor[..., None] * draft_probs, target_probs)
+            too_small = rule.acceptance > xp.sum(accepted, axis=-1)
+        else:
+            too_small = best * (1 - self.tolerance) > float(given)
+        if bool(xp.asarray(too_small).any()):
+            raise InvalidInputError(
+                f"division_factor {given} is smaller than ρ* = {float(xp.max(best))!r} of {num_drafts} "
+                "drafts on these rows; below it the residual of spectr Eq. 5 goes negative (Theorem 1); give "
+                "at least ρ*, or None for ρ* itself"
+            )
+
+
+def _check_division_factor(value: Any) -> None:
+    number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value < 1:
+        raise InvalidInputError(
+            f"division_factor must be a finite number of at least 1 (spectr Alg. 2), got {value!r}; "
+            "None takes the best one, ρ*"
+        )
 
 
 class KSeqRule(NamedTuple):
@@ -47,11 +180,50 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
     division_factor = best_division_factor(target_probs, draft_probs, num_drafts)
     accepted = xp.minimum(draft_probs, target_probs / division_factor[..., None])
     beta = xp.sum(accepted, axis=-1)
-    acceptance = 1 - positive_part(1 - beta) ** num_drafts
+    acceptance = _some_accepted(beta, num_drafts)
     # p_acc / β <= ρ for every ρ >= ρ*; the minimum keeps the rounding of ρ* from breaking that,
     # and with it the residual from going negative.
     scale = xp.minimum(divide_or_zero(acceptance, beta), division_factor)
     return KSeqRule(division_factor, acceptance, positive_part(target_probs - accepted * scale[..., None]))
+
+
+def kseq_rule_at(
+    target_probs: Array, draft_probs: Array, num_drafts: int, division_factor: Number
+) -> KSeqRule:
+    """K-SEQ with a given division factor ρ, as printed and unchecked: Eq. 5 without 1/(1 - p_acc).
+
+    Args:
+        target_probs: [..., V], exact rationals or floats.
+        draft_probs: [..., V], the same kind.
+        num_drafts: n >= 1.
+        division_factor: ρ > 0; for exact rows a Fraction or a whole number.
+
+    Returns:
+        The ``KSeqRule``, exact for exact rows.  Its residual can have negative entries where ρ < ρ*.
+
+    Example:
+        >>> from spectheory.pair import parse_probs
+        >>> rows = parse_probs(["1/3", "2/3"]), parse_probs(["2/3", "1/3"])
+        >>> print(kseq_rule_at(*rows, 2, Fraction(3, 2)).residual)
+        [Fraction(1, 81) Fraction(5, 27)]
+        >>> print(kseq_rule_at(*rows, 2, 1).residual)
+        [Fraction(-1, 9) Fraction(2, 9)]
+    """
+    xp = namespace(target_probs)
+    # One more axis: numpy sums a single row of rationals to a bare Fraction, not to an array.
+    target_probs, draft_probs = target_probs[None], draft_probs[None]
+    factor = ones_like(target_probs[..., 0])
+    if is_exact(target_probs):
+        rational = to_fraction(division_factor)
+        factor = factor * rational.numerator / rational.denominator
+    else:
+        factor = factor * float(division_factor)
+    accepted = xp.minimum(draft_probs, target_probs / factor[..., None])
+    beta = xp.sum(accepted, axis=-1)
+    acceptance = 1 - (1 - beta) ** num_drafts
+    scale = divide_or_zero(acceptance, beta)
+    residual = target_probs - accepted * scale[..., None]
+    return KSeqRule(factor[0], acceptance[0], residual[0])
 
 
 def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Array) -> Array:
@@ -65,21 +237,28 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     xp = namespace(target_probs)
     infinite = xp.zeros_like(draft_probs) + float("inf")
     empty = draft_probs == 0
-    ratio = xp.where(empty, infinite, target_probs / xp.where(empty, ones_like(draft_probs), draft_probs))
+    with np.errstate(
+        over="ignore"
+    ):  # a ratio beyond the range of floats is larger than any ρ, as it should be
+        quotient = target_probs / xp.where(empty, ones_like(draft_probs), draft_probs)
+    ratio = xp.where(empty, infinite, quotient)
     order = xp.argsort(ratio, axis=-1, stable=True)
     ratio = xp.take_along_axis(ratio, order, axis=-1)
     sorted_draft = xp.take_along_axis(draft_probs, order, axis=-1)
     target_mass = xp.cumulative_sum(xp.take_along_axis(target_probs, order, axis=-1), axis=-1)
-    draft_mass = xp.sum(draft_probs, axis=-1)[..., None] - xp.cumulative_sum(sorted_draft, axis=-1)
+    # Summed from the far end: 1 - cumulative sum would leave rounding, which a large ρ multiplies.
+    from_here = xp.flip(xp.cumulative_sum(xp.flip(sorted_draft, axis=-1), axis=-1), axis=-1)
+    draft_mass = xp.concat([from_here[..., 1:], zeros_like(from_here[..., :1])], axis=-1)
 
     finite = xp.where(xp.isinf(ratio), xp.ones_like(ratio), ratio)
     excess = _excess(finite, target_mass, draft_mass, num_drafts[..., None])
-    before_root = (ratio < 1) | (~xp.isinf(ratio) & (excess > 0))
+    # ρ* lies in [1, n].
+    before_root = (ratio < 1) | ((ratio < num_drafts[..., None]) & (excess > 0))
     # ``before_root`` holds for a prefix of the sorted ratios; rounding could break that at the
     # root itself only, where either neighbouring interval gives the same ρ*.
     passed = xp.sum(xp.astype(before_root, xp.int64), axis=-1)
     lower_target = _entry_or(target_mass, passed - 1, zeros_like(target_mass[..., 0]))
-    upper_draft = _entry_or(draft_mass, passed - 1, xp.sum(draft_probs, axis=-1))
+    upper_draft = _entry_or(draft_mass, passed - 1, from_here[..., 0])
     one = ones_like(lower_target)
     low = xp.maximum(one, _entry_or(ratio, passed - 1, one))
     high = xp.maximum(low, xp.minimum(num_drafts, _entry_or(ratio, passed, num_drafts)))
@@ -93,8 +272,19 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
 def _excess(division_factor: Array, target_mass: Array, draft_mass: Array, num_drafts: Array) -> Array:
     """f(ρ) = 1 - (1 - β(ρ))^n - ρ β(ρ), where ρ β(ρ) = A + B ρ on the interval of (A, B)."""
     accepted = target_mass + draft_mass * division_factor
-    beta = divide_or_zero(accepted, division_factor)
-    return 1 - positive_part(1 - beta) ** num_drafts - accepted
+    return _some_accepted(divide_or_zero(accepted, division_factor), num_drafts) - accepted
+
+
+def _some_accepted(beta: Array, num_drafts: Array) -> Array:
+    """1 - (1 - β)^n to the last bits: through log1p where β is small, and f(ρ) a difference of order β.
+
+    Elsewhere the plain power is as accurate, and equal to 1 where β is 1 up to rounding.
+    """
+    xp = namespace(beta)
+    large = beta >= 0.5
+    small = xp.where(large, zeros_like(beta), beta)
+    plain = 1 - positive_part(1 - beta) ** num_drafts
+    return xp.where(large, plain, -xp.expm1(num_drafts * xp.log1p(-small)))
 
 
 def _entry_or(values: Array, index: Array, default: Array) -> Array:

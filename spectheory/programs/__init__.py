@@ -5,6 +5,15 @@ A program is stated as a ``LinearProgram`` and solved by ``solve`` (float64) or 
 """
 
 from spectheory.programs.antichain_separation import most_violated_antichain
+from spectheory.programs.at_scale import (
+    InfeasiblePointError,
+    IntervalSolution,
+    compact_form_program,
+    lower_bound_from_skewed_draft,
+    multi_path_interval,
+    upper_bound_from_prices,
+)
+from spectheory.programs.best_ranking import BestRanking, best_ranking, count_tree_rankings
 from spectheory.programs.block_transport import (
     block_transport_optimum,
     block_transport_program,
@@ -19,6 +28,11 @@ from spectheory.programs.dual import (
 )
 from spectheory.programs.exact_solver import solve_exact, solve_exact_by_rows
 from spectheory.programs.float_solver import certified_bounds, solve
+from spectheory.programs.greedy_polymatroid import (
+    RankingDecomposition,
+    decompose_into_rankings,
+    ranking_vertex,
+)
 from spectheory.programs.linear_program import ConstraintBlock, LinearProgram
 from spectheory.programs.min_cut import (
     MinCut,
@@ -43,6 +57,11 @@ from spectheory.programs.otm import (
     position_draft_law,
 )
 from spectheory.programs.otm_bounds import TransportBounds, transport_bounds
+from spectheory.programs.path_selection import (
+    is_skewed_draft,
+    path_selection_optimum,
+    path_selection_program,
+)
 from spectheory.programs.single_path import single_path_optimum, single_path_program
 from spectheory.programs.skewed_draft_bound import skewed_draft_bound, skewed_draft_objective
 from spectheory.programs.solution import (
@@ -51,28 +70,41 @@ from spectheory.programs.solution import (
     check_solution,
     optimality_residuals,
 )
+from spectheory.programs.transport import Transport, transport_feasibility
 from spectheory.programs.unsimplified import unsimplified_optimum, unsimplified_program
 
 __all__ = [
+    "BestRanking",
     "ConstraintBlock",
+    "InfeasiblePointError",
+    "IntervalSolution",
     "LinearProgram",
     "MinCut",
     "OptimalityResiduals",
+    "RankingDecomposition",
     "Solution",
+    "Transport",
     "TransportBounds",
     "antichains",
     "bernoulli_acceptance",
+    "best_ranking",
     "block_transport_optimum",
     "block_transport_program",
     "block_transport_value",
     "certified_bounds",
     "check_solution",
+    "compact_form_program",
     "count_antichains",
+    "count_tree_rankings",
+    "decompose_into_rankings",
     "dual_optimum",
     "dual_program",
     "feasible_scores",
+    "is_skewed_draft",
+    "lower_bound_from_skewed_draft",
     "min_cut_of_law",
     "most_violated_antichain",
+    "multi_path_interval",
     "multi_path_optimum",
     "multi_path_program",
     "optimal_acceptance",
@@ -83,7 +115,10 @@ __all__ = [
     "otm_optimum_of_law",
     "otm_program",
     "otm_program_of_law",
+    "path_selection_optimum",
+    "path_selection_program",
     "position_draft_law",
+    "ranking_vertex",
     "sampled_upper_bound",
     "single_path_optimum",
     "single_path_program",
@@ -93,8 +128,10 @@ __all__ = [
     "solve_exact",
     "solve_exact_by_rows",
     "transport_bounds",
+    "transport_feasibility",
     "uniform_acceptance",
     "unsimplified_optimum",
     "unsimplified_program",
+    "upper_bound_from_prices",
     "upper_bound_from_scores",
 ]

@@ -1,0 +1,316 @@
+"""Time to a certified gap on the multi-path optimum, against the number of leaves.
+
+Three methods on the same random pairs in the same run:
+
+- ``interval``: ``multi_path_interval`` (interior point with adaptive chords);
+- ``antichain LP``: the program with every antichain listed, through HiGHS (only tiny trees);
+- ``leaf-set cuts``: the leaf form with one most violated leaf set per round, warm-started HiGHS.
+
+Pairs are ``instances.random_float(seed, V, L, concentration, agreement)``: Dirichlet rows, the draft's
+row mixed from the target's and an independent one.  Every case runs in a process of its own, so
+that its peak memory is known.
+
+Run: ``OPENBLAS_NUM_THREADS=1 python benchmarks/multi_path_scale.py --out benchmarks/results``.  One BLAS
+thread is also the fastest setting on a machine that does other work at the same time.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import platform
+import resource
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+import highspy
+import matplotlib as mpl
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from spectheory import instances
+from spectheory.errors import ComputationError, EnumerationTooLargeError
+from spectheory.pair import ModelPair
+from spectheory.programs import multi_path_optimum
+from spectheory.programs.at_scale import multi_path_interval
+from spectheory.programs.at_scale.bounds import largest_excess, lower_bound, upper_bound
+from spectheory.programs.at_scale.context_tree import ContextTree
+
+SCALING_SHAPES = ((2, 2), (2, 3), (2, 5), (2, 8), (2, 9), (10, 3), (2, 11), (3, 7), (2, 12), (10, 4))
+CONCENTRATIONS, AGREEMENTS, NUM_DRAFTS = (0.3, 1.0), (0.0, 0.5, 0.9), (2, 3, 4, 8)
+BASELINE_LEAVES = 1_000
+"""Leaf-set cuts are not run on larger trees."""
+LISTED_LEAVES = 8
+"""Nor are antichains listed: 16 leaves of two tokens have 458 329."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: a method on a pair of a family, to a relative gap, within a time limit in seconds."""
+
+    part: str
+    method: str
+    vocab_size: int
+    draft_length: int
+    num_drafts: int
+    concentration: float
+    agreement: float
+    relative_gap: float
+    time_limit: float
+    seed: int = 1
+
+    @property
+    def leaves(self) -> int:
+        """V^L."""
+        return self.vocab_size**self.draft_length
+
+    def pair(self) -> ModelPair:
+        """The models of the case."""
+        return instances.random_float(
+            self.seed, self.vocab_size, self.draft_length, self.concentration, self.agreement
+        )
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run reached; ``peak_megabytes`` counts the interpreter and its imports too."""
+
+    case: Case
+    status: str
+    seconds: float
+    lower: float
+    upper: float
+    rounds: int
+    segments: int
+    peak_megabytes: float
+
+    @property
+    def relative_gap(self) -> float:
+        """(upper - lower) / lower."""
+        return (self.upper - self.lower) / self.lower
+
+
+def leaf_set_cuts(case: Case) -> tuple[str, float, float, int]:
+    """max Σ x with x(a) ≤ r(a), x(a, t) ≤ p(t|a) x(a), Σ r = 1 and a growing list of r(S) ≤ f(q(S)).
+
+    Every round adds the most violated leaf set.  Bounds: the rows' multipliers are prices, the point
+    scaled into the program is feasible, both certified as for ``multi_path_interval``.
+
+    Returns:
+        (status, lower, upper, rounds).
+    """
+    started = time.monotonic()
+    pair, V, L = case.pair(), case.vocab_size, case.draft_length
+    tree = ContextTree.of(pair)
+    sizes = [V**depth for depth in range(L + 1)]
+    first = np.concatenate([[0], np.cumsum(sizes)])  # x of depth d starts at first[d], r at first[L + 1]
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
+    for column in range(first[-1] + sizes[-1]):
+        solver.addVar(1.0 if column == 0 else 0.0, 1.0)
+        solver.changeColCost(column, -1.0 if column < first[-1] else 0.0)
+    for depth in range(1, L + 1):
+        for node in range(sizes[depth]):
+            parent = first[depth - 1] + node // V
+            conditional = -float(tree.target_conditionals[depth][node])
+            solver.addRow(-highspy.kHighsInf, 0.0, 2, [first[depth] + node, parent], [1.0, conditional])
+    for depth in range(1, L + 1):
+        below = V ** (L - depth)
+        for node in range(sizes[depth]):
+            leaves = first[-1] + np.arange(node * below, (node + 1) * below)
+            columns = np.concatenate([[first[depth] + node], leaves])
+            solver.addRow(-highspy.kHighsInf, 0.0, len(columns), columns, np.append(1.0, -np.ones(below)))
+    solver.addRow(1.0, 1.0, sizes[-1], first[-1] + np.arange(sizes[-1]), np.ones(sizes[-1]))
+
+    lower, upper, rounds = 1.0, float(L + 1), 0
+    while time.monotonic() - started < case.time_limit:
+        solver.setOptionValue("time_limit", solver.getRunTime() + case.time_limit)
+        solver.run()
+        rounds += 1
+        solution = solver.getSolution()
+        law = np.maximum(np.array(solution.col_value)[first[-1] :], 0.0)
+        prices = np.maximum(-np.array(solution.row_dual)[: first[-1] - 1], 0.0)
+        z = [np.zeros(1), *np.split(prices, first[1:-1][1:] - 1)]
+        lower = max(lower, lower_bound(tree, case.num_drafts, law).value)
+        upper = min(upper, upper_bound(tree, case.num_drafts, z).value)
+        if upper - lower <= case.relative_gap * lower:
+            return "optimal", lower, upper, rounds
+        excess, members = largest_excess(tree, case.num_drafts, law)
+        if excess <= 1e-12:
+            return "stalled", lower, upper, rounds
+        limit = 1.0 - (1.0 - min(1.0, float(tree.draft_probs[-1][members].sum()))) ** case.num_drafts
+        solver.addRow(-highspy.kHighsInf, limit, len(members), first[-1] + members, np.ones(len(members)))
+    return "time limit", lower, upper, rounds
+
+
+def run(case: Case) -> Result:
+    """One case, in this process."""
+    started = time.monotonic()
+    status, lower, upper, rounds, segments = "optimal", 1.0, float("inf"), 0, 0
+    if case.method == "interval":
+        best = multi_path_interval(
+            case.pair(), case.num_drafts, relative_gap=case.relative_gap, time_limit=case.time_limit
+        )
+        status, lower, upper, rounds, segments = (
+            best.status,
+            best.lower,
+            best.upper,
+            best.rounds,
+            best.segments,
+        )
+    elif case.method == "antichain LP":
+        try:
+            listed = multi_path_optimum(case.pair(), case.num_drafts)
+            lower, upper = listed.lower, listed.upper
+        except (EnumerationTooLargeError, ComputationError) as error:
+            status = type(error).__name__
+    else:
+        status, lower, upper, rounds = leaf_set_cuts(case)
+    seconds = time.monotonic() - started
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Result(case, status, seconds, lower, upper, rounds, segments, peak)
+
+
+def all_cases(largest: int, large_gap: float) -> list[Case]:
+    """The scaling part (one family, three methods) and the families part (1 000 and 10 000 leaves)."""
+    cases = []
+    most_leaves = {"interval": largest, "antichain LP": LISTED_LEAVES, "leaf-set cuts": BASELINE_LEAVES}
+    for V, L in SCALING_SHAPES:
+        leaves = V**L
+        for method, most in most_leaves.items():
+            if leaves <= min(most, largest):
+                gap = 1e-6 if leaves < 10_000 else large_gap
+                cases.append(Case("scaling", method, V, L, 4, 1.0, 0.5, gap, 30.0))
+    for L, gap in ((3, 1e-6), (4, large_gap)):
+        if largest < 10**L:
+            continue
+        for concentration in CONCENTRATIONS:
+            for agreement in AGREEMENTS:
+                cases += [
+                    Case("families", "interval", 10, L, num_drafts, concentration, agreement, gap, 120.0)
+                    for num_drafts in NUM_DRAFTS
+                ]
+    return cases
+
+
+def machine() -> dict[str, object]:
+    """What the times were measured on."""
+    model = platform.processor()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [line for line in cpuinfo.read_text().splitlines() if line.startswith("model name")]
+        model = names[0].split(":")[1].strip() if names else model
+    return {
+        "processor": model,
+        "cores": os.cpu_count(),
+        "load_average_at_start": os.getloadavg(),
+        "openblas_num_threads": os.environ.get("OPENBLAS_NUM_THREADS", "default"),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+    }
+
+
+def table_of(results: Sequence[Result]) -> Table:
+    """All results as one rich table."""
+    table = Table(title="Multi-path optimum: certified bounds")
+    for heading in ("part", "method", "leaves", "V", "L", "K", "Dirichlet", "agreement", "seconds"):
+        table.add_column(heading, justify="left" if heading in ("part", "method") else "right")
+    for heading in ("lower", "relative gap", "rounds", "segments", "MB", "status"):
+        table.add_column(heading, justify="left" if heading == "status" else "right")
+    for result in results:
+        case = result.case
+        table.add_row(
+            case.part,
+            case.method,
+            str(case.leaves),
+            str(case.vocab_size),
+            str(case.draft_length),
+            str(case.num_drafts),
+            f"{case.concentration:g}",
+            f"{case.agreement:g}",
+            f"{result.seconds:.2f}",
+            f"{result.lower:.6f}",
+            f"{result.relative_gap:.1e}",
+            str(result.rounds),
+            str(result.segments),
+            f"{result.peak_megabytes:.0f}",
+            result.status,
+        )
+    return table
+
+
+def plot(results: Sequence[Result], path: Path) -> None:
+    """Time against leaves, log-log; hollow markers did not reach their gap."""
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(6.4, 4.2), constrained_layout=True)
+    scaling = [result for result in results if result.case.part == "scaling"]
+    styles = {"interval": ("C0", "o"), "antichain LP": ("C1", "s"), "leaf-set cuts": ("C2", "^")}
+    for method, (color, marker) in styles.items():
+        chosen = [result for result in scaling if result.case.method == method]
+        if not chosen:
+            continue
+        leaves, seconds = [r.case.leaves for r in chosen], [r.seconds for r in chosen]
+        axes.plot(leaves, seconds, color=color, linewidth=1, label=method)
+        for result in chosen:
+            face = color if result.status == "optimal" else "white"
+            axes.plot(result.case.leaves, result.seconds, marker, color=color, markerfacecolor=face)
+    families = [result for result in results if result.case.part == "families"]
+    axes.plot(
+        [result.case.leaves for result in families],
+        [result.seconds for result in families],
+        ".",
+        color="C0",
+        alpha=0.4,
+        label="interval, all families, K = 2, 3, 4, 8",
+    )
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlabel="leaves $V^L$",
+        ylabel="seconds to a certified relative gap",
+        title="gap 1e-6 (1e-4 at 10 000 leaves); hollow: not reached",
+    )
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend()
+    figure.savefig(path, dpi=150)
+
+
+@click.command()
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder for JSON and PNG.")
+@click.option("--largest", default=10_000, show_default=True, help="Largest number of leaves.")
+@click.option("--large-gap", default=1e-4, show_default=True, help="Relative gap asked at 10 000 leaves.")
+def main(out: Path | None, largest: int, large_gap: float) -> None:
+    """Run all cases, print a table, and write results to --out."""
+    console = Console(width=170)
+    described = machine()
+    console.print(described)
+    results = []
+    for case in all_cases(largest, large_gap):
+        with multiprocessing.get_context("fork").Pool(1) as pool:
+            results.append(pool.apply(run, (case,)))
+        done = results[-1]
+        console.print(
+            f"{case.part} {case.method}: {case.leaves} leaves, K={case.num_drafts}, {done.seconds:.2f} s"
+        )
+    console.print(table_of(results))
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)
+        document = {
+            "machine": described,
+            "results": [asdict(result) | {"relative_gap": result.relative_gap} for result in results],
+        }
+        (out / "multi_path_scale.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        plot(results, out / "multi_path_scale.png")
+
+
+if __name__ == "__main__":
+    main()

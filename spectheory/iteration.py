@@ -1,0 +1,446 @@
+"""Several iterations of speculative decoding, exactly: the tokens they decode and their law.
+
+One iteration ends with an accepted prefix and a correction token; the next one starts there.  A
+verifier that is lossless only together with a distribution modification (block_verification.txt
+Algorithms 4 to 6, spectr_gbv.txt Algorithms 1 to 3) has a method
+
+    modified_target_rows(target_rows, draft_rows, target_path_probs, draft_path_probs, num_drafts)
+
+and the next iteration meets the target it returns: at every context a that the ended iteration could
+still have drafted (fewer than L tokens long), with path probabilities counted from where that iteration
+started.  Because the row at a does not depend on where the iteration stopped, one modified pair serves
+all its outputs.  Modifications of modifications are carried along as they are.
+
+N(i), the number of tokens decoded in i iterations, is that of block_verification.txt Theorem 2.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spectheory.algorithms import find_verifier
+from spectheory.drafts import Context
+from spectheory.errors import InvalidInputError
+from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
+from spectheory.outcome import as_verifier
+from spectheory.pair import ModelPair
+from spectheory.validate import check_count, check_num_drafts
+
+ModifiedRows = Callable[[Any, Any, Any, Any, int], Any]
+
+
+def modified_pair(verifier: str | Any, pair: ModelPair, num_drafts: int = 1) -> ModelPair:
+    """The models after one iteration: target rows at depths 1..L-1 as the verifier modifies them.
+
+    The next iteration sees the subtree of this pair below the output of the first.  A verifier without
+    ``modified_target_rows`` leaves the pair as it is.  Where the modified target is undefined, at contexts
+    it gives no mass itself, the row stays as it was; it is never used.
+
+    Args:
+        verifier: a name or any object with ``outcome``.
+        pair: the models at the start of the iteration.
+        num_drafts: K.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.algorithms.greedy_block import GreedyBlock
+        >>> print(modified_pair(GreedyBlock(), instances.two_token(2)).target[1][1])  # after B
+        [Fraction(0, 1) Fraction(1, 1)]
+    """
+    check_num_drafts(num_drafts)
+    _, modify = _resolve(verifier, with_modification=True)
+    return pair if modify is None else _modify(modify, pair, num_drafts)
+
+
+def completed_law(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_drafts: int = 1,
+    *,
+    with_modification: bool = True,
+    max_tuples: int = DEFAULT_MAX_TUPLES,
+) -> np.ndarray:
+    """The law of one iteration's output, completed to L+1 tokens with the modified target.
+
+    For ``greedy_block`` it is p_{L+1} (block_verification.txt Lemma 8: the first L tokens; the last one
+    follows the target's own row).
+
+    Args:
+        verifier: a name or any object with ``outcome``.
+        pair: the enumerated models.
+        num_drafts: K.
+        with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
+        max_tuples: the largest number of tuples of drafted paths that is enumerated.
+
+    Returns:
+        [V^(L+1)], in the numbering of ``ModelPair``.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.algorithms.greedy_block import GreedyBlock
+        >>> pair = instances.two_token(2)
+        >>> (completed_law(GreedyBlock(), pair) == pair.target_path_probs(3)).all()
+        np.True_
+        >>> (completed_law(GreedyBlock(), pair, with_modification=False) == pair.target_path_probs(3)).all()
+        np.False_
+    """
+    law = output_law(verifier, pair, num_drafts, max_tuples=max_tuples)
+    modified = modified_pair(verifier, law.pair, num_drafts) if with_modification else law.pair
+    return OutputLaw(modified, law.drafts, law.masses).completed_law
+
+
+def decoded_tokens_law(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_iterations: int,
+    *,
+    num_drafts: int = 1,
+    draft_length: int | None = None,
+    memory: int | None = None,
+    with_modification: bool = True,
+    max_tuples: int = DEFAULT_MAX_TUPLES,
+) -> tuple[np.ndarray, ...]:
+    """The law of N(i), the number of tokens decoded in i iterations, for i = 1..``num_iterations``.
+
+    Args:
+        verifier: a name or any object with ``outcome``.
+        pair: the models; deep enough for every context that can be reached, unless ``memory`` or
+            a context-free pair says how it goes on.
+        num_iterations: how many iterations.
+        num_drafts: K.
+        draft_length: L of every iteration; by default that of the pair.
+        memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).  The pair is checked
+            to be so and continued beyond its depth.  By default 0 for context-free pairs.
+        with_modification: whether the target is modified between iterations where the verifier asks
+            for it.
+        max_tuples: the largest number of tuples of drafted paths that is enumerated per context.
+
+    Returns:
+        One array per i; entry n is P(N(i) = n), n = 0..i(L+1).
+
+    Raises:
+        InvalidInputError: the pair is not deep enough (the text says which depth is needed), or its rows
+            depend on more than ``memory`` tokens.
+
+    Example:
+        >>> from spectheory import instances
+        >>> first, second = decoded_tokens_law("block", instances.two_token(1), 2)
+        >>> print(first, second[2])
+        [Fraction(0, 1) Fraction(1, 3) Fraction(2, 3)] 1/9
+    """
+    check_count("num_iterations", num_iterations)
+    decoding = _Decoding(verifier, pair, num_drafts, draft_length, memory, with_modification, max_tuples)
+    longest = decoding.draft_length + 1
+    decoding.check_depth((num_iterations - 1) * longest)
+    reached = {_START: np.full(1, decoding.zero + 1)}
+    laws = []
+    for iteration in range(1, num_iterations + 1):
+        after: dict[_State, np.ndarray] = {}
+        for state, counts in reached.items():
+            for (following, tokens), prob in decoding.transitions(state).items():
+                if following not in after:
+                    after[following] = np.full(iteration * longest + 1, decoding.zero)
+                after[following][tokens : tokens + len(counts)] += counts * prob
+        reached = after
+        laws.append(sum(reached.values(), np.full(iteration * longest + 1, decoding.zero)))
+    return tuple(laws)
+
+
+def expected_decoded_tokens(
+    verifier: str | Any, pair: ModelPair, num_iterations: int, **options: Any
+) -> tuple[Any, ...]:
+    """E[N(i)] for i = 1..``num_iterations``, tokens; the first is the block efficiency.
+
+    Args:
+        verifier, pair, num_iterations, options: as in ``decoded_tokens_law``.
+
+    Example:
+        >>> from spectheory import instances
+        >>> print(*expected_decoded_tokens("token", instances.two_token(2), 3))
+        19/9 38/9 19/3
+    """
+    laws = decoded_tokens_law(verifier, pair, num_iterations, **options)
+    return tuple((law * np.arange(len(law))).sum() for law in laws)
+
+
+@dataclass(frozen=True, eq=False)
+class TokensLaw:
+    """The law of the first m decoded tokens, next to the target's.
+
+    Attributes:
+        law: [V^m], what the verifier decodes.
+        target: [V^m], p_m.
+    """
+
+    law: np.ndarray
+    target: np.ndarray
+
+    @property
+    def total_variation(self) -> Any:
+        """Half the sum of |law - target|; zero for a procedure that is lossless over iterations."""
+        return np.abs(self.law - self.target).sum() / 2
+
+
+def first_tokens_law(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_tokens: int,
+    num_iterations: int | None = None,
+    *,
+    num_drafts: int = 1,
+    draft_length: int | None = None,
+    memory: int | None = None,
+    with_modification: bool = True,
+    max_tuples: int = DEFAULT_MAX_TUPLES,
+) -> TokensLaw:
+    """The law of the first m tokens decoded in several iterations.
+
+    Where the iterations decode fewer than m tokens, the target that the next one would meet completes them.
+    Every iteration decodes a token, so with ``num_iterations`` >= m nothing is completed.
+
+    Args:
+        verifier: a name or any object with ``outcome``.
+        pair: the models.
+        num_tokens: m.
+        num_iterations: how many iterations; by default m.
+        num_drafts, draft_length, memory, with_modification, max_tuples: as in ``decoded_tokens_law``.
+
+    Raises:
+        InvalidInputError: as ``decoded_tokens_law``.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.algorithms.greedy_block import GreedyBlock
+        >>> pair = instances.two_token(2)
+        >>> print(first_tokens_law(GreedyBlock(), pair, 3).total_variation)
+        0
+        >>> print(first_tokens_law(GreedyBlock(), pair, 3, with_modification=False).total_variation)
+        1/9
+    """
+    check_count("num_tokens", num_tokens)
+    iterations = num_tokens if num_iterations is None else check_count("num_iterations", num_iterations)
+    decoding = _Decoding(verifier, pair, num_drafts, draft_length, memory, with_modification, max_tuples)
+    size, zero = pair.vocab_size, decoding.zero
+    decoding.check_depth(min((iterations - 1) * (decoding.draft_length + 1), num_tokens - 1), num_tokens)
+    law = np.full(size**num_tokens, zero)
+    # The probability of having decoded exactly this text and being in this state.
+    reached: dict[tuple[Context, _State], Any] = {((), _START): zero + 1}
+    for _ in range(iterations):
+        after: dict[tuple[Context, _State], Any] = defaultdict(lambda: zero)
+        for (text, state), prob in reached.items():
+            for output, following, mass in decoding.outputs(state):
+                longer = text + output
+                if len(longer) >= num_tokens:
+                    law[_number(longer[:num_tokens], size)] += prob * mass
+                else:
+                    after[longer, following] += prob * mass
+        reached = after
+    for (text, state), prob in reached.items():
+        rest = num_tokens - len(text)
+        first = _number(text, size) * size**rest
+        law[first : first + size**rest] += prob * decoding.target_law(state, rest)
+    return TokensLaw(law, decoding.target_law(_START, num_tokens))
+
+
+# ------------------------------------------------------------------- the state between iterations
+
+Level = tuple[tuple[Any, ...], ...]
+"""The target rows at all contexts of one depth."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where an iteration starts.
+
+    Attributes:
+        context: the tokens so far on which the models' own rows depend.
+        pending: target rows at depths 0, 1, .. below it that an earlier iteration modified.
+    """
+
+    context: Context
+    pending: tuple[Level, ...] = ()
+
+
+_START = _State(())
+
+
+class _Decoding:
+    """One verifier on one pair, iteration after iteration; what it did at a state is remembered."""
+
+    def __init__(
+        self,
+        verifier: str | Any,
+        pair: ModelPair,
+        num_drafts: int,
+        draft_length: int | None,
+        memory: int | None,
+        with_modification: bool,
+        max_tuples: int,
+    ) -> None:
+        self.verifier, self.modify = _resolve(verifier, with_modification)
+        self.num_drafts = check_num_drafts(num_drafts)
+        self.max_tuples = max_tuples
+        self.pair = pair if as_verifier(self.verifier).exact else pair.to_float()
+        default = pair.draft_length if draft_length is None else draft_length
+        self.draft_length = check_count("draft_length", default)
+        self.memory = 0 if memory is None and pair.context_free else memory
+        if self.memory is not None:
+            _check_memory(pair, self.memory)
+        self._outputs: dict[_State, list[tuple[Context, _State, Any]]] = {}
+        self._transitions: dict[_State, dict[tuple[_State, int], Any]] = {}
+
+    @cached_property
+    def zero(self) -> Any:
+        """0 in the arithmetic of the pair."""
+        return self.pair.target[0][0, 0] * 0
+
+    def check_depth(self, decoded: int, num_tokens: int = 0) -> None:
+        """Refuse a pair that ends before an iteration that starts after ``decoded`` tokens does."""
+        needed = max(decoded + self.draft_length, num_tokens - 1)
+        if self.memory is None and self.pair.draft_length < needed:
+            raise InvalidInputError(
+                f"the iterations reach contexts that need a pair of draft length {needed}, and this one has "
+                f"{self.pair.draft_length}; use a deeper pair with draft_length={self.draft_length}, fewer "
+                "iterations, or memory=n if the rows depend on the last n tokens only"
+            )
+
+    def outputs(self, state: _State) -> list[tuple[Context, _State, Any]]:
+        """(accepted prefix and correction token, the state after it, its probability) of an iteration."""
+        if state not in self._outputs:
+            here = self._pair_at(state)
+            law = output_law(self.verifier, here, self.num_drafts, max_tuples=self.max_tuples)
+            modified = here if self.modify is None else _modify(self.modify, here, self.num_drafts)
+            self._outputs[state] = [
+                (output, self._after(state, modified, output, int(number)), masses[number])
+                for length, masses in enumerate(law.masses, start=1)
+                for number in np.flatnonzero(masses != 0)
+                for output in [here.context(length, int(number))]
+            ]
+        return self._outputs[state]
+
+    def transitions(self, state: _State) -> dict[tuple[_State, int], Any]:
+        """P(the next state, the number of tokens decoded) of an iteration."""
+        if state not in self._transitions:
+            grouped: dict[tuple[_State, int], Any] = defaultdict(lambda: self.zero)
+            for output, following, mass in self.outputs(state):
+                grouped[following, len(output)] += mass
+            self._transitions[state] = dict(grouped)
+        return self._transitions[state]
+
+    def target_law(self, state: _State, num_tokens: int) -> np.ndarray:
+        """The law of the next tokens under the target of this state, [V^num_tokens]."""
+        law = np.full(1, self.zero + 1)
+        for level in self._target_levels(state, num_tokens):
+            law = (law[:, None] * level).ravel()
+        return law
+
+    def _after(self, state: _State, modified: ModelPair, output: Context, number: int) -> _State:
+        """The state below ``output``, whose number among the contexts of its depth is given."""
+        context = state.context
+        for token in output:
+            context = self._follow(context, token)
+        if self.modify is None:
+            return _State(context)
+        size = modified.vocab_size
+        pending = []
+        for below, level in enumerate(modified.target[len(output) : self.draft_length]):
+            rows = level[number * size**below : (number + 1) * size**below]
+            pending.append(tuple(tuple(row) for row in rows))
+        own = [level for level, _ in self._own_levels(context, len(pending))]
+        # Rows that no modification touched are forgotten, so that equal states are recognised.
+        while pending and pending[-1] == tuple(tuple(row) for row in own[len(pending) - 1]):
+            pending.pop()
+        return _State(context, tuple(pending))
+
+    def _pair_at(self, state: _State) -> ModelPair:
+        """The models of the iteration that starts at this state, of draft length L."""
+        length = self.draft_length
+        draft = tuple(draft for _, draft in self._own_levels(state.context, length))
+        target = tuple(self._target_levels(state, length + 1))
+        return ModelPair(target, draft, self.pair.vocab)
+
+    def _target_levels(self, state: _State, depths: int) -> list[np.ndarray]:
+        """The target rows at ``depths`` depths below the state, pending ones first."""
+        own = [target for target, _ in self._own_levels(state.context, depths, with_draft=False)]
+        for depth, level in enumerate(state.pending[:depths]):
+            own[depth] = np.array(level, dtype=own[depth].dtype)
+        return own
+
+    def _own_levels(
+        self, context: Context, depths: int, with_draft: bool = True
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The models' own (target, draft) rows at depths 0, 1, .. below a context."""
+        size, contexts, levels = self.pair.vocab_size, [context], []
+        for _ in range(depths):
+            numbers = [_number(c, size) for c in contexts]
+            depth = [len(c) for c in contexts]
+            target = np.stack([self.pair.target[d][n] for d, n in zip(depth, numbers, strict=True)])
+            draft = target
+            if with_draft:
+                draft = np.stack([self.pair.draft[d][n] for d, n in zip(depth, numbers, strict=True)])
+            levels.append((target, draft))
+            contexts = [self._follow(c, token) for c in contexts for token in range(size)]
+        return levels
+
+    def _follow(self, context: Context, token: int) -> Context:
+        """What the rows depend on after one more token."""
+        longer = (*context, token)
+        return longer if self.memory is None else longer[len(longer) - min(self.memory, len(longer)) :]
+
+
+def _resolve(verifier: str | Any, with_modification: bool) -> tuple[Any, ModifiedRows | None]:
+    """The verifier, and its distribution modification if it has one that is wanted."""
+    found = find_verifier(verifier) if isinstance(verifier, str) else verifier
+    modify = getattr(found, "modified_target_rows", None)
+    # A name package.module:attribute gives an adapted object; the user's own is inside.
+    modify = modify or getattr(getattr(found, "user_object", None), "modified_target_rows", None)
+    return found, modify if with_modification else None
+
+
+def _modify(modify: ModifiedRows, pair: ModelPair, num_drafts: int) -> ModelPair:
+    target = list(pair.target)
+    for depth in range(1, pair.draft_length):
+        rows = modify(
+            pair.target[depth],
+            pair.draft[depth],
+            pair.target_path_probs(depth),
+            pair.draft_path_probs(depth),
+            num_drafts,
+        )
+        undefined = (rows.sum(axis=1) == 0)[:, None]
+        target[depth] = np.where(undefined, pair.target[depth], rows)
+    return ModelPair(tuple(target), pair.draft, pair.vocab)
+
+
+def _check_memory(pair: ModelPair, memory: int) -> None:
+    """Refuse a pair that is too short to show ``memory`` tokens, or whose rows depend on more."""
+    if isinstance(memory, bool) or not isinstance(memory, (int, np.integer)) or memory < 0:
+        raise InvalidInputError(f"memory must be a whole number of at least 0, got {memory!r}")
+    if pair.draft_length <= memory:
+        raise InvalidInputError(
+            f"memory={memory} needs the draft rows after {memory} tokens, a pair of draft length at least "
+            f"{memory + 1}; this one has {pair.draft_length}"
+        )
+    for side, levels in (("target", pair.target), ("draft", pair.draft)):
+        for depth in range(memory + 1, len(levels)):
+            suffixes = np.arange(pair.vocab_size**depth) % pair.vocab_size**memory
+            different = np.flatnonzero((levels[depth] != levels[memory][suffixes]).any(axis=1))
+            if different.size:
+                context = pair.context(depth, int(different[0]))
+                raise InvalidInputError(
+                    f"the {side} row at context {context} differs from the row after its last {memory} "
+                    "tokens; use a larger memory, or a pair that is deep enough without one"
+                )
+
+
+def _number(context: Context, vocab_size: int) -> int:
+    number = 0
+    for token in context:
+        number = number * vocab_size + token
+    return number

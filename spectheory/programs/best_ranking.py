@@ -1,0 +1,257 @@
+"""The best and the worst tree-based ranking of greedy multi-path block verification on a small pair."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import permutations, product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.arrays import to_flint, to_fraction
+from spectheory.pair import ModelPair
+from spectheory.programs.path_selection import path_selection_optimum
+from spectheory.skewed_draft import Ranking, leaf_order, power_sum, ranking_keys, ratio_ranking
+from spectheory.validate import check_count, check_num_drafts
+
+MAX_RANKINGS = 5_000
+"""Up to this many tree-based rankings all of them are tried."""
+
+Orders = list[list[tuple[int, ...]]]
+"""Orders[i][n]: the tokens after context n of depth i that can be drafted, lowest rank first."""
+
+
+class RankedEfficiency(NamedTuple):
+    """One ranking and what it earns.
+
+    Attributes:
+        value: block efficiency, tokens per target call; a Fraction on exact pairs.
+        leaf_order: the ranking as an order on all leaves, lowest first, [V^L].
+    """
+
+    value: Any
+    leaf_order: np.ndarray
+
+
+@dataclass(frozen=True)
+class BestRanking:
+    """The range of block efficiencies over tree-based rankings.
+
+    Attributes:
+        best, worst: the rankings with the largest and the smallest block efficiency found.
+        greedy: the ranking by p/q, which ``greedy_multipath`` uses.
+        optimum: the best block efficiency of any valid verifier (Theorem 4.6).
+        exhaustive: whether every tree-based ranking was tried.  If not, ``best`` and ``worst`` are
+            what a local search found: a lower bound on the best and an upper bound on the worst.
+        rankings_tried: how many rankings were evaluated.
+    """
+
+    best: RankedEfficiency
+    worst: RankedEfficiency
+    greedy: RankedEfficiency
+    optimum: Any
+    exhaustive: bool
+    rankings_tried: int
+
+
+def count_tree_rankings(pair: ModelPair) -> int:
+    """The number of tree-based rankings that differ on drafts: the product of n! over the contexts that can
+    be drafted, n the number of tokens with q > 0 there.
+
+    Example:
+        >>> from spectheory import instances
+        >>> count_tree_rankings(instances.two_token(3))
+        128
+        >>> count_tree_rankings(instances.three_token_reversed(2))
+        1296
+    """
+    return math.prod(math.factorial(len(tokens)) for level in _supports(pair) for tokens in level)
+
+
+def best_ranking(
+    pair: ModelPair,
+    num_drafts: int,
+    max_rankings: int = MAX_RANKINGS,
+    num_restarts: int = 8,
+    seed: int = 0,
+    with_optimum: bool = True,
+) -> BestRanking:
+    """The tree-based rankings (greedy_multipath Def. 5.2) that earn the most and the least.
+
+    The block efficiency of a ranking is Σ_a min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) q^Γ(a_{1:k}) (Eq. 16).
+    Def. 5.2 wants the order at a context to depend on its rows only; here every context has an order of
+    its own, so that contexts with equal rows may be ordered differently.
+
+    - At most ``max_rankings`` rankings: all of them.
+    - More: local search.  From the ranking by p/q, its reverse and random ones, reorder two
+      neighbouring tokens at one context while that helps.
+
+    Args:
+        pair: the models.
+        num_drafts: K.
+        max_rankings: how many rankings are tried exhaustively.
+        num_restarts: how many random starts the local search has.
+        seed: of those starts.
+        with_optimum: also solve for the optimum over all valid verifiers; ``None`` if not.
+
+    Raises:
+        InvalidInputError: a count that is not a whole number of at least 1.
+        EnumerationTooLargeError: the pair is too large for the optimum.
+
+    Example:
+        >>> from spectheory import instances
+        >>> found = best_ranking(instances.two_token(2), 2)
+        >>> print(found.best.value, found.greedy.value, found.worst.value, found.optimum, found.exhaustive)
+        212/81 212/81 146/81 212/81 True
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    evaluate = _Evaluator(pair, num_drafts)
+    greedy = _ranked(evaluate, _orders_of(pair, ratio_ranking))
+    exhaustive = count_tree_rankings(pair) <= check_count("max_rankings", max_rankings)
+
+    def negated(orders: Orders) -> Any:
+        return -evaluate(orders)
+
+    found = []
+    for score in (evaluate, negated):
+        if exhaustive:
+            orders = max(_all_orders(pair), key=score)
+        else:
+            orders = _local_search(pair, score, num_restarts, seed)
+        found.append(_ranked(evaluate, orders))
+    best = path_selection_optimum(pair, num_drafts).value if with_optimum else None
+    return BestRanking(found[0], found[1], greedy, best, exhaustive, evaluate.count)
+
+
+# ----------------------------------------------------------------------------- evaluation
+
+
+class _Evaluator:
+    """Block efficiency of one ranking after the other on one pair; remembers what it has seen."""
+
+    def __init__(self, pair: ModelPair, num_drafts: int) -> None:
+        convert = to_flint if pair.is_exact else np.asarray
+        self.pair, self.num_drafts = pair, num_drafts
+        self.target = [convert(level) for level in pair.target[:-1]]
+        self.draft = [convert(level) for level in pair.draft]
+        self.one = self.draft[0][0, 0] * 0 + 1
+        self.seen: dict[tuple[Any, ...], Any] = {}
+
+    @property
+    def count(self) -> int:
+        """How many different rankings were evaluated."""
+        return len(self.seen)
+
+    def __call__(self, orders: Orders) -> Any:
+        key = tuple(tuple(level) for level in orders)
+        if key not in self.seen:
+            self.seen[key] = self._below(orders, 0, 0, self.one * 0, self.one, self.one)
+        return self.seen[key]
+
+    def _below(self, orders: Orders, depth: int, number: int, lower: Any, prob: Any, mass: Any) -> Any:
+        """The sum of x over a context and everything below it; its draft mass starts at ``lower``.
+
+        ``prob`` is q and ``mass`` is x = min_k p(a_{k+1:} | a_{1:k}) r(a_{1:k}) of the context.
+        """
+        total = mass
+        if depth == self.pair.draft_length:
+            return total
+        for token in orders[depth][number]:
+            here = prob * self.draft[depth][number, token]
+            skewed = here * power_sum(lower + here, lower, self.num_drafts)
+            reached = min(skewed, mass * self.target[depth][number, token])
+            child = number * self.pair.vocab_size + token
+            total = total + self._below(orders, depth + 1, child, lower, here, reached)
+            lower = lower + here
+        return total
+
+
+def _ranked(evaluate: _Evaluator, orders: Orders) -> RankedEfficiency:
+    value = evaluate(orders)
+    order = leaf_order(evaluate.pair, _as_ranking(evaluate.pair, orders))
+    return RankedEfficiency(to_fraction(value) if evaluate.pair.is_exact else float(value), order)
+
+
+def _as_ranking(pair: ModelPair, orders: Orders) -> Ranking:
+    """A ranking that returns the orders depth after depth, as ``leaf_order`` asks for them."""
+    depths = iter(orders)
+
+    def ranking(target_rows: np.ndarray, draft_rows: np.ndarray) -> np.ndarray:
+        keys = np.full(draft_rows.shape, -1, dtype=np.int64)  # what is never drafted ranks lowest
+        for number, tokens in enumerate(next(depths)):
+            keys[number, list(tokens)] = np.arange(len(tokens))
+        return keys
+
+    return ranking
+
+
+# ------------------------------------------------------------------------- all the orders
+
+
+def _supports(pair: ModelPair) -> list[list[tuple[int, ...]]]:
+    """The tokens that can be drafted after every context; none where the context cannot be drafted."""
+    return [
+        [
+            tuple(np.flatnonzero(row > 0).tolist()) if reached > 0 else ()
+            for row, reached in zip(level, pair.draft_path_probs(depth), strict=True)
+        ]
+        for depth, level in enumerate(pair.draft)
+    ]
+
+
+def _orders_of(pair: ModelPair, ranking: Ranking) -> Orders:
+    """The drafted tokens of every context in the order of a ranking."""
+    orders: Orders = []
+    for depth, level in enumerate(_supports(pair)):
+        keys = ranking_keys(ranking, pair.target[depth], pair.draft[depth])
+        ascending = np.argsort(keys, axis=-1, stable=True)
+        orders.append(
+            [
+                tuple(t for t in row.tolist() if t in tokens)
+                for row, tokens in zip(ascending, level, strict=True)
+            ]
+        )
+    return orders
+
+
+def _all_orders(pair: ModelPair) -> Iterator[Orders]:
+    supports = _supports(pair)
+    sizes = [len(level) for level in supports]
+    for chosen in product(*(list(permutations(tokens)) for level in supports for tokens in level)):
+        rest = iter(chosen)
+        yield [[next(rest) for _ in range(size)] for size in sizes]
+
+
+def _local_search(pair: ModelPair, score: Callable[[Orders], Any], num_restarts: int, seed: int) -> Orders:
+    """The best local optimum from the ranking by p/q, its reverse and random rankings."""
+    rng = np.random.default_rng(seed)
+    greedy = _orders_of(pair, ratio_ranking)
+    starts = [greedy, [[tokens[::-1] for tokens in level] for level in greedy]]
+    starts += [
+        [[tuple(rng.permutation(tokens).tolist()) for tokens in level] for level in greedy]
+        for _ in range(num_restarts)
+    ]
+    return max((_climb(start, score) for start in starts), key=score)
+
+
+def _climb(orders: Orders, score: Callable[[Orders], Any]) -> Orders:
+    value, improved = score(orders), True
+    while improved:
+        improved = False
+        for neighbour in _neighbours(orders):
+            if score(neighbour) > value:
+                orders, value, improved = neighbour, score(neighbour), True
+                break
+    return orders
+
+
+def _neighbours(orders: Orders) -> Iterator[Orders]:
+    """Two neighbouring tokens at one context change places."""
+    for depth, level in enumerate(orders):
+        for number, tokens in enumerate(level):
+            for i in range(len(tokens) - 1):
+                swapped = (*tokens[:i], tokens[i + 1], tokens[i], *tokens[i + 2 :])
+                changed = [*level[:number], swapped, *level[number + 1 :]]
+                yield [*orders[:depth], changed, *orders[depth + 1 :]]

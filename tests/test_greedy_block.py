@@ -1,0 +1,253 @@
+"""greedy_block against its printed steps, its closed form and its likelihoods; not lossless on its own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+import torch
+from reference import (
+    Law,
+    draft_prob,
+    draft_row,
+    law_of,
+    leaves,
+    normalised,
+    target_row,
+    without_zeros,
+)
+from table import groups, small_cases
+from test_torch import DEVICES, drafted, on_device
+
+from spectheory import certify, instances, output_law
+from spectheory.algorithms.block import Block
+from spectheory.algorithms.greedy_block import GreedyBlock
+from spectheory.algorithms.token import Token
+from spectheory.likelihood import block_likelihood, greedy_block_likelihood, token_likelihood
+from spectheory.pair import ModelPair
+
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+def greedy_block_law(pair: ModelPair, undefined: Fraction) -> Law:
+    """block_verification Algorithm 4, one subset of accepted prefixes after the other.
+
+    Args:
+        pair: the models.
+        undefined: what h is taken as where line 5 is 0/0.
+    """
+    length = pair.draft_length
+    law: Law = defaultdict(Fraction)
+    for path in leaves(pair):
+        if draft_prob(pair, path) == 0:
+            continue
+        ratios = [ONE]
+        for i, token in enumerate(path):
+            ratios.append(ratios[-1] * target_row(pair, path[:i])[token] / draft_row(pair, path[:i])[token])
+        residuals, accept = [], []
+        for i in range(length):
+            rows = list(zip(target_row(pair, path[:i]), draft_row(pair, path[:i]), strict=True))
+            gain = [max(ratios[i] * p - q, ZERO) for p, q in rows]
+            loss = sum(max(q - ratios[i] * p, ZERO) for p, q in rows)
+            residuals.append(gain)
+            if i >= 1:
+                unbounded = ONE if sum(gain) else undefined
+                accept.append(min(ONE, sum(gain) / loss) if loss else unbounded)
+        accept.append(min(ONE, ratios[length]))
+        for decisions in product((False, True), repeat=length):
+            tau = max((i for i, accepted in enumerate(decisions, start=1) if accepted), default=0)
+            chances = (h if accepted else 1 - h for h, accepted in zip(accept, decisions, strict=True))
+            chance = draft_prob(pair, path) * prod(chances, start=ONE)
+            if chance == 0:
+                continue
+            row = target_row(pair, path) if tau == length else normalised(residuals[tau])
+            for y, mass in enumerate(row):
+                law[(*path[:tau], y)] += chance * mass
+    return without_zeros(law)
+
+
+def all_paths(pair: ModelPair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every path that can be drafted as a batch of one draft: paths, target_rows, draft_rows."""
+    possible = [path for path in leaves(pair) if draft_prob(pair, path) > 0]
+    contexts = [[path[:i] for i in range(pair.draft_length + 1)] for path in possible]
+    target = np.array([[target_row(pair, c) for c in along] for along in contexts], dtype=object)
+    draft = np.array([[draft_row(pair, c) for c in along[:-1]] for along in contexts], dtype=object)
+    return np.array(possible)[:, None], target[:, None], draft[:, None]
+
+
+# ------------------------------------------------------------------ the law
+
+
+@pytest.mark.parametrize(
+    ("draft_length", "expected"),
+    [(2, "4/3"), (3, "50/27"), (4, "64/27"), (8, "8536/2187")],
+)
+def test_two_token_values(draft_length: int, expected: str) -> None:
+    """E[τ] of THEORY, section 4 (block_verification.txt, section 2 and Lemma 9)."""
+    law = output_law(GreedyBlock(), instances.two_token(draft_length))
+    assert law.block_efficiency - 1 == Fraction(expected)
+
+
+def test_law_as_printed_whatever_0_over_0_is() -> None:
+    """R equals the acted-out algorithm, with h = 0 and with h = 1 where line 5 is 0/0."""
+    undefined_matters = 0
+    for case in small_cases():
+        found = law_of(output_law(GreedyBlock(), case.pair))
+        assert found == greedy_block_law(case.pair, ZERO), case
+        assert found == greedy_block_law(case.pair, ONE), case
+        undefined_matters += found != law_of(output_law("block", case.pair))
+    assert undefined_matters > 10  # partner: block's law is not this one
+
+
+def test_expected_length_is_the_overlap_of_all_nodes() -> None:
+    """E[τ] = sum over nodes of min{p(a), q(a)}, the optimum of Eq. 40, and at least block's."""
+    better = 0
+    for case in (case for group in groups().values() for case in group[:4]):
+        pair = case.pair
+        nodes = (
+            np.minimum(pair.target_path_probs(depth), pair.draft_path_probs(depth)).sum()
+            for depth in range(1, pair.draft_length + 1)
+        )
+        mean = output_law(GreedyBlock(), pair).block_efficiency - 1
+        by_block = output_law("block", pair).block_efficiency - 1
+        assert mean == sum(nodes), case
+        assert mean >= by_block, case
+        better += mean > by_block
+    assert better > 10  # partner: block does not attain it
+
+
+def test_alone_it_is_not_lossless() -> None:
+    """The two-token example at L = 2: B A comes out with 1/3, not 2/9 (block_verification Eq. 30)."""
+    certificate = certify(GreedyBlock(), instances.two_token(2), with_optimum=False)
+    assert not certificate.target_matching
+    assert certificate.total_variation == Fraction(1, 9)
+    assert certificate.counterexample is not None
+    assert certificate.law.prefix_law(2)[2] == Fraction(1, 3)  # B A
+    assert certificate.law.pair.target_path_probs(2)[2] == Fraction(2, 9)
+    assert certificate.law.prefix_law(1).tolist() == [Fraction(1, 3), Fraction(2, 3)]
+
+
+def test_one_drafted_token_is_block() -> None:
+    """At L = 1 there is nothing to modify: the law is block's, and lossless."""
+    for case in groups()["random-V3-L1-K2"]:
+        law = output_law(GreedyBlock(), case.pair)
+        assert law_of(law) == law_of(output_law("block", case.pair))
+        assert law.total_variation == 0
+
+
+def test_only_the_first_draft_counts() -> None:
+    """With K = 3 the law is that of K = 1; another first path changes the outcome."""
+    pair = instances.random_rational(5, 3, 2)
+    assert law_of(output_law(GreedyBlock(), pair, 3)) == law_of(output_law(GreedyBlock(), pair, 1))
+    paths, target, draft = drafted(instances.sticky_chain(3).to_float(), 2, 64, seed=4)
+    stop_probs = GreedyBlock().outcome(paths, target, draft).stop_probs
+    swapped = GreedyBlock().outcome(paths[:, ::-1], target[:, ::-1], draft[:, ::-1]).stop_probs
+    assert not stop_probs[:, 1].any()
+    assert np.abs(stop_probs - swapped).max() > 0.1
+
+
+# -------------------------------------------------------------- likelihoods
+
+LIKELIHOODS = {
+    "token": (Token(), token_likelihood),
+    "block": (Block(), block_likelihood),
+    "greedy_block": (GreedyBlock(), greedy_block_likelihood),
+}
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_likelihoods_are_those_of_the_enumerated_law(name: str) -> None:
+    """P(τ >= i, X_{1:i} = a) = likelihood(a) q(a) at every node; the other two likelihoods fail."""
+    others_fail = dict.fromkeys(LIKELIHOODS, 0)
+    for case in small_cases():
+        pair = case.pair
+        accepted = output_law(LIKELIHOODS[name][0], pair).accepted_masses
+        paths, target, draft = all_paths(pair)
+        for other, (_, likelihood) in LIKELIHOODS.items():
+            kept = likelihood(paths, target, draft)
+            assert kept.shape == (len(paths), pair.draft_length + 1)
+            equal = True
+            for path, along in zip(paths[:, 0].tolist(), kept, strict=True):
+                for depth in range(pair.draft_length + 1):
+                    number = sum(
+                        token * pair.vocab_size ** (depth - 1 - i) for i, token in enumerate(path[:depth])
+                    )
+                    node = tuple(path[:depth])
+                    equal &= accepted[depth][number] == along[depth] * draft_prob(pair, node)
+            if other == name:
+                assert equal, case
+            others_fail[other] += not equal
+    assert all(others_fail[other] > 0 for other in LIKELIHOODS if other != name)
+
+
+def test_likelihoods_are_ordered() -> None:
+    """token <= block <= greedy_block along every path, each strictly somewhere."""
+    strict = [0, 0]
+    for case in small_cases():
+        token, block, greedy = (f(*all_paths(case.pair)) for _, f in LIKELIHOODS.values())
+        assert (token <= block).all()
+        assert (block <= greedy).all()
+        strict = [strict[0] + (token < block).sum(), strict[1] + (block < greedy).sum()]
+    assert min(strict) > 0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_likelihoods_on_torch(name: str, device: str) -> None:
+    """The same numbers on torch, batched over two axes, to 1e-12; exact ones to rounding."""
+    likelihood = LIKELIHOODS[name][1]
+    pair = instances.random_rational(3, 3, 3)
+    arrays = drafted(pair.to_float(), 2, 24, seed=1)
+    expected = likelihood(*arrays)
+    batched = [array.reshape((4, 6, *array.shape[1:])) for array in arrays]
+    found = likelihood(*on_device(tuple(batched), device)).cpu().numpy()
+    np.testing.assert_allclose(found.reshape(24, 4), expected, rtol=0, atol=1e-12)
+    paths, *rows = all_paths(pair)
+    exact = likelihood(paths, *rows).astype(float)
+    np.testing.assert_allclose(likelihood(paths, *(row.astype(float) for row in rows)), exact, atol=1e-12)
+
+
+# -------------------------------------------------------------------- torch
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "group", ["partial_overlap", "equal_models", "disjoint_supports", "random-V3-L2-K3", "random-V4-L3-K2"]
+)
+def test_outcomes_agree_on_torch(group: str, device: str) -> None:
+    """Stop probabilities and correction rows on pairs with zeros and ties, to 1e-12."""
+    torch.set_num_threads(1)
+    for case in groups()[group]:
+        arrays = drafted(case.pair.to_float(), case.num_drafts, batch=48, seed=17)
+        expected = GreedyBlock().outcome(*arrays)
+        found = GreedyBlock().outcome(*on_device(arrays, device))
+        assert found.stop_probs.dtype == torch.float64
+        np.testing.assert_allclose(
+            found.stop_probs.cpu().numpy(), expected.stop_probs, rtol=0, atol=1e-12, err_msg=str(case)
+        )
+        for path_index, length in np.ndindex(expected.stop_probs.shape[1:]):
+            where = np.full(48, path_index), np.full(48, length)
+            rows = found.correction(*on_device(where, device)).cpu().numpy()
+            stops = expected.stop_probs[:, path_index, length] > 1e-9
+            np.testing.assert_allclose(
+                rows[stops], expected.correction(*where)[stops], rtol=0, atol=1e-12, err_msg=str(case)
+            )
+
+
+def test_agreement_partner() -> None:
+    """On the same drafts block's stop probabilities are far from these."""
+    arrays = drafted(instances.two_token(3).to_float(), 1, batch=48, seed=3)
+    greedy, block = (verifier.outcome(*arrays).stop_probs for verifier in (GreedyBlock(), Block()))
+    assert np.abs(greedy - block).max() > 0.1
+
+
+def test_float_law_agrees_with_the_exact_one() -> None:
+    """R in float64 within 1e-12 of R in rationals."""
+    for case in groups()["random-V3-L2-K3"]:
+        exact = output_law(GreedyBlock(), case.pair).masses
+        for mass, expected in zip(output_law(GreedyBlock(), case.pair.to_float()).masses, exact, strict=True):
+            np.testing.assert_allclose(mass, expected.astype(float), rtol=0, atol=1e-12)
