@@ -479,7 +479,13 @@ class _Checkpoint:
     tallies: dict[int, dict[str, _Tally]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.path is None or not Path(self.path).exists():
+        if self.path is None:
+            return
+        if not Path(self.path).parent.is_dir():  # better now than after the first batch
+            raise InvalidInputError(
+                f"the checkpoint {self.path} lies in a folder that does not exist; make it"
+            )
+        if not Path(self.path).exists():
             return
         try:
             document = json.loads(Path(self.path).read_text(encoding="utf-8"))

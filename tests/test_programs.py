@@ -508,7 +508,7 @@ def test_too_large_programs_are_refused() -> None:
 
 @pytest.mark.parametrize("num_drafts", [1, 2])
 def test_beyond_the_exact_programs_the_optimum_is_an_interval(num_drafts: int) -> None:
-    """V = 2, L = 10, exact: a certified float interval, and for one path block's exact efficiency lies in it."""
+    """V = 2, L = 10: a certified float interval; on one path the exact efficiency of block lies in it."""
     pair = ModelPair.context_free_pair(*TWO_TOKENS, 10)
     best = optimum(pair, num_drafts)
     assert best.arithmetic == "float64"
