@@ -50,39 +50,49 @@ class Block(Verifier):
     draft_processes: ClassVar[frozenset[str]] = ALL_PROCESSES
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        xp = namespace(target_rows)
-        weights = path_weights(first_path_ratios(paths, target_rows, draft_rows))
-        residual_mass = _residual_masses(weights, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
-        accept = divide_or_zero(residual_mass, 1 - weights[..., :-1] + residual_mass)
-        # h_1 .. h_L; the empty prefix is what remains when all of them are rejected.
-        accept = xp.concat([accept[..., 1:], weights[..., -1:]], axis=-1)
-        all_longer_rejected = xp.flip(prefix_products(1 - xp.flip(accept, axis=-1)), axis=-1)
-        stop_probs = all_longer_rejected * xp.concat([ones_like(accept[..., :1]), accept], axis=-1)
+        weights = self.weights(first_path_ratios(paths, target_rows, draft_rows))
+        residual_mass = self.residual_masses(weights, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
+        stop_probs = self.stops(self.acceptance(weights, residual_mass))
 
         def correction(path_index: Array, length: Array) -> Array:
-            weight = take_token(weights, length)[..., None]
             target_row = take_stop_row(target_rows, path_index, length)
-            residual = weight * target_row - take_draft_row(draft_rows, path_index, length)
-            return normalise(positive_part(residual))
+            # q = 0 at depth L, where the residual is proportional to p.
+            draft_row = take_draft_row(draft_rows, path_index, length)
+            return normalise(self.residual(take_token(weights, length), target_row, draft_row))
 
         return Outcome(first_path_only(stop_probs, paths), correction)
 
+    def weights(self, ratio: Array) -> Array:
+        """Step 1, line 4: w_0..w_L from the ratios p/q along the path.  [..., L] -> [..., L+1]"""
+        xp = namespace(ratio)
+        one = ones_like(ratio[..., 0])
+        weights = [one]
+        for i in range(ratio.shape[-1]):
+            weights.append(xp.minimum(one, weights[-1] * ratio[..., i]))
+        return xp.stack(weights, axis=-1)
 
-def _residual_masses(weights: Array, target_rows: Array, draft_rows: Array) -> Array:
-    """S_i for i = 0..L-1 on one path; one depth at a time, to hold one row per path and not L."""
-    xp = namespace(target_rows)
-    masses = []
-    for depth in range(draft_rows.shape[-2]):
-        scaled = weights[..., depth, None] * target_rows[..., depth, :]
-        masses.append(xp.sum(positive_part(scaled - draft_rows[..., depth, :]), axis=-1))
-    return xp.stack(masses, axis=-1)
+    def residual_masses(self, weights: Array, target_rows: Array, draft_rows: Array) -> Array:
+        """Step 2, Eq. 5: S_0..S_{L-1} on one path.  [..., L+1], [..., L+1, V], [..., L, V] -> [..., L]"""
+        xp = namespace(target_rows)
+        masses = []
+        # One depth at a time, to hold one row per path and not L.
+        for depth in range(draft_rows.shape[-2]):
+            scaled = weights[..., depth, None] * target_rows[..., depth, :]
+            masses.append(xp.sum(positive_part(scaled - draft_rows[..., depth, :]), axis=-1))
+        return xp.stack(masses, axis=-1)
 
+    def acceptance(self, weights: Array, residual_mass: Array) -> Array:
+        """Step 2, Eq. 5: h_1..h_L from w_0..w_L and S_0..S_{L-1}.  -> [..., L]"""
+        accept = divide_or_zero(residual_mass, 1 - weights[..., :-1] + residual_mass)
+        return namespace(weights).concat([accept[..., 1:], weights[..., -1:]], axis=-1)
 
-def path_weights(ratio: Array) -> Array:
-    """w_0..w_L from the ratios p/q along the path (Algorithm 2, line 4).  [..., L] -> [..., L+1]"""
-    xp = namespace(ratio)
-    one = ones_like(ratio[..., 0])
-    weights = [one]
-    for i in range(ratio.shape[-1]):
-        weights.append(xp.minimum(one, weights[-1] * ratio[..., i]))
-    return xp.stack(weights, axis=-1)
+    def stops(self, accept: Array) -> Array:
+        """Step 3, lines 6-9: P(tau = i) from h_1..h_L, the longest accepted.  [..., L] -> [..., L+1]"""
+        xp = namespace(accept)
+        all_longer_rejected = xp.flip(prefix_products(1 - xp.flip(accept, axis=-1)), axis=-1)
+        # The empty prefix is what remains when all of them are rejected.
+        return all_longer_rejected * xp.concat([ones_like(accept[..., :1]), accept], axis=-1)
+
+    def residual(self, weight: Array, target_row: Array, draft_row: Array) -> Array:
+        """Step 4, Eq. 4: max(w p - q, 0), not normalised.  [...], [..., V], [..., V] -> [..., V]"""
+        return positive_part(weight[..., None] * target_row - draft_row)

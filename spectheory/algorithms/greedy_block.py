@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from spectheory.algorithms._one_path import first_path_only, first_path_ratios, prefix_products
+from spectheory.algorithms.block import Block
 from spectheory.arrays import (
     Array,
     namespace,
@@ -55,12 +56,9 @@ class GreedyBlock(Verifier):
     draft_processes: ClassVar[frozenset[str]] = ALL_PROCESSES
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        xp = namespace(target_rows)
         path_ratio = prefix_products(first_path_ratios(paths, target_rows, draft_rows))
         accept = _acceptance(path_ratio, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
-        # The empty prefix is what remains when h_1 .. h_L all reject.
-        all_longer_rejected = xp.flip(prefix_products(1 - xp.flip(accept, axis=-1)), axis=-1)
-        stop_probs = all_longer_rejected * xp.concat([ones_like(accept[..., :1]), accept], axis=-1)
+        stop_probs = Block().stops(accept)  # step 3 is block verification's own
 
         def correction(path_index: Array, length: Array) -> Array:
             ratio = take_token(path_ratio, length)

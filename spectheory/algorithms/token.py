@@ -42,16 +42,26 @@ class Token(Verifier):
     draft_processes: ClassVar[frozenset[str]] = ALL_PROCESSES
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        xp = namespace(target_rows)
-        ratio = first_path_ratios(paths, target_rows, draft_rows)
-        accept = xp.minimum(ratio, ones_like(ratio))
-        at_least = prefix_products(accept)
-        stop_probs = at_least * (1 - xp.concat([accept, zeros_like(accept[..., :1])], axis=-1))
+        stop_probs = self.stops(self.acceptance(paths, target_rows, draft_rows))
 
         def correction(path_index: Array, length: Array) -> Array:
-            residual = take_stop_row(target_rows, path_index, length) - take_draft_row(
-                draft_rows, path_index, length
-            )
-            return normalise(positive_part(residual))
+            target_row = take_stop_row(target_rows, path_index, length)
+            # q = 0 at depth L, where the residual is p itself.
+            return normalise(self.residual(target_row, take_draft_row(draft_rows, path_index, length)))
 
         return Outcome(first_path_only(stop_probs, paths), correction)
+
+    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        """Step 1, line 4: h_1..h_L on the first path.  -> [..., L]"""
+        ratio = first_path_ratios(paths, target_rows, draft_rows)
+        return namespace(ratio).minimum(ratio, ones_like(ratio))
+
+    def stops(self, accept: Array) -> Array:
+        """Step 2, lines 5-9: P(tau = i) from h_1..h_L, up to the first rejection.  [..., L] -> [..., L+1]"""
+        at_least = prefix_products(accept)
+        rejected = 1 - namespace(accept).concat([accept, zeros_like(accept[..., :1])], axis=-1)
+        return at_least * rejected
+
+    def residual(self, target_row: Array, draft_row: Array) -> Array:
+        """Step 3, Eq. 3: max(p - q, 0), not normalised.  [..., V]"""
+        return positive_part(target_row - draft_row)
