@@ -79,6 +79,9 @@ def print_certificate(certificate: Certificate) -> None:
     else:
         table.add_row("optimum", f"{number(certificate.optimum)} ({escape(certificate.optimum_note)})")
         table.add_row("gap to the optimum", number(certificate.optimum - certificate.block_efficiency))
+    if certificate.undefined:
+        share = f"with probability {short(certificate.undefined)} its correction token is 0/0"
+        table.add_row("undefined output", share)
     table.add_row("target-matching", f"{_yes(certificate.target_matching)}, total variation "
                   + short(certificate.total_variation))  # fmt: skip
     table.add_row("prefix-matching", _yes(certificate.prefix_matching))

@@ -62,6 +62,7 @@ class Certificate:
         target_matching: whether the output completed to L+1 tokens with the target is distributed as
             the target: exactly for exact arithmetic, otherwise within ``tolerance`` in total variation.
         total_variation: between that completed law and p_{L+1}.
+        undefined: the probability that the algorithm stops where its correction token is 0/0.
         prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
             with target_matching is equivalent to validity.  ``None`` where the drafts are not i.i.d. and
             the antichains are too many to list; an ``Outcome`` stops on drafted prefixes by construction.
@@ -86,6 +87,7 @@ class Certificate:
     block_efficiency: Any
     target_matching: bool
     total_variation: Any
+    undefined: Any
     prefix_matching: bool | None
     first_token_law: tuple[Any, ...]
     worst_path: PathDeviation | None
@@ -137,6 +139,7 @@ class Certificate:
             "block_efficiency_float": self.block_efficiency_float,
             "target_matching": self.target_matching,
             "total_variation": _plain(self.total_variation),
+            "undefined": _plain(self.undefined),
             "prefix_matching": self.prefix_matching,
             "optimum": str(self.optimum) if optimum_exact else None,
             "optimum_float": self.optimum_float,
@@ -194,6 +197,8 @@ def certify(
         value, lower, upper, note = _optimum(
             pair, law.drafts if law.pair is pair else draft_process(num_drafts, drafts)
         )
+    if isinstance(value, float) and law.total_variation <= slack and value < law.block_efficiency <= upper:
+        value = float(law.block_efficiency)  # a lossless verifier attains it
     return Certificate(
         verifier=described.name,
         source=described.source,
@@ -205,6 +210,7 @@ def certify(
         block_efficiency=law.block_efficiency,
         target_matching=bool(law.total_variation <= slack),
         total_variation=law.total_variation,
+        undefined=law.undefined,
         prefix_matching=None if exceeded is None else not exceeded,
         first_token_law=tuple(law.prefix_law(1)),
         worst_path=_worst_at(law, pair.draft_length + 1, slack),
@@ -252,7 +258,9 @@ def _optimum(pair: ModelPair, drafts: DraftProcess) -> tuple[Any, float | None, 
         solution = optimum(pair, drafts=drafts)
     except EnumerationTooLargeError as error:
         return None, None, None, str(error)
-    return solution.value, solution.lower, solution.upper, solution.method
+    beyond_exact = pair.is_exact and not isinstance(solution.value, Fraction)
+    note = "too large for the exact program; " if beyond_exact else ""
+    return solution.value, solution.lower, solution.upper, note + solution.method
 
 
 def _worst_at(law: OutputLaw, depth: int, slack: Any) -> PathDeviation | None:

@@ -30,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; a user's mistake is one line on stderr."""
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # solvers and model loaders warn; stderr is for the user
+    sys.set_int_max_str_digits(0)  # exact results may be long; what is read from files has a limit of its own
     try:
         result = group.main(args=arguments, prog_name="spectheory", standalone_mode=False)
         sys.stdout.flush()

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.algorithms import find_verifier
-from spectheory.arrays import to_flint, to_fractions
+from spectheory.arrays import to_flint, to_fraction, to_fractions
 from spectheory.drafts import DraftProcess, DraftTuples, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError
 from spectheory.outcome import Outcome, Verifier, as_verifier, is_users_own
@@ -33,11 +33,15 @@ class OutputLaw:
         pair: the pair in the arithmetic the law was computed in.
         drafts: the draft process.
         masses: ``masses[i]`` = R(a_{1:i+1}) over all paths of length i+1, shape [V^(i+1)], i = 0..L.
+        undefined: the probability of a stop whose correction row has no mass: the algorithm divides 0
+            by 0 and outputs nothing that is defined.  It is missing from ``masses`` and from the
+            block efficiency, and counts towards the total variation.  Zero for a lossless verifier.
     """
 
     pair: ModelPair
     drafts: DraftProcess
     masses: tuple[np.ndarray, ...]
+    undefined: Any = 0
 
     @property
     def num_drafts(self) -> int:
@@ -99,8 +103,11 @@ class OutputLaw:
 
     @property
     def total_variation(self) -> Any:
-        """Half the sum of |completed law - p_{L+1}|: the defect of the verifier."""
-        return np.abs(self.deviation).sum() / 2
+        """Half the sum of |completed law - p_{L+1}|: the defect of the verifier.
+
+        An undefined output is one more outcome, which the target never makes.
+        """
+        return (np.abs(self.deviation).sum() + self.undefined) / 2
 
 
 def output_law(
@@ -155,8 +162,8 @@ def output_law(
         )
     entries = seen.num_drafts * (pair.draft_length + 1) * pair.vocab_size
     chunks = seen.tuples(pair, max(1, chunk_entries // entries), as_multisets)
-    summed = _sum_outcomes(checked, pair, seen, chunks, tolerance)
-    return OutputLaw(pair, process, summed)
+    summed, undefined = _sum_outcomes(checked, pair, seen, chunks, tolerance)
+    return OutputLaw(pair, process, summed, undefined)
 
 
 def _sum_outcomes(
@@ -165,7 +172,8 @@ def _sum_outcomes(
     process: DraftProcess,
     chunks: Iterable[DraftTuples],
     tolerance: float,
-) -> tuple[np.ndarray, ...]:
+) -> tuple[tuple[np.ndarray, ...], Any]:
+    """(R by depth, the probability of an undefined output)."""
     size, length = pair.vocab_size, pair.draft_length
     # python-flint's rationals are several times faster; a user's own code may hold Fractions.
     convert = to_flint if pair.is_exact and not is_users_own(verifier) else np.asarray
@@ -173,6 +181,7 @@ def _sum_outcomes(
     draft = [[convert(level) for level in process.draft_levels(pair, k)] for k in range(process.num_drafts)]
     zero = target[0][0, 0] - target[0][0, 0]
     masses = [np.full((size**depth, size), zero, dtype=pair.target[0].dtype) for depth in range(length + 1)]
+    undefined = zero
     for leaves, probs in chunks:
         # The number of every prefix, [N, K, L+1], and with it tokens and rows along the paths.
         prefixes = np.stack([leaves // size ** (length - depth) for depth in range(length + 1)], axis=-1)
@@ -193,10 +202,14 @@ def _sum_outcomes(
                 rows = outcome.correction(path_index, np.full(len(leaves), depth))
                 made = np.flatnonzero(stop != 0)
                 _check_rows(verifier, rows[made], stop[made], size, tolerance)
+                empty = (rows[made] == 0).all(axis=1)
+                undefined = undefined + (weights[made] * stop[made])[empty].sum()
                 mass = (weights[made] * stop[made])[:, None] * rows[made]
                 np.add.at(masses[depth], prefixes[made, path_index[made], depth], mass)
     flat = tuple(mass.ravel() for mass in masses)
-    return tuple(_as_fractions(verifier, mass) for mass in flat) if pair.is_exact else flat
+    if not pair.is_exact:
+        return flat, float(undefined)
+    return tuple(_as_fractions(verifier, mass) for mass in flat), to_fraction(undefined)
 
 
 def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -255,7 +268,9 @@ def _check_rows(
         )
     slack = 0 if rows.dtype == object else tolerance
     lowest = (rows * probs[:, None]).min()
-    error = abs((rows.sum(axis=1) - 1) * probs).max()
+    sums = rows.sum(axis=1)
+    # A row of zeros is no law but says so: the output is undefined there, and counted as such.
+    error = abs(np.where((rows == 0).all(axis=1), sums - sums, (sums - 1) * probs)).max()
     if not (lowest >= -slack and error <= slack):
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} returned correction rows that are not laws: "

@@ -215,7 +215,19 @@ class _Adapted(Verifier):
         self.source = getattr(user_object, "source", "user-defined")  # type: ignore[misc]
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        return self.user_object.outcome(paths, target_rows, draft_rows)
+        try:
+            outcome = self.user_object.outcome(paths, target_rows, draft_rows)
+        except InvalidInputError:
+            raise
+        except Exception as error:
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} failed: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(outcome, Outcome):
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {type(outcome).__name__}, expected an Outcome"
+            )
+        return outcome
 
 
 def as_verifier(candidate: Any) -> Verifier:

@@ -7,6 +7,7 @@ length.  The target has a row at every context of depth 0..L, the draft at depth
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,6 +20,8 @@ import numpy as np
 from spectheory.errors import EnumerationTooLargeError, InvalidPairError
 
 FORMAT = "spectheory-pair/1"
+MAX_DIGITS = 4_000
+"""The longest string read as a rational."""
 MAX_ENTRIES = 50_000_000
 """The largest number of probabilities a pair may hold; a tree of depth L grows as V^(L+1)."""
 Row = Sequence[Any]
@@ -228,7 +231,8 @@ class ModelPair:
     def load(path: str | Path) -> ModelPair:
         """Read a pair file (JSON, format ``spectheory-pair/1``)."""
         try:
-            document = json.loads(Path(path).read_text(encoding="utf-8"))
+            text = Path(path).read_text(encoding="utf-8")
+            document = json.loads(text, object_pairs_hook=_without_repeats)
         except OSError as error:
             raise InvalidPairError(f"cannot read {path}: {error.strerror}") from error
         except UnicodeDecodeError as error:
@@ -351,6 +355,11 @@ def _parse_entry(value: Any) -> Fraction | float:
     if isinstance(value, (bool, np.bool_)):
         raise InvalidPairError(f"a probability cannot be {value!r}")
     if isinstance(value, str):
+        exponent = re.search(r"[eE][+-]?0*(\d+)\s*$", value)
+        if len(value) > MAX_DIGITS or (exponent and len(exponent[1]) > 4):
+            raise InvalidPairError(
+                f"{value[:40]!r} has too many digits; a rational may have {MAX_DIGITS}, its exponent four"
+            )
         try:
             return Fraction(value)
         except (ValueError, ZeroDivisionError) as error:
@@ -360,6 +369,16 @@ def _parse_entry(value: Any) -> Fraction | float:
     if isinstance(value, (int, np.integer)):
         return Fraction(int(value))
     raise InvalidPairError(f"a probability must be a string or a number, got {value!r}")
+
+
+def _without_repeats(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys are distinct; plain JSON would keep the last of two."""
+    found = dict(items)
+    if len(found) < len(items):
+        keys = [key for key, _ in items]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidPairError(f"the key {repeated!r} stands twice in one object; keep one of them")
+    return found
 
 
 def _from_json(row: Any) -> Any:

@@ -24,6 +24,7 @@ from spectheory import certify, instances
 from spectheory.drafts import PrefixTree
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError, UnknownNameError
 from spectheory.law import output_law
+from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 
 # --------------------------------------------------------------- golden values
@@ -228,10 +229,54 @@ def test_what_is_not_a_conditional_law_is_refused(what: str) -> None:
     assert repr(verifier.name) in str(caught.value)
 
 
+def test_undefined_outputs_are_part_of_the_defect() -> None:
+    """A row of zeros says that the output is undefined: certified, with the probability of it."""
+    verifier = type(MALFORMED["rows of one half"][0])("silent", rows=lambda array: array * 0)
+    certificate = certify(verifier, instances.two_token(1))
+    assert certificate.undefined == 1
+    assert certificate.total_variation == 1
+    assert not certificate.is_valid
+    assert certificate.to_document()["undefined"] == "1"
+    assert certify("token", instances.two_token(1)).undefined == 0
+
+
+class Broken:
+    """A user's verifier whose code fails."""
+
+    name = "broken"
+
+    def outcome(self, *arguments: object) -> Outcome:
+        raise KeyError("x")
+
+
+class NotAnOutcome:
+    """A user's verifier that returns a number."""
+
+    def outcome(self, *arguments: object) -> int:
+        return 3
+
+
+def test_users_code_that_fails_is_named() -> None:
+    """The error names the verifier and what happened, and chains the original."""
+    with pytest.raises(InvalidOutcomeError, match=r"'broken' failed: KeyError: 'x'") as caught:
+        certify(Broken(), instances.two_token(1))
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(InvalidOutcomeError, match="'NotAnOutcome' returned int, expected an Outcome"):
+        certify(NotAnOutcome(), instances.two_token(1))
+
+
+def test_a_float_optimum_is_never_below_a_valid_verifier() -> None:
+    """What a lossless verifier attains is attainable: block on one path of a large exact pair."""
+    certificate = certify("block", instances.two_token(10))
+    assert certificate.optimum_lower <= certificate.block_efficiency <= certificate.optimum_upper
+    assert certificate.gap_float >= 0
+    assert "too large" in certificate.optimum_note
+
+
 def test_not_a_number_is_refused() -> None:
     """A NaN is not a probability, neither in the stops nor in the rows."""
     for what in ("_stop_probs", "_rows"):
-        verifier = type(MALFORMED["rows of zeros"][0])("not_a_number")
+        verifier = type(MALFORMED["rows of one half"][0])("not_a_number")
         setattr(verifier, what, lambda array: array * float("nan"))
         with pytest.raises(InvalidOutcomeError, match="not_a_number"):
             certify(verifier, instances.two_token(2).to_float())
@@ -239,7 +284,7 @@ def test_not_a_number_is_refused() -> None:
 
 def test_rows_of_another_width_are_refused() -> None:
     """A correction row has one entry per token."""
-    verifier = type(MALFORMED["rows of zeros"][0])("narrow", rows=lambda array: array[..., :1] * 0 + 1)
+    verifier = type(MALFORMED["rows of one half"][0])("narrow", rows=lambda array: array[..., :1] * 0 + 1)
     with pytest.raises(InvalidOutcomeError, match="narrow"):
         certify(verifier, instances.two_token(2))
 
@@ -328,7 +373,8 @@ def test_optimum_of_a_large_pair_is_an_interval() -> None:
     document = certificate.to_document()
     assert document["optimum"] is None
     assert document["optimum_float"] == certificate.optimum_lower
-    assert document["optimum_note"] == certificate.optimum_note == "interior point with adaptive chords"
+    assert document["optimum_note"] == certificate.optimum_note
+    assert certificate.optimum_note.startswith("too large for the exact program; interior point")
 
 
 def test_only_the_program_is_too_large() -> None:

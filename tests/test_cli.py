@@ -230,6 +230,14 @@ def test_acceptance_order(
     assert document["lower_bound_float"] - 1e-12 <= document["kseq"] <= float(optimal) + 1e-12
 
 
+def test_acceptance_of_very_many_drafts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rationals of tens of thousands of digits are printed."""
+    arguments = ("--target", "1/3,2/3", "--draft", "2/3,1/3", "--num-drafts", "20000")
+    document = run_json(capsys, "acceptance", *arguments)
+    assert document["optimal"] == "1"
+    assert document["multi_round_float"] == pytest.approx(1)
+
+
 def test_acceptance_on_a_large_vocabulary(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is enumerated: 210 tokens and 30 drafts answer too."""
     row = [f"{i}/22155" for i in range(1, 211)]
@@ -360,6 +368,34 @@ def test_trees_of_drafts(
 def test_bad_trees(capsys: pytest.CaptureFixture[str], pair_file: str, tree: str) -> None:
     error = run_error(capsys, "certify", pair_file, "--verifier", "block", "--tree", tree)
     assert "whole number" in error
+
+
+def test_users_broken_verifier_is_one_line(
+    capsys: pytest.CaptureFixture[str],
+    pair_file: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """An exception in a user's code is bad input (2), not a defect that was found (1)."""
+    code = "class Boom:\n    def outcome(self, *arguments):\n        raise RuntimeError('why')\n"
+    (tmp_path / "users_code.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    error = run_error(capsys, "certify", pair_file, "--verifier", "users_code:Boom")
+    assert "'Boom' failed: RuntimeError: why" in error
+
+
+def test_readme_names_files_that_exist() -> None:
+    """Every linked file and every line of the layout is there."""
+    root = Path(__file__).parent.parent
+    text = (root / "README.md").read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([^)#:]+)", text)
+    assert len(links) > 5
+    lines = text.split("## Layout")[1].split("```")[1].splitlines()
+    columns = [re.split(r"(?<=\S)   ", line)[0] if line.startswith("  ") else line for line in lines]
+    names = re.findall(r"\w+(?:\.py|/)", " ".join(columns))
+    assert len(names) > 15
+    for name in [*links, *(n if (root / n).exists() else f"spectheory/{n}" for n in names)]:
+        assert (root / name).exists(), name
 
 
 def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

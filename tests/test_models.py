@@ -38,7 +38,7 @@ from spectheory.models import (
 )
 from spectheory.models.drafting import _share
 from spectheory.models.language_model import run_model
-from spectheory.models.loading import BUNDLED_FOLDER
+from spectheory.montecarlo import simulate
 from spectheory.outcome import sample_rows
 
 # Three lengths; the shortest, of one token, is padded over its whole prefilled width.
@@ -586,8 +586,6 @@ def test_the_bundled_pair(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
     with pytest.raises(InvalidInputError, match="bundled target model is not installed"):
         LanguageModelPair.load("bundled", "bundled")
     monkeypatch.undo()
-    if not BUNDLED_FOLDER.is_dir():
-        pytest.skip("this checkout has no bundled models")
     pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
     ids = torch.tensor([pair.encode(bundled_prompts()[0])])
     losses = {
@@ -595,3 +593,12 @@ def test_the_bundled_pair(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
         for side, model in (("draft", pair.draft_model), ("target", pair.target_model))
     }
     assert losses["target"] < losses["draft"] < np.log(pair.vocab_size) - 1
+
+
+def test_the_bundled_pair_makes_verifiers_differ() -> None:
+    """Draft length 8, temperature 1, held-out prompts: token earns between 2 and 5, block more."""
+    pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
+    simulation = simulate(pair, bundled_prompts()[:16], ["token", "block"], samples=8, batch_size=16)
+    token, block = simulation.estimates
+    assert 2 < token.interval[0] < token.interval[1] < 5
+    assert block.block_efficiency > token.block_efficiency

@@ -233,6 +233,21 @@ def test_odd_json_is_refused(change: dict[str, object], message: str) -> None:
         ModelPair.from_document(DOCUMENT | change)
 
 
+def test_repeated_keys_are_refused(tmp_path: Path) -> None:
+    """Plain JSON keeps the last of two equal keys; a pair file may not have two."""
+    text = json.dumps(DOCUMENT).replace('"": ["1/3", "2/3"]', '"": ["1/3", "2/3"], "": ["1/2", "1/2"]', 1)
+    (tmp_path / "twice.json").write_text(text)
+    with pytest.raises(InvalidPairError, match="the key '' stands twice"):
+        ModelPair.load(tmp_path / "twice.json")
+
+
+@pytest.mark.parametrize("entry", ["1e999999999", "1e-999999999", "1" * 5000])
+def test_numbers_of_absurd_length_are_refused(entry: str) -> None:
+    with pytest.raises(InvalidPairError, match="too many digits"):
+        parse_probs([entry, "0"])
+    assert parse_probs(["1e-20", "0.99999999999999999999"]).sum() == 1
+
+
 def test_plain_constructor_checks_its_arrays() -> None:
     """context_free must be true of the rows, and exact arrays must hold Fractions only."""
     pair = ModelPair.from_document(DOCUMENT)

@@ -10,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from spectheory import instances
 from spectheory.drafts import PrefixTree
 from spectheory.errors import (
     CertificationError,
@@ -515,6 +516,27 @@ def test_beyond_the_exact_programs_the_optimum_is_an_interval(num_drafts: int) -
     assert best.lower <= best.value <= best.upper <= best.lower * (1 + 1e-6)
     block = output_law("block", pair).block_efficiency
     assert best.lower <= block <= best.upper if num_drafts == 1 else block < best.lower
+
+
+def test_where_the_float_program_fails_the_interval_answers() -> None:
+    """HiGHS's primal and dual differ by 3e-7 here; one position, so the min cut knows the value."""
+    rows = (
+        [0.047619047619047616, 0.47619047619047616, 0.47619047619047616],
+        [9.9999890000121e-07, 0.9999989000012101, 9.9999890000121e-08],
+    )
+    pair = ModelPair.context_free_pair(*rows, 1)
+    with pytest.raises(SolverError, match="differ by"):
+        multi_path_optimum(pair, 8)
+    best = optimum(pair, 8)
+    assert best.lower <= 1 + optimal_acceptance(*rows, 8).value <= best.upper
+    assert best.upper - best.lower < 1e-5
+
+
+def test_one_path_on_a_large_tree() -> None:
+    """V = 10, L = 5: 111 111 nodes; the interval on one path holds block verification's efficiency."""
+    pair = instances.random_float(1, 10, 5, 0.3, 0.5)
+    best = optimum(pair, 1)
+    assert best.lower <= output_law("block", pair).block_efficiency <= best.upper
 
 
 def test_bad_rows_are_refused() -> None:

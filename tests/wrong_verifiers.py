@@ -134,7 +134,7 @@ MALFORMED: dict[str, tuple[Altered, str]] = {
     ),
     "rows sum to 1/2": (Altered("half_rows", rows=lambda array: array / 2), "sum off by"),
     "a negative row entry": (Altered("negative_rows", rows=_negative_entry), "smallest mass -"),
-    "rows of zeros": (Altered("zero_rows", rows=lambda array: array * 0), "sum off by"),
+    "rows of one half": (Altered("other_half_rows", rows=lambda array: array * 0 + array / 2), "sum off by"),
     "float stops": (
         Altered("float_stops", stop_probs=lambda array: array.astype(float)),
         "left exact arithmetic on an exact pair",
