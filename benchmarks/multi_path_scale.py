@@ -3,15 +3,20 @@
 Three methods on the same random pairs in the same run:
 
 - ``interval``: ``multi_path_interval`` (interior point with adaptive chords);
-- ``antichain LP``: the program with every antichain listed, through HiGHS (only tiny trees);
+- ``antichain LP``: the program with every antichain listed, through HiGHS; refused beyond 100 000;
 - ``leaf-set cuts``: the leaf form with one most violated leaf set per round, warm-started HiGHS.
+
+Three parts: ``listed``, every tree whose antichains can be listed and the next ones, which are refused
+(K = 2, independent rows); ``scaling``, one family up to 10 000 leaves (K = 4); ``families``, the interval
+alone on six families and four K.
 
 Pairs are ``instances.random_float(seed, V, L, concentration, agreement)``: Dirichlet rows, the draft's
 row mixed from the target's and an independent one.  Every case runs in a process of its own, so
 that its peak memory is known.
 
-Run: ``OPENBLAS_NUM_THREADS=1 python benchmarks/multi_path_scale.py --out benchmarks/results``.  One BLAS
-thread is also the fastest setting on a machine that does other work at the same time.
+Run: ``OPENBLAS_NUM_THREADS=1 python benchmarks/multi_path_scale.py --out benchmarks/results/mine.json``; the
+plot is written beside it.  One BLAS thread is also the fastest setting on a machine that does other work at
+the same time.
 """
 
 from __future__ import annotations
@@ -45,8 +50,9 @@ SCALING_SHAPES = ((2, 2), (2, 3), (2, 5), (2, 8), (2, 9), (10, 3), (2, 11), (3, 
 CONCENTRATIONS, AGREEMENTS, NUM_DRAFTS = (0.3, 1.0), (0.0, 0.5, 0.9), (2, 3, 4, 8)
 BASELINE_LEAVES = 1_000
 """Leaf-set cuts are not run on larger trees."""
-LISTED_LEAVES = 8
-"""Nor are antichains listed: 16 leaves of two tokens have 458 329."""
+LISTED_SHAPES = (*((V, 1) for V in range(2, 18)), (2, 2), (2, 3), (2, 4), (3, 2), (4, 2))
+"""All trees with at most 100 000 antichains, and two with more: (17, 1) has 131 071, (2, 4) has 458 329."""
+STYLES = {"interval": ("C0", "o"), "antichain LP": ("C1", "s"), "leaf-set cuts": ("C2", "^")}
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,11 @@ class Case:
     def leaves(self) -> int:
         """V^L."""
         return self.vocab_size**self.draft_length
+
+    @property
+    def antichains(self) -> int:
+        """Non-empty ones below the root and at it, to float precision: A_0 = 1, A_d = (1 + A_{d-1})^V - 1 + 1."""
+        return count_antichains(self.vocab_size, self.draft_length)
 
     def pair(self) -> ModelPair:
         """The models of the case."""

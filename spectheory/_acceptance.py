@@ -10,6 +10,7 @@ import numpy as np
 
 from spectheory.algorithms.kseq import kseq_rule
 from spectheory.algorithms.multi_round import multi_round_acceptance
+from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
 from spectheory.pair import ModelPair
 from spectheory.programs import optimal_acceptance
 from spectheory.validate import check_num_drafts
@@ -52,6 +53,7 @@ def acceptance_document(
         **_both("multi_round", multi_round_acceptance(target, draft, num_drafts)),
         **_both("lower_bound", lower),
         **_both("upper_bound", cut.value),
+        **_both("spectr_gbv_bound", conditionally_independent_bound(pair, num_drafts)),
     }
 
 

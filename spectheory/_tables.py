@@ -119,6 +119,7 @@ def print_acceptance(document: dict[str, Any]) -> None:
         ("K-SEQ", "kseq", f"division factor {document['kseq_division_factor']:.6f}"),
         ("multi-round", "multi_round", "recursive rejection"),
         ("lower bound", "lower_bound", "Lemma 3, the upper bound times 1 - (1 - 1/K)^K"),
+        ("Bound(K)", "spectr_gbv_bound", "spectr_gbv Eq. 5 as printed: no bound on lossless verifiers"),
     ]
     for rule, key, note in rows:
         exact = document[key] if isinstance(document[key], str) else None

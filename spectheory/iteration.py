@@ -11,6 +11,9 @@ still have drafted (fewer than L tokens long), with path probabilities counted f
 started.  Because the row at a does not depend on where the iteration stopped, one modified pair serves
 all its outputs.  Modifications of modifications are carried along as they are.
 
+Every iteration drafts by the same process (``drafts.py``): the widths of a tree belong to one iteration,
+and the draft models of ``PerPath`` are continued from iteration to iteration as the pair is.
+
 N(i), the number of tokens decoded in i iterations, is that of block_verification.txt Theorem 2.
 """
 
@@ -25,17 +28,23 @@ from typing import Any
 import numpy as np
 
 from spectheory.algorithms import find_verifier
-from spectheory.drafts import Context
+from spectheory.drafts import Context, DraftProcess, PerPath, draft_process
 from spectheory.errors import InvalidInputError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.outcome import as_verifier
 from spectheory.pair import ModelPair
-from spectheory.validate import check_count, check_num_drafts
+from spectheory.validate import check_count
 
 ModifiedRows = Callable[[Any, Any, Any, Any, int], Any]
 
 
-def modified_pair(verifier: str | Any, pair: ModelPair, num_drafts: int = 1) -> ModelPair:
+def modified_pair(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    *,
+    drafts: DraftProcess | None = None,
+) -> ModelPair:
     """The models after one iteration: target rows at depths 1..L-1 as the verifier modifies them.
 
     The next iteration sees the subtree of this pair below the output of the first.  A verifier without
@@ -45,7 +54,12 @@ def modified_pair(verifier: str | Any, pair: ModelPair, num_drafts: int = 1) -> 
     Args:
         verifier: a name or any object with ``outcome``.
         pair: the models at the start of the iteration.
-        num_drafts: K.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``drafts`` is given.
+        drafts: another draft process, instead of ``num_drafts``.
+
+    Raises:
+        InvalidInputError: the verifier is not valid for the draft process, or it modifies the target and
+            looks at several paths that have draft models of their own.
 
     Example:
         >>> from spectheory import instances
@@ -53,16 +67,19 @@ def modified_pair(verifier: str | Any, pair: ModelPair, num_drafts: int = 1) -> 
         >>> print(modified_pair(GreedyBlock(), instances.two_token(2)).target[1][1])  # after B
         [Fraction(0, 1) Fraction(1, 1)]
     """
-    check_num_drafts(num_drafts)
-    _, modify = _resolve(verifier, with_modification=True)
-    return pair if modify is None else _modify(modify, pair, num_drafts)
+    process = draft_process(num_drafts, drafts)
+    process.check(pair)
+    found, modify = _resolve(verifier, with_modification=True)
+    _check_process(found, modify, process)
+    return pair if modify is None else _modify(modify, pair, process)
 
 
 def completed_law(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int = 1,
+    num_drafts: int | None = None,
     *,
+    drafts: DraftProcess | None = None,
     with_modification: bool = True,
     max_tuples: int = DEFAULT_MAX_TUPLES,
 ) -> np.ndarray:
@@ -74,12 +91,16 @@ def completed_law(
     Args:
         verifier: a name or any object with ``outcome``.
         pair: the enumerated models.
-        num_drafts: K.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``drafts`` is given.
+        drafts: another draft process, instead of ``num_drafts``.
         with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
 
     Returns:
         [V^(L+1)], in the numbering of ``ModelPair``.
+
+    Raises:
+        InvalidInputError: as ``modified_pair``.
 
     Example:
         >>> from spectheory import instances
@@ -90,8 +111,8 @@ def completed_law(
         >>> (completed_law(GreedyBlock(), pair, with_modification=False) == pair.target_path_probs(3)).all()
         np.False_
     """
-    law = output_law(verifier, pair, num_drafts, max_tuples=max_tuples)
-    modified = modified_pair(verifier, law.pair, num_drafts) if with_modification else law.pair
+    law = output_law(verifier, pair, num_drafts, drafts=drafts, max_tuples=max_tuples)
+    modified = modified_pair(verifier, law.pair, drafts=law.drafts) if with_modification else law.pair
     return OutputLaw(modified, law.drafts, law.masses).completed_law
 
 
@@ -100,7 +121,8 @@ def decoded_tokens_law(
     pair: ModelPair,
     num_iterations: int,
     *,
-    num_drafts: int = 1,
+    num_drafts: int | None = None,
+    drafts: DraftProcess | None = None,
     draft_length: int | None = None,
     memory: int | None = None,
     with_modification: bool = True,
@@ -113,10 +135,14 @@ def decoded_tokens_law(
         pair: the models; deep enough for every context that can be reached, unless ``memory`` or
             a context-free pair says how it goes on.
         num_iterations: how many iterations.
-        num_drafts: K.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``drafts`` is given.
+        drafts: another draft process, instead of ``num_drafts``, the same in every iteration.  A tree has
+            one width per token of ``draft_length``.  The models of ``PerPath`` have the shape of ``pair``
+            and go on beyond it as the pair does.
         draft_length: L of every iteration; by default that of the pair.
         memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).  The pair is checked
-            to be so and continued beyond its depth.  By default 0 for context-free pairs.
+            to be so and continued beyond its depth, and so are the models of ``PerPath``.  By default 0 for
+            context-free pairs.
         with_modification: whether the target is modified between iterations where the verifier asks
             for it.
         max_tuples: the largest number of tuples of drafted paths that is enumerated per context.
@@ -126,16 +152,22 @@ def decoded_tokens_law(
 
     Raises:
         InvalidInputError: the pair is not deep enough (the text says which depth is needed), or its rows
-            depend on more than ``memory`` tokens.
+            depend on more than ``memory`` tokens; or the draft process does not fit the verifier, the
+            pair or the draft length; or the verifier is bound to one pair and an iteration meets another.
 
     Example:
         >>> from spectheory import instances
         >>> first, second = decoded_tokens_law("block", instances.two_token(1), 2)
         >>> print(first, second[2])
         [Fraction(0, 1) Fraction(1, 3) Fraction(2, 3)] 1/9
+        >>> from spectheory.drafts import WithoutReplacement
+        >>> print(*decoded_tokens_law("multi_round_without_replacement", instances.two_token(1), 1,
+        ...                           drafts=WithoutReplacement((2,))))
+        [Fraction(0, 1) Fraction(0, 1) Fraction(1, 1)]
     """
     check_count("num_iterations", num_iterations)
-    decoding = _Decoding(verifier, pair, num_drafts, draft_length, memory, with_modification, max_tuples)
+    process = draft_process(num_drafts, drafts)
+    decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
     longest = decoding.draft_length + 1
     decoding.check_depth((num_iterations - 1) * longest)
     reached = {_START: np.full(1, decoding.zero + 1)}
@@ -193,7 +225,8 @@ def first_tokens_law(
     num_tokens: int,
     num_iterations: int | None = None,
     *,
-    num_drafts: int = 1,
+    num_drafts: int | None = None,
+    drafts: DraftProcess | None = None,
     draft_length: int | None = None,
     memory: int | None = None,
     with_modification: bool = True,
@@ -209,7 +242,8 @@ def first_tokens_law(
         pair: the models.
         num_tokens: m.
         num_iterations: how many iterations; by default m.
-        num_drafts, draft_length, memory, with_modification, max_tuples: as in ``decoded_tokens_law``.
+        num_drafts, drafts, draft_length, memory, with_modification, max_tuples: as in
+            ``decoded_tokens_law``.
 
     Raises:
         InvalidInputError: as ``decoded_tokens_law``.
@@ -225,7 +259,8 @@ def first_tokens_law(
     """
     check_count("num_tokens", num_tokens)
     iterations = num_tokens if num_iterations is None else check_count("num_iterations", num_iterations)
-    decoding = _Decoding(verifier, pair, num_drafts, draft_length, memory, with_modification, max_tuples)
+    process = draft_process(num_drafts, drafts)
+    decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
     size, zero = pair.vocab_size, decoding.zero
     decoding.check_depth(min((iterations - 1) * (decoding.draft_length + 1), num_tokens - 1), num_tokens)
     law = np.full(size**num_tokens, zero)
@@ -277,21 +312,27 @@ class _Decoding:
         self,
         verifier: str | Any,
         pair: ModelPair,
-        num_drafts: int,
+        drafts: DraftProcess,
         draft_length: int | None,
         memory: int | None,
         with_modification: bool,
         max_tuples: int,
     ) -> None:
         self.verifier, self.modify = _resolve(verifier, with_modification)
-        self.num_drafts = check_num_drafts(num_drafts)
+        _check_process(self.verifier, self.modify, drafts)
         self.max_tuples = max_tuples
-        self.pair = pair if as_verifier(self.verifier).exact else pair.to_float()
+        exact = as_verifier(self.verifier).exact
+        self.pair, self.drafts = (pair, drafts) if exact else (pair.to_float(), drafts.to_float())
         default = pair.draft_length if draft_length is None else draft_length
         self.draft_length = check_count("draft_length", default)
-        self.memory = 0 if memory is None and pair.context_free else memory
+        self.drafts.draws(self.draft_length)  # refuses a tree of another length
+        context_free = pair.context_free
+        if isinstance(self.drafts, PerPath):
+            self.drafts.check(self.pair)
+            context_free = context_free and all(model.context_free for model in self.drafts.models)
+        self.memory = 0 if memory is None and context_free else memory
         if self.memory is not None:
-            _check_memory(pair, self.memory)
+            _check_memory(self.pair, self.memory, self.drafts)
         self._outputs: dict[_State, list[tuple[Context, _State, Any]]] = {}
         self._transitions: dict[_State, dict[tuple[_State, int], Any]] = {}
 
@@ -314,8 +355,9 @@ class _Decoding:
         """(accepted prefix and correction token, the state after it, its probability) of an iteration."""
         if state not in self._outputs:
             here = self._pair_at(state)
-            law = output_law(self.verifier, here, self.num_drafts, max_tuples=self.max_tuples)
-            modified = here if self.modify is None else _modify(self.modify, here, self.num_drafts)
+            process = self._drafts_at(state.context, here)
+            law = output_law(self.verifier, here, drafts=process, max_tuples=self.max_tuples)
+            modified = here if self.modify is None else _modify(self.modify, here, process)
             self._outputs[state] = [
                 (output, self._after(state, modified, output, int(number)), masses[number])
                 for length, masses in enumerate(law.masses, start=1)
@@ -352,7 +394,7 @@ class _Decoding:
         for below, level in enumerate(modified.target[len(output) : self.draft_length]):
             rows = level[number * size**below : (number + 1) * size**below]
             pending.append(tuple(tuple(row) for row in rows))
-        own = [level for level, _ in self._own_levels(context, len(pending))]
+        own = self._levels_below(self.pair.target, context, len(pending))
         # Rows that no modification touched are forgotten, so that equal states are recognised.
         while pending and pending[-1] == tuple(tuple(row) for row in own[len(pending) - 1]):
             pending.pop()
@@ -360,33 +402,33 @@ class _Decoding:
 
     def _pair_at(self, state: _State) -> ModelPair:
         """The models of the iteration that starts at this state, of draft length L."""
-        length = self.draft_length
-        draft = tuple(draft for _, draft in self._own_levels(state.context, length))
-        target = tuple(self._target_levels(state, length + 1))
+        draft = tuple(self._levels_below(self.pair.draft, state.context, self.draft_length))
+        target = tuple(self._target_levels(state, self.draft_length + 1))
         return ModelPair(target, draft, self.pair.vocab)
+
+    def _drafts_at(self, context: Context, here: ModelPair) -> DraftProcess:
+        """The draft process of the iteration that starts at this context, where the pair is ``here``."""
+        if not isinstance(self.drafts, PerPath):
+            return self.drafts
+        below = (self._levels_below(model.draft, context, self.draft_length) for model in self.drafts.models)
+        return PerPath(tuple(ModelPair(here.target, tuple(draft), here.vocab) for draft in below))
 
     def _target_levels(self, state: _State, depths: int) -> list[np.ndarray]:
         """The target rows at ``depths`` depths below the state, pending ones first."""
-        own = [target for target, _ in self._own_levels(state.context, depths, with_draft=False)]
+        own = self._levels_below(self.pair.target, state.context, depths)
         for depth, level in enumerate(state.pending[:depths]):
             own[depth] = np.array(level, dtype=own[depth].dtype)
         return own
 
-    def _own_levels(
-        self, context: Context, depths: int, with_draft: bool = True
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The models' own (target, draft) rows at depths 0, 1, .. below a context."""
-        size, contexts, levels = self.pair.vocab_size, [context], []
+    def _levels_below(
+        self, levels: tuple[np.ndarray, ...], context: Context, depths: int
+    ) -> list[np.ndarray]:
+        """A model's own rows at depths 0, 1, .. below a context."""
+        size, contexts, below = self.pair.vocab_size, [context], []
         for _ in range(depths):
-            numbers = [_number(c, size) for c in contexts]
-            depth = [len(c) for c in contexts]
-            target = np.stack([self.pair.target[d][n] for d, n in zip(depth, numbers, strict=True)])
-            draft = target
-            if with_draft:
-                draft = np.stack([self.pair.draft[d][n] for d, n in zip(depth, numbers, strict=True)])
-            levels.append((target, draft))
+            below.append(np.stack([levels[len(c)][_number(c, size)] for c in contexts]))
             contexts = [self._follow(c, token) for c in contexts for token in range(size)]
-        return levels
+        return below
 
     def _follow(self, context: Context, token: int) -> Context:
         """What the rows depend on after one more token."""
@@ -403,23 +445,38 @@ def _resolve(verifier: str | Any, with_modification: bool) -> tuple[Any, Modifie
     return found, modify if with_modification else None
 
 
-def _modify(modify: ModifiedRows, pair: ModelPair, num_drafts: int) -> ModelPair:
+def _check_process(verifier: Any, modify: ModifiedRows | None, process: DraftProcess) -> None:
+    """Refuse a process the verifier is not meant for, or that has no one draft row to modify with."""
+    checked = as_verifier(verifier)
+    checked.for_drafts(process)
+    several = isinstance(process, PerPath) and process.num_drafts > 1 and not checked.single_path
+    if modify is not None and several:
+        raise InvalidInputError(
+            f"verifier {checked.name!r} modifies the target by one draft row, and each of the "
+            f"{process.num_drafts} paths has a draft model of its own; use another draft process, or "
+            "with_modification=False"
+        )
+
+
+def _modify(modify: ModifiedRows, pair: ModelPair, process: DraftProcess) -> ModelPair:
+    # The rows the drafts were drawn from: those of the first path are everyone's, see _check_process.
+    drafted = ModelPair(pair.target, process.draft_levels(pair, 0), pair.vocab)
     target = list(pair.target)
     for depth in range(1, pair.draft_length):
         rows = modify(
-            pair.target[depth],
-            pair.draft[depth],
-            pair.target_path_probs(depth),
-            pair.draft_path_probs(depth),
-            num_drafts,
+            drafted.target[depth],
+            drafted.draft[depth],
+            drafted.target_path_probs(depth),
+            drafted.draft_path_probs(depth),
+            process.num_drafts,
         )
         undefined = (rows.sum(axis=1) == 0)[:, None]
         target[depth] = np.where(undefined, pair.target[depth], rows)
     return ModelPair(tuple(target), pair.draft, pair.vocab)
 
 
-def _check_memory(pair: ModelPair, memory: int) -> None:
-    """Refuse a pair that is too short to show ``memory`` tokens, or whose rows depend on more."""
+def _check_memory(pair: ModelPair, memory: int, process: DraftProcess) -> None:
+    """Refuse models that are too short to show ``memory`` tokens, or whose rows depend on more."""
     if isinstance(memory, bool) or not isinstance(memory, (int, np.integer)) or memory < 0:
         raise InvalidInputError(f"memory must be a whole number of at least 0, got {memory!r}")
     if pair.draft_length <= memory:
@@ -427,7 +484,10 @@ def _check_memory(pair: ModelPair, memory: int) -> None:
             f"memory={memory} needs the draft rows after {memory} tokens, a pair of draft length at least "
             f"{memory + 1}; this one has {pair.draft_length}"
         )
-    for side, levels in (("target", pair.target), ("draft", pair.draft)):
+    sides = [("target", pair.target), ("draft", pair.draft)]
+    if isinstance(process, PerPath):
+        sides += [(f"draft model {number}", model.draft) for number, model in enumerate(process.models)]
+    for side, levels in sides:
         for depth in range(memory + 1, len(levels)):
             suffixes = np.arange(pair.vocab_size**depth) % pair.vocab_size**memory
             different = np.flatnonzero((levels[depth] != levels[memory][suffixes]).any(axis=1))

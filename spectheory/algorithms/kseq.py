@@ -180,11 +180,10 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
     division_factor = best_division_factor(target_probs, draft_probs, num_drafts)
     accepted = xp.minimum(draft_probs, target_probs / division_factor[..., None])
     beta = xp.sum(accepted, axis=-1)
-    acceptance = _some_accepted(beta, num_drafts)
-    # p_acc / β <= ρ for every ρ >= ρ*; the minimum keeps the rounding of ρ* from breaking that,
-    # and with it the residual from going negative.
-    scale = xp.minimum(divide_or_zero(acceptance, beta), division_factor)
-    return KSeqRule(division_factor, acceptance, positive_part(target_probs - accepted * scale[..., None]))
+    # Eq. 6 says p_acc / β = ρ*, so that Eq. 5 is max(p - ρ* q, 0): nothing is left of equal rows, and
+    # of one draft exactly the residual of token verification.
+    residual = positive_part(target_probs - division_factor[..., None] * draft_probs)
+    return KSeqRule(division_factor, _some_accepted(beta, num_drafts), residual)
 
 
 def kseq_rule_at(
@@ -218,21 +217,33 @@ def kseq_rule_at(
         factor = factor * rational.numerator / rational.denominator
     else:
         factor = factor * float(division_factor)
-    accepted = xp.minimum(draft_probs, target_probs / factor[..., None])
-    beta = xp.sum(accepted, axis=-1)
-    acceptance = 1 - (1 - beta) ** num_drafts
-    scale = divide_or_zero(acceptance, beta)
+    scaled = target_probs / factor[..., None]
+    accepted = xp.minimum(draft_probs, scaled)
+    # 1 - β without a subtraction from 1, and p_acc / β = sum_{j<n} (1 - β)^j without a division: exactly 1
+    # for one draft, where the residual is p - min(q, p/ρ).
+    missed = xp.sum(positive_part(draft_probs - scaled), axis=-1)
+    scale = power_sum(ones_like(missed), missed, num_drafts)
+    acceptance = xp.sum(accepted, axis=-1) * scale
     residual = target_probs - accepted * scale[..., None]
     return KSeqRule(factor[0], acceptance[0], residual[0])
 
 
 def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Array) -> Array:
-    """ρ* of Eq. 6 to the last bits, from above: one sort, then a scalar bisection.  [..., V] -> [...]
+    """ρ* of Eq. 6: one sort, then a scalar bisection per row.  [..., V] -> [...]
 
-    Between two neighbouring values of p/q, ρ β(ρ) = A + B ρ with A = the target mass of the tokens
-    with p/q <= ρ and B = the draft mass of the others.  f(ρ) = 1 - (1 - β)^n - ρ β decreases
-    (Lemma 4), so its signs at all the ratios at once find the interval, and the root in it is
-    bracketed with the scalars A and B alone.
+    Between two neighbouring values of p/q the function f(ρ) = 1 - (1 - β)^n - ρ β depends on four
+    masses only: the target's and the draft's on the tokens with p/q <= ρ, and on the others
+    (``_excess``).  f decreases (Lemma 4), so its signs at all the ratios at once find the interval, and
+    the root in it is bracketed with these four numbers.
+
+    Accuracy: in float64 the relative error is below 1e-14.  That is tested against roots of 40 digits,
+    for K = 2..16 and up to 40 tokens, with tiny entries and with nearly equal rows among them.
+    Rows that sum to 1 only up to rounding stand for the same rows divided by their sums; f as printed
+    would magnify their rounding where β is near 1.  Equal rows give 1 exactly.
+
+    The root is found by bisection on arrays: all rows at once, by the same code on numpy and torch, with
+    the sign of f as the only thing that is trusted.  A scalar root finder such as scipy's would be one
+    call per row on the CPU; it is the second route that the tests take.
     """
     xp = namespace(target_probs)
     infinite = xp.zeros_like(draft_probs) + float("inf")
@@ -244,39 +255,80 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     ratio = xp.where(empty, infinite, quotient)
     order = xp.argsort(ratio, axis=-1, stable=True)
     ratio = xp.take_along_axis(ratio, order, axis=-1)
-    sorted_draft = xp.take_along_axis(draft_probs, order, axis=-1)
-    target_mass = xp.cumulative_sum(xp.take_along_axis(target_probs, order, axis=-1), axis=-1)
-    # Summed from the far end: 1 - cumulative sum would leave rounding, which a large ρ multiplies.
-    from_here = xp.flip(xp.cumulative_sum(xp.flip(sorted_draft, axis=-1), axis=-1), axis=-1)
-    draft_mass = xp.concat([from_here[..., 1:], zeros_like(from_here[..., :1])], axis=-1)
+    # Entry i splits after token i: the tokens with ratio <= ratio_i, but for ties, and those beyond.
+    splits = _splits(*(xp.take_along_axis(row, order, axis=-1) for row in (target_probs, draft_probs)))
 
     finite = xp.where(xp.isinf(ratio), xp.ones_like(ratio), ratio)
-    excess = _excess(finite, target_mass, draft_mass, num_drafts[..., None])
+    excess = _excess(finite, splits, num_drafts[..., None])
     # ρ* lies in [1, n].
     before_root = (ratio < 1) | ((ratio < num_drafts[..., None]) & (excess > 0))
     # ``before_root`` holds for a prefix of the sorted ratios; rounding could break that at the
     # root itself only, where either neighbouring interval gives the same ρ*.
     passed = xp.sum(xp.astype(before_root, xp.int64), axis=-1)
-    lower_target = _entry_or(target_mass, passed - 1, zeros_like(target_mass[..., 0]))
-    upper_draft = _entry_or(draft_mass, passed - 1, from_here[..., 0])
-    one = ones_like(lower_target)
+    # No token passed: none lies below, and all the mass beyond.
+    zero, one = xp.zeros_like(ratio[..., 0]), xp.ones_like(ratio[..., 0])
+    defaults = _Split(zero, zero, one, one)
+    split = _Split(*(_entry_or(mass, passed - 1, at) for mass, at in zip(splits, defaults, strict=True)))
     low = xp.maximum(one, _entry_or(ratio, passed - 1, one))
     high = xp.maximum(low, xp.minimum(num_drafts, _entry_or(ratio, passed, num_drafts)))
     for _ in range(64):
         middle = (low + high) / 2
-        above = _excess(middle, lower_target, upper_draft, num_drafts) > 0
+        above = _excess(middle, split, num_drafts) > 0
         low, high = xp.where(above, middle, low), xp.where(above, high, middle)
     return high
 
 
-def _excess(division_factor: Array, target_mass: Array, draft_mass: Array, num_drafts: Array) -> Array:
-    """f(ρ) = 1 - (1 - β(ρ))^n - ρ β(ρ), where ρ β(ρ) = A + B ρ on the interval of (A, B)."""
-    accepted = target_mass + draft_mass * division_factor
-    return _some_accepted(divide_or_zero(accepted, division_factor), num_drafts) - accepted
+class _Split(NamedTuple):
+    """The masses of the tokens with p/q <= ρ (below) and of the others (beyond), [...] each."""
+
+    target_below: Array
+    draft_below: Array
+    target_beyond: Array
+    draft_beyond: Array
+
+
+def _splits(target_probs: Array, draft_probs: Array) -> _Split:
+    """The masses up to every token and after it, [..., V] each.
+
+    Each side is summed from its own end: 1 minus a cumulative sum would leave rounding, which a
+    large ρ multiplies.
+    """
+    xp = namespace(target_probs)
+
+    def up_to(rows: Array) -> Array:
+        return xp.cumulative_sum(rows, axis=-1)
+
+    def after(rows: Array) -> Array:
+        from_here = xp.flip(xp.cumulative_sum(xp.flip(rows, axis=-1), axis=-1), axis=-1)
+        return xp.concat([from_here[..., 1:], zeros_like(from_here[..., :1])], axis=-1)
+
+    return _Split(up_to(target_probs), up_to(draft_probs), after(target_probs), after(draft_probs))
+
+
+def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
+    """f(ρ) = 1 - (1 - β)^n - ρ β to a few last bits of its terms, whatever β.
+
+    With P, Q the target and draft mass below (p/q <= ρ) and P', Q' beyond, for rows that sum to 1:
+
+        ρ β = P + ρ Q',    1 - β = Q - P/ρ,    f = (P' - ρ Q') - (1 - β)^n
+
+    The last form does not subtract from 1, and is as precise as its masses where β is not small.  Where
+    n β is small, f is a difference of order β of numbers near 1 in it, and the first form is taken.
+    """
+    xp = namespace(division_factor)
+    accepted = split.target_below + division_factor * split.draft_beyond
+    beta = accepted / division_factor
+    missed = positive_part(split.draft_below - split.target_below / division_factor)
+    large = beta >= 0.5
+    log_missed = xp.log1p(-xp.where(large, zeros_like(beta), beta))
+    all_missed = xp.where(large, missed**num_drafts, xp.exp(num_drafts * log_missed))
+    difference = (split.target_beyond - division_factor * split.draft_beyond) - all_missed
+    seldom = (num_drafts * beta < 1) & ~large
+    return xp.where(seldom, -xp.expm1(num_drafts * log_missed) - accepted, difference)
 
 
 def _some_accepted(beta: Array, num_drafts: Array) -> Array:
-    """1 - (1 - β)^n to the last bits: through log1p where β is small, and f(ρ) a difference of order β.
+    """1 - (1 - β)^n to the last bits: through log1p where β is small.
 
     Elsewhere the plain power is as accurate, and equal to 1 where β is 1 up to rounding.
     """
