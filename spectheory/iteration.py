@@ -325,14 +325,14 @@ class _Decoding:
         self.pair, self.drafts = (pair, drafts) if exact else (pair.to_float(), drafts.to_float())
         default = pair.draft_length if draft_length is None else draft_length
         self.draft_length = check_count("draft_length", default)
-        self.drafts.draws(self.draft_length)  # refuses a tree of another length
+        drafts.draws(self.draft_length)  # refuses a tree of another length
         context_free = pair.context_free
-        if isinstance(self.drafts, PerPath):
-            self.drafts.check(self.pair)
-            context_free = context_free and all(model.context_free for model in self.drafts.models)
+        if isinstance(drafts, PerPath):
+            drafts.check(pair)
+            context_free = context_free and all(model.context_free for model in drafts.models)
         self.memory = 0 if memory is None and context_free else memory
         if self.memory is not None:
-            _check_memory(self.pair, self.memory, self.drafts)
+            _check_memory(pair, self.memory, drafts)
         self._outputs: dict[_State, list[tuple[Context, _State, Any]]] = {}
         self._transitions: dict[_State, dict[tuple[_State, int], Any]] = {}
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from spectheory.algorithms.block import Block
 from spectheory.arrays import Array, namespace, ones_like, take_path, take_row, take_token, zeros_like
+from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
 from spectheory.outcome import Outcome, Verifier, credit_to_first, first_path_with_prefix
 from spectheory.pair import ModelPair
@@ -63,7 +64,10 @@ class GreedyMultipath(Verifier):
 
     @staticmethod
     def with_order(pair: ModelPair, order: LeafOrder) -> ExplicitRanking:
-        """The greedy verifier of any total order on the leaves of a pair (Def. 5.1), lowest first."""
+        """The greedy verifier of any total order on the leaves of a pair (Def. 5.1), lowest first.
+
+        It is bound to the pair, see ``LeafRankings``.
+        """
         return ExplicitRanking(pair, order)
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -83,7 +87,9 @@ class GreedyMultipath(Verifier):
 class LeafRankings(Verifier):
     """Draw one of several orders on the leaves, select the top draft, block-verify against its law.
 
-    Bound to one enumerated pair.
+    Bound to one enumerated pair, and refused on any other: verified against the law of another pair's
+    drafts the output is not lossless.  Several iterations meet another pair after every context, unless
+    it is context-free.  A verifier bound to an exact pair takes that pair in float64 too.
 
     1. Draw the order P_1 < .. < P_M with its probability, independently of the drafts
     2. Select the highest drafted path                                                   (Def. 5.1)
@@ -100,6 +106,15 @@ class LeafRankings(Verifier):
 
     Raises:
         InvalidInputError: an order does not list every leaf once, or the weights are no law.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.law import output_law
+        >>> verifier = LeafRankings(instances.two_token(1), [1], [[0, 1]])
+        >>> output_law(verifier, instances.uniform_equal(1), 2)  # doctest: +ELLIPSIS
+        Traceback (most recent call last):
+            ...
+        spectheory.errors.InvalidInputError: verifier 'leaf_rankings' is bound to another pair: ...
     """
 
     name: ClassVar[str] = "leaf_rankings"
@@ -117,6 +132,26 @@ class LeafRankings(Verifier):
         self.orders = tuple(check_leaf_order(pair, order) for order in orders)
         self._drafts: dict[int, SkewedDraft] = {}
 
+    def for_pair(self, pair: ModelPair, process: DraftProcess) -> Verifier:
+        """The verifier itself, on the pair it is bound to.
+
+        Raises:
+            InvalidInputError: the pair has other rows than that, or the drafts are not i.i.d.
+        """
+        self.for_drafts(process)
+        self._check_shape((pair.draft_length, pair.vocab_size))
+        # Rows of an exact and of a float64 pair are compared as floats: rounding one gives the other.
+        same_kind = pair.is_exact == self.pair.is_exact
+        bound, given = (self.pair, pair) if same_kind else (self.pair.to_float(), pair.to_float())
+        difference = _first_difference(bound, given)
+        if difference:
+            raise InvalidInputError(
+                f"verifier {self.name!r} is bound to another pair: {difference} differ; make one for this "
+                "pair, or over several iterations, where the rows change with the context, use one that is "
+                "bound to none, such as 'greedy_multipath' or 'optimal_multipath' by name"
+            )
+        return self
+
     def skewed_draft(self, num_drafts: int) -> SkewedDraft:
         """r, the law of the selected path with K drafts."""
         if num_drafts not in self._drafts:
@@ -126,7 +161,7 @@ class LeafRankings(Verifier):
         return self._drafts[num_drafts]
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        self._check_shape(draft_rows)
+        self._check_shape(tuple(draft_rows.shape[-2:]))
         xp = namespace(target_rows)
         prefixes = prefix_numbers(paths, self.pair.vocab_size)
         tables = self.skewed_draft(paths.shape[-2]).rows
@@ -143,12 +178,13 @@ class LeafRankings(Verifier):
             chances = chances + xp.where(every == top, share, zeros_like(share))
         return verify_selected(paths, every, chances, target_rows, skewed_rows)
 
-    def _check_shape(self, draft_rows: Array) -> None:
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        """Refuse draft rows or a pair of another (L, V)."""
         bound = (self.pair.draft_length, self.pair.vocab_size)
-        if tuple(draft_rows.shape[-2:]) != bound:
+        if shape != bound:
             raise InvalidInputError(
                 f"verifier {self.name!r} is bound to a pair with (L, V) = {bound}; "
-                f"it was given draft rows with {tuple(draft_rows.shape[-2:])}"
+                f"it was given one with {shape}; make one for this pair"
             )
 
 
@@ -175,6 +211,17 @@ class ExplicitRanking(LeafRankings):
 
     def __init__(self, pair: ModelPair, order: LeafOrder) -> None:
         super().__init__(pair, [1], [order])
+
+
+def _first_difference(bound: ModelPair, given: ModelPair) -> str | None:
+    """Where two pairs of one shape first have different rows, in words; ``None`` if nowhere."""
+    for side in ("draft", "target"):
+        levels = zip(getattr(bound, side), getattr(given, side), strict=True)
+        for depth, (row, other) in enumerate(levels):
+            different = np.flatnonzero((row != other).any(axis=1))
+            if different.size:
+                return f"the {side} rows at context {given.context(depth, int(different[0]))}"
+    return None
 
 
 def verify_selected(

@@ -29,7 +29,8 @@ class OptimalMultipath(LeafRankings):
     Steps 1 and 2 are done once, when the verifier is made, and need both models at every context.  On
     an exact pair everything is exact: the verifier's law attains the optimum and is lossless exactly.
     A float64 pair is taken at its exact neighbour, every row divided by its exact sum; the law then
-    attains the optimum of that.
+    attains the optimum of that.  On any other pair the verifier is refused (``LeafRankings``); the name
+    ``"optimal_multipath"`` makes one for every pair it meets.
 
     Args:
         pair: the models the verifier is bound to.
