@@ -145,7 +145,7 @@ def sticky_chain(draft_length: int = 2) -> ModelPair:
 
 
 def random_float(
-    seed: int | np.random.SeedSequence,
+    seed: int | Sequence[int] | np.random.SeedSequence,
     vocab_size: int,
     draft_length: int,
     concentration: float = 1.0,
@@ -172,7 +172,7 @@ def random_float(
 
 
 def random_rational(
-    seed: int | np.random.SeedSequence,
+    seed: int | Sequence[int] | np.random.SeedSequence,
     vocab_size: int,
     draft_length: int,
     max_weight: int = 6,

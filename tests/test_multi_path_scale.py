@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
+import signal
+from collections.abc import Callable, Iterator
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,10 +25,13 @@ from spectheory.programs.at_scale import (
     InfeasiblePointError,
     IntervalSolution,
     compact_form_program,
+    interval,
     lower_bound_from_skewed_draft,
     multi_path_interval,
     upper_bound_from_prices,
 )
+from spectheory.programs.at_scale.context_tree import ContextTree
+from spectheory.programs.at_scale.interior_point import ChordProgram
 
 SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1), (2, 2), (3, 2))
 SMALL = [
@@ -113,17 +120,61 @@ def test_one_path_and_identical_models_need_no_step() -> None:
     assert best.value == pytest.approx(4.0, rel=1e-12)
 
 
-def test_tiny_probabilities() -> None:
-    """Rows with entries down to 1e-30 next to zeros."""
-    pair = ModelPair.context_free_pair([1e-30, 0.3, 0.7, 0.0], [0.6, 1e-25, 0.4 - 1e-12, 1e-12], 2)
-    best = multi_path_interval(pair, 3, relative_gap=1e-8)
-    assert best.lower <= solve_value(pair, 3) * (1 + 1e-9)
-    assert solve_value(pair, 3) <= best.upper * (1 + 1e-9)
+def tiny_row(*entries: str) -> list[Fraction]:
+    """Exact probabilities; the one given as "rest" takes what the others leave."""
+    left = 1 - sum((Fraction(entry) for entry in entries if entry != "rest"), start=Fraction(0))
+    return [left if entry == "rest" else Fraction(entry) for entry in entries]
+
+
+TINY = {
+    "unlikely drafts of likely tokens": (
+        tiny_row("1/21", "10/21", "10/21"),
+        tiny_row("1e-6", "rest", "1e-7"),
+    ),
+    "zeros beside 1e-30": (tiny_row("1e-30", "3/10", "rest", "0"), tiny_row("3/5", "1e-25", "rest", "1e-12")),
+    "a ladder": (tiny_row("rest", "1e-10", "1e-20", "1e-30"), tiny_row("1e-30", "1e-20", "1e-10", "rest")),
+    "hardly any overlap": (tiny_row("rest", "1e-15"), tiny_row("1e-18", "rest")),
+    "no overlap but 1e-6": (tiny_row("1e-6", "rest", "0"), tiny_row("rest", "0", "1e-30")),
+    "one per K": (tiny_row("1/2", "1/4", "rest"), tiny_row("1/64", "1e-9", "rest")),
+}
+
+
+TINY_SIZES = ((1, 1), (1, 2), (1, 8), (1, 64), (2, 3), (2, 64))
+TINY_CASES = [(name, L, K) for name, rows in TINY.items() for L, K in TINY_SIZES if len(rows[0]) ** L <= 9]
+
+
+@pytest.mark.parametrize(("name", "draft_length", "num_drafts"), TINY_CASES)
+def test_tiny_probabilities(name: str, draft_length: int, num_drafts: int) -> None:
+    """Entries from 1e-6 to 1e-30: the interval holds the rational optimum, not that plus 1e-7."""
+    assert_holds_the_optimum(ModelPair.context_free_pair(*TINY[name], draft_length), num_drafts)
+
+
+def tiny_rows(rng: np.random.Generator, contexts: int, vocab_size: int) -> np.ndarray:
+    exponents = rng.choice([0, 0, 1, 6, 9, 12, 20, 30], size=(contexts, vocab_size))
+    weights = np.array([[Fraction(1, 10 ** int(e)) for e in row] for row in exponents], dtype=object)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("first", range(0, 60, 15))
+def test_random_tiny_probabilities(first: int) -> None:
+    """60 pairs with weights 10^-e, e up to 30, over their sum, a context of its own for every row."""
+    for number in range(first, first + 15):
+        rng = np.random.default_rng([71, number])
+        V, L = ((2, 1), (3, 1), (2, 2), (4, 1))[number % 4]
+
+        target = [tiny_rows(rng, V**depth, V) for depth in range(L + 1)]
+        draft = [tiny_rows(rng, V**depth, V) for depth in range(L)]
+        pair = ModelPair(tuple(target), tuple(draft), tuple("ABCD"[:V]))
+        assert_holds_the_optimum(pair, (2, 8, 64)[number % 3])
+
+
+def assert_holds_the_optimum(pair: ModelPair, num_drafts: int) -> None:
+    best = multi_path_interval(pair, num_drafts, relative_gap=1e-8)
+    exact = multi_path_optimum(pair, num_drafts).value
+    assert Fraction(best.lower) <= exact <= Fraction(best.upper)
     assert best.relative_gap <= 1e-8
-
-
-def solve_value(pair: ModelPair, num_drafts: int) -> float:
-    return float(multi_path_optimum(pair, num_drafts, max_antichains=200_000).value)
+    assert not Fraction(best.lower) <= exact + Fraction(1, 10**7) <= Fraction(best.upper)
+    proofs_hold(pair, num_drafts, best)
 
 
 # ------------------------------------------------------------------ the two bounds
@@ -203,6 +254,31 @@ def test_rows_that_do_not_quite_sum_to_one_widen_the_bounds() -> None:
     best = multi_path_interval(loose, 2, relative_gap=1e-7)
     assert best.lower < multi_path_optimum(loose, 2).value < best.upper
     assert best.upper - best.lower > 1e-9
+
+
+def test_mismatch_covers_both_directions() -> None:
+    """q(a) and the leaves below it differ by at most 1 + mismatch, whichever is larger; exactly, and for
+    rows below 1 the factor is attained, where the product of 1 + deviation would not be enough."""
+    for sums in ((0.9, 0.8), (1.1, 1.2), (0.9, 1.2)):
+        draft = tuple(np.full((2**depth, 2), total / 2) for depth, total in enumerate(sums))
+        target = tuple(np.full((2**depth, 2), 0.5) for depth in range(3))
+        pair = ModelPair(target, draft, ("A", "B"), row_sum_tolerance=0.5)
+        tree = ContextTree.of(pair)
+        below = tree.subtree_sums(tree.draft_probs[-1])
+        for masses, leaves in zip(tree.draft_probs, below, strict=True):
+            most = np.maximum(masses / leaves, leaves / masses).max()
+            assert most <= (1 + tree.mismatch) * (1 + 1e-15)
+        if max(sums) < 1:
+            assert tree.draft_probs[0][0] / below[0][0] == pytest.approx(1 + tree.mismatch, rel=1e-12)
+            assert 1 + tree.mismatch > 1.1 * 1.2
+
+
+def test_draft_rows_without_mass_are_refused() -> None:
+    """A tolerance of 1 lets a row of zeros into a pair; no factor makes up for it."""
+    target = np.full((1, 2), 0.5), np.full((2, 2), 0.5)
+    empty = ModelPair(target, (np.zeros((1, 2)),), ("A", "B"), row_sum_tolerance=1.0)
+    with pytest.raises(InvalidInputError, match=r"depth 0 has a sum that differs from 1 by 1; .* normalise"):
+        multi_path_interval(empty, 2)
 
 
 @pytest.mark.parametrize(
@@ -320,6 +396,97 @@ def test_a_time_limit_returns_a_valid_interval() -> None:
     assert best.rounds == 0
     assert best.lower < 3.908 < best.upper
     proofs_hold(pair, 4, best)
+
+
+def steps_that(monkeypatch: pytest.MonkeyPatch, act: Callable[[int], None]) -> None:
+    """Make every interior-point step call ``act`` with its number, 1, 2, .., before it moves."""
+    numbers, step = itertools.count(1), ChordProgram.step
+
+    def patched(program: ChordProgram) -> float:
+        act(next(numbers))
+        return step(program)
+
+    monkeypatch.setattr(ChordProgram, "step", patched)
+
+
+def test_a_time_limit_in_the_middle_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock that moves one second per step, 6.5 s are seven steps: overrun by less than one step."""
+    clock = [0.0]
+
+    def tick(number: int) -> None:
+        clock[0] = float(number)
+
+    pair = instances.random_float(1, 10, 3, 1.0, 0.5)
+    full = multi_path_interval(pair, 4)
+    steps_that(monkeypatch, tick)
+    monkeypatch.setattr(interval, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    best = multi_path_interval(pair, 4, time_limit=6.5)
+    assert (best.status, best.rounds, best.seconds) == ("time limit", 7, 7.0)
+    assert full.rounds > 7
+    assert best.lower < full.lower <= full.upper < best.upper
+    assert 1e-6 < best.relative_gap < 0.5
+    proofs_hold(pair, 4, best)
+    # the same limit ends nothing when the clock stands still
+    clock[0] = 0.0
+    monkeypatch.setattr(interval, "time", SimpleNamespace(monotonic=lambda: 0.0))
+    assert multi_path_interval(pair, 4, time_limit=6.5).status == "optimal"
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[Callable[[], None]]:
+    """A real SIGINT to this process, which Python turns into KeyboardInterrupt."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield lambda: signal.raise_signal(signal.SIGINT)
+    signal.signal(signal.SIGINT, previous)
+
+
+@pytest.mark.parametrize("last", [1, 6, 11])
+def test_a_signal_within_a_step(
+    monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None], last: int
+) -> None:
+    """SIGINT inside a step: the steps before it count, and both ends keep their proofs."""
+    steps_that(monkeypatch, lambda number: ctrl_c() if number == last else None)
+    pair = instances.random_float(1, 10, 3, 1.0, 0.5)
+    best = multi_path_interval(pair, 4)
+    assert (best.status, best.rounds) == ("interrupted", last - 1)
+    assert best.lower < 3.90817 < best.upper
+    proofs_hold(pair, 4, best)
+
+
+@pytest.mark.parametrize("name", ["lower_bound", "upper_bound"])
+def test_a_signal_within_a_bound(
+    monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None], name: str
+) -> None:
+    """SIGINT while a bound is computed: the one before it stands, with its own proof."""
+    numbers, bound = itertools.count(1), getattr(interval, name)
+
+    def patched(*arguments: object) -> object:
+        found = bound(*arguments)
+        if next(numbers) == 8:
+            ctrl_c()
+        return found
+
+    monkeypatch.setattr(interval, name, patched)
+    pair = instances.random_float(1, 10, 3, 1.0, 0.5)
+    best = multi_path_interval(pair, 4)
+    assert best.status == "interrupted"
+    assert 0 < best.rounds < 8
+    proofs_hold(pair, 4, best)
+
+
+def test_a_signal_before_there_is_an_interval(
+    monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None]
+) -> None:
+    """While the tree is built there is nothing to return, and Ctrl-C is the caller's."""
+    of = ContextTree.of
+
+    def patched(pair: ModelPair) -> ContextTree:
+        ctrl_c()
+        return of(pair)
+
+    monkeypatch.setattr(interval.ContextTree, "of", staticmethod(patched))
+    with pytest.raises(KeyboardInterrupt):
+        multi_path_interval(instances.two_token(), 2)
 
 
 def test_ctrl_c_returns_the_best_interval() -> None:

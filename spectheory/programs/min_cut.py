@@ -46,6 +46,10 @@ def optimal_acceptance(
     draft(H)^K is convex in a modular function, so the minimiser is a prefix of the tokens sorted by
     target/draft ascending; tokens with draft probability 0 come last.
 
+    Accuracy: exact rows give the exact value.  Float rows give it up to an absolute error of rounding's size
+    (V + K times 1e-16 at worst), not a relative one, as 1 - draft(H)^K is a difference: target (1, 0),
+    draft (1e-18, 1), K = 64 gives 0.0 in float64 where the value is 6.4e-17.
+
     Args:
         target_probs, draft_probs: rows [..., V]: numpy float64 or exact rationals, torch tensors, or
             a list of strings or numbers.

@@ -76,8 +76,9 @@ def lower_bound_from_skewed_draft(pair: ModelPair, num_drafts: int, skewed_draft
     efficiency Σ_a min_{k≤|a|} p(a_{k+1:} | a_{1:k}) r(a_{1:k}).  As f is concave and q modular, the
     most violated set is a level set of r/q: one sort decides.
 
-    Rounding: with 1 + δ the largest r(S)/f(q(S)), all masses but the root's are divided by (1 + δ) and
-    by one plus the tree's rounding allowance, after which every antichain constraint holds.
+    Rounding: with 1 + δ the largest r(S)/f(q(S)), all masses but the root's are divided by (1 + δ), by
+    the factor that draft rows off 1 ask for (``ContextTree.mismatch``) and by one plus the tree's rounding
+    allowance, after which every antichain constraint holds.
 
     Args:
         pair: the models (an exact pair is converted to float64).
@@ -189,6 +190,8 @@ def lower_bound(tree: ContextTree, num_drafts: int, skewed: np.ndarray) -> Lower
     """The bound of ``lower_bound_from_skewed_draft`` for a leaf law that is feasible or nearly so."""
     excess, _ = largest_excess(tree, num_drafts, skewed)
     masses = tree.block_verification_masses(tree.subtree_sums(skewed))
+    # r(S) ≤ (1 + excess) f(q(S)) for the leaves S below an antichain T, q(S) ≤ (1 + mismatch) q(T), and
+    # f(c u) ≤ c f(u) for c ≥ 1
     factor = 1.0 / ((1.0 + max(excess, 0.0)) * (1.0 + tree.mismatch) * (1.0 + tree.rounding))
     # one more ulp or two per depth, so that x(a, t) ≤ p(t|a) x(a) holds for the stored floats themselves
     step = 1.0 - 4 * MACHINE_EPSILON
@@ -208,6 +211,7 @@ def _upper_bound(tree: ContextTree, num_drafts: int, y: Levels, z: Levels, short
     ordered = scores[order]
     chain = Chain(np.cumsum(tree.draft_probs[-1][order]), ordered - np.append(ordered[1:], 0.0))
     limits = np.append(some_draft_probs(chain.draft_mass[:-1], num_drafts), 1.0)
+    # q(T) ≤ (1 + mismatch) q(S) for the leaves S below an antichain T: the limits are for T
     value = (1.0 + tree.mismatch) * float(chain.drop @ limits) + float(z[0][0])
     value = value / (1.0 - shortfall) + tree.rounding * float(ordered[0] + z[0][0])
     return UpperBound(value, y, z, chain)

@@ -27,8 +27,10 @@ class ContextTree:
         target_probs, draft_probs: p(a) and q(a) by depth 0..L.
         rounding: 4 ε (nodes + 16), ε = 2^-52: a relative error that covers the rounding of the path
             probabilities, of f, and of every sum and cumulative sum of nonnegative numbers below.
-        mismatch: the largest relative difference between q(a) and the sum of q over the leaves below
-            a; rounding for normalised rows, up to L times the pair's row tolerance otherwise.
+        mismatch: 1/Π_d (1 - δ_d) - 1 with δ_d = max |Σ_x q(x|a) - 1| over the rows of depth d.  The sum
+            of q over the leaves below a is q(a) times one row sum per depth, each within [1 - δ_d, 1 + δ_d],
+            so neither of the two exceeds the other by a larger factor than 1 + mismatch.  Rounding for
+            normalised rows, up to about L times the pair's row tolerance otherwise.
     """
 
     pair: ModelPair
@@ -42,12 +44,22 @@ class ContextTree:
 
     @staticmethod
     def of(pair: ModelPair) -> ContextTree:
-        """The tree of a pair; an exact pair is converted to float64."""
+        """The tree of a pair; an exact pair is converted to float64.
+
+        Raises:
+            InvalidInputError: a draft row whose sum is off by 1 or more, as a wide row_sum_tolerance allows.
+        """
         models = pair.to_float()
         V, L = models.vocab_size, models.draft_length
         mismatch = 1.0
-        for row in models.draft:
-            mismatch *= 1.0 + float(abs(row.sum(axis=1) - 1.0).max())
+        for depth, rows in enumerate(models.draft):
+            deviation = float(abs(rows.sum(axis=1) - 1.0).max())
+            if deviation >= 1.0:
+                raise InvalidInputError(
+                    f"a draft row at depth {depth} has a sum that differs from 1 by {deviation:.3g}; "
+                    "expected less than 1: normalise the rows"
+                )
+            mismatch /= 1.0 - deviation
         return ContextTree(
             pair=pair,
             vocab_size=V,

@@ -1,6 +1,9 @@
-"""One Newton system of the chord program: factored once, solved for several right-hand sides.
+"""One Newton system of the interior-point method: factored once, solved for several right-hand sides.
 
-Notation of ``chord_program``: bins b, segments j, nodes a.  The linear equations in the steps Δ are
+Notation of ``interior_point.ChordProgram``: bins b, segments j with width w_j and slope φ_j, nodes a with
+p = p(x|a) on the edge from the parent, transport π_bj, slacks s_bj, u(a), v(a), prices y(a), z(a), duals
+α_b, β_j, scores c_b, masses x(a) and the leaf law r_b.  Every iterate is a ``Point``.  A Newton step solves
+the optimality conditions linearised there, in the steps Δ:
 
     s Δπ + π Δs = R_π,   u Δy + y Δu = R_u,   v Δz + z Δv = R_v                     (complementarity)
     Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   Δc(a) = Δc(parent) + Δy(a)
@@ -8,17 +11,24 @@ Notation of ``chord_program``: bins b, segments j, nodes a.  The linear equation
     Σ_j Δπ_bj = ρ_b,   Σ_b Δπ_bj = γ_j,   Δr_b = Σ_j φ_j Δπ_bj
     Δu(a) = Δr(a) - Δx(a),   Δv(a) = p Δx(parent) - Δx(a),   Δr(a) = Σ Δr_b below a  (primal)
 
-With θ = π/s, Θ_b = Σ_j θ_bj and φ̄_b the θ-mean of φ, eliminating Δπ, Δs and Δα gives
+R are the targets of the caller; ρ and γ are what rounding left missing from the marginals of π.  The system
+has leaves × segments unknowns; three eliminations leave one dense system with an unknown per segment.
+
+1. Pairs (b, j).  With θ = π/s, Θ_b = Σ_j θ_bj and φ̄_b the θ-mean of φ, eliminating Δπ, Δs and Δα gives
 
     Δr_b = e_b + d_b Δc_b - Σ_j E_bj Δβ_j,   E_bj = θ_bj (φ_j - φ̄_b),   d_b = Σ_j θ_bj (φ_j - φ̄_b)²,
 
-and eliminating Δu, Δv, Δy, Δz leaves per node the pair (Δc, Δx), coupled along the tree's edges only:
+   e_b from the right-hand sides.
+
+2. Nodes.  Eliminating Δu, Δv, Δy, Δz leaves per node the pair (Δc, Δx), coupled along the tree's edges
+   only.  With g = u/y and h = z/v, the block of node a and the block between a and a child of a are
 
     [ -(g + Σ_ch g_ch + d)         1         ]          [ g_ch    -1      ]
-    [          1           h + Σ_ch p² h_ch  ]  (a, a),  [  0    -p h_ch  ]  (a, child),  g = u/y, h = z/v.
+    [          1           h + Σ_ch p² h_ch  ]  (a, a),  [  0    -p h_ch  ]  (a, child).
 
-That is symmetric quasi-definite, so it is eliminated from the leaves to the root without pivoting;
-what remains is a dense symmetric system in Δβ, one unknown per segment.
+   The matrix is symmetric quasi-definite, so it is eliminated from the leaves to the root without pivoting.
+
+3. Segments.  What remains is a dense symmetric positive semidefinite system in Δβ, factored by Cholesky.
 """
 
 from __future__ import annotations
@@ -52,12 +62,21 @@ class Targets(NamedTuple):
     v: np.ndarray
 
 
+# Names of 2 × 2 blocks.  The letters stand for the two rows and columns of a node: c for Δc, x for Δx.
+#
+#   cc, cx, xx          the pivot of a node, symmetric: the block (a, a) minus what its children left there
+#   icc, icx, ixx       its inverse (i)
+#   lcc, lcx, lxc, lxx  the lift (l), (parent, node) block times inverse pivot: first letter a row of the
+#                       parent, second letter a column of the node.  Row operations with it eliminate the
+#                       node; ``_absorb`` keeps it negated, as sparse matrices that sum over children.
+
+
 class _Level(NamedTuple):
-    """Eliminated nodes of one depth: inverse pivots, coupling times inverse pivot, and their parents."""
+    """Eliminated nodes of one depth: inverse pivots, lifts to the parents, and the parents."""
 
     nodes: slice
-    inverse: tuple[np.ndarray, np.ndarray, np.ndarray]
-    lift: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+    inverse: tuple[np.ndarray, np.ndarray, np.ndarray]  # icc, icx, ixx
+    lift: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]  # lcc, lcx, lxc, lxx
     parents: np.ndarray  # number of the parent within its depth
     num_parents: int
 
