@@ -27,6 +27,7 @@ from spectheory.arrays import (
 )
 from spectheory.errors import InvalidInputError
 from spectheory.outcome import Outcome
+from spectheory.skewed_draft import power_sum
 
 Number = Fraction | int | float
 
@@ -180,10 +181,25 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
     division_factor = best_division_factor(target_probs, draft_probs, num_drafts)
     accepted = xp.minimum(draft_probs, target_probs / division_factor[..., None])
     beta = xp.sum(accepted, axis=-1)
-    # Eq. 6 says p_acc / β = ρ*, so that Eq. 5 is max(p - ρ* q, 0): nothing is left of equal rows, and
-    # of one draft exactly the residual of token verification.
-    residual = positive_part(target_probs - division_factor[..., None] * draft_probs)
+    residual = _residual_at_root(target_probs, draft_probs, division_factor[..., None])
     return KSeqRule(division_factor, _some_accepted(beta, num_drafts), residual)
+
+
+def _residual_at_root(target_probs: Array, draft_probs: Array, division_factor: Array) -> Array:
+    """Eq. 5 at ρ*, where p_acc / β = ρ* (Eq. 6): max(p - ρ* q, 0).  [..., V]
+
+    Nothing is left of equal rows, and of one draft the residual of token verification.  The mass is
+    (1 - β)^n; where that is below the last bits of p, what is left of it belongs to the tokens with the
+    largest p/q, which have a residual for every ρ that any token has one for.
+    """
+    xp = namespace(target_probs)
+    residual = positive_part(target_probs - division_factor * draft_probs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = divide_or_zero(target_probs, draft_probs)
+    largest = ratio == xp.max(ratio, axis=-1, keepdims=True)
+    rejects = xp.any(target_probs < division_factor * draft_probs, axis=-1, keepdims=True)
+    lost = rejects & ~xp.any(residual > 0, axis=-1, keepdims=True)
+    return xp.where(lost & largest, target_probs, residual)
 
 
 def kseq_rule_at(
@@ -236,8 +252,9 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     (``_excess``).  f decreases (Lemma 4), so its signs at all the ratios at once find the interval, and
     the root in it is bracketed with these four numbers.
 
-    Accuracy: in float64 the relative error is below 1e-14.  That is tested against roots of 40 digits,
-    for K = 2..16 and up to 40 tokens, with tiny entries and with nearly equal rows among them.
+    Accuracy: in float64 the relative error is below 1e-14.  That is tested, for K = 2..16 and up to 40
+    tokens with tiny entries and nearly equal rows among them, by the signs of f on both sides in rational
+    arithmetic, and on the rows that cancel most against roots of more than 40 digits.
     Rows that sum to 1 only up to rounding stand for the same rows divided by their sums; f as printed
     would magnify their rounding where β is near 1.  Equal rows give 1 exactly.
 
@@ -258,9 +275,9 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     # Entry i splits after token i: the tokens with ratio <= ratio_i, but for ties, and those beyond.
     splits = _splits(*(xp.take_along_axis(row, order, axis=-1) for row in (target_probs, draft_probs)))
 
-    finite = xp.where(xp.isinf(ratio), xp.ones_like(ratio), ratio)
-    excess = _excess(finite, splits, num_drafts[..., None])
-    # ρ* lies in [1, n].
+    # ρ* lies in [1, n]: at ratios outside the sign is known.
+    possible = xp.minimum(xp.maximum(ratio, xp.ones_like(ratio)), num_drafts[..., None])
+    excess = _excess(possible, splits, num_drafts[..., None])
     before_root = (ratio < 1) | ((ratio < num_drafts[..., None]) & (excess > 0))
     # ``before_root`` holds for a prefix of the sorted ratios; rounding could break that at the
     # root itself only, where either neighbouring interval gives the same ρ*.
