@@ -263,29 +263,27 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     call per row on the CPU; it is the second route that the tests take.
     """
     xp = namespace(target_probs)
-    infinite = xp.zeros_like(draft_probs) + float("inf")
-    empty = draft_probs == 0
-    with np.errstate(
-        over="ignore"
-    ):  # a ratio beyond the range of floats is larger than any ρ, as it should be
-        quotient = target_probs / xp.where(empty, ones_like(draft_probs), draft_probs)
-    ratio = xp.where(empty, infinite, quotient)
-    order = xp.argsort(ratio, axis=-1, stable=True)
-    ratio = xp.take_along_axis(ratio, order, axis=-1)
-    # Entry i splits after token i: the tokens with ratio <= ratio_i, but for ties, and those beyond.
-    splits = _splits(*(xp.take_along_axis(row, order, axis=-1) for row in (target_probs, draft_probs)))
-
-    # ρ* lies in [1, n]: at ratios outside the sign is known.
-    possible = xp.minimum(xp.maximum(ratio, xp.ones_like(ratio)), num_drafts[..., None])
-    excess = _excess(possible, splits, num_drafts[..., None])
-    before_root = (ratio < 1) | ((ratio < num_drafts[..., None]) & (excess > 0))
-    # ``before_root`` holds for a prefix of the sorted ratios; rounding could break that at the
-    # root itself only, where either neighbouring interval gives the same ρ*.
-    passed = xp.sum(xp.astype(before_root, xp.int64), axis=-1)
+    ratio, splits = _sorted_by_ratio(target_probs, draft_probs)
+    one = xp.ones_like(ratio[..., 0])
     # No token passed: none lies below, and all the mass beyond.
-    zero, one = xp.zeros_like(ratio[..., 0]), xp.ones_like(ratio[..., 0])
-    defaults = _Split(zero, zero, one, one)
-    split = _Split(*(_entry_or(mass, passed - 1, at) for mass, at in zip(splits, defaults, strict=True)))
+    defaults = _Split(zeros_like(one), zeros_like(one), one, one)
+
+    def split_after(passed: Array) -> _Split:
+        return _Split(*(_entry_or(mass, passed - 1, at) for mass, at in zip(splits, defaults, strict=True)))
+
+    # How many ratios lie before the root: f(ratio) > 0, and ρ* lies in [1, n].  That holds for a prefix of
+    # the sorted ratios, so its length is found by halving; rounding could break it at the root itself
+    # only, where either neighbouring interval gives the same ρ*.
+    size = ratio.shape[-1]
+    passed = xp.zeros_like(one, dtype=xp.int64)
+    for step in (2**power for power in reversed(range(size.bit_length()))):
+        tried = xp.minimum(passed + step, xp.full_like(passed, size))
+        at = _entry_or(ratio, tried - 1, one)
+        possible = xp.minimum(xp.maximum(at, one), num_drafts)
+        excess = _excess(possible, split_after(tried), num_drafts)
+        passed = xp.where((at < 1) | ((at < num_drafts) & (excess > 0)), tried, passed)
+
+    split = split_after(passed)
     low = xp.maximum(one, _entry_or(ratio, passed - 1, one))
     high = xp.maximum(low, xp.minimum(num_drafts, _entry_or(ratio, passed, num_drafts)))
     for _ in range(64):
@@ -293,6 +291,21 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
         above = _excess(middle, split, num_drafts) > 0
         low, high = xp.where(above, middle, low), xp.where(above, high, middle)
     return high
+
+
+def _sorted_by_ratio(target_probs: Array, draft_probs: Array) -> tuple[Array, _Split]:
+    """p/q ascending (infinite where q = 0), and the masses that entry i splits after its token."""
+    xp = namespace(target_probs)
+    empty = draft_probs == 0
+    infinite = xp.zeros_like(draft_probs[..., :1]) + float("inf")
+    with np.errstate(
+        over="ignore"
+    ):  # a ratio beyond the range of floats is larger than any ρ, as it should be
+        ratio = target_probs / xp.where(empty, xp.ones_like(draft_probs[..., :1]), draft_probs)
+    ratio = xp.where(empty, infinite, ratio)
+    order = xp.argsort(ratio, axis=-1, stable=True)
+    ratio = xp.take_along_axis(ratio, order, axis=-1)
+    return ratio, _splits(*(xp.take_along_axis(row, order, axis=-1) for row in (target_probs, draft_probs)))
 
 
 class _Split(NamedTuple):
