@@ -29,7 +29,7 @@ import numpy as np
 
 from spectheory.algorithms import find_verifier
 from spectheory.drafts import Context, DraftProcess, PerPath, draft_process
-from spectheory.errors import InvalidInputError
+from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.outcome import as_verifier
 from spectheory.pair import ModelPair
@@ -111,9 +111,19 @@ def completed_law(
         >>> (completed_law(GreedyBlock(), pair, with_modification=False) == pair.target_path_probs(3)).all()
         np.False_
     """
-    law = output_law(verifier, pair, num_drafts, drafts=drafts, max_tuples=max_tuples)
+    law = _defined(output_law(verifier, pair, num_drafts, drafts=drafts, max_tuples=max_tuples))
     modified = modified_pair(verifier, law.pair, drafts=law.drafts) if with_modification else law.pair
     return OutputLaw(modified, law.drafts, law.masses).completed_law
+
+
+def _defined(law: OutputLaw) -> OutputLaw:
+    """The law, refused where the algorithm outputs nothing defined: there is no token to go on from."""
+    if law.undefined:
+        raise InvalidOutcomeError(
+            f"with probability {law.undefined} the verifier stops where its correction token is 0/0; "
+            "`certify` shows the defect of one iteration, further iterations are not defined"
+        )
+    return law
 
 
 def decoded_tokens_law(
@@ -356,7 +366,7 @@ class _Decoding:
         if state not in self._outputs:
             here = self._pair_at(state)
             process = self._drafts_at(state.context, here)
-            law = output_law(self.verifier, here, drafts=process, max_tuples=self.max_tuples)
+            law = _defined(output_law(self.verifier, here, drafts=process, max_tuples=self.max_tuples))
             modified = here if self.modify is None else _modify(self.modify, here, process)
             self._outputs[state] = [
                 (output, self._after(state, modified, output, int(number)), masses[number])

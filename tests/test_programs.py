@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 
 from spectheory import instances
 from spectheory.drafts import PrefixTree
@@ -452,7 +453,6 @@ def test_transport_solution_is_certified() -> None:
 
 
 def test_min_cut_is_batched_on_numpy_and_torch() -> None:
-    torch = pytest.importorskip("torch")
     rng = np.random.default_rng(0)
     target, draft = (rng.dirichlet(np.ones(30), size=(2, 3)) for _ in range(2))
     draft[..., 5:] = 0  # tokens that cannot be drafted

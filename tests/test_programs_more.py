@@ -17,6 +17,7 @@ import numpy as np
 import ot
 import pytest
 import sympy
+import torch
 
 from spectheory import instances
 from spectheory.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
@@ -240,7 +241,6 @@ def test_network_simplex_agrees() -> None:
 
 def test_curve_is_the_single_cuts() -> None:
     """One sort for all K gives the values and sets of one call per K: rationals, floats, batches, torch."""
-    torch = pytest.importorskip("torch")
     pair = instances.random_rational(3, 5, 1)
     floats = np.random.default_rng(1).dirichlet(np.ones(40), size=(2, 3))
     rows: list[tuple[Any, Any]] = [

@@ -28,8 +28,8 @@ from test_torch import DEVICES, drafted, on_device
 from spectheory import certify, instances, optimum, output_law
 from spectheory.algorithms.greedy_block import GreedyBlock
 from spectheory.algorithms.spectr_gbv import SpecTrGbv, conditionally_independent_bound
-from spectheory.errors import InvalidInputError
-from spectheory.iteration import completed_law, modified_pair
+from spectheory.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.iteration import completed_law, decoded_tokens_law, first_tokens_law, modified_pair
 from spectheory.pair import ModelPair
 
 ZERO, ONE = Fraction(0), Fraction(1)
@@ -211,6 +211,19 @@ def test_identical_models_leave_no_correction(draft_length: int) -> None:
         # h = 2/3: equal drafts (1/2) are rejected with 1/3, as one sub-block; different ones with 1/9.
         assert certificate.undefined == Fraction(1, 2) * Fraction(1, 3) + Fraction(1, 2) * Fraction(1, 9)
     assert certify(SpecTrGbv(), pair, 1, with_optimum=False).block_efficiency == draft_length + 1
+
+
+def test_undefined_outputs_are_not_iterated() -> None:
+    """Where Eq. 4 is 0/0 there is no token to go on from; no law that lacks mass is handed out."""
+    pair = instances.uniform_equal(1)
+    for law_of_it in (
+        lambda: completed_law(SpecTrGbv(), pair, 2),
+        lambda: decoded_tokens_law(SpecTrGbv(), pair, 2, num_drafts=2),
+        lambda: first_tokens_law(SpecTrGbv(), pair, 2, num_drafts=2),
+    ):
+        with pytest.raises(InvalidOutcomeError, match=r"with probability 2/9 .* is 0/0"):
+            law_of_it()
+    assert sum(decoded_tokens_law(SpecTrGbv(), instances.two_token(1), 2, num_drafts=2)[-1]) == 1
 
 
 def test_undefined_acceptance_can_matter() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 from spectheory.arrays import is_exact, to_fraction
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair, parse_probs
+from spectheory.skewed_draft import SkewedDraft
 
 
 def skewed_draft_objective(pair: ModelPair, leaf_probs: np.ndarray | list[Any]) -> Any:
@@ -35,14 +36,7 @@ def skewed_draft_objective(pair: ModelPair, leaf_probs: np.ndarray | list[Any]) 
         >>> print(skewed_draft_objective(pair, ["4/9", "5/9"]))
         17/9
     """
-    levels = _levels(pair, leaf_probs)
-    masses = levels[0]
-    total = masses.sum()
-    for depth in range(1, pair.draft_length + 1):
-        proposed = (masses[:, None] * pair.target[depth - 1]).ravel()
-        masses = np.minimum(levels[depth], proposed)
-        total = total + masses.sum()
-    return _plain(total)
+    return _plain(_checked(pair, leaf_probs).block_efficiency(pair))
 
 
 def skewed_draft_bound(pair: ModelPair, leaf_probs: np.ndarray | list[Any]) -> Any:
@@ -70,16 +64,14 @@ def skewed_draft_bound(pair: ModelPair, leaf_probs: np.ndarray | list[Any]) -> A
         >>> print(skewed_draft_bound(pair, ["4/9", "5/9"]))
         5/3
     """
-    skewed = np.concatenate(_levels(pair, leaf_probs))
+    skewed = np.concatenate(_checked(pair, leaf_probs).node_laws)
     target = np.concatenate([pair.target_path_probs(depth) for depth in range(pair.draft_length + 1)])
     present = target > 0
     return _plain((pair.draft_length + 1) * np.min(skewed[present] / target[present]))
 
 
-def _levels(
-    pair: ModelPair, leaf_probs: np.ndarray | list[Any], sum_tolerance: float = 1e-9
-) -> list[np.ndarray]:
-    """r(a) at every context, by depth 0..L."""
+def _checked(pair: ModelPair, leaf_probs: np.ndarray | list[Any], sum_tolerance: float = 1e-9) -> SkewedDraft:
+    """r, once it is a distribution over the paths in the arithmetic of the pair."""
     leaves = parse_probs(list(leaf_probs))
     count = pair.vocab_size**pair.draft_length
     if leaves.shape != (count,):
@@ -91,10 +83,7 @@ def _levels(
     allowed = 0 if pair.is_exact else sum_tolerance
     if not (bool((leaves >= 0).all()) and bool(abs(leaves.sum() - 1) <= allowed)):
         raise InvalidInputError(f"leaf_probs must be ≥ 0 and sum to 1, got the sum {leaves.sum()}")
-    levels = [leaves]
-    for _ in range(pair.draft_length):
-        levels.append(levels[-1].reshape(-1, pair.vocab_size).sum(axis=1))
-    return levels[::-1]
+    return SkewedDraft.from_leaf_law(pair, leaves)
 
 
 def _plain(value: Any) -> Any:
