@@ -16,7 +16,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "error: spectheory needs Python 3.11 or newer, and $(PYTHON) is not; run: make PYTHON=/path/to/python3.11" >&2; \
 	  exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,paper,dev]"
 	@touch $@
 
 reproduce: setup

@@ -40,12 +40,12 @@ from rich.console import Console
 from rich.table import Table
 
 from spectheory import instances
+from spectheory.bounds.certified import largest_excess, lower_bound, upper_bound
+from spectheory.bounds.context_tree import ContextTree
 from spectheory.errors import ComputationError, EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs import multi_path_optimum
-from spectheory.programs.at_scale import multi_path_interval
-from spectheory.programs.at_scale.bounds import largest_excess, lower_bound, upper_bound
-from spectheory.programs.at_scale.context_tree import ContextTree
+from spectheory.programs.interval import multi_path_interval
 from spectheory.programs.multi_path import MAX_ANTICHAINS, count_antichains
 
 if TYPE_CHECKING:

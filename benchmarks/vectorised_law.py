@@ -15,8 +15,8 @@ from timing import arguments, median_seconds, ratio_entry, report
 from spectheory import instances
 from spectheory.algorithms import verifiers
 from spectheory.law import output_law
-from spectheory.outcome import Verifier
 from spectheory.pair import ModelPair
+from spectheory.verifier import Verifier
 
 VOCAB_SIZE, DRAFT_LENGTH, NUM_DRAFTS = 3, 3, 2
 

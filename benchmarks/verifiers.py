@@ -31,17 +31,20 @@ import numpy as np
 import torch
 from timing import machine, median_seconds
 
-from spectheory.algorithms.block import Block
-from spectheory.algorithms.greedy_block import GreedyBlock
-from spectheory.algorithms.greedy_multipath import GreedyMultipath
-from spectheory.algorithms.mixed_multipath import MixedMultipath
-from spectheory.algorithms.multi_round import MultiRound
-from spectheory.algorithms.multi_round_without_replacement import MultiRoundWithoutReplacement
-from spectheory.algorithms.spectr import SpecTr
+from spectheory.algorithms.one_path.block import Block
+from spectheory.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.algorithms.one_path.token import Token
+from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
+from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath
+from spectheory.algorithms.position_by_position.multi_round import MultiRound
+from spectheory.algorithms.position_by_position.multi_round_without_replacement import (
+    MultiRoundWithoutReplacement,
+)
+from spectheory.algorithms.position_by_position.spectr import SpecTr
 from spectheory.algorithms.spectr_gbv import SpecTrGbv
-from spectheory.algorithms.token import Token
 from spectheory.drafts import WithoutReplacement
-from spectheory.outcome import Outcome, SupportsOutcome, Verifier
+from spectheory.outcome import Outcome
+from spectheory.verifier import Verifier
 
 LIMIT = 2.0
 """The claim: peak extra memory of a one-pass verifier, as a multiple of the input rows, stays below it."""
@@ -156,13 +159,13 @@ def runnable(shape: Shape) -> dict[str, Verifier]:
         MixedMultipath(),
         SpecTr(),
         MultiRound(),
-        MultiRoundWithoutReplacement().for_drafts(WithoutReplacement(widths)),
+        MultiRoundWithoutReplacement().bind(WithoutReplacement(widths)),
         SpecTrGbv(),
     )
     return {verifier.name: verifier for verifier in chosen}
 
 
-def one_round(verifier: SupportsOutcome, given: Drafted, seed: int) -> tuple[Outcome, Any]:
+def one_round(verifier: Verifier, given: Drafted, seed: int) -> tuple[Outcome, Any]:
     """``outcome()`` and one sample per batch element; both are kept, as a decoding loop would."""
     outcome = verifier.outcome(*given)
     if isinstance(given.paths, np.ndarray):

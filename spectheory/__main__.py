@@ -2,7 +2,7 @@
 
 import sys
 
-from spectheory.cli import main
+from spectheory.command_line.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -100,6 +100,22 @@ def normalise(rows: Array) -> Array:
     return divide_or_zero(rows, namespace(rows).sum(rows, axis=-1, keepdims=True))
 
 
+def prefix_products(factors: Array) -> Array:
+    """1, f_1, f_1 f_2, ..: products over prefixes of the last axis.  [..., L] -> [..., L+1]"""
+    xp = namespace(factors)
+    one = ones_like(factors[..., :1])
+    return xp.cumulative_prod(xp.concat([one, factors], axis=-1), axis=-1)
+
+
+def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
+    """S(u, b) = sum_{j=0}^{K-1} u^j b^(K-1-j), so that u^K - b^K = (u - b) S(u, b)."""
+    total, power = ones_like(upper), ones_like(lower)
+    for _ in range(num_drafts - 1):
+        power = power * lower
+        total = total * upper + power
+    return total
+
+
 def take_token(rows: Array, tokens: Array) -> Array:
     """rows[..., tokens]: one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
     return namespace(rows).take_along_axis(rows, tokens[..., None], axis=-1)[..., 0]

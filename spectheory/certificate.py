@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from spectheory.algorithms import find_verifier
-from spectheory.drafts import Context, DraftProcess, Iid, draft_process
+from spectheory.documents import exact_text, plain
+from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
-from spectheory.outcome import as_verifier
 from spectheory.pair import ModelPair
-from spectheory.programs import antichains, most_violated_antichain, optimum
-from spectheory.programs.budgets import contexts
+from spectheory.programs.interval.interval import CertifiedInterval
+from spectheory.programs.optimum import optimum
+from spectheory.programs.solving.solution import Solution
 
 
 @dataclass(frozen=True)
@@ -70,10 +68,10 @@ class Certificate:
         worst_path: the path of L+1 tokens with the largest deviation; ``None`` if there is none.
         counterexample: the shortest prefix on which the law is wrong, and of those the worst.
         antichain_violation: the most violated antichain; ``None`` if there is none.
-        optimum: of the linear program over all valid verifiers, ``None`` where it is too large.
-        optimum_float, optimum_lower, optimum_upper: floats, bounds from both sides.
-        optimum_note: why ``optimum`` is ``None``, or how it was obtained.
-        gap_float: optimum minus block efficiency.
+        best: the optimum over all valid verifiers of the pair, whoever is judged: a ``Solution`` or a
+            ``CertifiedInterval``; ``None`` where it was not asked for or is out of reach.
+        optimum_note: why ``best`` is ``None``, or how it was obtained.
+        assumed: what of a user's verifier was taken at its word and checked on a sample only.
         law: the output law itself.
     """
 
@@ -93,11 +91,9 @@ class Certificate:
     worst_path: PathDeviation | None
     counterexample: PathDeviation | None
     antichain_violation: AntichainViolation | None
-    optimum: Any
-    optimum_float: float | None
-    optimum_lower: float | None
-    optimum_upper: float | None
+    best: Solution | CertifiedInterval | None
     optimum_note: str
+    assumed: str
     law: OutputLaw
 
     @property
@@ -111,9 +107,17 @@ class Certificate:
         return float(self.block_efficiency)
 
     @property
+    def optimum(self) -> Any:
+        """The value of ``best``: a Fraction, or a float; ``None`` if there is none."""
+        return None if self.best is None else self.best.value
+
+    @property
     def gap_float(self) -> float | None:
-        """Optimum minus block efficiency, in tokens per target call."""
-        return None if self.optimum is None else float(self.optimum - self.block_efficiency)
+        """Optimum minus block efficiency, in tokens per target call; at most this much for an interval."""
+        if self.best is None:
+            return None
+        optimum = self.best.upper if isinstance(self.best, CertifiedInterval) else self.best.value
+        return float(optimum - self.block_efficiency)
 
     @property
     def is_valid(self) -> bool:
@@ -127,32 +131,31 @@ class Certificate:
         stand in their ``_float`` fields; the optimum of an exact pair is exact even where the
         verifier's law is not.
         """
-        exact = self.arithmetic == "exact"
-        optimum_exact = isinstance(self.optimum, Fraction)
+        best = {} if self.best is None else self.best.to_document()
         return {
             "verifier": self.verifier,
             "vocab_size": self.vocab_size,
             "draft_length": self.draft_length,
             "num_drafts": self.num_drafts,
             "arithmetic": self.arithmetic,
-            "block_efficiency": str(self.block_efficiency) if exact else None,
+            "block_efficiency": exact_text(self.block_efficiency),
             "block_efficiency_float": self.block_efficiency_float,
             "target_matching": self.target_matching,
-            "total_variation": _plain(self.total_variation),
-            "undefined": _plain(self.undefined),
+            "total_variation": plain(self.total_variation),
+            "undefined": plain(self.undefined),
             "prefix_matching": self.prefix_matching,
-            "optimum": str(self.optimum) if optimum_exact else None,
-            "optimum_float": self.optimum_float,
-            "optimum_lower": self.optimum_lower,
-            "optimum_upper": self.optimum_upper,
+            "optimum": best.get("value"),
+            "optimum_float": best.get("value_float"),
+            "optimum_lower": best.get("lower"),
+            "optimum_upper": best.get("upper"),
             "optimum_note": self.optimum_note,
             "gap_float": self.gap_float,
             "first_token_law": {
-                name: _plain(value) for name, value in zip(self.vocab, self.first_token_law, strict=True)
+                name: plain(value) for name, value in zip(self.vocab, self.first_token_law, strict=True)
             },
-            "worst_path": _plain(self.worst_path),
-            "counterexample": _plain(self.counterexample),
-            "antichain_violation": _plain(self.antichain_violation),
+            "worst_path": plain(self.worst_path),
+            "counterexample": plain(self.counterexample),
+            "antichain_violation": plain(self.antichain_violation),
         }
 
 
@@ -161,7 +164,7 @@ def certify(
     pair: ModelPair,
     num_drafts: int | None = None,
     *,
-    drafts: DraftProcess | None = None,
+    process: DraftProcess | None = None,
     tolerance: float = 1e-9,
     with_optimum: bool = True,
     max_tuples: int = DEFAULT_MAX_TUPLES,
@@ -171,8 +174,8 @@ def certify(
     Args:
         verifier: a name, or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the models; exact pairs give exact certificates.
-        num_drafts: K paths, drafted i.i.d.; 1 if neither it nor ``drafts`` is given.
-        drafts: another draft process, instead of ``num_drafts``.
+        num_drafts: K paths, drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``.
         tolerance: in float64, the total variation and the antichain excess that still count as zero.
         with_optimum: also solve the linear program over all valid verifiers.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
@@ -187,80 +190,42 @@ def certify(
         >>> print(certificate.block_efficiency, certificate.optimum, certificate.total_variation)
         19/9 20/9 0
     """
-    law = output_law(verifier, pair, num_drafts, drafts=drafts, max_tuples=max_tuples, tolerance=tolerance)
-    described = find_verifier(verifier) if isinstance(verifier, str) else as_verifier(verifier)
+    process = draft_process(num_drafts, process)
+    law = output_law(verifier, pair, process=process, max_tuples=max_tuples, tolerance=tolerance)
     slack = 0 if law.pair.is_exact else tolerance
-    excess, antichain = _largest_excess(law)
-    exceeded = None if excess is None else bool(excess > slack)
-    value, lower, upper, note = None, None, None, "not asked for"
-    if with_optimum:
-        value, lower, upper, note = _optimum(
-            pair, law.drafts if law.pair is pair else draft_process(num_drafts, drafts)
-        )
-    if isinstance(value, float) and law.total_variation <= slack and value < law.block_efficiency <= upper:
-        value = float(law.block_efficiency)  # a lossless verifier attains it
+    violation = _violation(law, slack)
+    best, note = _optimum(pair, process) if with_optimum else (None, "not asked for")
     return Certificate(
-        verifier=described.name,
-        source=described.source,
+        verifier=law.verifier.name,
+        source=law.verifier.source,
         vocab=pair.vocab,
         draft_length=pair.draft_length,
         num_drafts=law.num_drafts,
-        draft_process=law.drafts.name,
+        draft_process=law.process.name,
         arithmetic=law.pair.arithmetic,
         block_efficiency=law.block_efficiency,
         target_matching=bool(law.total_variation <= slack),
         total_variation=law.total_variation,
         undefined=law.undefined,
-        prefix_matching=None if exceeded is None else not exceeded,
+        prefix_matching=None if law.largest_excess is None else violation is None,
         first_token_law=tuple(law.prefix_law(1)),
         worst_path=_worst_at(law, pair.draft_length + 1, slack),
         counterexample=_shortest_wrong(law, slack),
-        antichain_violation=_violation(pair, excess, antichain) if exceeded else None,
-        optimum=value,
-        optimum_float=None if value is None else float(value),
-        optimum_lower=lower,
-        optimum_upper=upper,
+        antichain_violation=violation,
+        best=best,
         optimum_note=note,
+        assumed=law.assumed,
         law=law,
     )
 
 
-def _budget_masses(law: OutputLaw) -> list[np.ndarray]:
-    """D(a) p(a) for depths 0..L (0 where p(a) = 0)."""
-    depths = range(law.pair.draft_length + 1)
-    return [law.node_budgets[depth] * law.pair.target_path_probs(depth) for depth in depths]
-
-
-def _largest_excess(law: OutputLaw) -> tuple[Any, Sequence[Context]]:
-    """The largest sum of D(a) p(a) - P(some draft passes through T) over antichains T, and its T.
-
-    (None, ()) for drafts that are not i.i.d. and too many antichains to list.
-    """
-    if isinstance(law.drafts, Iid):
-        return most_violated_antichain(law.pair, _budget_masses(law), law.num_drafts)
+def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Solution | CertifiedInterval | None, str]:
     try:
-        members_of_all = antichains(law.pair.vocab_size, law.pair.draft_length)
-    except EnumerationTooLargeError:
-        return None, ()
-    nodes = contexts(law.pair.vocab_size, law.pair.draft_length)
-    masses = np.concatenate(_budget_masses(law))
-    worst: tuple[Any, Sequence[Context]] = (masses[0] - masses[0], ())
-    for row in members_of_all:
-        members = np.flatnonzero(row)
-        antichain = [nodes[node] for node in members]
-        excess = masses[members].sum() - law.drafts.hit_probability(law.pair, antichain)
-        worst = max(worst, (excess, antichain), key=lambda found: found[0])
-    return worst
-
-
-def _optimum(pair: ModelPair, drafts: DraftProcess) -> tuple[Any, float | None, float | None, str]:
-    try:
-        solution = optimum(pair, drafts=drafts)
+        best = optimum(pair, process=process)
     except EnumerationTooLargeError as error:
-        return None, None, None, str(error)
-    beyond_exact = pair.is_exact and not isinstance(solution.value, Fraction)
-    note = "too large for the exact program; " if beyond_exact else ""
-    return solution.value, solution.lower, solution.upper, note + solution.method
+        return None, str(error)
+    beyond_exact = pair.is_exact and isinstance(best, CertifiedInterval)
+    return best, ("too large for the exact program; " if beyond_exact else "") + best.method
 
 
 def _worst_at(law: OutputLaw, depth: int, slack: Any) -> PathDeviation | None:
@@ -283,19 +248,10 @@ def _shortest_wrong(law: OutputLaw, slack: Any) -> PathDeviation | None:
     return None
 
 
-def _violation(pair: ModelPair, excess: Any, antichain: Any) -> AntichainViolation:
-    named = tuple(tuple(pair.vocab[token] for token in context) for context in antichain)
+def _violation(law: OutputLaw, slack: Any) -> AntichainViolation | None:
+    """The most violated antichain, if one is violated."""
+    excess, antichain = law.largest_excess or (0, ())
+    if not excess > slack:
+        return None
+    named = tuple(tuple(law.pair.vocab[token] for token in context) for context in antichain)
     return AntichainViolation(named, excess)
-
-
-def _plain(value: Any) -> Any:
-    """Rationals as strings, numpy floats as floats, dataclasses as objects, for JSON."""
-    if value is None or isinstance(value, (str, bool)):
-        return value
-    if isinstance(value, Fraction):
-        return str(value)
-    if isinstance(value, (PathDeviation, AntichainViolation)):
-        return {key: _plain(entry) for key, entry in asdict(value).items()}
-    if isinstance(value, (tuple, list)):
-        return [_plain(entry) for entry in value]
-    return float(value)

@@ -16,11 +16,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from spectheory.contexts import Context, context_number
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
 from spectheory.validate import check_count, check_num_drafts
 
-Context = tuple[int, ...]
 ALL_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "per_path"})
 """The names of all draft processes."""
 
@@ -93,7 +93,7 @@ class DraftProcess(ABC):
 
 @dataclass(frozen=True)
 class Iid(DraftProcess):
-    """K paths drawn independently from the draft model (spectr.txt Eq. 7).
+    """K paths drawn independently from the draft model (spectr2023 Eq. 7).
 
     Example:
         >>> from spectheory import instances
@@ -130,7 +130,7 @@ class Iid(DraftProcess):
 
 @dataclass(frozen=True)
 class PerPath(DraftProcess):
-    """K independent paths, each from a draft model of its own (spectr.txt, footnote 8).
+    """K independent paths, each from a draft model of its own (spectr2023, footnote 8).
 
     Attributes:
         models: one pair per path; of each only the draft is used, with the shape of the pair that
@@ -265,7 +265,7 @@ class _Tree(DraftProcess):
 
     def avoid_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
         avoided = pair.draft[0][:1, 0] * 0 + 1
-        blocked = {(len(context), _number(context, pair.vocab_size)) for context in antichain}
+        blocked = {(len(context), context_number(context, pair.vocab_size)) for context in antichain}
 
         def avoid(depth: int, number: int) -> Any:
             if (depth, number) in blocked:
@@ -295,7 +295,7 @@ class _Tree(DraftProcess):
 
 @dataclass(frozen=True)
 class PrefixTree(_Tree):
-    """Every node at depth i draws k_{i+1} next tokens independently (spectr.txt App. D, Alg. 4).
+    """Every node at depth i draws k_{i+1} next tokens independently (spectr2023 App. D, Alg. 4).
 
     Line 5 there prints the target model; drafts come from the draft model.  ``PrefixTree((K, 1, ..))``
     is ``Iid(K)``.
@@ -360,26 +360,21 @@ class WithoutReplacement(_Tree):
             yield tokens, prob
 
 
-def draft_process(num_drafts: int | None, drafts: DraftProcess | None) -> DraftProcess:
+def draft_process(num_drafts: int | None, process: DraftProcess | None) -> DraftProcess:
     """The process that was asked for: K i.i.d. paths, or the one given.
 
     Raises:
-        InvalidInputError: K is no whole number of at least 1, or differs from that of ``drafts``.
+        InvalidInputError: K is no whole number of at least 1, or differs from that of ``process``.
     """
-    if drafts is None:
+    if process is None:
         return Iid(check_num_drafts(1 if num_drafts is None else num_drafts))
-    if num_drafts is not None and num_drafts != drafts.num_drafts:
+    if not isinstance(process, DraftProcess):
+        raise InvalidInputError(f"process must be a draft process such as Iid(2), got {process!r}")
+    if num_drafts is not None and num_drafts != process.num_drafts:
         raise InvalidInputError(
-            f"num_drafts is {num_drafts}, but the draft process draws {drafts.num_drafts}; give one of them"
+            f"num_drafts is {num_drafts}, but the draft process draws {process.num_drafts}; give one of them"
         )
-    return drafts
-
-
-def _number(context: Context, vocab_size: int) -> int:
-    number = 0
-    for token in context:
-        number = number * vocab_size + token
-    return number
+    return process
 
 
 def _antichain_mass(pair: ModelPair, levels: tuple[np.ndarray, ...], antichain: Collection[Context]) -> Any:

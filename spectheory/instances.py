@@ -17,7 +17,7 @@ from spectheory.pair import ModelPair, Row, parse_probs
 
 
 def two_token(draft_length: int = 2) -> ModelPair:
-    """The motivating example of block_verification.txt, section 2, Eq. 2: exact, context-free.
+    """The motivating example of block2024, section 2, Eq. 2: exact, context-free.
 
     Target (1/3, 2/3), draft (2/3, 1/3) on the tokens A and B.
 
@@ -29,13 +29,13 @@ def two_token(draft_length: int = 2) -> ModelPair:
 
 
 def three_token_reversed(draft_length: int = 2) -> ModelPair:
-    """Target (1/2, 1/3, 1/6), draft the same row reversed (THEORY, section 3): exact."""
+    """Target (1/2, 1/3, 1/6), draft the same row reversed (theory.md §3): exact."""
     row = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]
     return ModelPair.context_free_pair(row, row[::-1], draft_length)
 
 
 def bernoulli(draft_head: Any, target_head: Any, draft_length: int = 1) -> ModelPair:
-    """Draft Ber(b) against target Ber(c), spectr.txt App. B.1: token 0 is a tail, token 1 a head.
+    """Draft Ber(b) against target Ber(c), spectr2023 App. B.1: token 0 is a tail, token 1 a head.
 
     Args:
         draft_head: b, the draft's probability of a head (a string or Fraction is exact).
@@ -51,7 +51,7 @@ def bernoulli(draft_head: Any, target_head: Any, draft_length: int = 1) -> Model
 
 
 def uniform(support: int, ratio: int, draft_length: int = 1) -> ModelPair:
-    """Draft U(d) against target U(d/r), spectr.txt App. B.1: d = ``support``, r = ``ratio``.
+    """Draft U(d) against target U(d/r), spectr2023 App. B.1: d = ``support``, r = ``ratio``.
 
     Raises:
         InvalidInputError: r does not divide d.
@@ -88,7 +88,7 @@ def point_masses(draft_length: int = 2) -> ModelPair:
 
 
 def uniform_equal(draft_length: int = 1) -> ModelPair:
-    """Two fair coins: identical models on which greedy multi-path loses to one path (THEORY, section 5)."""
+    """Two fair coins: identical models on which greedy multi-path loses to one path (theory.md §5)."""
     return ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length)
 
 

@@ -1,12 +1,9 @@
 """Several iterations of speculative decoding, exactly: the tokens they decode and their law.
 
 One iteration ends with an accepted prefix and a correction token; the next one starts there.  A
-verifier that is lossless only together with a distribution modification (block_verification.txt
-Algorithms 4 to 6, spectr_gbv.txt Algorithms 1 to 3) has a method
-
-    modified_target_rows(target_rows, draft_rows, target_path_probs, draft_path_probs, num_drafts)
-
-and the next iteration meets the target it returns: at every context a that the ended iteration could
+verifier that is lossless only together with a distribution modification (block2024
+Algorithms 4 to 6, spectrgbv2026 Algorithms 1 to 3) has a method ``modified_target_rows`` (``Verifier``), and
+the next iteration meets the target it returns: at every context a that the ended iteration could
 still have drafted (fewer than L tokens long), with path probabilities counted from where that iteration
 started.  Because the row at a does not depend on where the iteration stopped, one modified pair serves
 all its outputs.  Modifications of modifications are carried along as they are.
@@ -14,28 +11,26 @@ all its outputs.  Modifications of modifications are carried along as they are.
 Every iteration drafts by the same process (``drafts.py``): the widths of a tree belong to one iteration,
 and the draft models of ``PerPath`` are continued from iteration to iteration as the pair is.
 
-N(i), the number of tokens decoded in i iterations, is that of block_verification.txt Theorem 2.
+N(i), the number of tokens decoded in i iterations, is that of block2024 Theorem 2.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from spectheory.algorithms import find_verifier
-from spectheory.drafts import Context, DraftProcess, PerPath, draft_process
+from spectheory.contexts import Context, context_number
+from spectheory.drafts import DraftProcess, PerPath, draft_process
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
-from spectheory.outcome import as_verifier
 from spectheory.pair import ModelPair
+from spectheory.resolve import find_verifier
 from spectheory.validate import check_count
-
-ModifiedRows = Callable[[Any, Any, Any, Any, int], Any]
+from spectheory.verifier import Verifier
 
 
 def modified_pair(
@@ -43,7 +38,7 @@ def modified_pair(
     pair: ModelPair,
     num_drafts: int | None = None,
     *,
-    drafts: DraftProcess | None = None,
+    process: DraftProcess | None = None,
 ) -> ModelPair:
     """The models after one iteration: target rows at depths 1..L-1 as the verifier modifies them.
 
@@ -54,8 +49,8 @@ def modified_pair(
     Args:
         verifier: a name or any object with ``outcome``.
         pair: the models at the start of the iteration.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``drafts`` is given.
-        drafts: another draft process, instead of ``num_drafts``.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``.
 
     Raises:
         InvalidInputError: the verifier is not valid for the draft process, or it modifies the target and
@@ -63,15 +58,15 @@ def modified_pair(
 
     Example:
         >>> from spectheory import instances
-        >>> from spectheory.algorithms.greedy_block import GreedyBlock
+        >>> from spectheory.algorithms.one_path.greedy_block import GreedyBlock
         >>> print(modified_pair(GreedyBlock(), instances.two_token(2)).target[1][1])  # after B
         [Fraction(0, 1) Fraction(1, 1)]
     """
-    process = draft_process(num_drafts, drafts)
+    process = draft_process(num_drafts, process)
     process.check(pair)
-    found, modify = _resolve(verifier, with_modification=True)
-    _check_process(found, modify, process)
-    return pair if modify is None else _modify(modify, pair, process)
+    found = find_verifier(verifier)
+    _check_process(found, process, with_modification=True)
+    return _modified(found, pair, process)
 
 
 def completed_law(
@@ -79,20 +74,20 @@ def completed_law(
     pair: ModelPair,
     num_drafts: int | None = None,
     *,
-    drafts: DraftProcess | None = None,
+    process: DraftProcess | None = None,
     with_modification: bool = True,
     max_tuples: int = DEFAULT_MAX_TUPLES,
 ) -> np.ndarray:
     """The law of one iteration's output, completed to L+1 tokens with the modified target.
 
-    For ``greedy_block`` it is p_{L+1} (block_verification.txt Lemma 8: the first L tokens; the last one
+    For ``greedy_block`` it is p_{L+1} (block2024 Lemma 8: the first L tokens; the last one
     follows the target's own row).
 
     Args:
         verifier: a name or any object with ``outcome``.
         pair: the enumerated models.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``drafts`` is given.
-        drafts: another draft process, instead of ``num_drafts``.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``.
         with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
 
@@ -104,16 +99,18 @@ def completed_law(
 
     Example:
         >>> from spectheory import instances
-        >>> from spectheory.algorithms.greedy_block import GreedyBlock
+        >>> from spectheory.algorithms.one_path.greedy_block import GreedyBlock
         >>> pair = instances.two_token(2)
         >>> (completed_law(GreedyBlock(), pair) == pair.target_path_probs(3)).all()
         np.True_
         >>> (completed_law(GreedyBlock(), pair, with_modification=False) == pair.target_path_probs(3)).all()
         np.False_
     """
-    law = _defined(output_law(verifier, pair, num_drafts, drafts=drafts, max_tuples=max_tuples))
-    modified = modified_pair(verifier, law.pair, drafts=law.drafts) if with_modification else law.pair
-    return OutputLaw(modified, law.drafts, law.masses).completed_law
+    law = _defined(output_law(verifier, pair, num_drafts, process=process, max_tuples=max_tuples))
+    if not with_modification:
+        return law.completed_law
+    modified = modified_pair(law.verifier, law.pair, process=law.process)
+    return replace(law, pair=modified).completed_law
 
 
 def _defined(law: OutputLaw) -> OutputLaw:
@@ -132,7 +129,7 @@ def decoded_tokens_law(
     num_iterations: int,
     *,
     num_drafts: int | None = None,
-    drafts: DraftProcess | None = None,
+    process: DraftProcess | None = None,
     draft_length: int | None = None,
     memory: int | None = None,
     with_modification: bool = True,
@@ -145,8 +142,8 @@ def decoded_tokens_law(
         pair: the models; deep enough for every context that can be reached, unless ``memory`` or
             a context-free pair says how it goes on.
         num_iterations: how many iterations.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``drafts`` is given.
-        drafts: another draft process, instead of ``num_drafts``, the same in every iteration.  A tree has
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``, the same in every iteration.  A tree has
             one width per token of ``draft_length``.  The models of ``PerPath`` have the shape of ``pair``
             and go on beyond it as the pair does.
         draft_length: L of every iteration; by default that of the pair.
@@ -172,11 +169,11 @@ def decoded_tokens_law(
         [Fraction(0, 1) Fraction(1, 3) Fraction(2, 3)] 1/9
         >>> from spectheory.drafts import WithoutReplacement
         >>> print(*decoded_tokens_law("multi_round_without_replacement", instances.two_token(1), 1,
-        ...                           drafts=WithoutReplacement((2,))))
+        ...                           process=WithoutReplacement((2,))))
         [Fraction(0, 1) Fraction(0, 1) Fraction(1, 1)]
     """
     check_count("num_iterations", num_iterations)
-    process = draft_process(num_drafts, drafts)
+    process = draft_process(num_drafts, process)
     decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
     longest = decoding.draft_length + 1
     decoding.check_depth((num_iterations - 1) * longest)
@@ -236,7 +233,7 @@ def first_tokens_law(
     num_iterations: int | None = None,
     *,
     num_drafts: int | None = None,
-    drafts: DraftProcess | None = None,
+    process: DraftProcess | None = None,
     draft_length: int | None = None,
     memory: int | None = None,
     with_modification: bool = True,
@@ -252,7 +249,7 @@ def first_tokens_law(
         pair: the models.
         num_tokens: m.
         num_iterations: how many iterations; by default m.
-        num_drafts, drafts, draft_length, memory, with_modification, max_tuples: as in
+        num_drafts, process, draft_length, memory, with_modification, max_tuples: as in
             ``decoded_tokens_law``.
 
     Raises:
@@ -260,7 +257,7 @@ def first_tokens_law(
 
     Example:
         >>> from spectheory import instances
-        >>> from spectheory.algorithms.greedy_block import GreedyBlock
+        >>> from spectheory.algorithms.one_path.greedy_block import GreedyBlock
         >>> pair = instances.two_token(2)
         >>> print(first_tokens_law(GreedyBlock(), pair, 3).total_variation)
         0
@@ -269,7 +266,7 @@ def first_tokens_law(
     """
     check_count("num_tokens", num_tokens)
     iterations = num_tokens if num_iterations is None else check_count("num_iterations", num_iterations)
-    process = draft_process(num_drafts, drafts)
+    process = draft_process(num_drafts, process)
     decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
     size, zero = pair.vocab_size, decoding.zero
     decoding.check_depth(min((iterations - 1) * (decoding.draft_length + 1), num_tokens - 1), num_tokens)
@@ -282,13 +279,13 @@ def first_tokens_law(
             for output, following, mass in decoding.outputs(state):
                 longer = text + output
                 if len(longer) >= num_tokens:
-                    law[_number(longer[:num_tokens], size)] += prob * mass
+                    law[context_number(longer[:num_tokens], size)] += prob * mass
                 else:
                     after[longer, following] += prob * mass
         reached = after
     for (text, state), prob in reached.items():
         rest = num_tokens - len(text)
-        first = _number(text, size) * size**rest
+        first = context_number(text, size) * size**rest
         law[first : first + size**rest] += prob * decoding.target_law(state, rest)
     return TokensLaw(law, decoding.target_law(_START, num_tokens))
 
@@ -322,27 +319,28 @@ class _Decoding:
         self,
         verifier: str | Any,
         pair: ModelPair,
-        drafts: DraftProcess,
+        process: DraftProcess,
         draft_length: int | None,
         memory: int | None,
         with_modification: bool,
         max_tuples: int,
     ) -> None:
-        self.verifier, self.modify = _resolve(verifier, with_modification)
-        _check_process(self.verifier, self.modify, drafts)
+        self.verifier = find_verifier(verifier)
+        _check_process(self.verifier, process, with_modification)
+        self.with_modification = with_modification and self.verifier.modified_target_rows is not None
         self.max_tuples = max_tuples
-        exact = as_verifier(self.verifier).exact
-        self.pair, self.drafts = (pair, drafts) if exact else (pair.to_float(), drafts.to_float())
+        exact = self.verifier.exact
+        self.pair, self.process = (pair, process) if exact else (pair.to_float(), process.to_float())
         default = pair.draft_length if draft_length is None else draft_length
         self.draft_length = check_count("draft_length", default)
-        drafts.draws(self.draft_length)  # refuses a tree of another length
+        process.draws(self.draft_length)  # refuses a tree of another length
         context_free = pair.context_free
-        if isinstance(drafts, PerPath):
-            drafts.check(pair)
-            context_free = context_free and all(model.context_free for model in drafts.models)
+        if isinstance(process, PerPath):
+            process.check(pair)
+            context_free = context_free and all(model.context_free for model in process.models)
         self.memory = 0 if memory is None and context_free else memory
         if self.memory is not None:
-            _check_memory(pair, self.memory, drafts)
+            _check_memory(pair, self.memory, process)
         self._outputs: dict[_State, list[tuple[Context, _State, Any]]] = {}
         self._transitions: dict[_State, dict[tuple[_State, int], Any]] = {}
 
@@ -365,9 +363,9 @@ class _Decoding:
         """(accepted prefix and correction token, the state after it, its probability) of an iteration."""
         if state not in self._outputs:
             here = self._pair_at(state)
-            process = self._drafts_at(state.context, here)
-            law = _defined(output_law(self.verifier, here, drafts=process, max_tuples=self.max_tuples))
-            modified = here if self.modify is None else _modify(self.modify, here, process)
+            process = self._process_at(state.context, here)
+            law = _defined(output_law(self.verifier, here, process=process, max_tuples=self.max_tuples))
+            modified = _modified(self.verifier, here, process) if self.with_modification else here
             self._outputs[state] = [
                 (output, self._after(state, modified, output, int(number)), masses[number])
                 for length, masses in enumerate(law.masses, start=1)
@@ -397,7 +395,7 @@ class _Decoding:
         context = state.context
         for token in output:
             context = self._follow(context, token)
-        if self.modify is None:
+        if not self.with_modification:
             return _State(context)
         size = modified.vocab_size
         pending = []
@@ -416,11 +414,11 @@ class _Decoding:
         target = tuple(self._target_levels(state, self.draft_length + 1))
         return ModelPair(target, draft, self.pair.vocab)
 
-    def _drafts_at(self, context: Context, here: ModelPair) -> DraftProcess:
+    def _process_at(self, context: Context, here: ModelPair) -> DraftProcess:
         """The draft process of the iteration that starts at this context, where the pair is ``here``."""
-        if not isinstance(self.drafts, PerPath):
-            return self.drafts
-        below = (self._levels_below(model.draft, context, self.draft_length) for model in self.drafts.models)
+        if not isinstance(self.process, PerPath):
+            return self.process
+        below = (self._levels_below(model.draft, context, self.draft_length) for model in self.process.models)
         return PerPath(tuple(ModelPair(here.target, tuple(draft), here.vocab) for draft in below))
 
     def _target_levels(self, state: _State, depths: int) -> list[np.ndarray]:
@@ -436,7 +434,7 @@ class _Decoding:
         """A model's own rows at depths 0, 1, .. below a context."""
         size, contexts, below = self.pair.vocab_size, [context], []
         for _ in range(depths):
-            below.append(np.stack([levels[len(c)][_number(c, size)] for c in contexts]))
+            below.append(np.stack([levels[len(c)][context_number(c, size)] for c in contexts]))
             contexts = [self._follow(c, token) for c in contexts for token in range(size)]
         return below
 
@@ -446,29 +444,23 @@ class _Decoding:
         return longer if self.memory is None else longer[len(longer) - min(self.memory, len(longer)) :]
 
 
-def _resolve(verifier: str | Any, with_modification: bool) -> tuple[Any, ModifiedRows | None]:
-    """The verifier, and its distribution modification if it has one that is wanted."""
-    found = find_verifier(verifier) if isinstance(verifier, str) else verifier
-    modify = getattr(found, "modified_target_rows", None)
-    # A name package.module:attribute gives an adapted object; the user's own is inside.
-    modify = modify or getattr(getattr(found, "user_object", None), "modified_target_rows", None)
-    return found, modify if with_modification else None
-
-
-def _check_process(verifier: Any, modify: ModifiedRows | None, process: DraftProcess) -> None:
+def _check_process(verifier: Verifier, process: DraftProcess, with_modification: bool) -> None:
     """Refuse a process the verifier is not meant for, or that has no one draft row to modify with."""
-    checked = as_verifier(verifier)
-    checked.for_drafts(process)
-    several = isinstance(process, PerPath) and process.num_drafts > 1 and not checked.single_path
-    if modify is not None and several:
+    verifier.bind(process)
+    modifies = with_modification and verifier.modified_target_rows is not None
+    if modifies and isinstance(process, PerPath) and process.num_drafts > 1 and not verifier.single_path:
         raise InvalidInputError(
-            f"verifier {checked.name!r} modifies the target by one draft row, and each of the "
+            f"verifier {verifier.name!r} modifies the target by one draft row, and each of the "
             f"{process.num_drafts} paths has a draft model of its own; use another draft process, or "
             "with_modification=False"
         )
 
 
-def _modify(modify: ModifiedRows, pair: ModelPair, process: DraftProcess) -> ModelPair:
+def _modified(verifier: Verifier, pair: ModelPair, process: DraftProcess) -> ModelPair:
+    """The pair with the target rows at depths 1..L-1 that the verifier modifies; itself if it does not."""
+    modify = verifier.modified_target_rows
+    if modify is None:
+        return pair
     # The rows the drafts were drawn from: those of the first path are everyone's, see _check_process.
     drafted = ModelPair(pair.target, process.draft_levels(pair, 0), pair.vocab)
     target = list(pair.target)
@@ -487,8 +479,7 @@ def _modify(modify: ModifiedRows, pair: ModelPair, process: DraftProcess) -> Mod
 
 def _check_memory(pair: ModelPair, memory: int, process: DraftProcess) -> None:
     """Refuse models that are too short to show ``memory`` tokens, or whose rows depend on more."""
-    if isinstance(memory, bool) or not isinstance(memory, (int, np.integer)) or memory < 0:
-        raise InvalidInputError(f"memory must be a whole number of at least 0, got {memory!r}")
+    memory = check_count("memory", memory, at_least=0)
     if pair.draft_length <= memory:
         raise InvalidInputError(
             f"memory={memory} needs the draft rows after {memory} tokens, a pair of draft length at least "
@@ -507,10 +498,3 @@ def _check_memory(pair: ModelPair, memory: int, process: DraftProcess) -> None:
                     f"the {side} row at context {context} differs from the row after its last {memory} "
                     "tokens; use a larger memory, or a pair that is deep enough without one"
                 )
-
-
-def _number(context: Context, vocab_size: int) -> int:
-    number = 0
-    for token in context:
-        number = number * vocab_size + token
-    return number

@@ -3,26 +3,33 @@
 All K-tuples of drafted paths are enumerated, vectorised in chunks; tuples of probability zero are
 left out.  The conditional laws the verifier gives are summed to the output law
 R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y = a_{i+1}), and everything else is a function of R
-(THEORY, section 1).
+(theory.md §1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from spectheory.algorithms import find_verifier
-from spectheory.arrays import to_flint, to_fraction, to_fractions
-from spectheory.drafts import DraftProcess, DraftTuples, Iid, draft_process
+from spectheory.arrays import to_fraction, to_fractions
+from spectheory.bounds.antichain_hulls import most_violated_antichain
+from spectheory.contexts import Context
+from spectheory.declarations import check_declarations
+from spectheory.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError
-from spectheory.outcome import Outcome, Verifier, as_verifier, is_users_own
 from spectheory.pair import ModelPair
+from spectheory.programs.multi_path import largest_listed_excess
+from spectheory.questions import RowTables, check_correction_rows
+from spectheory.resolve import Resolved, resolve
+from spectheory.verifier import UsersOwn, Verifier
 
 DEFAULT_MAX_TUPLES = 2_000_000
+MAX_TUPLES_WITHOUT_TRUST = 50_000
+"""Up to this many tuples a user's verifier is asked about all of them, whatever it says of itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,23 +37,27 @@ class OutputLaw:
     """R and what follows from it.
 
     Attributes:
+        verifier: whose law it is, bound to the pair and the process.
         pair: the pair in the arithmetic the law was computed in.
-        drafts: the draft process.
+        process: the draft process.
         masses: ``masses[i]`` = R(a_{1:i+1}) over all paths of length i+1, shape [V^(i+1)], i = 0..L.
         undefined: the probability of a stop whose correction row has no mass: the algorithm divides 0
             by 0 and outputs nothing that is defined.  It is missing from ``masses`` and from the
             block efficiency, and counts towards the total variation.  Zero for a lossless verifier.
+        assumed: what was taken at a user's verifier's word and checked on a sample only; empty if nothing.
     """
 
+    verifier: Verifier
     pair: ModelPair
-    drafts: DraftProcess
+    process: DraftProcess
     masses: tuple[np.ndarray, ...]
     undefined: Any = 0
+    assumed: str = ""
 
     @property
     def num_drafts(self) -> int:
         """K."""
-        return self.drafts.num_drafts
+        return self.process.num_drafts
 
     @property
     def block_efficiency(self) -> Any:
@@ -97,6 +108,22 @@ class OutputLaw:
         return tuple(budgets)
 
     @cached_property
+    def largest_excess(self) -> tuple[Any, Sequence[Context]] | None:
+        """How far the law is from prefix-matching: the antichain T it passes through too often, if any.
+
+        The largest Σ_{a∈T} D(a) p(a) - P(some draft passes through T), at least 0, and its T; ``None`` for
+        drafts that are not i.i.d. and too many antichains to list.
+        """
+        depths = range(self.pair.draft_length + 1)
+        masses = [self.node_budgets[depth] * self.pair.target_path_probs(depth) for depth in depths]
+        if isinstance(self.process, Iid):
+            return most_violated_antichain(self.pair, masses, self.num_drafts)
+        try:
+            return largest_listed_excess(self.pair, masses, self.process)
+        except EnumerationTooLargeError:
+            return None
+
+    @cached_property
     def deviation(self) -> np.ndarray:
         """Completed law minus target law p_{L+1}, shape [V^(L+1)]; zero for a lossless verifier."""
         return self.completed_law - self.pair.target_path_probs(self.pair.draft_length + 1)
@@ -115,7 +142,7 @@ def output_law(
     pair: ModelPair,
     num_drafts: int | None = None,
     *,
-    drafts: DraftProcess | None = None,
+    process: DraftProcess | None = None,
     max_tuples: int = DEFAULT_MAX_TUPLES,
     chunk_entries: int = 4_000_000,
     tolerance: float = 1e-9,
@@ -127,16 +154,17 @@ def output_law(
     Args:
         verifier: a name or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the enumerated models.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``drafts`` is given.
-        drafts: another draft process, instead of ``num_drafts``.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
         chunk_entries: how many row entries are held at a time.
         tolerance: how far a conditional law in float64 may be from non-negative and sum 1.
 
     Raises:
-        InvalidInputError: the verifier is not valid for the draft process.
+        InvalidInputError: the verifier is not valid for the draft process or the pair.
         EnumerationTooLargeError: more tuples than ``max_tuples``.
-        InvalidOutcomeError: the verifier returned something that is not a conditional law.
+        InvalidOutcomeError: the verifier returned something that is not a conditional law, or is not what
+            it says of itself.
 
     Example:
         >>> from spectheory import instances
@@ -144,72 +172,71 @@ def output_law(
         >>> print(law.masses[0])
         [Fraction(0, 1) Fraction(1, 3)]
     """
-    checked = find_verifier(verifier) if isinstance(verifier, str) else as_verifier(verifier)
-    process = draft_process(num_drafts, drafts)
-    if not checked.exact:
-        pair, process = pair.to_float(), process.to_float()
-    process.check(pair)
-    checked = checked.for_pair(pair, process)
-    # A verifier of one path sees the first; the others have no influence and need no enumeration.
-    seen = process.first_path() if checked.single_path else process
-    as_multisets = checked.exchangeable and isinstance(seen, Iid)
-    count = seen.count_tuples(pair, as_multisets)
+    asked = resolve(verifier, pair, num_drafts, process)
+    seen, as_multisets, assumed = _tuples_to_enumerate(asked)
+    count = seen.count_tuples(asked.pair, as_multisets)
     if count > max_tuples:
         raise EnumerationTooLargeError(
             f"{count} tuples of {seen.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
             f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; use fewer drafts, a "
             "shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
+    if assumed:
+        check_declarations(asked, tolerance)
     entries = seen.num_drafts * (pair.draft_length + 1) * pair.vocab_size
-    chunks = seen.tuples(pair, max(1, chunk_entries // entries), as_multisets)
-    summed, undefined = _sum_outcomes(checked, pair, seen, chunks, tolerance)
-    return OutputLaw(pair, process, summed, undefined)
+    chunks = seen.tuples(asked.pair, max(1, chunk_entries // entries), as_multisets)
+    summed, undefined = _sum_outcomes(asked, seen, chunks, tolerance)
+    return OutputLaw(*asked, summed, undefined, assumed)
+
+
+def _tuples_to_enumerate(asked: Resolved) -> tuple[DraftProcess, bool, str]:
+    """(the process to enumerate, whether as multisets, what is assumed by that).
+
+    A verifier of one path sees the first; the others have no influence and need no enumeration.  Of an
+    exchangeable one multisets are enough.  A user's own verifier is taken at neither word where all tuples
+    can be enumerated, nor on other drafts than i.i.d. ones.
+    """
+    verifier, pair, process = asked
+    declared = [
+        word
+        for word, said in (("single_path", verifier.single_path), ("exchangeable", verifier.exchangeable))
+        if said and process.num_drafts > 1
+    ]
+    users_own = isinstance(verifier, UsersOwn)
+    if users_own and not (isinstance(process, Iid) and process.count_tuples(pair) > MAX_TUPLES_WITHOUT_TRUST):
+        declared = []
+    seen = process.first_path() if "single_path" in declared else process
+    as_multisets = "exchangeable" in declared and isinstance(seen, Iid)
+    return seen, as_multisets, " and ".join(declared) if users_own else ""
 
 
 def _sum_outcomes(
-    verifier: Verifier,
-    pair: ModelPair,
-    process: DraftProcess,
-    chunks: Iterable[DraftTuples],
-    tolerance: float,
+    asked: Resolved, seen: DraftProcess, chunks: Iterable[DraftTuples], tolerance: float
 ) -> tuple[tuple[np.ndarray, ...], Any]:
     """(R by depth, the probability of an undefined output)."""
+    tables = RowTables.of(asked, seen)
+    pair = asked.pair
     size, length = pair.vocab_size, pair.draft_length
-    # python-flint's rationals are several times faster; a user's own code may hold Fractions.
-    convert = to_flint if pair.is_exact and not is_users_own(verifier) else np.asarray
-    target = [convert(level) for level in pair.target]
-    draft = [[convert(level) for level in process.draft_levels(pair, k)] for k in range(process.num_drafts)]
-    zero = target[0][0, 0] - target[0][0, 0]
-    masses = [np.full((size**depth, size), zero, dtype=pair.target[0].dtype) for depth in range(length + 1)]
-    undefined = zero
+    undefined = tables.zero
+    masses = [
+        np.full((size**depth, size), undefined, dtype=pair.target[0].dtype) for depth in range(length + 1)
+    ]
     for leaves, probs in chunks:
-        # The number of every prefix, [N, K, L+1], and with it tokens and rows along the paths.
-        prefixes = np.stack([leaves // size ** (length - depth) for depth in range(length + 1)], axis=-1)
-        tokens = prefixes[..., 1:] % size
-        target_rows = np.stack([target[i][prefixes[..., i]] for i in range(length + 1)], axis=-2)
-        draft_rows = np.stack(
-            [
-                np.stack([draft[k][i][prefixes[:, k, i]] for i in range(length)], axis=-2)
-                for k in range(process.num_drafts)
-            ],
-            axis=1,
-        )
-        outcome = verifier.outcome(tokens, target_rows, draft_rows)
-        _check_stop_probs(verifier, outcome, tokens, tolerance)
-        weights = convert(probs)
+        outcome, tuples = tables.ask(leaves, tolerance)
+        weights = tables.convert(probs)
         for depth in range(length + 1):
             for path_index, stop in _stops_at(outcome.stop_probs[:, :, depth]):
                 rows = outcome.correction(path_index, np.full(len(leaves), depth))
                 made = np.flatnonzero(stop != 0)
-                _check_rows(verifier, rows[made], stop[made], size, tolerance)
+                check_correction_rows(asked.verifier, rows[made], stop[made], size, tolerance)
                 empty = (rows[made] == 0).all(axis=1)
                 undefined = undefined + (weights[made] * stop[made])[empty].sum()
                 mass = (weights[made] * stop[made])[:, None] * rows[made]
-                np.add.at(masses[depth], prefixes[made, path_index[made], depth], mass)
+                np.add.at(masses[depth], tuples.prefixes[made, path_index[made], depth], mass)
     flat = tuple(mass.ravel() for mass in masses)
     if not pair.is_exact:
         return flat, float(undefined)
-    return tuple(_as_fractions(verifier, mass) for mass in flat), to_fraction(undefined)
+    return tuple(_as_fractions(asked.verifier, mass) for mass in flat), to_fraction(undefined)
 
 
 def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -234,45 +261,3 @@ def _as_fractions(verifier: Verifier, mass: np.ndarray) -> np.ndarray:
             f"verifier {verifier.name!r} left exact arithmetic on an exact pair ({error}); compute with "
             "the entries it is given, or set its attribute exact = False"
         ) from error
-
-
-def _check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: np.ndarray, tolerance: float) -> None:
-    stop_probs = outcome.stop_probs
-    num_tuples, num_drafts, length = tokens.shape
-    expected = (num_tuples, num_drafts, length + 1)
-    if stop_probs.shape != expected:
-        raise InvalidOutcomeError(
-            f"verifier {verifier.name!r} returned stop_probs of shape {stop_probs.shape}; "
-            f"expected [..., K, L+1] = {expected}"
-        )
-    slack = 0 if stop_probs.dtype == object else tolerance
-    totals = stop_probs.sum(axis=(1, 2))
-    # Written so that NaN, which fails every comparison, counts as wrong.
-    wrong = ~((stop_probs >= -slack).all(axis=(1, 2)) & (abs(totals - 1) <= slack))
-    if wrong.any():
-        number = int(np.flatnonzero(wrong)[0])
-        raise InvalidOutcomeError(
-            f"verifier {verifier.name!r} returned stop probabilities that are not a law for the drafts "
-            f"{tokens[number].tolist()}: they sum to {totals[number]}, "
-            f"the smallest is {stop_probs[number].min()}"
-        )
-
-
-def _check_rows(
-    verifier: Verifier, rows: np.ndarray, probs: np.ndarray, vocab_size: int, tolerance: float
-) -> None:
-    if rows.shape != (len(probs), vocab_size):
-        raise InvalidOutcomeError(
-            f"verifier {verifier.name!r} returned correction rows of shape {rows.shape}; "
-            f"expected [..., V] = {(len(probs), vocab_size)}"
-        )
-    slack = 0 if rows.dtype == object else tolerance
-    lowest = (rows * probs[:, None]).min()
-    sums = rows.sum(axis=1)
-    # A row of zeros is no law but says so: the output is undefined there, and counted as such.
-    error = abs(np.where((rows == 0).all(axis=1), sums - sums, (sums - 1) * probs)).max()
-    if not (lowest >= -slack and error <= slack):
-        raise InvalidOutcomeError(
-            f"verifier {verifier.name!r} returned correction rows that are not laws: "
-            f"smallest mass {lowest}, sum off by {error} at a stop it makes"
-        )

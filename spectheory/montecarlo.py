@@ -21,13 +21,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from spectheory.algorithms import find_verifier
 from spectheory.arrays import Array
 from spectheory.drafts import Iid
 from spectheory.errors import InvalidInputError
-from spectheory.outcome import Verifier, as_verifier, sample_rows
+from spectheory.outcome import sample_rows
 from spectheory.pair import ModelPair
+from spectheory.resolve import find_verifier
 from spectheory.validate import check_num_drafts
+from spectheory.verifier import Verifier
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
@@ -392,10 +393,10 @@ def _judges(verifiers: Sequence[str | Any], drafts: Iid) -> dict[str, Verifier]:
         raise InvalidInputError(f"verifiers must be a list of at least one verifier, got {verifiers!r}")
     judges: dict[str, Verifier] = {}
     for entry in verifiers:
-        verifier = find_verifier(entry) if isinstance(entry, str) else as_verifier(entry)
+        verifier = find_verifier(entry)
         if verifier.name in judges:
             raise InvalidInputError(f"verifier {verifier.name!r} is listed twice; list each once")
-        judges[verifier.name] = verifier.for_drafts(drafts)
+        judges[verifier.name] = verifier.bind(drafts)
     return judges
 
 

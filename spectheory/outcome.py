@@ -1,23 +1,20 @@
-"""Outcome, what a verifier returns, and the contract a verifier fulfils.
+"""Outcome: what a verifier returns, the conditional law of its output given the drafted paths.
 
-A verifier is not asked for a sample but for its conditional law given the drafted paths.
+A verifier is not asked for a sample but for this law.
 Everything else in the package follows from that law: the exact output law on an enumerated
 pair, the Rao-Blackwell estimate of the block efficiency, and the samples of a decoding loop.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 
 from spectheory.arrays import Array, namespace, take_path, take_row
-from spectheory.drafts import ALL_PROCESSES, DraftProcess
-from spectheory.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.pair import ModelPair
+from spectheory.errors import InvalidOutcomeError
 
 
 @dataclass(frozen=True)
@@ -60,10 +57,9 @@ class Outcome:
 
         Averaged over drafts this is the Rao-Blackwell estimate of the block efficiency.
         """
-        total = self.stop_probs[..., 0, 0] - self.stop_probs[..., 0, 0]
-        for length in range(self.stop_probs.shape[-1]):
-            total = total + self.length_probs()[..., length] * (length + 1)
-        return total
+        length_probs = self.length_probs()
+        tokens = namespace(length_probs).arange(1, length_probs.shape[-1] + 1, device=length_probs.device)
+        return namespace(length_probs).sum(length_probs * tokens, axis=-1)
 
     def sample(self, generator: Any) -> Sample:
         """Draw (path, length, correction token), one per batch element.
@@ -127,128 +123,6 @@ def _uniform(generator: Any, like: Array) -> Array:
     import torch
 
     return torch.rand(shape, generator=generator, device=like.device, dtype=torch.float64)
-
-
-@runtime_checkable
-class SupportsOutcome(Protocol):
-    """The whole contract: an object with ``outcome(paths, target_rows, draft_rows)``."""
-
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome: ...
-
-
-class Verifier(ABC):
-    """A verification algorithm: one definition, run on exact rationals, float64 and torch.
-
-    Class attributes:
-        name: the name in tables and on the command line.
-        source: paper and algorithm or equation.
-        single_path: only the first drafted path is looked at.
-        exact: the law is rational for rational rows; otherwise it is computed in float64.
-        exchangeable: permuting the drafts leaves the law of the accepted prefix and the
-            correction unchanged, so that multisets of drafts can be enumerated, not tuples.
-        draft_processes: names of the draft processes the algorithm is meant for (``drafts.py``).
-        lossless: what is claimed, for one iteration on its own; a certificate decides it.
-        max_draft_length: the longest drafted path it takes, ``None`` for any.
-
-    A verifier that changes the target of the following tokens also has a method
-    ``modified_target_rows``, see ``iteration.py``.
-    """
-
-    name: ClassVar[str]
-    source: ClassVar[str]
-    single_path: ClassVar[bool] = False
-    exact: ClassVar[bool] = True
-    exchangeable: ClassVar[bool] = False
-    draft_processes: ClassVar[frozenset[str]] = frozenset({"iid"})
-    lossless: ClassVar[bool] = True
-    max_draft_length: ClassVar[int | None] = None
-
-    def for_pair(self, pair: ModelPair, process: DraftProcess) -> Verifier:
-        """The verifier set up for one pair and draft process; most need the process only.
-
-        Raises:
-            InvalidInputError: the algorithm is not meant for the process.
-        """
-        return self.for_drafts(process)
-
-    def for_drafts(self, process: DraftProcess) -> Verifier:
-        """The verifier set up for a draft process.
-
-        Raises:
-            InvalidInputError: the algorithm is not meant for it.
-        """
-        if process.name not in self.draft_processes:
-            known = ", ".join(sorted(self.draft_processes))
-            raise InvalidInputError(
-                f"verifier {self.name!r} is not valid for {process.name!r} drafts; it takes {known}"
-            )
-        return self
-
-    @abstractmethod
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        """The conditional law of the output given the drafted paths.
-
-        Args:
-            paths: [..., K, L] token ids, K drafted paths of length L.
-            target_rows: [..., K, L+1, V] target conditionals p(. | a_{1:i}) along each path,
-                depths 0..L; paths that share a prefix carry the same row there.
-            draft_rows: [..., K, L, V] draft conditionals q(. | a_{1:i}), depths 0..L-1.
-
-        Returns:
-            The ``Outcome``, with the leading axes of ``paths``.
-        """
-
-    def __repr__(self) -> str:
-        return f"<verifier {self.name}>"
-
-
-class _Adapted(Verifier):
-    """A user's own object with ``outcome``; what it does not say of itself takes the safe default."""
-
-    def __init__(self, user_object: SupportsOutcome) -> None:
-        self.user_object = user_object
-        for attribute in ("single_path", "exact", "exchangeable"):
-            setattr(self, attribute, getattr(user_object, attribute, getattr(Verifier, attribute)))
-        # Whatever the user asks to have judged is judged; the certificate says what comes out.
-        self.draft_processes = getattr(user_object, "draft_processes", ALL_PROCESSES)  # type: ignore[misc]
-        self.name = getattr(user_object, "name", type(user_object).__name__)  # type: ignore[misc]
-        self.source = getattr(user_object, "source", "user-defined")  # type: ignore[misc]
-
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        try:
-            outcome = self.user_object.outcome(paths, target_rows, draft_rows)
-        except InvalidInputError:
-            raise
-        except Exception as error:
-            raise InvalidOutcomeError(
-                f"verifier {self.name!r} failed: {type(error).__name__}: {error}"
-            ) from error
-        if not isinstance(outcome, Outcome):
-            raise InvalidOutcomeError(
-                f"verifier {self.name!r} returned {type(outcome).__name__}, expected an Outcome"
-            )
-        return outcome
-
-
-def as_verifier(candidate: Any) -> Verifier:
-    """``candidate`` itself when it is a ``Verifier``, otherwise a user's object adapted to one.
-
-    Raises:
-        InvalidInputError: it has no ``outcome`` method.
-    """
-    if isinstance(candidate, Verifier):
-        return candidate
-    if isinstance(candidate, type) or not isinstance(candidate, SupportsOutcome):
-        raise InvalidInputError(
-            f"{candidate!r} is not a verifier; expected an object with "
-            "outcome(paths, target_rows, draft_rows) -> Outcome"
-        )
-    return _Adapted(candidate)
-
-
-def is_users_own(verifier: Verifier) -> bool:
-    """Whether ``as_verifier`` adapted a user's object, which then meets Fractions, not fmpq."""
-    return isinstance(verifier, _Adapted)
 
 
 def first_path_with_prefix(paths: Array) -> Array:

@@ -1,6 +1,6 @@
 """ModelPair: a target and a draft model, enumerated on every context of the V-ary tree.
 
-Notation (THEORY, section 1): p is the target, q the draft, V the vocabulary size, L the draft
+Notation (theory.md §1): p is the target, q the draft, V the vocabulary size, L the draft
 length.  The target has a row at every context of depth 0..L, the draft at depth 0..L-1.
 """
 
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.contexts import Context, numbered_context
 from spectheory.errors import EnumerationTooLargeError, InvalidPairError
 
 FORMAT = "spectheory-pair/1"
@@ -88,18 +89,14 @@ class ModelPair:
         """q(a_{1:depth}) of every path of that depth (0..L), shape [V^depth]."""
         return _path_probs(self.draft, depth)
 
-    def context(self, depth: int, index: int) -> tuple[int, ...]:
+    def context(self, depth: int, index: int) -> Context:
         """The token ids of the context with this number at this depth.
 
         Example:
             >>> ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 3).context(3, 5)
             (1, 0, 1)
         """
-        tokens = []
-        for _ in range(depth):
-            index, token = divmod(index, self.vocab_size)
-            tokens.append(token)
-        return tuple(reversed(tokens))
+        return numbered_context(index, depth, self.vocab_size)
 
     # ----------------------------------------------------------- construction
 

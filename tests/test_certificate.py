@@ -8,8 +8,15 @@ from itertools import product
 from typing import Any
 
 import pytest
+
 import reference
 from law_checks import assert_same_law
+from spectheory import certify, instances
+from spectheory.drafts import PrefixTree
+from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError, UnknownNameError
+from spectheory.law import output_law
+from spectheory.outcome import Outcome
+from spectheory.pair import ModelPair
 from table import GENERAL, groups, random_cases
 from user_verifiers import LoopVerifier, UserBlock, UserToken
 from wrong_verifiers import (
@@ -20,17 +27,10 @@ from wrong_verifiers import (
     TokenTargetResidual,
 )
 
-from spectheory import certify, instances
-from spectheory.drafts import PrefixTree
-from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError, UnknownNameError
-from spectheory.law import output_law
-from spectheory.outcome import Outcome
-from spectheory.pair import ModelPair
-
 # --------------------------------------------------------------- golden values
 
 TWO_TOKEN_ONE_PATH = [
-    # verifier, L, E[tau] (block_verification.txt section 2; THEORY, section 4)
+    # verifier, L, E[tau] (block2024 section 2; theory.md §4)
     ("token", 2, "10/9"),
     ("block", 2, "11/9"),
     ("token", 3, "38/27"),
@@ -44,7 +44,7 @@ TWO_TOKEN_ONE_PATH = [
 
 @pytest.mark.parametrize(("name", "draft_length", "accepted"), TWO_TOKEN_ONE_PATH)
 def test_two_token_example_on_one_path(name: str, draft_length: int, accepted: str) -> None:
-    """The motivating example of block_verification.txt; block is the optimum, token is not."""
+    """The motivating example of block2024; block is the optimum, token is not."""
     certificate = certify(name, instances.two_token(draft_length))
     assert certificate.block_efficiency == Fraction(accepted) + 1
     assert certificate.is_valid
@@ -64,7 +64,7 @@ def test_two_token_example_at_the_length_of_the_experiments() -> None:
     ("draft_length", "num_drafts", "efficiency"), [(1, 2, "17/9"), (2, 2, "212/81"), (2, 3, "2018/729")]
 )
 def test_two_token_example_with_greedy_multipath(draft_length: int, num_drafts: int, efficiency: str) -> None:
-    """THEORY, section 5; at L = 1, K = 2 it is the optimum (1 + α_2 = 1 + 8/9)."""
+    """theory.md §5; at L = 1, K = 2 it is the optimum (1 + α_2 = 1 + 8/9)."""
     certificate = certify("greedy_multipath", instances.two_token(draft_length), num_drafts)
     assert certificate.block_efficiency == Fraction(efficiency)
     assert certificate.block_efficiency <= certificate.optimum
@@ -76,7 +76,7 @@ def test_two_token_example_with_greedy_multipath(draft_length: int, num_drafts: 
     ("draft_length", "num_drafts", "efficiency"), [(1, 2, 1.811420), (2, 2, 2.405487), (2, 3, 2.593306)]
 )
 def test_two_token_example_with_spectr(draft_length: int, num_drafts: int, efficiency: float) -> None:
-    """THEORY, section 5, to the six decimals given."""
+    """theory.md §5, to the six decimals given."""
     certificate = certify("spectr", instances.two_token(draft_length), num_drafts)
     assert certificate.block_efficiency == pytest.approx(efficiency, abs=5e-7)
     assert certificate.arithmetic == "float64"
@@ -85,7 +85,7 @@ def test_two_token_example_with_spectr(draft_length: int, num_drafts: int, effic
 
 
 def test_greedy_multipath_can_be_worse_than_block_on_one_path() -> None:
-    """Two fair coins, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (THEORY, section 5)."""
+    """Two fair coins, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md §5)."""
     certificate = certify("greedy_multipath", instances.uniform_equal(1), 2)
     assert certificate.block_efficiency == Fraction(7, 4)
     assert certificate.optimum == 2
@@ -98,11 +98,9 @@ def test_optimum_lies_between_its_bounds(num_drafts: int) -> None:
     for case in random_cases(2, 2, 2, 6):
         certificate = certify("greedy_multipath", case.pair, num_drafts)
         assert isinstance(certificate.optimum, Fraction)
-        assert (
-            Fraction(certificate.optimum_lower) <= certificate.optimum <= Fraction(certificate.optimum_upper)
-        )
-        assert certificate.optimum_upper - certificate.optimum_lower < 1e-9
-        assert certificate.optimum_float == float(certificate.optimum)
+        assert Fraction(certificate.best.lower) <= certificate.optimum <= Fraction(certificate.best.upper)
+        assert certificate.best.upper - certificate.best.lower < 1e-9
+        assert float(certificate.optimum) == float(certificate.optimum)
         assert certificate.gap_float == float(certificate.optimum - certificate.block_efficiency)
 
 
@@ -114,8 +112,8 @@ def test_float_pairs_are_certified_within_a_tolerance() -> None:
         assert in_float.is_valid
         assert in_float.counterexample is None
         assert in_float.block_efficiency == pytest.approx(float(exact.block_efficiency), abs=1e-12)
-        assert in_float.optimum_float == pytest.approx(float(exact.optimum), abs=1e-6)
-        assert in_float.optimum_lower - 1e-12 <= exact.optimum <= in_float.optimum_upper + 1e-12
+        assert in_float.best.value_float == pytest.approx(float(exact.optimum), abs=1e-6)
+        assert in_float.best.lower - 1e-12 <= exact.optimum <= in_float.best.upper + 1e-12
 
 
 # ------------------------------------------------------------- wrong verifiers
@@ -181,7 +179,7 @@ def completed_law_acted_out(verifier: LoopVerifier, pair: ModelPair, num_drafts:
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3, 4])
 def test_independent_acceptance_on_the_example_of_spectr(num_drafts: int) -> None:
-    """spectr.txt section 4: draft Ber(1), target Ber(1/2): a head comes out with probability 1 - 2^-K."""
+    """spectr2023 section 4: draft Ber(1), target Ber(1/2): a head comes out with probability 1 - 2^-K."""
     certificate = certify(IndependentAcceptance(), instances.bernoulli("1", "1/2"), num_drafts)
     heads = 1 - Fraction(1, 2**num_drafts)
     assert certificate.first_token_law == (1 - heads, heads)
@@ -268,7 +266,7 @@ def test_users_code_that_fails_is_named() -> None:
 def test_a_float_optimum_is_never_below_a_valid_verifier() -> None:
     """What a lossless verifier attains is attainable: block on one path of a large exact pair."""
     certificate = certify("block", instances.two_token(10))
-    assert certificate.optimum_lower <= certificate.block_efficiency <= certificate.optimum_upper
+    assert certificate.best.lower <= certificate.block_efficiency <= certificate.best.upper
     assert certificate.gap_float >= 0
     assert "too large" in certificate.optimum_note
 
@@ -366,24 +364,24 @@ def test_optimum_of_a_large_pair_is_an_interval() -> None:
     certificate = certify("greedy_multipath", instances.two_token(5), 2)
     assert certificate.is_valid
     assert isinstance(certificate.block_efficiency, Fraction)
-    assert certificate.optimum_lower is not None
-    assert certificate.optimum_upper is not None
-    assert 0 < certificate.optimum_upper - certificate.optimum_lower < 1e-5
-    assert certificate.block_efficiency <= certificate.optimum_upper
+    assert certificate.best.lower is not None
+    assert certificate.best.upper is not None
+    assert 0 < certificate.best.upper - certificate.best.lower < 1e-5
+    assert certificate.block_efficiency <= certificate.best.upper
     document = certificate.to_document()
     assert document["optimum"] is None
-    assert document["optimum_float"] == certificate.optimum_lower
+    assert document["optimum_float"] == certificate.best.lower
     assert document["optimum_note"] == certificate.optimum_note
     assert certificate.optimum_note.startswith("too large for the exact program; interior point")
 
 
 def test_only_the_program_is_too_large() -> None:
     """A prefix tree at L = 5: the law is certified, the optimum is not, and the note says why."""
-    certificate = certify("token", instances.two_token(5), drafts=PrefixTree((2, 1, 1, 1, 1)))
+    certificate = certify("token", instances.two_token(5), process=PrefixTree((2, 1, 1, 1, 1)))
     assert certificate.is_valid
     assert certificate.prefix_matching is None
     assert certificate.optimum is None
-    assert certificate.optimum_float is None
+    assert certificate.best is None
     assert certificate.gap_float is None
     assert "antichains" in certificate.optimum_note
     assert "limit" in certificate.optimum_note

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from spectheory.cli import main
+from spectheory.command_line.main import main
 
 TWO_TOKEN = {
     "format": "spectheory-pair/1",
@@ -100,7 +100,7 @@ def run_error(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 2
 @pytest.mark.parametrize(
     ("verifier", "draft_length", "num_drafts", "efficiency", "best"),
     [
-        ("token", 2, 1, "19/9", "20/9"),  # block_verification section 2: E[tau] = 10/9
+        ("token", 2, 1, "19/9", "20/9"),  # block2024 section 2: E[tau] = 10/9
         ("block", 2, 1, "20/9", "20/9"),  # and 11/9
         ("block", 8, 1, "26945/6561", "26945/6561"),
         ("greedy_multipath", 2, 2, "212/81", "212/81"),
@@ -173,7 +173,7 @@ def test_certify_own_verifier_and_its_wrong_partner(
 
 def test_optimum(capsys: pytest.CaptureFixture[str], pair_file: str) -> None:
     document = run_json(capsys, "optimum", pair_file, "--num-drafts", "2")
-    assert set(document) == {"value", "value_float", "lower", "upper", "method"}
+    assert set(document) == {"value", "value_float", "lower", "upper", "method", "status"}
     assert document["value"] == "212/81"
     assert document["lower"] <= 212 / 81 <= document["upper"]
     assert document["upper"] - document["lower"] < 1e-12
@@ -202,7 +202,7 @@ def test_acceptance_reference_values(
     assert document["optimal"] == document["upper_bound"] == optimal
     assert document["lower_bound"] == lower
     assert document["multi_round"] == multi_round
-    # spectr_gbv Eq. 5 is printed as an upper bound; with two drafts the optimum exceeds it here.
+    # spectrgbv2026 Eq. 5 is printed as an upper bound; with two drafts the optimum exceeds it here.
     assert Fraction(document["spectr_gbv_bound"]) < Fraction(optimal)
     assert document["kseq"] == pytest.approx(kseq, abs=1e-6)
     assert document["kseq_division_factor"] >= 1
@@ -486,7 +486,7 @@ def test_simulate_interrupted(tiny_models: list[str], tmp_path: Path) -> None:
 def test_help_answers_at_once() -> None:
     """Nothing heavy is imported for --help: neither numpy nor torch nor rich."""
     code = (
-        "import sys\nfrom spectheory.cli import main\ncode = main(['--help'])\n"
+        "import sys\nfrom spectheory.command_line.main import main\ncode = main(['--help'])\n"
         "heavy = {'numpy', 'torch', 'rich', 'scipy', 'matplotlib', 'cvxpy'} & set(sys.modules)\n"
         "sys.exit(code or bool(heavy))"
     )

@@ -9,21 +9,24 @@ from itertools import combinations
 import numpy as np
 import pytest
 import torch
+
 from defect_programs import PROGRAMS, exact_law, token_program
 from law_checks import assert_same_law
-from table import groups
-
 from spectheory import certify, instances
-from spectheory.algorithms import find_verifier, verifiers
-from spectheory.algorithms._position_by_position import Position, PositionByPosition, Selection
-from spectheory.algorithms.greedy_block import GreedyBlock
+from spectheory.algorithms import verifiers
+from spectheory.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.algorithms.position_by_position.base import Position, PositionByPosition, Selection
 from spectheory.arrays import Array, normalise
-from spectheory.defects import Defect, defects, kill_matrix, standard_pairs
-from spectheory.defects._skeletons import BlockSkeleton, PositionSkeleton, TokenSkeleton
+from spectheory.defects import defects
 from spectheory.defects.acceptance import ThresholdAcceptance
+from spectheory.defects.matrix import kill_matrix, standard_pairs
+from spectheory.defects.skeletons import BlockSkeleton, Defect, PositionSkeleton, TokenSkeleton
 from spectheory.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.law import OutputLaw, output_law
-from spectheory.outcome import Outcome, Verifier
+from spectheory.outcome import Outcome
+from spectheory.resolve import find_verifier
+from spectheory.verifier import Verifier
+from table import groups
 
 F = Fraction
 PAIRS = standard_pairs()
@@ -99,7 +102,7 @@ GOLDEN: dict[str, tuple[str, F]] = {
     "block_acceptance_without_weight": ("two_token-L2", F(4, 9) * F(3, 4) * F(2, 5)),
     # After A (3/4) w = 2/3: the residual (0, 7/144, 5/144) is drawn as 5 : 7 instead of 7 : 5.
     "block_residual_without_weight": ("two_residual_tokens-L2", F(3, 4) * F(12, 144) * F(7 - 5, 12)),
-    # block_verification.txt App. C (Eq. 30): BA has 1/3 instead of 2/9; THEORY, section 4.
+    # block2024 App. C (Eq. 30): BA has 1/3 instead of 2/9; theory.md §4.
     "block_uncapped_weight": ("two_token-L2", F(1, 3) - F(2, 9)),
     # h_1 = 0 after A, so A is never output.
     "block_first_rejection": ("two_token-L2", F(1, 3)),
@@ -114,7 +117,7 @@ GOLDEN: dict[str, tuple[str, F]] = {
     "likeliest_draft": ("two_token-L1", F(8, 9) * F(1, 2) - F(1, 3)),
     # AA gives A with 3/4, AB with 1/2, BA never.
     "longest_accepted": ("two_token-L1", F(4, 9) * F(3, 4) + F(2, 9) * F(1, 2) - F(1, 3)),
-    # spectr.txt section 4: draft Ber(1), target Ber(1/2), a head unless both are rejected.
+    # spectr2023 section 4: draft Ber(1), target Ber(1/2), a head unless both are rejected.
     "independent_acceptance": ("bernoulli_one_half-L1", 1 - F(1, 2) ** 2 - F(1, 2)),
     # As longest_accepted, because two rejected drafts give B.
     "small_division_factor": ("two_token-L1", F(4, 9) * F(3, 4) + F(2, 9) * F(1, 2) - F(1, 3)),
@@ -146,8 +149,8 @@ def test_gallery_is_described() -> None:
 
 
 def test_a_defect_is_found_by_its_module_name() -> None:
-    """What the command line takes: ``--verifier spectheory.defects:TargetCorrection``."""
-    assert find_verifier("spectheory.defects:TargetCorrection").name == "target_correction"
+    """What the command line takes: ``--verifier spectheory.defects.corrections:TargetCorrection``."""
+    assert find_verifier("spectheory.defects.corrections:TargetCorrection").name == "target_correction"
 
 
 def test_every_defect_has_a_golden_value() -> None:
@@ -208,7 +211,7 @@ def _laws_of_lossless(name: str, num_drafts: int) -> dict[str, OutputLaw]:
             process = WithoutReplacement((num_drafts,) + (1,) * (pair.draft_length - 1))
             if min((row > 0).sum() for row in pair.draft[0]) < num_drafts:
                 continue  # fewer tokens than there are to be drafted
-        laws[label] = output_law(verifier, pair, drafts=process)
+        laws[label] = output_law(verifier, pair, process=process)
     return laws
 
 
@@ -252,7 +255,7 @@ def test_skeletons_are_the_algorithms_they_stand_for(num_drafts: int) -> None:
 
 
 def test_uncapped_weight_is_greedy_block_verification() -> None:
-    """Block verification without the cap is block_verification.txt Algorithm 4, law for law."""
+    """Block verification without the cap is block2024 Algorithm 4, law for law."""
     for pair in PAIRS.values():
         assert_same_law(output_law(defects["block_uncapped_weight"], pair), output_law(GreedyBlock(), pair))
 
@@ -375,7 +378,7 @@ def test_exchangeable_defects_are(name: str) -> None:
 
 
 def test_kill_matrix_takes_pairs_drafts_and_verifiers() -> None:
-    """Its arguments: labels of the caller, K = 3 of spectr.txt's example, float pairs, other verifiers."""
+    """Its arguments: labels of the caller, K = 3 of spectr2023's example, float pairs, other verifiers."""
     pairs = {"here": instances.bernoulli("1", "1/2"), "there": instances.bernoulli(1.0, 0.5)}
     matrix = kill_matrix(pairs, 3, verifiers={"wrong": defects["independent_acceptance"]})
     assert matrix == {"wrong": {"here": F(3, 8), "there": 0.375}}

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
 import pytest
-from law_checks import assert_same_law
-from table import GENERAL, Case, groups
 
+from law_checks import assert_same_law
 from spectheory import certify, instances
 from spectheory.algorithms import verifiers
 from spectheory.drafts import DraftProcess, Iid, WithoutReplacement
@@ -16,6 +15,7 @@ from spectheory.errors import InvalidInputError
 from spectheory.law import OutputLaw, output_law
 from spectheory.pair import ModelPair
 from spectheory.programs import block_transport_value, optimal_acceptance, optimum
+from table import GENERAL, Case, groups
 
 GROUPS = groups()
 CLAIMED = [name for name, verifier in verifiers.items() if verifier.lossless]
@@ -62,7 +62,7 @@ def judged(name: str, group: str, with_optimum: bool = False) -> Iterator[tuple[
         process = process_of(name, case)
         if process is not None and (case.has_optimum or not with_optimum):
             judged_pairs += 1
-            yield case, output_law(name, case.pair, drafts=process)
+            yield case, output_law(name, case.pair, process=process)
     assert judged_pairs > 0, (name, group)
 
 
@@ -129,10 +129,10 @@ def test_spectr_gbv_is_flagged_where_it_divides_zero_by_zero(group: str) -> None
 
 @pytest.mark.parametrize(("group", "name"), combinations(SPECIAL, with_optimum=True))
 def test_below_the_optimum_of_its_drafts(group: str, name: str) -> None:
-    """greedy_multipath Theorem 4.3, with P(some draft passes through T) of the process at hand."""
+    """greedy2026 Theorem 4.3, with P(some draft passes through T) of the process at hand."""
     slack = 0 if verifiers[name].exact else Fraction(1, 10**12)
     for case, law in judged(name, group, with_optimum=True):
-        best = optimum(case.pair, drafts=process_of(name, case)).value
+        best = optimum(case.pair, process=process_of(name, case)).value
         assert Fraction(law.block_efficiency) <= best + slack, case
 
 
@@ -140,7 +140,7 @@ def test_below_the_optimum_of_its_drafts(group: str, name: str) -> None:
     "group", [group for group, _ in combinations(["optimal_multipath"], with_optimum=True)]
 )
 def test_optimal_multipath_attains_the_optimum(group: str) -> None:
-    """greedy_multipath Theorem 4.6: exactly the value of the antichain program."""
+    """greedy2026 Theorem 4.6: exactly the value of the antichain program."""
     for case, law in judged("optimal_multipath", group, with_optimum=True):
         assert law.block_efficiency == optimum(case.pair, case.num_drafts).value, case
 
@@ -198,7 +198,7 @@ def test_one_draft_reductions(name: str) -> None:
         process = process_of(name, one)
         if process is None:
             continue
-        law = output_law(name, one.pair, drafts=process)
+        law = output_law(name, one.pair, process=process)
         expected = output_law(ONE_DRAFT[name], law.pair)
         assert_same_law(law, expected, 0.0 if verifiers[name].exact and name != "otm" else 1e-12)
         compared += 1
@@ -207,7 +207,7 @@ def test_one_draft_reductions(name: str) -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_greedy_block_solves_block_transport(group: str) -> None:
-    """block_verification Eq. 40-42: E[τ] = Σ_l Σ_a min(p(a), q(a)), never below block (Theorem 3)."""
+    """block2024 Eq. 40-42: E[τ] = Σ_l Σ_a min(p(a), q(a)), never below block (Theorem 3)."""
     for case in GROUPS[group]:
         reached = output_law("greedy_block", case.pair).block_efficiency
         assert reached - 1 == block_transport_value(case.pair), case
@@ -223,7 +223,7 @@ def test_block_and_token_agree_at_one_position_only() -> None:
     assert output_law("block", longer).block_efficiency > output_law("token", longer).block_efficiency
 
 
-TWO_TOKEN = [  # THEORY, sections 3 to 5: block efficiency on the two-token pair
+TWO_TOKEN = [  # theory.md §3 to §5: block efficiency on the two-token pair
     ("greedy_block", 2, 1, Fraction(7, 3)),
     ("greedy_block", 3, 1, Fraction(77, 27)),
     ("greedy_block", 4, 1, Fraction(91, 27)),
@@ -263,7 +263,7 @@ def test_float_values_of_the_two_token_pair(
 
 
 def test_spectr_gbv_counterexample() -> None:
-    """THEORY, section 2: first token A with probability 31/120 where the target says 1/3; defect 3/40."""
+    """theory.md §2: first token A with probability 31/120 where the target says 1/3; defect 3/40."""
     certificate = certify("spectr_gbv", instances.two_token(1), 2)
     assert certificate.counterexample is not None
     assert certificate.counterexample.path == ("A",)
@@ -273,7 +273,7 @@ def test_spectr_gbv_counterexample() -> None:
 
 
 def test_greedy_multipath_can_lose_to_one_path() -> None:
-    """THEORY, section 5: two fair coins, K = 2; the best mixture does not lose."""
+    """theory.md §5: two fair coins, K = 2; the best mixture does not lose."""
     pair = instances.uniform_equal(1)
     assert output_law("greedy_multipath", pair, 2).block_efficiency == Fraction(7, 4)
     assert output_law("block", pair).block_efficiency == 2
@@ -281,12 +281,12 @@ def test_greedy_multipath_can_lose_to_one_path() -> None:
 
 
 def test_greedy_block_defect() -> None:
-    """THEORY, section 4: 1/9 on the two-token pair at L = 2."""
+    """theory.md §4: 1/9 on the two-token pair at L = 2."""
     assert output_law("greedy_block", instances.two_token(2)).total_variation == Fraction(1, 9)
 
 
 def test_greedy_multipath_can_be_below_spectr() -> None:
-    """THEORY, section 5: models that agree well, V = 2, L = 2, K = 3: 2.240 < 2.839 < 3.
+    """theory.md §5: models that agree well, V = 2, L = 2, K = 3: 2.240 < 2.839 < 3.
 
     Of 9 800 random pairs whose rows are at most one step of 1/2 to 1/8 apart, the widest margins.
     """

@@ -10,31 +10,26 @@ from math import prod
 import numpy as np
 import pytest
 import torch
-from reference import (
-    Law,
-    draft_prob,
-    draft_row,
-    law_of,
-    leaves,
-    normalised,
-    target_row,
-    without_zeros,
-)
-from table import groups, small_cases
-from test_torch import DEVICES, drafted, on_device
 
+from reference import Law, draft_prob, draft_row, law_of, leaves, normalised, target_row, without_zeros
 from spectheory import certify, instances, output_law
-from spectheory.algorithms.block import Block
-from spectheory.algorithms.greedy_block import GreedyBlock
-from spectheory.algorithms.token import Token
-from spectheory.likelihood import block_likelihood, greedy_block_likelihood, token_likelihood
+from spectheory.algorithms.one_path.block import Block
+from spectheory.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.algorithms.one_path.likelihood import (
+    block_likelihood,
+    greedy_block_likelihood,
+    token_likelihood,
+)
+from spectheory.algorithms.one_path.token import Token
 from spectheory.pair import ModelPair
+from table import groups, small_cases
+from torch_support import DEVICES, drafted, on_device
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
 
 def greedy_block_law(pair: ModelPair, undefined: Fraction) -> Law:
-    """block_verification Algorithm 4, one subset of accepted prefixes after the other.
+    """block2024 Algorithm 4, one subset of accepted prefixes after the other.
 
     Args:
         pair: the models.
@@ -87,7 +82,7 @@ def all_paths(pair: ModelPair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     [(2, "4/3"), (3, "50/27"), (4, "64/27"), (8, "8536/2187")],
 )
 def test_two_token_values(draft_length: int, expected: str) -> None:
-    """E[τ] of THEORY, section 4 (block_verification.txt, section 2 and Lemma 9)."""
+    """E[τ] of theory.md §4 (block2024, section 2 and Lemma 9)."""
     law = output_law(GreedyBlock(), instances.two_token(draft_length))
     assert law.block_efficiency - 1 == Fraction(expected)
 
@@ -121,7 +116,7 @@ def test_expected_length_is_the_overlap_of_all_nodes() -> None:
 
 
 def test_alone_it_is_not_lossless() -> None:
-    """The two-token example at L = 2: B A comes out with 1/3, not 2/9 (block_verification Eq. 30)."""
+    """The two-token example at L = 2: B A comes out with 1/3, not 2/9 (block2024 Eq. 30)."""
     certificate = certify(GreedyBlock(), instances.two_token(2), with_optimum=False)
     assert not certificate.target_matching
     assert certificate.total_variation == Fraction(1, 9)

@@ -44,7 +44,7 @@ def test_certify_loads_no_model_library(name: str, pair_file: Path) -> None:
 def test_command_line_loads_no_model_library(pair_file: Path) -> None:
     """``spectheory certify PAIR.json --verifier block`` through the command line's entry point."""
     loaded = modules_after(
-        "import sys\nfrom spectheory.cli import main\n"
+        "import sys\nfrom spectheory.command_line.main import main\n"
         f"sys.argv = ['spectheory', 'certify', {str(pair_file)!r}, '--verifier', 'block', '--json']\n"
         "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code, stop.code\n"
     )

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from reference import Law, Path, block_law, draft_row, law_of, normalised, target_row, token_law
-from table import groups
-from user_verifiers import UserBlock
 
+from reference import Law, Path, block_law, draft_row, law_of, normalised, target_row, token_law
 from spectheory import instances, output_law
-from spectheory.algorithms.greedy_block import GreedyBlock
-from spectheory.algorithms.multi_round import MultiRound
+from spectheory.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.algorithms.spectr_gbv import SpecTrGbv
-from spectheory.drafts import Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.drafts import PerPath, PrefixTree, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.iteration import (
     completed_law,
@@ -27,8 +26,9 @@ from spectheory.iteration import (
     first_tokens_law,
     modified_pair,
 )
-from spectheory.law import OutputLaw
 from spectheory.pair import ModelPair
+from table import groups
+from user_verifiers import UserBlock
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Rows = Callable[[Path], list[Any]]
@@ -85,7 +85,7 @@ def path_prob(rows: Rows, start: Path, path: Path) -> Fraction:
 def greedy_iterations(
     target: Rows, draft: Rows, size: int, length: int, iterations: int, text: Path = (), modify: bool = True
 ) -> Law:
-    """block_verification Algorithm 6: what ``iterations`` iterations append to ``text``."""
+    """block2024 Algorithm 6: what ``iterations`` iterations append to ``text``."""
     if iterations == 0:
         return {text: ONE}
     law: Law = defaultdict(Fraction)
@@ -269,7 +269,7 @@ def exceedance(law: np.ndarray) -> np.ndarray:
 
 
 def test_block_dominates_token_over_iterations() -> None:
-    """P(N_block(i) >= n) >= P(N_token(i) >= n) for all n, hence E[N(i)] too (block_verification Thm 2)."""
+    """P(N_block(i) >= n) >= P(N_token(i) >= n) for all n, hence E[N(i)] too (block2024 Thm 2)."""
     strict = 0
     for seed in range(12):
         size, deep, length = ((2, 8, 2), (2, 7, 3), (3, 5, 2))[seed % 3]
@@ -302,7 +302,7 @@ def test_greedy_block_wins_first_and_loses_later() -> None:
 
 
 def test_one_iteration_of_greedy_block_is_never_shorter() -> None:
-    """block_verification Thm 3, and over two iterations both orders occur on random pairs."""
+    """block2024 Thm 3, and over two iterations both orders occur on random pairs."""
     later = set()
     for seed in range(12):
         pair = instances.random_rational(seed, 2, 7)
@@ -427,7 +427,7 @@ def test_law_of_decoded_tokens_on_trees(case: str) -> None:
         (instances.sticky_chain(2), instances.sticky_chain(8), {"memory": 1}),
         (full := instances.random_rational(6, 2, 8, zero_probability=0), full, {"draft_length": 2}),
     ):
-        laws = decoded_tokens_law(name, pair, iterations, drafts=drafts, **options)
+        laws = decoded_tokens_law(name, pair, iterations, process=drafts, **options)
         for i, law in enumerate(laws, start=1):
             texts = texts_after(
                 lambda here: recursive_rejection_law(here, drafts.widths, distinct), deep, 2, i
@@ -435,7 +435,7 @@ def test_law_of_decoded_tokens_on_trees(case: str) -> None:
             assert law.tolist() == lengths_of(texts, 3 * i)
         iid = decoded_tokens_law("multi_round", pair, 1, num_drafts=drafts.num_drafts, **options)
         assert iid[0].tolist() != laws[0].tolist()  # partner
-        means = expected_decoded_tokens(name, pair, 2, drafts=drafts, **options)
+        means = expected_decoded_tokens(name, pair, 2, process=drafts, **options)
         assert means[1] == sum(n * prob for n, prob in enumerate(laws[1]))
 
 
@@ -470,9 +470,9 @@ def test_lossless_over_iterations_on_trees(case: str) -> None:
     name, drafts = TREES[case][:2] if case in TREES else (case, PrefixTree((2, 1)))
     for pair, options in ITERATED:
         for num_tokens, num_iterations in ((3, 3), (4, 2)):
-            found = first_tokens_law(name, pair, num_tokens, num_iterations, drafts=drafts, **options)
+            found = first_tokens_law(name, pair, num_tokens, num_iterations, process=drafts, **options)
             assert found.total_variation <= (1e-12 if case == "spectr" else 0), (pair, num_tokens)
-        completed = completed_law(name, instances.sticky_chain(2), drafts=drafts)
+        completed = completed_law(name, instances.sticky_chain(2), process=drafts)
         difference = np.abs(completed - instances.sticky_chain(2).target_path_probs(3))
         assert difference.max() <= (1e-12 if case == "spectr" else 0)
 
@@ -486,17 +486,17 @@ def test_lossless_partner_distinct_drafts_taken_for_independent_ones() -> None:
     drafts = WithoutReplacement((2, 1))
     for num_tokens in (1, 3):
         right, wrong = (
-            first_tokens_law(verifier, TWO_LEFT, num_tokens, drafts=drafts).total_variation
+            first_tokens_law(verifier, TWO_LEFT, num_tokens, process=drafts).total_variation
             for verifier in ("multi_round_without_replacement", AsIfWithReplacement())
         )
         assert right == 0
         assert wrong > 0
     with pytest.raises(InvalidInputError, match="is not valid for 'without_replacement' drafts"):
-        first_tokens_law("multi_round", instances.two_token(2), 2, drafts=drafts)
+        first_tokens_law("multi_round", instances.two_token(2), 2, process=drafts)
     with pytest.raises(InvalidInputError, match="is not valid for 'iid' drafts"):
         decoded_tokens_law("multi_round_without_replacement", instances.two_token(2), 2, num_drafts=2)
     with pytest.raises(InvalidInputError, match="is not valid for 'prefix_tree' drafts"):
-        modified_pair(SpecTrGbv(), instances.two_token(2), drafts=PrefixTree((2, 1)))
+        modified_pair(SpecTrGbv(), instances.two_token(2), process=PrefixTree((2, 1)))
 
 
 def per_path_models(pair: ModelPair, seed: int) -> PerPath:
@@ -523,10 +523,10 @@ def test_a_draft_model_per_path() -> None:
 
         def one_iteration(text: Path, pair: ModelPair = pair, process: PerPath = process) -> Law:
             models = PerPath(tuple(subtree(model, text, 2) for model in process.models))
-            return law_of(output_law("multi_round", subtree(pair, text, 2), drafts=models))
+            return law_of(output_law("multi_round", subtree(pair, text, 2), process=models))
 
         texts: Law = {(): ONE}
-        laws = decoded_tokens_law("multi_round", pair, 3, drafts=process, draft_length=2, **options)
+        laws = decoded_tokens_law("multi_round", pair, 3, process=process, draft_length=2, **options)
         for i, law in enumerate(laws, start=1):
             longer: Law = defaultdict(Fraction)
             for text, prob in texts.items():
@@ -534,9 +534,9 @@ def test_a_draft_model_per_path() -> None:
                     longer[text + output] += prob * mass
             texts = longer
             assert law.tolist() == lengths_of(texts, 3 * i)
-        found = first_tokens_law("multi_round", pair, 3, drafts=process, draft_length=2, **options)
+        found = first_tokens_law("multi_round", pair, 3, process=process, draft_length=2, **options)
         assert found.total_variation == 0
-        wrong = first_tokens_law(AsIfOneModel(), pair, 3, drafts=process, draft_length=2, **options)
+        wrong = first_tokens_law(AsIfOneModel(), pair, 3, process=process, draft_length=2, **options)
         assert wrong.total_variation > 0
 
 
@@ -545,46 +545,46 @@ def test_draft_models_must_go_on_as_the_pair_does() -> None:
     chain, pair = instances.sticky_chain(3), instances.two_token(3)
     deep = PerPath((chain, instances.random_rational(1, 2, 3)))
     with pytest.raises(InvalidInputError, match=r"the draft model 1 row at context \(\d, \d\) differs"):
-        decoded_tokens_law("multi_round", chain, 2, drafts=deep, memory=1)
+        decoded_tokens_law("multi_round", chain, 2, process=deep, memory=1)
     with pytest.raises(InvalidInputError, match="need a pair of draft length 7, and this one has 3"):
-        decoded_tokens_law("multi_round", pair, 2, drafts=PerPath((pair, chain)))
-    assert decoded_tokens_law("multi_round", pair, 2, drafts=PerPath((pair, chain)), memory=1)[1].sum() == 1
+        decoded_tokens_law("multi_round", pair, 2, process=PerPath((pair, chain)))
+    assert decoded_tokens_law("multi_round", pair, 2, process=PerPath((pair, chain)), memory=1)[1].sum() == 1
     with pytest.raises(InvalidInputError, match="draft model 1 has 2 tokens, draft length 2"):
-        decoded_tokens_law("multi_round", pair, 2, drafts=PerPath((pair, instances.two_token(2))))
+        decoded_tokens_law("multi_round", pair, 2, process=PerPath((pair, instances.two_token(2))))
 
 
 def test_trees_belong_to_one_draft_length() -> None:
     """Widths are one per token of an iteration, on a deeper pair too; K is said once."""
     deep = instances.random_rational(6, 2, 5, zero_probability=0)
     with pytest.raises(InvalidInputError, match=r"the tree has 2 widths \[2, 2\], got draft length 5"):
-        decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)))
-    laws = decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)), draft_length=2)
+        decoded_tokens_law("multi_round", deep, 2, process=PrefixTree((2, 2)))
+    laws = decoded_tokens_law("multi_round", deep, 2, process=PrefixTree((2, 2)), draft_length=2)
     assert [law.sum() for law in laws] == [1, 1]
     for function, arguments in ((decoded_tokens_law, (2,)), (first_tokens_law, (2,)), (completed_law, ())):
         with pytest.raises(InvalidInputError, match="num_drafts is 3, but the draft process draws 4"):
             function(
-                "multi_round", instances.two_token(2), *arguments, num_drafts=3, drafts=PrefixTree((2, 2))
+                "multi_round", instances.two_token(2), *arguments, num_drafts=3, process=PrefixTree((2, 2))
             )
     with pytest.raises(InvalidInputError, match="num_drafts is 3, but the draft process draws 4"):
-        modified_pair("multi_round", instances.two_token(2), 3, drafts=PrefixTree((2, 2)))
+        modified_pair("multi_round", instances.two_token(2), 3, process=PrefixTree((2, 2)))
 
 
 def test_modification_follows_the_model_of_the_path() -> None:
     """greedy_block under every process is lossless with its modification, which is that of its own path."""
     pair, other = instances.two_token(2), instances.bernoulli("1/5", "1/2", 2)
     for drafts in (PerPath((other, pair)), PrefixTree((2, 2)), WithoutReplacement((2, 1))):
-        assert first_tokens_law(GreedyBlock(), pair, 4, drafts=drafts).total_variation == 0
-        assert (completed_law(GreedyBlock(), pair, drafts=drafts) == pair.target_path_probs(3)).all()
-        without = first_tokens_law(GreedyBlock(), pair, 3, drafts=drafts, with_modification=False)
+        assert first_tokens_law(GreedyBlock(), pair, 4, process=drafts).total_variation == 0
+        assert (completed_law(GreedyBlock(), pair, process=drafts) == pair.target_path_probs(3)).all()
+        without = first_tokens_law(GreedyBlock(), pair, 3, process=drafts, with_modification=False)
         assert without.total_variation > 0
     swapped = ModelPair(pair.target, other.draft, pair.vocab)
-    own = modified_pair(GreedyBlock(), pair, drafts=PerPath((other, pair)))
+    own = modified_pair(GreedyBlock(), pair, process=PerPath((other, pair)))
     assert [level.tolist() for level in own.target] == [
         level.tolist() for level in modified_pair(GreedyBlock(), swapped).target
     ]
     by_pairs_draft = modified_pair(GreedyBlock(), pair)
     assert own.target[1].tolist() != by_pairs_draft.target[1].tolist()
-    mixed = OutputLaw(by_pairs_draft, Iid(1), output_law(GreedyBlock(), swapped).masses)
+    mixed = replace(output_law(GreedyBlock(), swapped), pair=by_pairs_draft)
     assert (mixed.completed_law != pair.target_path_probs(3)).any()  # partner: the other draft's rows
 
 
@@ -594,8 +594,8 @@ def test_one_modification_for_several_draft_models_is_refused() -> None:
     drafts = PerPath((instances.bernoulli("1/5", "1/2", 2), pair))
     for function, arguments in ((decoded_tokens_law, (2,)), (completed_law, ()), (modified_pair, ())):
         with pytest.raises(InvalidInputError, match="each of the 2 paths has a draft model of its own"):
-            function(UsersSeveralPaths(), pair, *arguments, drafts=drafts)
-    laws = decoded_tokens_law(UsersSeveralPaths(), pair, 2, drafts=drafts, with_modification=False)
+            function(UsersSeveralPaths(), pair, *arguments, process=drafts)
+    laws = decoded_tokens_law(UsersSeveralPaths(), pair, 2, process=drafts, with_modification=False)
     assert laws[1].sum() == 1
 
 

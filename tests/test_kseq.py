@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from spectheory.algorithms.kseq import best_division_factor, kseq_rule, kseq_rule_at
+from spectheory.algorithms.position_by_position.kseq import best_division_factor, kseq_rule, kseq_rule_at
 from spectheory.programs import optimal_acceptance
 
 NUM_DRAFTS = (1, 2, 3, 4, 8)
@@ -35,7 +35,7 @@ def random_rows(seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def exact_excess(rho: Fraction, target: list[Fraction], draft: list[Fraction], num_drafts: int) -> Fraction:
-    """f(ρ) = 1 - (1 - β(ρ))^n - ρ β(ρ) without any rounding (spectr Lemma 4)."""
+    """f(ρ) = 1 - (1 - β(ρ))^n - ρ β(ρ) without any rounding (spectr2023 Lemma 4)."""
     beta = sum(min(q, p / rho) for p, q in zip(target, draft, strict=True))
     return 1 - (1 - beta) ** num_drafts - rho * beta
 
@@ -68,7 +68,7 @@ def hard_rows(seed: int, how_many: int) -> list[tuple[int, np.ndarray, np.ndarra
 
 
 def is_root(rho: float, target: np.ndarray, draft: np.ndarray, num_drafts: int, relative: Fraction) -> bool:
-    """Whether ρ* lies within a relative distance, in rational arithmetic: f decreases (spectr Lemma 4).
+    """Whether ρ* lies within a relative distance, in rational arithmetic: f decreases (spectr2023 Lemma 4).
 
     ρ* of the rows divided by their sums; it is at least 1.
     """
@@ -207,7 +207,7 @@ def test_equal_and_disjoint_rows(num_drafts: int) -> None:
 
 
 def test_reference_acceptances() -> None:
-    """THEORY, section 3: 0.811420 for the two-token pair, 0.75 for the reversed three-token pair (K = 2)."""
+    """theory.md §3: 0.811420 for the two-token pair, 0.75 for the reversed three-token pair (K = 2)."""
     two = np.array([1 / 3, 2 / 3])
     assert float(kseq_rule(two, two[::-1], np.array(2.0)).acceptance) == pytest.approx(0.811420, abs=5e-7)
     three = np.array([1 / 2, 1 / 3, 1 / 6])
@@ -217,7 +217,7 @@ def test_reference_acceptances() -> None:
 @pytest.mark.parametrize(("support", "ratio"), [(4, 2), (6, 2), (6, 3), (9, 3), (12, 4), (5, 1)])
 @pytest.mark.parametrize("num_drafts", [1, 2, 3, 5, 8])
 def test_uniform_pairs(support: int, ratio: int, num_drafts: int) -> None:
-    """spectr App. B.2: draft U(d), target U(d/r): K-SEQ attains the optimum 1 - (1 - 1/r)^K."""
+    """spectr2023 App. B.2: draft U(d), target U(d/r): K-SEQ attains the optimum 1 - (1 - 1/r)^K."""
     draft = np.full(support, 1 / support)
     target = np.where(np.arange(support) < support // ratio, ratio / support, 0)
     rule = kseq_rule(target, draft, np.array(float(num_drafts)))
@@ -226,7 +226,7 @@ def test_uniform_pairs(support: int, ratio: int, num_drafts: int) -> None:
 
 @pytest.mark.parametrize("num_drafts", NUM_DRAFTS)
 def test_acceptance_lies_between_the_bounds(num_drafts: int) -> None:
-    """spectr Theorem 1: (1 - 1/e) α_K <= acceptance <= α_K; with one draft it is α_1."""
+    """spectr2023 Theorem 1: (1 - 1/e) α_K <= acceptance <= α_K; with one draft it is α_1."""
     below = 0
     for target, draft in random_rows(200 + num_drafts):
         best = float(optimal_acceptance(target, draft, num_drafts).value)
@@ -257,7 +257,7 @@ def test_residual_is_what_is_missing(num_drafts: int) -> None:
     num_drafts=st.integers(1, 8),
 )
 def test_rule_is_a_transport_plan_for_any_rows(weights: list[tuple[int, int]], num_drafts: int) -> None:
-    """Validity (spectr Theorem 1) for whole weights with zeros and ties."""
+    """Validity (spectr2023 Theorem 1) for whole weights with zeros and ties."""
     target, draft = (np.array(side, dtype=float) for side in zip(*weights, strict=True))
     target, draft = target / target.sum(), draft / draft.sum()
     rule = kseq_rule(target, draft, np.array(float(num_drafts)))

@@ -8,17 +8,19 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
+
 import reference
 from law_checks import assert_same_law, budget_masses
-from table import GENERAL, Case, groups, random_cases, small_cases
-
 from spectheory import instances
-from spectheory.algorithms import GreedyMultipath, SpecTr, verifiers
+from spectheory.algorithms import verifiers
+from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
+from spectheory.algorithms.position_by_position.spectr import SpecTr
+from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, UnknownNameError
 from spectheory.law import OutputLaw, output_law
-from spectheory.outcome import Verifier
 from spectheory.pair import ModelPair
-from spectheory.programs import most_violated_antichain
+from spectheory.verifier import Verifier
+from table import GENERAL, Case, groups, random_cases, small_cases
 
 SMALL = small_cases()
 
@@ -34,13 +36,13 @@ def small_cases_by_name() -> Any:
 
 @small_cases_by_name()
 def test_token_law_is_the_printed_algorithm_acted_out(case: Case) -> None:
-    """block_verification Algorithm 1, token after token, in plain Fractions."""
+    """block2024 Algorithm 1, token after token, in plain Fractions."""
     assert reference.law_of(output_law("token", case.pair)) == reference.token_law(case.pair)
 
 
 @small_cases_by_name()
 def test_block_law_is_the_printed_algorithm_acted_out(case: Case) -> None:
-    """block_verification Algorithm 2, over all 2^L outcomes of the independent acceptances."""
+    """block2024 Algorithm 2, over all 2^L outcomes of the independent acceptances."""
     assert reference.law_of(output_law("block", case.pair)) == reference.block_law(case.pair)
 
 
@@ -53,7 +55,7 @@ def test_greedy_multipath_law_is_block_against_the_global_ranking(case: Case) ->
 
 @small_cases_by_name()
 def test_spectr_law_is_the_printed_algorithm_acted_out(case: Case) -> None:
-    """spectr Algorithms 2 and 3 for every ordered tuple of drafts; ρ* from another root finder."""
+    """spectr2023 Algorithms 2 and 3 for every ordered tuple of drafts; ρ* from another root finder."""
     expected = reference.spectr_law(case.pair, case.num_drafts)
     law = output_law("spectr", case.pair, case.num_drafts)
     for depth, masses in enumerate(law.masses, start=1):
@@ -84,7 +86,7 @@ def largest_difference(one: reference.Law, other: reference.Law) -> float:
 
 
 def test_spectr_outcome_given_the_drafts_in_their_order() -> None:
-    """spectr Algorithm 2 tries the drafts first to last: the conditional law, tuple by tuple."""
+    """spectr2023 Algorithm 2 tries the drafts first to last: the conditional law, tuple by tuple."""
     order_matters = 0
     for case in (*random_cases(2, 2, 2, 4), *random_cases(2, 2, 3, 2), *random_cases(3, 2, 2, 3)):
         possible = [path for path in reference.leaves(case.pair) if reference.draft_prob(case.pair, path) > 0]
@@ -110,7 +112,7 @@ def test_reference_partner_the_references_tell_algorithms_apart() -> None:
 
 @pytest.mark.parametrize("group", groups())
 def test_greedy_multipath_efficiency_has_the_closed_form(group: str) -> None:
-    """For a ranking: Σ_a min_k p(a_{k+1:} | a_{1:k}) r(a_{1:k}), nodes of depth 0..L (THEORY, section 5)."""
+    """For a ranking: Σ_a min_k p(a_{k+1:} | a_{1:k}) r(a_{1:k}), nodes of depth 0..L (theory.md §5)."""
     for case in groups()[group][:6]:
         if case.pair.vocab_size**case.pair.draft_length > 16:
             case = Case(case.name, case.pair.truncate(2), case.num_drafts, case.has_optimum)
@@ -151,7 +153,7 @@ def acceptance_weights(pair: ModelPair, block: bool) -> list[Fraction]:
 @pytest.mark.parametrize("name", ["token", "block"])
 @small_cases_by_name()
 def test_length_law_has_the_closed_form(case: Case, name: str) -> None:
-    """P(τ ≥ i) = Σ q w with w = min(1, w p/q) (block) or Π min(1, p/q) (token) (THEORY, section 4)."""
+    """P(τ ≥ i) = Σ q w with w = min(1, w p/q) (block) or Π min(1, p/q) (token) (theory.md §4)."""
     length_probs = output_law(name, case.pair).length_probs
     assert len(length_probs) == case.pair.draft_length + 1
     at_least = [sum(length_probs[i:], Fraction(0)) for i in range(len(length_probs))]

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from models_support import FAMILIES, save_model, save_pair, save_tokenizer
 from scipy.stats import chi2
 
+from models_support import FAMILIES, save_model, save_pair, save_tokenizer
 from spectheory.errors import (
     ComputationError,
     EnumerationTooLargeError,

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from models_support import save_pair
 
+from models_support import save_pair
 from spectheory import instances
 from spectheory.errors import InvalidInputError
 from spectheory.law import output_law
@@ -56,7 +56,7 @@ def test_estimate_partner_another_verifier_is_outside() -> None:
 
 
 def test_rao_blackwell_never_has_the_larger_error() -> None:
-    """THEORY, section 7: Var E[τ+1 | drafts] <= Var (τ+1); strictly smaller where verifying is random."""
+    """theory.md §7: Var E[τ+1 | drafts] <= Var (τ+1); strictly smaller where verifying is random."""
     simulation = simulate_enumerated(instances.two_token(3), NAMES, num_drafts=3, samples=8_000, seed=5)
     for estimate in simulation.estimates:
         assert estimate.standard_error < estimate.counted_standard_error

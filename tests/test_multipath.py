@@ -9,40 +9,33 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from law_checks import assert_same_law, budget_masses
-from strategies import pairs
-from table import Case, groups
-from test_torch import drafted, on_device
 
+import reference
+from law_checks import assert_same_law, budget_masses
 from spectheory import certify, instances
-from spectheory.algorithms.greedy_multipath import (
-    ExplicitRanking,
-    GreedyMultipath,
-    LeafRankings,
-    verify_selected,
-)
-from spectheory.algorithms.mixed_multipath import MixedMultipath, best_mixture, root_mixture
-from spectheory.algorithms.optimal_multipath import OptimalMultipath
+from spectheory.algorithms.path_selection.base import PathSelection, SelectedPaths
+from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
+from spectheory.algorithms.path_selection.leaf_rankings import ExplicitRanking, LeafRankings
+from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath, best_mixture, root_mixture
+from spectheory.algorithms.path_selection.optimal_multipath import OptimalMultipath
 from spectheory.arrays import Array, to_flint
+from spectheory.bounds.antichain_hulls import most_violated_antichain
+from spectheory.bounds.skewed_draft import Ranking, SkewedDraft, check_leaf_order, leaf_order, ratio_ranking
+from spectheory.contexts import prefix_numbers
 from spectheory.drafts import DraftProcess, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.iteration import decoded_tokens_law, first_tokens_law
 from spectheory.law import output_law
-from spectheory.outcome import Outcome, Verifier
+from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
-from spectheory.programs import most_violated_antichain, multi_path_optimum
-from spectheory.skewed_draft import (
-    Ranking,
-    SkewedDraft,
-    check_leaf_order,
-    leaf_order,
-    prefix_numbers,
-    ratio_ranking,
-)
+from spectheory.programs import multi_path_optimum
+from spectheory.verifier import Verifier
+from strategies import pairs
+from table import Case, groups
+from torch_support import drafted, on_device
 
 RANDOM_GROUPS = [
     "random-V2-L1-K3",
@@ -181,7 +174,7 @@ def test_the_ranking_matters() -> None:
     values = {
         name: output_law(GreedyMultipath(rank), pair, 2).block_efficiency for name, rank in RANKINGS.items()
     }
-    assert values["ratio"] == Fraction(212, 81)  # THEORY, section 5
+    assert values["ratio"] == Fraction(212, 81)  # theory.md §5
     assert values["reversed ratio"] < values["ratio"]
     for ranking in RANKINGS.values():
         assert_same_law(output_law(GreedyMultipath(ranking), pair, 1), output_law("block", pair, 1))
@@ -207,8 +200,8 @@ def test_every_explicit_order_is_lossless() -> None:
 class Unchecked(ExplicitRanking):
     """Known to be wrong: an order on the leaves of one pair that is taken to any other."""
 
-    def for_pair(self, pair: ModelPair, process: DraftProcess) -> Verifier:
-        return self.for_drafts(process)
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
+        return super().bind(process)
 
 
 def test_a_bound_verifier_is_refused_on_another_pair() -> None:
@@ -287,19 +280,19 @@ def test_orders_partner_weights_and_arithmetic_are_checked() -> None:
             LeafRankings(instances.two_token(1), weights, [[0, 1], [1, 0]])
 
 
-class LastSelected(Verifier):
+class LastSelected(PathSelection):
     """Known to be wrong: selects the last draft but verifies against the law of the highest-ranked."""
 
     name = "last_selected"
     source = "a negative control"
 
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+    def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
         pair = instances.two_token(2)
         skewed = SkewedDraft.from_ranking(pair, paths.shape[-2])
         prefixes = prefix_numbers(paths, 2)[..., -1:, :]
         rows = np.stack([to_flint(t)[prefixes[..., i]] for i, t in enumerate(skewed.rows)], axis=-2)
         last = np.full((*paths.shape[:-2], 1), paths.shape[-2] - 1)
-        return verify_selected(paths, last, rows[..., 0, 0] * 0 + 1, target_rows[..., -1:, :, :], rows)
+        return SelectedPaths(last, rows[..., 0, 0] * 0 + 1, target_rows[..., -1:, :, :], rows)
 
 
 def test_the_law_of_the_selection_must_be_the_one_verified_against() -> None:
@@ -329,7 +322,7 @@ def test_optimal_multipath_beats_every_ranking_somewhere() -> None:
     assert output_law(OptimalMultipath(pair, 2), pair, 2).block_efficiency == 2
     orders = permutations(range(2))
     values = [output_law(ExplicitRanking(pair, order), pair, 2).block_efficiency for order in orders]
-    assert values == [Fraction(7, 4), Fraction(7, 4)]  # THEORY, section 5
+    assert values == [Fraction(7, 4), Fraction(7, 4)]  # theory.md §5
     assert len(OptimalMultipath(pair, 2).orders) == 2
 
 
@@ -459,7 +452,7 @@ def test_root_mixture_maximises(weights: list[int], num_drafts: int, by_ratio: b
 
 
 def test_greedy_multipath_loses_to_one_path() -> None:
-    """Identical models, V = 2, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (THEORY, section 5)."""
+    """Identical models, V = 2, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md §5)."""
     pair = instances.uniform_equal(1)
     skewed = SkewedDraft.from_ranking(pair, 2)
     assert skewed.leaf_law.tolist() == [Fraction(1, 4), Fraction(3, 4)]
@@ -471,7 +464,7 @@ def test_greedy_multipath_loses_to_one_path() -> None:
 
 @pytest.mark.parametrize(("agreement", "greedy_wins"), [(0.0, True), (0.3, True), (0.6, None), (0.9, False)])
 def test_shape_of_the_measured_means(agreement: float, greedy_wins: bool | None) -> None:
-    """THEORY, section 5 (V=3, L=3, K=3): the more the models agree the more the ranking harms; the best
+    """theory.md §5 (V=3, L=3, K=3): the more the models agree the more the ranking harms; the best
     mixture is above both, and the rule at the root within 1% of it."""
     rows = []
     for seed in range(25):
@@ -518,7 +511,7 @@ def test_mixture_parameters() -> None:
         ExplicitRanking(pair, range(4)),
     ):
         with pytest.raises(InvalidInputError, match="is not valid for 'without_replacement'"):
-            output_law(verifier, pair, drafts=WithoutReplacement((2, 1)))
+            output_law(verifier, pair, process=WithoutReplacement((2, 1)))
 
 
 class ShareOfTheDrafts(MixedMultipath):

@@ -16,23 +16,31 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from law_checks import assert_same_law
 from scipy.optimize import brentq
-from strategies import pairs
 
+from law_checks import assert_same_law
 from spectheory import certify, instances
-from spectheory.algorithms._position_by_position import PositionByPosition
-from spectheory.algorithms.kseq import KSeq, best_division_factor, kseq_rule, kseq_rule_at
-from spectheory.algorithms.multi_round import MultiRound, multi_round_acceptance
-from spectheory.algorithms.multi_round_without_replacement import MultiRoundWithoutReplacement
-from spectheory.algorithms.otm import OTM
-from spectheory.algorithms.spectr import SpecTr
+from spectheory.algorithms.position_by_position.base import PositionByPosition
+from spectheory.algorithms.position_by_position.kseq import (
+    KSeq,
+    best_division_factor,
+    kseq_rule,
+    kseq_rule_at,
+)
+from spectheory.algorithms.position_by_position.multi_round import MultiRound, multi_round_acceptance
+from spectheory.algorithms.position_by_position.multi_round_without_replacement import (
+    MultiRoundWithoutReplacement,
+)
+from spectheory.algorithms.position_by_position.otm import OTM
+from spectheory.algorithms.position_by_position.spectr import SpecTr
 from spectheory.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.law import OutputLaw, output_law
-from spectheory.outcome import Outcome, Verifier
+from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.programs import optimal_acceptance, optimum
+from spectheory.verifier import Verifier
+from strategies import pairs
 
 Path = tuple[int, ...]
 Law = dict[Path, Any]
@@ -94,7 +102,7 @@ def acted_out(
     rule: Callable[..., list[Any]],
     keep: int | None = None,
 ) -> Law:
-    """spectr Algorithm 3 on every tree, draw by draw; ``rule`` gives the law of Y at one node.
+    """spectr2023 Algorithm 3 on every tree, draw by draw; ``rule`` gives the law of Y at one node.
 
     The rule is called with p, the rows of the draws and their tokens.  ``keep`` limits the survivors.
     """
@@ -145,7 +153,7 @@ def without_replacement_rule(target: list[Any], rows: list[list[Any]], tokens: l
 
 
 def kseq_rule_by_hand(target: list[Any], rows: list[list[Any]], tokens: list[int]) -> list[Any]:
-    """spectr Algorithm 2 with ρ* by bracketing."""
+    """spectr2023 Algorithm 2 with ρ* by bracketing."""
     rho = bracketed_root([float(p) for p in target], [float(q) for q in rows[0]], len(tokens))
     accepted = [min(float(q), float(p) / rho) for p, q in zip(target, rows[0], strict=True)]
     beta = sum(accepted)
@@ -235,7 +243,7 @@ def test_one_draft_is_token_verification(verifier: Verifier, draft_length: int) 
 def test_one_distinct_draft_is_token_verification() -> None:
     """Widths of one: multi_round_without_replacement is token exactly."""
     for pair in [*edge_pairs(2), *random_pairs(3, 2, 12, 520)]:
-        found = output_law(MultiRoundWithoutReplacement(), pair, drafts=WithoutReplacement((1, 1)))
+        found = output_law(MultiRoundWithoutReplacement(), pair, process=WithoutReplacement((1, 1)))
         assert_same_law(found, output_law("token", pair))
 
 
@@ -300,7 +308,7 @@ def test_division_factor_partner_brentq_notices_1e_12() -> None:
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3, 4, 8])
 def test_kseq_acceptance_guarantee(num_drafts: int) -> None:
-    """spectr Theorem 1 and Eq. 12: acceptance >= (1 - (1 - 1/K)^K) α_K >= (1 - 1/e) α_K, at most α_K."""
+    """spectr2023 Theorem 1 and Eq. 12: acceptance >= (1 - (1 - 1/K)^K) α_K >= (1 - 1/e) α_K, at most α_K."""
     for target, draft in dirichlet_rows(950 + num_drafts, 40):
         pair = ModelPair.context_free_pair(list(target), list(draft), 1)
         best = float(optimal_acceptance(target, draft, num_drafts).value)
@@ -336,7 +344,7 @@ def factors_above(pair: ModelPair, num_drafts: int) -> list[Fraction]:
 def test_kseq_is_lossless_for_every_factor_from_the_best_on(
     vocab_size: int, num_drafts: int, how_many: int
 ) -> None:
-    """spectr Theorem 1: valid for all ρ >= ρ*, exactly for rational ρ; acceptance at least 1 - (1-β)^K."""
+    """spectr2023 Theorem 1: valid for ρ >= ρ*, exactly for rational ρ; acceptance at least 1 - (1-β)^K."""
     for pair in [*edge_pairs(1), *random_pairs(vocab_size, 1, how_many, 600 + 10 * vocab_size)]:
         target, draft = pair.target[0][0], pair.draft[0][0]
         for factor in factors_above(pair, num_drafts):
@@ -389,7 +397,7 @@ def test_unchecked_factor_gives_its_exact_defect() -> None:
 
 
 def test_kseq_at_a_rational_root_is_exact() -> None:
-    """Reversed three-token pair, K = 2: ρ* = 3/2 and acceptance 3/4 (THEORY, section 3), in rationals.
+    """Reversed three-token pair, K = 2: ρ* = 3/2 and acceptance 3/4 (theory.md §3), in rationals.
 
     f(3/2) = 0 exactly, so 3/2 is taken and anything smaller is not, however close.
     """
@@ -402,7 +410,7 @@ def test_kseq_at_a_rational_root_is_exact() -> None:
 
 
 def test_kseq_beyond_the_best_factor_can_accept_more() -> None:
-    """A measured fact about spectr Alg. 2: ρ* maximises 1 - (1-β)^K, not P(Y is drafted) (Eq. 3).
+    """A measured fact about spectr2023 Alg. 2: ρ* maximises 1 - (1-β)^K, not P(Y is drafted) (Eq. 3).
 
     Two-token pair, K = 2, ρ = 2: drafts AA are both rejected with probability 9/16, mass 1/4; the
     residual is (1/3, 2/3), and its A is a drafted token.  P(Y is drafted) = 3/4 + 1/12 = 5/6 > 0.811420.
@@ -418,7 +426,7 @@ def test_kseq_is_spectr_at_one_position() -> None:
     for pair in [*edge_pairs(1), *random_pairs(3, 1, 10, 660)]:
         for process in (Iid(2), Iid(3), PrefixTree((3,))):
             assert_same_law(
-                output_law(KSeq(), pair, drafts=process), output_law(SpecTr(), pair, drafts=process)
+                output_law(KSeq(), pair, process=process), output_law(SpecTr(), pair, process=process)
             )
 
 
@@ -448,7 +456,7 @@ def test_bad_division_factors_are_refused(factor: Any) -> None:
     [(1, 2, Fraction(16, 9)), (2, 2, Fraction(7, 3)), (2, 3, Fraction(1816, 729))],
 )
 def test_multi_round_reference_values(draft_length: int, num_drafts: int, efficiency: Fraction) -> None:
-    """THEORY, section 5: the two-token pair."""
+    """theory.md §5: the two-token pair."""
     law = output_law(MultiRound(), instances.two_token(draft_length), num_drafts)
     assert law.block_efficiency == efficiency
     assert law.total_variation == 0
@@ -468,7 +476,7 @@ def test_multi_round_reference_partner_one_survivor_earns_less() -> None:
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3])
 def test_multi_round_at_one_position_accepts_as_its_closed_form(num_drafts: int) -> None:
-    """Acceptance 1 - prod_k (1 - sum min(p_k, q)), exactly; 13/18 for the three-token pair (THEORY)."""
+    """Acceptance 1 - prod_k (1 - sum min(p_k, q)), exactly; 13/18 for the three-token pair (theory.md §3)."""
     for pair in [*edge_pairs(1), *random_pairs(3, 1, 12, 680)]:
         closed = multi_round_acceptance(pair.target[0][0], pair.draft[0][0], num_drafts)
         assert output_law(MultiRound(), pair, num_drafts).block_efficiency == 1 + closed
@@ -501,10 +509,10 @@ def test_laws_on_prefix_trees_are_those_acted_out(
     cases = random_pairs(vocab_size, length, how_many, 700)
     for pair in [*(edge_pairs(length) if prod(widths) == 2 and length < 3 else []), *cases]:
         process = PrefixTree(widths)
-        law = output_law(MultiRound(), pair, drafts=process)
+        law = output_law(MultiRound(), pair, process=process)
         assert mapping_of(law) == acted_out(pair, drawn_trees(pair, widths, False), multi_round_rule)
         assert law.total_variation == 0
-        law = output_law(SpecTr(), pair, drafts=process)
+        law = output_law(SpecTr(), pair, process=process)
         assert_close(
             mapping_of(law),
             acted_out(pair, drawn_trees(pair, widths, False), kseq_rule_by_hand),
@@ -536,7 +544,7 @@ def test_multi_round_without_replacement_is_lossless_and_as_acted_out(
         support = min(int((level > 0).sum(axis=1).min()) for level in pair.draft)
         if support < max(widths):
             continue
-        law = output_law(MultiRoundWithoutReplacement(), pair, drafts=process)
+        law = output_law(MultiRoundWithoutReplacement(), pair, process=process)
         assert law.total_variation == 0
         expected = acted_out(pair, drawn_trees(pair, widths, True), without_replacement_rule)
         assert mapping_of(law) == expected
@@ -552,10 +560,10 @@ def test_multi_round_without_replacement_edge_cases() -> None:
     for widths in ((1,), (2,)):
         process = WithoutReplacement(widths)
         for pair, efficiency in ((equal, 2), (disjoint, 1)):
-            law = output_law(MultiRoundWithoutReplacement(), pair, drafts=process)
+            law = output_law(MultiRoundWithoutReplacement(), pair, process=process)
             assert (law.block_efficiency, law.total_variation) == (efficiency, 0)
     whole = output_law(
-        MultiRoundWithoutReplacement(), instances.two_token(2), drafts=WithoutReplacement((2, 2))
+        MultiRoundWithoutReplacement(), instances.two_token(2), process=WithoutReplacement((2, 2))
     )
     assert whole.block_efficiency == 3
 
@@ -567,7 +575,7 @@ def test_without_replacement_partner_the_wrong_rows_are_not_lossless() -> None:
         draft_processes = frozenset({"without_replacement"})
 
     pair = ModelPair.context_free_pair(*SPREAD, 1)
-    law = output_law(WithReplacementRows(), pair, drafts=WithoutReplacement((2,)))
+    law = output_law(WithReplacementRows(), pair, process=WithoutReplacement((2,)))
     assert law.total_variation > Fraction(1, 100)
 
 
@@ -578,9 +586,9 @@ def test_multi_round_without_replacement_needs_its_process() -> None:
         with pytest.raises(
             InvalidInputError, match=f"not valid for '{process.name}' drafts; it takes without"
         ):
-            output_law(verifier, instances.two_token(1), drafts=process)
+            output_law(verifier, instances.two_token(1), process=process)
     half = np.full((2, 2, 2), 0.5)
-    with pytest.raises(InvalidInputError, match="set it up with for_drafts"):
+    with pytest.raises(InvalidInputError, match="set it up with bind"):
         verifier.outcome(np.array([[0], [1]]), half, half[:, :1])
 
 
@@ -588,8 +596,8 @@ def test_a_verifier_set_up_for_other_paths_is_refused() -> None:
     """The draws of two paths say nothing about three."""
     rows = np.full((3, 2, 2), 0.5)
     for verifier in (SpecTr(), MultiRound(), OTM()):
-        with pytest.raises(InvalidInputError, match="draws 2 paths, but got 3; set it up with for_drafts"):
-            verifier.for_drafts(PrefixTree((2,))).outcome(np.array([[0], [1], [1]]), rows, rows[:, :1])
+        with pytest.raises(InvalidInputError, match="draws 2 paths, but got 3; set it up with bind"):
+            verifier.bind(PrefixTree((2,))).outcome(np.array([[0], [1], [1]]), rows, rows[:, :1])
 
 
 @pytest.mark.parametrize(
@@ -599,13 +607,13 @@ def test_a_verifier_set_up_for_other_paths_is_refused() -> None:
 def test_multi_round_with_a_model_per_path(
     vocab_size: int, draft_length: int, num_drafts: int, how_many: int
 ) -> None:
-    """spectr footnote 8: every path from its own model, each rejected against its own row; exactly."""
+    """spectr2023 footnote 8: every path from its own model, each rejected against its own row; exactly."""
     for number, pair in enumerate(random_pairs(vocab_size, draft_length, how_many, 1000)):
         models = [
             instances.random_rational(2000 + 10 * number + k, vocab_size, draft_length)
             for k in range(num_drafts)
         ]
-        law = output_law(MultiRound(), pair, drafts=PerPath(tuple(models)))
+        law = output_law(MultiRound(), pair, process=PerPath(tuple(models)))
         assert law.total_variation == 0
         assert mapping_of(law) == acted_out(pair, drawn_paths(pair, models), multi_round_rule)
 
@@ -619,9 +627,9 @@ def test_model_per_path_partner_one_row_for_all_is_not_lossless() -> None:
 
     pair = ModelPair.context_free_pair(*SPREAD, 1)
     models = (pair, ModelPair.context_free_pair(SPREAD[0], ["1/8", "1/2", "3/8"], 1))
-    assert output_law(MultiRound(), pair, drafts=PerPath(models)).total_variation == 0
-    assert output_law(FirstRowForAll(), pair, drafts=PerPath(models)).total_variation > Fraction(1, 100)
-    same = output_law(MultiRound(), pair, drafts=PerPath((pair, pair)))
+    assert output_law(MultiRound(), pair, process=PerPath(models)).total_variation == 0
+    assert output_law(FirstRowForAll(), pair, process=PerPath(models)).total_variation > Fraction(1, 100)
+    same = output_law(MultiRound(), pair, process=PerPath((pair, pair)))
     assert_same_law(same, output_law(MultiRound(), pair, 2))
 
 
@@ -664,10 +672,10 @@ def test_draws_partner_counting_repeats_breaks_validity(widths: tuple[int, ...])
     pair = ModelPair.context_free_pair(*SPREAD, 2)
     process = PrefixTree(widths)
     for verifier in (SpecTr(), MultiRound()):
-        assert output_law(verifier, pair, drafts=process).total_variation < 1e-12
-        assert output_law(CountsRepeats(verifier), pair, drafts=process).total_variation > 1e-2
+        assert output_law(verifier, pair, process=process).total_variation < 1e-12
+        assert output_law(CountsRepeats(verifier), pair, process=process).total_variation > 1e-2
     wrong = output_law(
-        CountsRepeats(OTM()), instances.two_token(2), drafts=PrefixTree((1, 2))
+        CountsRepeats(OTM()), instances.two_token(2), process=PrefixTree((1, 2))
     ).total_variation
     assert wrong > Fraction(1, 100)
 
@@ -677,7 +685,7 @@ def test_trees_of_iid_paths_agree_with_iid() -> None:
     for pair in random_pairs(2, 2, 6, 1300):
         for verifier in (SpecTr(), MultiRound(), OTM()):
             assert_same_law(
-                output_law(verifier, pair, drafts=PrefixTree((3, 1))), output_law(verifier, pair, 3), 1e-15
+                output_law(verifier, pair, process=PrefixTree((3, 1))), output_law(verifier, pair, 3), 1e-15
             )
 
 
@@ -685,9 +693,9 @@ def test_trees_of_iid_paths_agree_with_iid() -> None:
 def test_prefix_trees_with_any_pair(pair: ModelPair, width: int) -> None:
     """Branching at the last depth, pairs with zeros, ties and a single token; V <= 3, L <= 2."""
     process = PrefixTree((1,) * (pair.draft_length - 1) + (width,))
-    assert output_law(MultiRound(), pair, drafts=process).total_variation == 0
-    assert output_law(OTM(), pair, drafts=process).total_variation == 0
-    assert output_law(SpecTr(), pair, drafts=process).total_variation < 1e-12
+    assert output_law(MultiRound(), pair, process=process).total_variation == 0
+    assert output_law(OTM(), pair, process=process).total_variation == 0
+    assert output_law(SpecTr(), pair, process=process).total_variation < 1e-12
 
 
 @pytest.mark.parametrize("process", [PerPath((instances.two_token(2),) * 2), WithoutReplacement((2, 1))])
@@ -695,7 +703,7 @@ def test_prefix_trees_with_any_pair(pair: ModelPair, width: int) -> None:
 def test_processes_that_are_not_meant_are_refused(verifier: Verifier, process: DraftProcess) -> None:
     """K-SEQ and the plan from q^n suppose drafts from one q, with replacement."""
     with pytest.raises(InvalidInputError, match=f"not valid for '{process.name}' drafts"):
-        output_law(verifier, instances.two_token(2), drafts=process)
+        output_law(verifier, instances.two_token(2), process=process)
 
 
 # --------------------------------------------------------------------------- OTM
@@ -714,7 +722,7 @@ def test_otm_at_one_position_is_optimal(vocab_size: int, num_drafts: int, how_ma
 
 
 def test_otm_reference_values() -> None:
-    """Two-token pair, L = 1, K = 2: 17/9, the multi-path optimum (THEORY, section 5)."""
+    """Two-token pair, L = 1, K = 2: 17/9, the multi-path optimum (theory.md §5)."""
     pair = instances.two_token(1)
     certificate = certify(OTM(), pair, 2)
     assert certificate.block_efficiency == Fraction(17, 9) == certificate.optimum
@@ -736,7 +744,7 @@ def test_otm_partner_the_others_are_below_it() -> None:
 def test_otm_on_longer_drafts_is_lossless(process: DraftProcess) -> None:
     """L = 2, exactly; never above the optimum of all valid verifiers (i.i.d. drafts)."""
     for pair in [*random_pairs(2, 2, 8, 1500), instances.point_masses(2), instances.two_token(2)]:
-        law = output_law(OTM(), pair, drafts=process)
+        law = output_law(OTM(), pair, process=process)
         assert law.total_variation == 0
         if process == Iid(2):
             assert law.block_efficiency <= optimum(pair, 2).value
@@ -837,7 +845,7 @@ def test_torch_agrees_with_numpy(
 ) -> None:
     """Batches of 8 x 6 tuples: stop probabilities and the rows of all stops made, to 1e-12."""
     arrays = [array.reshape((8, 6, *array.shape[1:])) for array in batch_of(pair, process, 48, seed=5)]
-    verifier = verifier.for_drafts(process)
+    verifier = verifier.bind(process)
     expected = verifier.outcome(*arrays)
     found = verifier.outcome(*(torch.from_numpy(array).to(device) for array in arrays))
     assert found.stop_probs.shape == (8, 6, process.num_drafts, pair.draft_length + 1)
@@ -860,7 +868,7 @@ def test_torch_agrees_with_numpy(
 def test_float32_rows_stay_float32(device: str) -> None:
     """Rows in float32, whose sums are off by 1e-7: float32 outcomes near the float64 ones."""
     for verifier, pair, process in TORCH_CASES:
-        configured = verifier.for_drafts(process)
+        configured = verifier.bind(process)
         paths, *rows = batch_of(pair, process, 48, seed=6)
         expected = configured.outcome(paths, *rows).expected_tokens()
         narrow = [torch.from_numpy(row).to(device).float() for row in rows]
@@ -876,7 +884,7 @@ def test_torch_partner_another_process_disagrees() -> None:
     """On the same paths, the verifier that was not told about the tree gives other numbers."""
     pair = instances.random_float(3, 3, 2)
     arrays = batch_of(pair, PrefixTree((2, 2)), 48, seed=5)
-    told = SpecTr().for_drafts(PrefixTree((2, 2))).outcome(*arrays)
+    told = SpecTr().bind(PrefixTree((2, 2))).outcome(*arrays)
     assert np.abs(told.stop_probs - SpecTr().outcome(*arrays).stop_probs).max() > 1e-3
 
 
@@ -910,7 +918,7 @@ def test_laws_do_not_depend_on_how_tokens_are_named() -> None:
             pair.vocab,
         )
         for process in (Iid(2), PrefixTree((3,))):
-            one, other = (output_law(MultiRound(), each, drafts=process) for each in (pair, turned))
+            one, other = (output_law(MultiRound(), each, process=process) for each in (pair, turned))
             assert one.block_efficiency == other.block_efficiency
             assert (one.masses[0] == other.masses[0][::-1]).all()
 

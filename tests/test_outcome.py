@@ -10,21 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
-from table import GENERAL
-from user_verifiers import UserToken
 
 from spectheory import arrays, instances
 from spectheory.algorithms import verifiers
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.outcome import (
-    Outcome,
-    as_verifier,
-    credit_to_first,
-    first_path_with_prefix,
-    is_users_own,
-    sample_rows,
-    shared_prefixes,
-)
+from spectheory.outcome import Outcome, credit_to_first, first_path_with_prefix, sample_rows, shared_prefixes
+from spectheory.verifier import UsersOwn, as_verifier
+from table import GENERAL
+from user_verifiers import UserToken
 
 PATHS = npst.arrays(
     np.int64,
@@ -197,8 +190,8 @@ def test_users_objects_are_adapted() -> None:
     assert adapted.name == "user_token"
     assert adapted.source == "user-defined"
     assert (adapted.exact, adapted.single_path, adapted.exchangeable) == (True, False, False)
-    assert is_users_own(adapted)
-    assert not is_users_own(as_verifier(verifiers["token"]))
+    assert isinstance(adapted, UsersOwn)
+    assert not isinstance(as_verifier(verifiers["token"]), UsersOwn)
     assert as_verifier(verifiers["token"]) is verifiers["token"]
     assert repr(verifiers["block"]) == "<verifier block>"
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import pairs
 
+import reference
 from spectheory import instances
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.law import output_law
 from spectheory.pair import FORMAT, ModelPair, parse_probs
+from strategies import pairs
 
 DOCUMENT: dict[str, Any] = {
     "format": FORMAT,
@@ -399,7 +399,7 @@ def test_named_instances_are_exact_at_every_length(name: str) -> None:
 
 
 def test_instances_are_what_the_papers_say() -> None:
-    """Rows of block_verification Eq. 2 and spectr App. B.1, and refusals of nonsense."""
+    """Rows of block2024 Eq. 2 and spectr2023 App. B.1, and refusals of nonsense."""
     assert instances.two_token().target[0].tolist() == [[Fraction(1, 3), Fraction(2, 3)]]
     assert instances.bernoulli("1/4", "3/4").draft[0].tolist() == [[Fraction(3, 4), Fraction(1, 4)]]
     assert instances.uniform(4, 2).target[0].tolist() == [[Fraction(1, 2)] * 2 + [0, 0]]

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spectheory.algorithms import find_verifier
-from spectheory.cli import main
+from spectheory.command_line.main import main
 from spectheory.errors import UnknownNameError
 from spectheory.outcome import Outcome
 from spectheory.paper import (
@@ -31,6 +30,7 @@ from spectheory.paper import (
     write_artifact,
     write_report,
 )
+from spectheory.resolve import find_verifier
 
 
 def small_real_pair(**changes: Any) -> Artifact:
@@ -90,7 +90,7 @@ def test_figures_embed_their_fonts(tmp_path: Path) -> None:
 
 
 def test_two_token_table_values() -> None:
-    """E[tau] of the two-token pair (THEORY, section 4); token is sum_{i=1..L} (2/3)^i."""
+    """E[tau] of the two-token pair (theory.md §4); token is sum_{i=1..L} (2/3)^i."""
     table = two_token_table((1, 2, 3, 4)).tables[0]
     expected_block = [Fraction(2, 3), Fraction(11, 9), Fraction(5, 3), Fraction(166, 81)]
     assert table.column("block_accepted") == expected_block

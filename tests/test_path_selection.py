@@ -9,25 +9,21 @@ from math import prod
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import pairs
-from table import groups
 
+import reference
 from spectheory import instances
+from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair
 from spectheory.programs import check_solution, multi_path_optimum, solve_exact
 from spectheory.programs.best_ranking import best_ranking, count_tree_rankings
 from spectheory.programs.greedy_polymatroid import decompose_into_rankings, ranking_vertex
-from spectheory.programs.path_selection import (
-    is_skewed_draft,
-    path_selection_optimum,
-    path_selection_program,
-)
+from spectheory.programs.path_selection import is_skewed_draft, path_selection_optimum, path_selection_program
 from spectheory.programs.transport import transport_feasibility
-from spectheory.skewed_draft import SkewedDraft
+from strategies import pairs
+from table import groups
 
 OPTIMUM_GROUPS = [
     "two_token",
@@ -73,7 +69,7 @@ def largest_excess(pair: ModelPair, law: np.ndarray, num_drafts: int) -> Fractio
 
 @pytest.mark.parametrize("group", OPTIMUM_GROUPS)
 def test_optimum_over_skewed_drafts_is_the_antichain_optimum(group: str) -> None:
-    """greedy_multipath Theorem 4.6: the two programs have the same value, exactly."""
+    """greedy2026 Theorem 4.6: the two programs have the same value, exactly."""
     for case in (case for case in groups()[group] if case.has_optimum):
         best = path_selection_optimum(case.pair, case.num_drafts)
         expected = multi_path_optimum(case.pair, case.num_drafts).value
@@ -145,7 +141,7 @@ def test_optimum_partner_too_few_sets_and_moved_solutions() -> None:
     """Without Eq. 17 the value is too large; a moved dual is refused; the wrong K differs."""
     pair = instances.two_token(2)
     assert solve_exact(path_selection_program(pair, 2, [])).value == 3
-    assert path_selection_optimum(pair, 2).value == Fraction(212, 81)  # THEORY, section 5: L=2, K=2
+    assert path_selection_optimum(pair, 2).value == Fraction(212, 81)  # theory.md §5: L=2, K=2
     assert path_selection_optimum(pair, 3).value > Fraction(212, 81)
     best = path_selection_optimum(pair, 2)
     best.solution.dual["total"][0] += 1

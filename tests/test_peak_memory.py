@@ -21,7 +21,7 @@ import pytest
 import torch
 
 from spectheory.algorithms import verifiers
-from spectheory.algorithms.token import Token
+from spectheory.algorithms.one_path.token import Token
 from spectheory.outcome import Outcome
 
 FOLDER = Path(__file__).parents[1] / "benchmarks"

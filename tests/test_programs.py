@@ -12,16 +12,13 @@ import pytest
 import torch
 
 from spectheory import instances
+from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.drafts import PrefixTree
-from spectheory.errors import (
-    CertificationError,
-    EnumerationTooLargeError,
-    InvalidInputError,
-    SolverError,
-)
+from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.programs import (
+    CertifiedInterval,
     ConstraintBlock,
     LinearProgram,
     Solution,
@@ -30,7 +27,6 @@ from spectheory.programs import (
     certified_bounds,
     check_solution,
     count_antichains,
-    most_violated_antichain,
     multi_path_optimum,
     multi_path_program,
     optimal_acceptance,
@@ -45,7 +41,7 @@ from spectheory.programs import (
     solve_exact_by_rows,
     uniform_acceptance,
 )
-from spectheory.programs.exact_basis import ExactBasis, optimise, standard_form
+from spectheory.programs.solving.exact_basis import ExactBasis, optimise, standard_form
 
 TWO_TOKENS = (["1/3", "2/3"], ["2/3", "1/3"])
 THREE_TOKENS = (["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"])
@@ -103,7 +99,7 @@ def perturbed(solution: Solution) -> Solution:
     [(1, "5/3"), (2, "20/9"), (3, "8/3"), (4, "247/81"), (8, "26945/6561")],
 )
 def test_single_path_two_tokens(draft_length: int, value: str) -> None:
-    """THEORY section 4: E[τ] of block verification is 11/9, 5/3, 166/81, 20384/6561 at L = 2, 3, 4, 8."""
+    """theory.md §4: E[τ] of block verification is 11/9, 5/3, 166/81, 20384/6561 at L = 2, 3, 4, 8."""
     solution = optimum(ModelPair.context_free_pair(*TWO_TOKENS, draft_length))
     assert solution.value == Fraction(value)
     assert solution.method == "single-path LP"
@@ -114,7 +110,7 @@ def test_single_path_two_tokens(draft_length: int, value: str) -> None:
 
 @pytest.mark.parametrize(("draft_length", "value"), [(1, "17/9"), (2, "212/81"), (3, "2350/729")])
 def test_multi_path_two_tokens(draft_length: int, value: str) -> None:
-    """greedy_multipath reaches 17/9 and 212/81 (THEORY section 5), so the optimum cannot be less."""
+    """greedy_multipath reaches 17/9 and 212/81 (theory.md §5), so the optimum cannot be less."""
     solution = optimum(ModelPair.context_free_pair(*TWO_TOKENS, draft_length), num_drafts=2)
     assert solution.value == Fraction(value)
     assert solution.method == "multi-path antichain LP"
@@ -125,7 +121,7 @@ def test_multi_path_two_tokens(draft_length: int, value: str) -> None:
     [(TWO_TOKENS, ["2/3", "8/9", "1", "1"]), (THREE_TOKENS, ["2/3", "29/36", "199/216", "1"])],
 )
 def test_min_cut_reference_values(rows: tuple[list[str], list[str]], values: list[str]) -> None:
-    """THEORY section 3, α_1..α_4."""
+    """theory.md §3, α_1..α_4."""
     found = [optimal_acceptance(*rows, num_drafts).value for num_drafts in (1, 2, 3, 4)]
     assert found == [Fraction(value) for value in values]
 
@@ -314,9 +310,9 @@ def test_cvxpy_problem_is_the_stated_program() -> None:
     assert list(stated.constraints) == [block.name for block in program.blocks]
     assert [c.size for c in stated.problem.constraints] == [block.size for block in program.blocks]
     assert [block.equation for block in program.blocks] == [
-        "greedy_multipath Eq. 11",
-        "greedy_multipath Eq. 11",
-        "greedy_multipath Eq. 12",
+        "greedy2026 Eq. 11",
+        "greedy2026 Eq. 11",
+        "greedy2026 Eq. 12",
     ]
     A, senses, b, c = program.matrices
     assert A.shape == (program.num_constraints, program.num_variables)
@@ -331,7 +327,7 @@ def test_cvxpy_problem_is_the_stated_program() -> None:
     ("vocab_size", "counts"), [(2, [2, 5, 26, 677, 458_330]), (3, [2, 9, 730, 389_017_001])]
 )
 def test_antichain_counts(vocab_size: int, counts: list[int]) -> None:
-    """THEORY section 5."""
+    """theory.md §5."""
     assert [count_antichains(vocab_size, depth) for depth in range(len(counts))] == counts
 
 
@@ -425,7 +421,7 @@ def test_separation_refuses_wrong_masses() -> None:
 @pytest.mark.parametrize("vocab_size", [2, 3, 4])
 @pytest.mark.parametrize("num_drafts", [1, 2, 3])
 def test_min_cut_is_the_transport_optimum(vocab_size: int, num_drafts: int) -> None:
-    """α_K = min_H [p(H) + 1 - q(H)^K] = 1 - optimum of spectr Eq. 4, exactly, and H attains it."""
+    """α_K = min_H [p(H) + 1 - q(H)^K] = 1 - optimum of spectr2023 Eq. 4, exactly, and H attains it."""
     rng = np.random.default_rng([vocab_size, num_drafts])
     for _ in range(6):
         target, draft = random_row(rng, vocab_size), random_row(rng, vocab_size)
@@ -470,7 +466,7 @@ def test_min_cut_is_batched_on_numpy_and_torch() -> None:
 
 
 def test_closed_forms() -> None:
-    """Bernoulli and uniform rows (THEORY section 3) against the min cut."""
+    """Bernoulli and uniform rows (theory.md §3) against the min cut."""
     for num_drafts in (1, 2, 3, 4):
         for b, c in [(Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 10), Fraction(1, 2)), (0, 1)]:
             cut = optimal_acceptance(
@@ -498,7 +494,7 @@ def test_too_large_programs_are_refused() -> None:
     with pytest.raises(EnumerationTooLargeError, match=r"458329 non-empty antichains, the limit is 100000;"):
         multi_path_optimum(ModelPair.context_free_pair(*TWO_TOKENS, 4), 2)
     with pytest.raises(EnumerationTooLargeError, match=r"458329 non-empty antichains"):
-        optimum(ModelPair.context_free_pair(*TWO_TOKENS, 4), drafts=PrefixTree((2, 1, 1, 1)))
+        optimum(ModelPair.context_free_pair(*TWO_TOKENS, 4), process=PrefixTree((2, 1, 1, 1)))
     with pytest.raises(EnumerationTooLargeError, match="about 1e"):
         antichains(4, 5)
     with pytest.raises(EnumerationTooLargeError, match=r"2047 nodes.*pair.to_float\(\)"):
@@ -512,7 +508,7 @@ def test_beyond_the_exact_programs_the_optimum_is_an_interval(num_drafts: int) -
     """V = 2, L = 10: a certified float interval; on one path the exact efficiency of block lies in it."""
     pair = ModelPair.context_free_pair(*TWO_TOKENS, 10)
     best = optimum(pair, num_drafts)
-    assert best.arithmetic == "float64"
+    assert isinstance(best, CertifiedInterval)
     assert best.lower <= best.value <= best.upper <= best.lower * (1 + 1e-6)
     block = output_law("block", pair).block_efficiency
     assert best.lower <= block <= best.upper if num_drafts == 1 else block < best.lower

@@ -20,13 +20,9 @@ import sympy
 import torch
 
 from spectheory import instances
+from spectheory.bounds.skewed_draft_bound import skewed_draft_bound, skewed_draft_objective
 from spectheory.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
-from spectheory.errors import (
-    CertificationError,
-    EnumerationTooLargeError,
-    InvalidInputError,
-    SolverError,
-)
+from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.pair import ModelPair
 from spectheory.programs import (
     ConstraintBlock,
@@ -61,16 +57,15 @@ from spectheory.programs.dual import (
     scores_of,
     upper_bound_from_scores,
 )
-from spectheory.programs.min_cut import min_cut_of_law, optimal_acceptance_curve
-from spectheory.programs.otm import otm_optimum_of_law, otm_program_of_law, position_draft_law
-from spectheory.programs.otm_bounds import equation_9, transport_bounds
-from spectheory.programs.otm_closed_forms import (
+from spectheory.programs.one_position.min_cut import min_cut_of_law, optimal_acceptance_curve
+from spectheory.programs.one_position.otm import otm_optimum_of_law, otm_program_of_law, position_draft_law
+from spectheory.programs.one_position.otm_bounds import equation_9, transport_bounds
+from spectheory.programs.one_position.otm_closed_forms import (
     bernoulli_closed_form,
     bernoulli_equation_10,
     closed_form_symbols,
     uniform_closed_form,
 )
-from spectheory.programs.skewed_draft_bound import skewed_draft_bound, skewed_draft_objective
 from spectheory.programs.unsimplified import unsimplified_optimum, unsimplified_program
 
 Law = dict[tuple[int, ...], Any]
@@ -224,7 +219,7 @@ def test_tiny_marginals_are_not_called_infeasible(vocab_size: int, num_drafts: i
 
 
 def test_network_simplex_agrees() -> None:
-    """POT's network simplex on the cost 1{y ∉ S(x)} and HiGHS on spectr Eq. 4."""
+    """POT's network simplex on the cost 1{y ∉ S(x)} and HiGHS on spectr2023 Eq. 4."""
     rng = np.random.default_rng(5)
     for V, num_drafts in ((2, 1), (3, 2), (4, 2), (5, 3), (6, 3), (10, 2)):
         target, draft = rng.dirichlet(np.ones(V), size=2)
@@ -259,13 +254,13 @@ def test_curve_is_the_single_cuts() -> None:
         optimal_acceptance_curve(["1"], ["1"], 0)
 
 
-# ------------------------------------------------------------------------ spectr Lemma 3
+# ------------------------------------------------------------------------ spectr2023 Lemma 3
 
 
 def equation_9_by_hand(
     target: list[Fraction], draft: list[Fraction], num_drafts: int, inside: tuple[bool, ...]
 ) -> Fraction:
-    """spectr Eq. 9 in braces, over all V^K ordered tuples."""
+    """spectr2023 Eq. 9 in braces, over all V^K ordered tuples."""
     total = Fraction(0)
     for y, chosen in enumerate(inside):
         if chosen:
@@ -384,7 +379,7 @@ def test_uniform_expression_at_rational_points() -> None:
 
 @pytest.mark.parametrize(("draft_length", "value"), [(1, "2/3"), (2, "4/3"), (3, "50/27"), (4, "64/27")])
 def test_block_transport_two_tokens(draft_length: int, value: str) -> None:
-    """E[τ] of greedy block verification on the two-token example (THEORY section 4)."""
+    """E[τ] of greedy block verification on the two-token example (theory.md §4)."""
     pair = instances.two_token(draft_length)
     assert block_transport_value(pair) == Fraction(value)
     if draft_length <= 3:
@@ -393,7 +388,7 @@ def test_block_transport_two_tokens(draft_length: int, value: str) -> None:
 
 @pytest.mark.parametrize("number", range(len(ALL_PAIRS)))
 def test_block_transport_is_its_closed_form(number: int) -> None:
-    """max E[β] = Σ_ℓ Σ_a min{p(a), q(a)} (block_verification Lemma 10 and Theorem 3)."""
+    """max E[β] = Σ_ℓ Σ_a min{p(a), q(a)} (block2024 Lemma 10 and Theorem 3)."""
     pair = ALL_PAIRS[number]
     exact, floating = block_transport_optimum(pair), block_transport_optimum(pair.to_float())
     assert exact.value == block_transport_value(pair)
@@ -623,7 +618,7 @@ def test_bound_from_sampled_drafts() -> None:
 
 
 def ranking_draft(pair: ModelPair, order: tuple[int, ...], num_drafts: int) -> np.ndarray:
-    """The law of the highest-ranked of K drafts: F_i^K - F_{i-1}^K (greedy_multipath Eq. 19, corrected)."""
+    """The law of the highest-ranked of K drafts: F_i^K - F_{i-1}^K (greedy2026 Eq. 19, corrected)."""
     probs, found, below = pair.draft_path_probs(pair.draft_length), {}, Fraction(0)
     for leaf in order:
         found[leaf] = (below + probs[leaf]) ** num_drafts - below**num_drafts
@@ -632,7 +627,7 @@ def ranking_draft(pair: ModelPair, order: tuple[int, ...], num_drafts: int) -> n
 
 
 def objective_by_hand(pair: ModelPair, skewed: np.ndarray) -> Fraction:
-    """greedy_multipath Eq. 16 with every minimum written out."""
+    """greedy2026 Eq. 16 with every minimum written out."""
     V, L = pair.vocab_size, pair.draft_length
 
     def r(a: tuple[int, ...]) -> Fraction:
@@ -685,7 +680,7 @@ def test_lemma_4_7_is_attained_by_the_target_itself() -> None:
 
 
 def test_best_ranking_of_a_small_pair_attains_the_optimum() -> None:
-    """Two-token example, K = 2, L = 1, 2: the best ranking reaches 17/9 and 212/81 (THEORY section 5)."""
+    """Two-token example, K = 2, L = 1, 2: the best ranking reaches 17/9 and 212/81 (theory.md §5)."""
     for draft_length, value in ((1, "17/9"), (2, "212/81")):
         pair = instances.two_token(draft_length)
         orders = permutations(range(2**draft_length))

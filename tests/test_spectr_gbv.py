@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+
 from reference import (
     Law,
     Path,
@@ -22,15 +23,14 @@ from reference import (
     target_row,
     without_zeros,
 )
-from table import groups, small_cases
-from test_torch import DEVICES, drafted, on_device
-
 from spectheory import certify, instances, optimum, output_law
-from spectheory.algorithms.greedy_block import GreedyBlock
+from spectheory.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.algorithms.spectr_gbv import SpecTrGbv, conditionally_independent_bound
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.iteration import completed_law, decoded_tokens_law, first_tokens_law, modified_pair
 from spectheory.pair import ModelPair
+from table import groups, small_cases
+from torch_support import DEVICES, drafted, on_device
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -128,7 +128,7 @@ def _act_out(
 
 
 def test_smallest_counterexample() -> None:
-    """THEORY, section 2: V = 2, L = 1, K = 2 gives A with 31/120, not 1/3; total variation 3/40."""
+    """theory.md §2: V = 2, L = 1, K = 2 gives A with 31/120, not 1/3; total variation 3/40."""
     certificate = certify(SpecTrGbv(), instances.two_token(1), 2, with_optimum=False)
     assert certificate.first_token_law == (Fraction(31, 120), Fraction(89, 120))
     assert certificate.total_variation == Fraction(3, 40)

@@ -9,15 +9,14 @@ import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
-from table import GENERAL, GENERAL_VERIFIERS, groups
 
 from spectheory import instances
 from spectheory.algorithms import verifiers
 from spectheory.law import OutputLaw, output_law
 from spectheory.outcome import Outcome
-from spectheory.pair import ModelPair
+from table import GENERAL, GENERAL_VERIFIERS, groups
+from torch_support import DEVICES, drafted, on_device
 
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 NUM_SAMPLES = 200_000
 
 
@@ -28,33 +27,6 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
-
-
-def drafted(
-    pair: ModelPair, num_drafts: int, batch: int, seed: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """K i.i.d. drafted paths per batch element with their rows: paths, target_rows, draft_rows."""
-    rng = np.random.default_rng(seed)
-    numbers = np.zeros((batch, num_drafts), dtype=np.int64)
-    paths, target_rows, draft_rows = [], [pair.target[0][numbers]], []
-    for depth in range(pair.draft_length):
-        rows = pair.draft[depth][numbers]
-        draft_rows.append(rows)
-        tokens = (rng.random((batch, num_drafts, 1)) >= rows.cumsum(axis=-1)).sum(axis=-1)
-        # rounding of the last cumulative sum: fall back on the largest entry
-        bad = (
-            np.take_along_axis(rows, np.minimum(tokens, pair.vocab_size - 1)[..., None], axis=-1)[..., 0] == 0
-        )
-        tokens = np.where((tokens == pair.vocab_size) | bad, rows.argmax(axis=-1), tokens)
-        paths.append(tokens)
-        numbers = numbers * pair.vocab_size + tokens
-        target_rows.append(pair.target[depth + 1][numbers])
-    return np.stack(paths, axis=-1), np.stack(target_rows, axis=-2), np.stack(draft_rows, axis=-2)
-
-
-def on_device(arrays: tuple[np.ndarray, ...], device: str) -> list[torch.Tensor]:
-    """Torch tensors of the same numbers."""
-    return [torch.from_numpy(array).to(device) for array in arrays]
 
 
 def generator(device: str, seed: int) -> Any:

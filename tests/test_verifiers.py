@@ -7,12 +7,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from law_checks import assert_same_law, budget_masses
-from table import GENERAL, GENERAL_VERIFIERS, Case, groups, named_cases
 
+from law_checks import assert_same_law, budget_masses
 from spectheory import instances
+from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.law import output_law
-from spectheory.programs import most_violated_antichain, optimum
+from spectheory.programs import optimum
+from table import GENERAL, GENERAL_VERIFIERS, Case, groups, named_cases
 
 EXACT = [name for name, verifier in GENERAL_VERIFIERS.items() if verifier.exact]
 GROUPS = groups()
@@ -55,7 +56,7 @@ def test_rational_verifiers_are_lossless_exactly(group: str, name: str) -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_spectr_is_lossless(group: str) -> None:
-    """spectr Theorem 2: lossless; ρ* is algebraic, so up to the rounding of float64."""
+    """spectr2023 Theorem 2: lossless; ρ* is algebraic, so up to the rounding of float64."""
     for case in GROUPS[group]:
         law = output_law("spectr", case.pair, case.num_drafts)
         assert abs(sum(mass.sum() for mass in law.masses) - 1) < 1e-12, case
@@ -66,7 +67,7 @@ def test_spectr_is_lossless(group: str) -> None:
 @pytest.mark.parametrize("name", GENERAL)
 @pytest.mark.parametrize("group", GROUPS)
 def test_prefix_matching(group: str, name: str) -> None:
-    """greedy_multipath Theorem 4.3: D p over any antichain is at most P(some draft passes through it)."""
+    """greedy2026 Theorem 4.3: D p over any antichain is at most P(some draft passes through it)."""
     for case in GROUPS[group]:
         law = output_law(name, case.pair, case.num_drafts)
         slack = 0 if law.pair.is_exact else 1e-12
@@ -89,7 +90,7 @@ def test_prefix_matching_partner_two_drafts_do_more_than_one_allows() -> None:
 
 @pytest.mark.parametrize("group", GROUPS)
 def test_block_is_optimal_on_one_path(group: str) -> None:
-    """greedy_multipath Theorem 3.4: block attains the optimum of the single-path program, exactly."""
+    """greedy2026 Theorem 3.4: block attains the optimum of the single-path program, exactly."""
     for case in GROUPS[group]:
         best = optimum(case.pair, 1).value
         assert isinstance(best, Fraction), case

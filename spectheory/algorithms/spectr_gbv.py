@@ -1,10 +1,9 @@
-"""The algorithm of spectr_gbv.txt, as printed: greedy block verification of one draft after the other."""
+"""The algorithm of spectrgbv2026, as printed: greedy block verification of one draft after the other."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from spectheory.algorithms._one_path import prefix_products
 from spectheory.arrays import (
     Array,
     divide_or_zero,
@@ -12,20 +11,22 @@ from spectheory.arrays import (
     normalise,
     ones_like,
     positive_part,
+    power_sum,
+    prefix_products,
     take_draft_row,
     take_path,
     take_stop_row,
     take_token,
     zeros_like,
 )
-from spectheory.outcome import Outcome, Verifier, first_path_with_prefix
+from spectheory.outcome import Outcome, first_path_with_prefix
 from spectheory.pair import ModelPair
-from spectheory.skewed_draft import power_sum
 from spectheory.validate import check_num_drafts
+from spectheory.verifier import Verifier
 
 
 class SpecTrGbv(Verifier):
-    """Verification of K drafts by sub-blocks, spectr_gbv.txt Algorithm 1, as printed.
+    """Verification of K drafts by sub-blocks, spectrgbv2026 Algorithm 1, as printed.
 
     In the notation of the package (p target, q draft, both as path probabilities p(a), q(a)) let
     A(a) = p(a) [1 - (1 - min{q(a)/p(a), 1})^K] and Q(a) = 1 - (1 - q(a))^K.  Then Eq. 2 and Eq. 3 read
@@ -67,7 +68,7 @@ class SpecTrGbv(Verifier):
     """
 
     name: ClassVar[str] = "spectr_gbv"
-    source: ClassVar[str] = "spectr_gbv Alg. 1, as printed"
+    source: ClassVar[str] = "spectrgbv2026 Alg. 1, as printed"
     lossless: ClassVar[bool] = False
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -131,7 +132,7 @@ class SpecTrGbv(Verifier):
 
 
 def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
-    """Bound(K) of spectr_gbv.txt Eq. 5, in accepted tokens per target call (E[tau]).
+    """Bound(K) of spectrgbv2026 Eq. 5, in accepted tokens per target call (E[tau]).
 
         sum_{i=1..L} sum_{a of length i} p(a) [1 - (1 - min{q(a)/p(a), 1})^K]
 

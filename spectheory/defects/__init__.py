@@ -1,7 +1,7 @@
 """Plausible, wrong verifiers: each is one mistake away from a lossless one.
 
 They are the negative controls of every check in the package, and an answer to "would you notice?":
-each returns proper conditional laws, samples fluently, and is not lossless.  ``kill_matrix`` gives
+each returns proper conditional laws, samples fluently, and is not lossless.  ``matrix.kill_matrix`` gives
 the exact total variation of each on a table of small pairs.
 
 >>> from spectheory import certify, instances
@@ -12,85 +12,47 @@ False 1/9
 
 from __future__ import annotations
 
-from spectheory.defects._skeletons import Defect
-from spectheory.defects.acceptance import (
-    ArgmaxAcceptance,
-    LenientAcceptance,
-    SmoothedRatio,
-    SwappedModels,
-    TemperedDraftLaw,
-    ThresholdAcceptance,
-    TruncatedDraftLaw,
-    TruncatedTarget,
-)
-from spectheory.defects.block_weights import (
-    BlockAcceptanceWithoutWeight,
-    BlockFirstRejection,
-    BlockResidualWithoutWeight,
-    BlockUncappedWeight,
-    BlockWeightAsAcceptance,
-)
-from spectheory.defects.corrections import (
-    AbsoluteResidual,
-    DraftBonus,
-    DraftCorrection,
-    NextCorrectionRow,
-    RejectedTokenMasked,
-    SharedUniform,
-    SharpenedBonus,
-    SmoothedResidual,
-    StaleCorrectionRow,
-    TargetCorrection,
-)
-from spectheory.defects.matrix import kill_matrix, standard_pairs
-from spectheory.defects.registry import defects
-from spectheory.defects.several_paths import (
-    AllDraftsAssumed,
-    DistinctDraftsAssumed,
-    GreedyMultipathTies,
-    GreedyMultipathUnskewed,
-    IndependentAcceptance,
-    LikeliestDraft,
-    LongestAccepted,
-    RecursiveWithoutUpdate,
-    SmallDivisionFactor,
-)
+from spectheory.verifier import Registry
 
-__all__ = [
-    "AbsoluteResidual",
-    "AllDraftsAssumed",
-    "ArgmaxAcceptance",
-    "BlockAcceptanceWithoutWeight",
-    "BlockFirstRejection",
-    "BlockResidualWithoutWeight",
-    "BlockUncappedWeight",
-    "BlockWeightAsAcceptance",
-    "Defect",
-    "DistinctDraftsAssumed",
-    "DraftBonus",
-    "DraftCorrection",
-    "GreedyMultipathTies",
-    "GreedyMultipathUnskewed",
-    "IndependentAcceptance",
-    "LenientAcceptance",
-    "LikeliestDraft",
-    "LongestAccepted",
-    "NextCorrectionRow",
-    "RecursiveWithoutUpdate",
-    "RejectedTokenMasked",
-    "SharedUniform",
-    "SharpenedBonus",
-    "SmallDivisionFactor",
-    "SmoothedRatio",
-    "SmoothedResidual",
-    "StaleCorrectionRow",
-    "SwappedModels",
-    "TargetCorrection",
-    "TemperedDraftLaw",
-    "ThresholdAcceptance",
-    "TruncatedDraftLaw",
-    "TruncatedTarget",
-    "defects",
-    "kill_matrix",
-    "standard_pairs",
-]
+defects = Registry(
+    __name__,
+    {
+        # the token after the accepted prefix
+        "target_correction": "corrections:TargetCorrection",
+        "draft_correction": "corrections:DraftCorrection",
+        "absolute_residual": "corrections:AbsoluteResidual",
+        "rejected_token_masked": "corrections:RejectedTokenMasked",
+        "smoothed_residual": "corrections:SmoothedResidual",
+        "draft_bonus": "corrections:DraftBonus",
+        "sharpened_bonus": "corrections:SharpenedBonus",
+        "shared_uniform": "corrections:SharedUniform",
+        "stale_correction_row": "corrections:StaleCorrectionRow",
+        "next_correction_row": "corrections:NextCorrectionRow",
+        # acceptance, and the law the drafts are said to have
+        "swapped_models": "acceptance:SwappedModels",
+        "smoothed_ratio": "acceptance:SmoothedRatio",
+        "lenient_acceptance": "acceptance:LenientAcceptance",
+        "threshold_acceptance": "acceptance:ThresholdAcceptance",
+        "argmax_acceptance": "acceptance:ArgmaxAcceptance",
+        "tempered_draft_law": "acceptance:TemperedDraftLaw",
+        "truncated_draft_law": "acceptance:TruncatedDraftLaw",
+        "truncated_target": "acceptance:TruncatedTarget",
+        # block verification
+        "block_acceptance_without_weight": "block_weights:BlockAcceptanceWithoutWeight",
+        "block_residual_without_weight": "block_weights:BlockResidualWithoutWeight",
+        "block_uncapped_weight": "block_weights:BlockUncappedWeight",
+        "block_first_rejection": "block_weights:BlockFirstRejection",
+        "block_weight_as_acceptance": "block_weights:BlockWeightAsAcceptance",
+        # several drafts
+        "greedy_multipath_ties": "several_paths:GreedyMultipathTies",
+        "greedy_multipath_unskewed": "several_paths:GreedyMultipathUnskewed",
+        "likeliest_draft": "several_paths:LikeliestDraft",
+        "longest_accepted": "several_paths:LongestAccepted",
+        "independent_acceptance": "several_paths:IndependentAcceptance",
+        "small_division_factor": "several_paths:SmallDivisionFactor",
+        "all_drafts_assumed": "several_paths:AllDraftsAssumed",
+        "recursive_without_update": "several_paths:RecursiveWithoutUpdate",
+        "distinct_drafts_assumed": "several_paths:DistinctDraftsAssumed",
+    },
+)
+"""Every known-wrong verifier by name; none is lossless."""

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.algorithms._one_path import first_path_ratios
-from spectheory.algorithms.token import Token
-from spectheory.arrays import (
-    Array,
-    divide_or_zero,
-    namespace,
-    normalise,
-    ones_like,
-    take_token,
-    zeros_like,
-)
-from spectheory.defects._skeletons import TokenSkeleton
+from spectheory.algorithms.one_path.base import first_path_ratios
+from spectheory.algorithms.one_path.token import Token
+from spectheory.arrays import Array, divide_or_zero, namespace, normalise, ones_like, take_token, zeros_like
+from spectheory.defects.skeletons import TokenSkeleton
 from spectheory.outcome import Outcome
 
 
@@ -179,15 +171,3 @@ def _without_least_likely(rows: Array) -> Array:
     least = xp.argmin(rows, axis=-1)[..., None]
     cut = (xp.arange(rows.shape[-1], device=rows.device) == least) & (rows.shape[-1] > 1)
     return normalise(xp.where(cut, zeros_like(rows), rows))
-
-
-__all__ = [
-    "ArgmaxAcceptance",
-    "LenientAcceptance",
-    "SmoothedRatio",
-    "SwappedModels",
-    "TemperedDraftLaw",
-    "ThresholdAcceptance",
-    "TruncatedDraftLaw",
-    "TruncatedTarget",
-]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.algorithms._one_path import prefix_products
-from spectheory.algorithms.token import Token
-from spectheory.arrays import Array, ones_like
-from spectheory.defects._skeletons import BlockSkeleton
+from spectheory.algorithms.one_path.token import Token
+from spectheory.arrays import Array, ones_like, prefix_products
+from spectheory.defects.skeletons import BlockSkeleton
 
 
 class BlockAcceptanceWithoutWeight(BlockSkeleton):
@@ -41,7 +40,7 @@ class BlockResidualWithoutWeight(BlockSkeleton):
 class BlockUncappedWeight(BlockSkeleton):
     """w_i = p(a_{1:i}) / q(a_{1:i}), not capped at 1: greedy block verification on its own.
 
-    block_verification.txt Algorithm 4 without the distribution modification of its Algorithm 5.
+    block2024 Algorithm 4 without the distribution modification of its Algorithm 5.
     Plausible because more tokens are accepted per call and every step is printed in the paper.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.algorithms.token import Token
+from spectheory.algorithms.one_path.token import Token
 from spectheory.arrays import (
     Array,
     divide_or_zero,
@@ -16,7 +16,7 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
-from spectheory.defects._skeletons import TokenSkeleton, or_else
+from spectheory.defects.skeletons import TokenSkeleton, or_else
 from spectheory.outcome import Outcome
 
 
@@ -203,17 +203,3 @@ class NextCorrectionRow(StaleCorrectionRow):
     name: ClassVar[str] = "next_correction_row"
     origin: ClassVar[str] = "The number of accepted tokens is used as an index after it was incremented."
     shift: ClassVar[int] = 1
-
-
-__all__ = [
-    "AbsoluteResidual",
-    "DraftBonus",
-    "DraftCorrection",
-    "NextCorrectionRow",
-    "RejectedTokenMasked",
-    "SharedUniform",
-    "SharpenedBonus",
-    "SmoothedResidual",
-    "StaleCorrectionRow",
-    "TargetCorrection",
-]

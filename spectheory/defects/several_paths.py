@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import ClassVar
 
-from spectheory.algorithms._position_by_position import (
+from spectheory.algorithms.one_path.token import Token
+from spectheory.algorithms.path_selection.base import (
+    PathSelection,
+    SelectedPaths,
+    select_highest_ranked,
+    take_paths,
+)
+from spectheory.algorithms.position_by_position.base import (
     Position,
     PositionByPosition,
     Selection,
     acceptance_ratio,
     first_accepted,
 )
-from spectheory.algorithms.greedy_multipath import select_highest_ranked, take_paths, verify_selected
-from spectheory.algorithms.multi_round import recursive_rejection
-from spectheory.algorithms.multi_round_without_replacement import _rows_without_earlier
-from spectheory.algorithms.token import Token
+from spectheory.algorithms.position_by_position.multi_round import recursive_rejection
+from spectheory.algorithms.position_by_position.multi_round_without_replacement import rows_without_earlier
 from spectheory.arrays import Array, namespace, normalise, ones_like, take_path, take_token, zeros_like
-from spectheory.defects._skeletons import Defect, PositionSkeleton, or_else
+from spectheory.bounds.skewed_draft import skewed_draft_rows
+from spectheory.defects.skeletons import Defect, PositionSkeleton, or_else
 from spectheory.outcome import Outcome, credit_to_first
-from spectheory.skewed_draft import skewed_draft_rows
 
 
-class GreedyMultipathTies(Defect):
+class OneSelected(Defect, PathSelection):
+    """One selected path, block-verified against rows that need not be those of its law."""
+
+    @abstractmethod
+    def choose(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
+        """The index of the selected path, [...], and the draft rows assumed along it, [..., L, V]."""
+
+    def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
+        selected, assumed_rows = self.choose(paths, target_rows, draft_rows)
+        candidates = selected[..., None]
+        target_rows = take_paths(target_rows, candidates)
+        certain = ones_like(target_rows[..., 0, 0])
+        return SelectedPaths(candidates, certain, target_rows, assumed_rows[..., None, :, :])
+
+
+class GreedyMultipathTies(OneSelected):
     """Tokens with equal ratios p/q: the highest id is ranked last in one place, the lowest in another.
 
     The path is selected with the lowest id on top; the cumulative sums of q^Γ have the highest there.
@@ -34,7 +55,7 @@ class GreedyMultipathTies(Defect):
     exchangeable: ClassVar[bool] = True
     origin: ClassVar[str] = "One array is sorted twice, once ascending and once descending."
 
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+    def choose(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
         xp = namespace(target_rows)
         # Numbering the vocabulary backwards reverses the rule for ties and nothing else.
         selected = select_highest_ranked(
@@ -46,10 +67,10 @@ class GreedyMultipathTies(Defect):
             take_path(draft_rows, selected),
             paths.shape[-2],
         )
-        return _verify_one(paths, target_rows, selected, skewed_rows)
+        return selected, skewed_rows
 
 
-class GreedyMultipathUnskewed(Defect):
+class GreedyMultipathUnskewed(OneSelected):
     """The highest-ranked of K drafts, block-verified against q instead of its own law q^Γ.
 
     Plausible because every draft comes from q.  The best of K does not: what the selection prefers is
@@ -61,12 +82,12 @@ class GreedyMultipathUnskewed(Defect):
     exchangeable: ClassVar[bool] = True
     origin: ClassVar[str] = "Selection of a promising draft is put in front of a verifier for one draft."
 
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+    def choose(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
         selected = select_highest_ranked(paths, target_rows, draft_rows)
-        return _verify_one(paths, target_rows, selected, take_path(draft_rows, selected))
+        return selected, take_path(draft_rows, selected)
 
 
-class LikeliestDraft(Defect):
+class LikeliestDraft(OneSelected):
     """The draft with the largest draft probability, block-verified against q; the first of equal ones.
 
     Plausible because a likely draft is likely to be accepted, and because beam search returns it.  It
@@ -77,11 +98,11 @@ class LikeliestDraft(Defect):
     parent: ClassVar[str] = "block"
     origin: ClassVar[str] = "Drafts found by search are verified as though they had been sampled."
 
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+    def choose(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
         xp = namespace(draft_rows)
         path_probs = xp.cumulative_prod(take_token(draft_rows, paths), axis=-1)[..., -1]
         selected = xp.argmax(path_probs, axis=-1)
-        return _verify_one(paths, target_rows, selected, take_path(draft_rows, selected))
+        return selected, take_path(draft_rows, selected)
 
 
 class LongestAccepted(Defect):
@@ -118,7 +139,7 @@ class LongestAccepted(Defect):
 class IndependentAcceptance(Defect, PositionByPosition):
     """Each draft in turn is accepted with min(1, p/q); after the last the residual of one draft is used.
 
-    The first attempt of spectr.txt section 4.  Plausible because each test on its own is right.  With
+    The first attempt of spectr2023 section 4.  Plausible because each test on its own is right.  With
     K drafts a token the draft proposes too often has K chances.
     """
 
@@ -197,26 +218,5 @@ class DistinctDraftsAssumed(Defect, PositionByPosition):
     origin: ClassVar[str] = "A verifier written for trees of distinct siblings is handed independent samples."
 
     def select(self, position: Position) -> Selection:
-        selection = recursive_rejection(position, _rows_without_earlier(position))
+        selection = recursive_rejection(position, rows_without_earlier(position))
         return selection._replace(residual=or_else(selection.residual, position.target_rows))
-
-
-def _verify_one(paths: Array, target_rows: Array, selected: Array, path_draft_rows: Array) -> Outcome:
-    """Block verification of the selected path against the draft rows assumed along it, [..., L, V]."""
-    candidates = selected[..., None]
-    target_rows = take_paths(target_rows, candidates)
-    certain = ones_like(target_rows[..., 0, 0])
-    return verify_selected(paths, candidates, certain, target_rows, path_draft_rows[..., None, :, :])
-
-
-__all__ = [
-    "AllDraftsAssumed",
-    "DistinctDraftsAssumed",
-    "GreedyMultipathTies",
-    "GreedyMultipathUnskewed",
-    "IndependentAcceptance",
-    "LikeliestDraft",
-    "LongestAccepted",
-    "RecursiveWithoutUpdate",
-    "SmallDivisionFactor",
-]

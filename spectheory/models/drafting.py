@@ -21,12 +21,7 @@ from torch import Tensor
 from spectheory.errors import InvalidInputError
 from spectheory.models.language_model import LanguageModelPair, Prompt, run_model
 from spectheory.models.restrict import Restriction, restrict_rows
-from spectheory.models.sampling import (
-    PLAIN_SAMPLING,
-    SamplingOptions,
-    most_likely,
-    scaled_logits,
-)
+from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_likely, scaled_logits
 from spectheory.outcome import sample_rows
 
 

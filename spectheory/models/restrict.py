@@ -1,8 +1,8 @@
 """Both models restricted to m tokens: a small vocabulary made of real conditionals.
 
 Conditioned on the next token being one of m, a pair of language models becomes a pair that can
-be enumerated: its exact law, its optimum and a Monte Carlo estimate must then agree (THEORY,
-section 7).
+be enumerated: its exact law, its optimum and a Monte Carlo estimate must then agree (theory.md
+§7).
 """
 
 from __future__ import annotations

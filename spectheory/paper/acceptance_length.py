@@ -1,4 +1,4 @@
-"""The law of the accepted length, block_verification.txt Figure 3."""
+"""The law of the accepted length, block2024 Figure 3."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def acceptance_length(
     return Artifact(
         name="acceptance_length",
         title="How many drafted tokens are accepted",
-        source="block_verification, Figure 3",
+        source="block2024, Figure 3",
         explanation=(
             f"Two-token pair, draft length {draft_length}. Lines are exact; points are fractions of "
             f"{samples} sampled drafts, bars their intervals."

@@ -6,12 +6,12 @@ import csv
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from matplotlib.figure import Figure
 
+from spectheory.documents import plain
 from spectheory.paper.style import save_figure
 
 
@@ -106,15 +106,3 @@ def write_artifact(artifact: Artifact, folder: Path) -> None:
         (folder / f"{table.name}.json").write_text(
             json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
         )
-
-
-def plain(value: Any) -> Any:
-    """Rationals as strings, numpy numbers as Python's, everything else as it is.
-
-    Example:
-        >>> plain(Fraction(20, 9)), plain(0.5), plain("block")
-        ('20/9', 0.5, 'block')
-    """
-    if isinstance(value, Fraction):
-        return str(value)
-    return value.item() if hasattr(value, "item") else value

@@ -66,7 +66,7 @@ def full_vocabulary(
     return Artifact(
         name="full_vocabulary",
         title="Block efficiency on the bundled language models",
-        source="this package; the quantity of spectr Table 2 and block_verification Table 1, other models",
+        source="this package; the quantity of spectr2023 Table 2 and block2024 Table 1, other models",
         explanation=(
             "All verifiers judge the same drafts. token and block look at the first path only: their bars "
             "differ between panels by chance alone. The estimate averages the verifier's expected tokens "

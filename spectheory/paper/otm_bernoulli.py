@@ -1,4 +1,4 @@
-"""Acceptance at one position for Bernoulli pairs, spectr.txt Figures 4 and 6."""
+"""Acceptance at one position for Bernoulli pairs, spectr2023 Figures 4 and 6."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.algorithms.kseq import kseq_rule
-from spectheory.algorithms.multi_round import multi_round_acceptance
+from spectheory.algorithms.position_by_position.kseq import kseq_rule
+from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.instances import bernoulli
 from spectheory.paper.artifact import Artifact, ResultTable
 from spectheory.paper.style import BLACK, BLUE, GREY, ORANGE, figure_style
@@ -57,7 +57,7 @@ def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: i
     return Artifact(
         name="otm_bernoulli",
         title="Acceptance at one position, Bernoulli pairs",
-        source="spectr, Figures 4 and 6, Eq. 10",
+        source="spectr2023, Figures 4 and 6, Eq. 10",
         explanation=(
             "Draft Ber(0.25) against targets Ber(b). At b = 0.25 the models agree and every rule accepts "
             "with probability 1, which is not drawn. At b = 1 the three rules coincide."

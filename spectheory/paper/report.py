@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from spectheory import __version__
-from spectheory.paper.artifact import Artifact, ResultTable, plain
+from spectheory.documents import plain
+from spectheory.paper.artifact import Artifact, ResultTable
 
 LONG_TABLE = 12
 

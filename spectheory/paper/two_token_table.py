@@ -1,4 +1,4 @@
-"""The motivating example of block_verification.txt, section 2, for more draft lengths."""
+"""The motivating example of block2024, section 2, for more draft lengths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def two_token_table(draft_lengths: Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8)) -> 
     """E[tau] of token and block verification and the LP optimum, exactly, for each draft length.
 
     Checks: the values the paper prints (10/9 and 11/9 at draft length 2), and that block
-    verification attains the optimum on one path (greedy_multipath.txt Thm 3.3).
+    verification attains the optimum on one path (greedy2026 Thm 3.3).
     """
     rows = []
     failures = []
@@ -51,7 +51,7 @@ def two_token_table(draft_lengths: Sequence[int] = (1, 2, 3, 4, 5, 6, 7, 8)) -> 
     return Artifact(
         name="two_token_table",
         title="The two-token example, exactly",
-        source="block_verification, section 2, Eq. 2",
+        source="block2024, section 2, Eq. 2",
         explanation="Target (1/3, 2/3), draft (2/3, 1/3) at every context, one drafted path.",
         settings={"draft_lengths": list(draft_lengths)},
         tables=[table],

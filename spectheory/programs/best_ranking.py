@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import to_flint, to_fraction
+from spectheory.arrays import power_sum, to_flint, to_fraction
+from spectheory.bounds.skewed_draft import Ranking, leaf_order, ranking_keys, ratio_ranking
 from spectheory.pair import ModelPair
 from spectheory.programs.path_selection import path_selection_optimum
-from spectheory.skewed_draft import Ranking, leaf_order, power_sum, ranking_keys, ratio_ranking
 from spectheory.validate import check_count, check_num_drafts
 
 MAX_RANKINGS = 5_000
@@ -78,7 +78,7 @@ def best_ranking(
     seed: int = 0,
     with_optimum: bool = True,
 ) -> BestRanking:
-    """The tree-based rankings (greedy_multipath Def. 5.2) that earn the most and the least.
+    """The tree-based rankings (greedy2026 Def. 5.2) that earn the most and the least.
 
     The block efficiency of a ranking is Σ_a min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) q^Γ(a_{1:k}) (Eq. 16).
     Def. 5.2 wants the order at a context to depend on its rows only; here every context has an order of

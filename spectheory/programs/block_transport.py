@@ -1,4 +1,4 @@
-"""The block transport problem: one drafted path coupled with a target path (block_verification Eq. 40-42)."""
+"""The block transport problem: one drafted path coupled with a target path (block2024 Eq. 40-42)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
-from spectheory.programs.exact_solver import solve_exact
-from spectheory.programs.float_solver import solve
-from spectheory.programs.linear_program import LinearProgram
-from spectheory.programs.otm import coupling_repair, marginal_blocks
-from spectheory.programs.solution import Solution
+from spectheory.programs.one_position.otm import coupling_repair, marginal_blocks
+from spectheory.programs.solving.exact_solver import solve_exact
+from spectheory.programs.solving.float_solver import solve
+from spectheory.programs.solving.linear_program import LinearProgram
+from spectheory.programs.solving.solution import Solution
 
 MAX_VARIABLES = 20_000
 
@@ -21,7 +21,7 @@ MAX_VARIABLES = 20_000
 def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES) -> LinearProgram:
     """The linear program that couples whole blocks.
 
-    Source: block_verification Eq. 40-42 (its γ is our L, M_s the draft, M_b the target).
+    Source: block2024 Eq. 40-42 (its γ is our L, M_s the draft, M_b the target).
     Variables: the coupling π(x, y), x ∈ V^L the drafted path, y ∈ V^L the target's path.
 
         max  Σ_{x,y} π(x, y) β(x, y)                                               (40)
@@ -63,10 +63,10 @@ def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES)
     exact = pair.is_exact
     objective = np.array([Fraction(int(b)) if exact else float(b) for b in reward.ravel()])
     names = ("draft marginal", "target marginal")
-    rows, columns = marginal_blocks(draft_probs, target_probs, names, "block_verification Eq. 41-42")
+    rows, columns = marginal_blocks(draft_probs, target_probs, names, "block2024 Eq. 41-42")
     return LinearProgram(
         name="block transport LP",
-        source="block_verification Eq. 40",
+        source="block2024 Eq. 40",
         direction="max",
         variables=tuple((x, y) for x in paths for y in paths),
         objective=objective.astype(object) if exact else objective,
@@ -101,7 +101,7 @@ def block_transport_optimum(pair: ModelPair, max_variables: int = MAX_VARIABLES)
 
 
 def block_transport_value(pair: ModelPair) -> Any:
-    """The optimum in closed form: Σ_{ℓ=1..L} Σ_{a ∈ V^ℓ} min{p(a), q(a)} (block_verification Lemma 10).
+    """The optimum in closed form: Σ_{ℓ=1..L} Σ_{a ∈ V^ℓ} min{p(a), q(a)} (block2024 Lemma 10).
 
     Greedy block verification attains it.
 

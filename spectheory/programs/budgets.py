@@ -1,42 +1,21 @@
 """What the single-path and the multi-path program share: node budgets on the tree of contexts.
 
-The nodes a ∈ V^{≤L} are numbered breadth first: the root is 0, then depth 1 in token order, and
-so on; the tree of draft length L has 1 + V + .. + V^L of them.
+The nodes a ∈ V^{≤L} are numbered breadth first (``contexts.py``).
 """
 
 from __future__ import annotations
 
 from functools import partial
-from itertools import product
 
 import numpy as np
 
+from spectheory.contexts import all_contexts, count_nodes
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
-from spectheory.programs.float_solver import MACHINE_EPSILON
-from spectheory.programs.linear_program import ConstraintBlock, LinearProgram, Repair, ones
+from spectheory.programs.solving.float_solver import MACHINE_EPSILON
+from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
 
 PREFIX_MATCHING = "prefix matching"
-
-
-def count_nodes(vocab_size: int, depth: int) -> int:
-    """1 + V + .. + V^depth.
-
-    Example:
-        >>> count_nodes(2, 8)
-        511
-    """
-    return sum(vocab_size**i for i in range(depth + 1))
-
-
-def contexts(vocab_size: int, depth: int) -> tuple[tuple[int, ...], ...]:
-    """All contexts of length at most ``depth`` in node order.
-
-    Example:
-        >>> contexts(2, 1)
-        ((), (0,), (1,))
-    """
-    return tuple(context for i in range(depth + 1) for context in product(range(vocab_size), repeat=i))
 
 
 def node_probs(pair: ModelPair) -> tuple[np.ndarray, np.ndarray]:
@@ -146,7 +125,7 @@ def budget_program(
         name=name,
         source=source,
         direction="max",
-        variables=contexts(pair.vocab_size, pair.draft_length),
+        variables=all_contexts(pair.vocab_size, pair.draft_length),
         objective=target_probs,
         blocks=(*target_matching_blocks(pair, equations[0]), prefix),
         box=1.0,

@@ -10,19 +10,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.arrays import is_exact, to_flint, to_fraction, to_fractions
+from spectheory.contexts import Context, all_contexts
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import PREFIX_MATCHING, contexts
-from spectheory.programs.exact_solver import solve_exact
-from spectheory.programs.float_solver import solve
-from spectheory.programs.linear_program import ConstraintBlock, LinearProgram, ones
+from spectheory.programs.budgets import PREFIX_MATCHING
 from spectheory.programs.multi_path import antichains, multi_path_program
-from spectheory.programs.solution import Solution
+from spectheory.programs.solving.exact_solver import solve_exact
+from spectheory.programs.solving.float_solver import solve
+from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, ones
+from spectheory.programs.solving.solution import Solution
 from spectheory.validate import check_num_drafts
 
 MAX_ANTICHAINS = 2_000
-Context = tuple[int, ...]
 
 
 class SampledBound(NamedTuple):
@@ -47,8 +47,8 @@ def dual_program(
 ) -> LinearProgram:
     """The dual of the multi-path program over all antichains.
 
-    Source: the dual of greedy_multipath Theorem 4.3 in the node masses x(a) = D(a) p(a) (THEORY
-    section 5; not in the paper).  Variables: scores y(a) and slacks z(a), a ∈ V^{≤L}, and a weight
+    Source: the dual of greedy2026 Theorem 4.3 in the node masses x(a) = D(a) p(a)
+    (theory.md §5; not in the paper).  Variables: scores y(a) and slacks z(a), a ∈ V^{≤L}, and a weight
     λ(T) per non-empty antichain.
 
         min  Σ_T λ(T) f(q(T)),   f(u) = 1 - (1 - u)^K
@@ -81,16 +81,16 @@ def dual_program(
     """
     prefix = multi_path_program(pair, drafts, max_antichains).block(PREFIX_MATCHING)
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
-    nodes = contexts(pair.vocab_size, pair.draft_length)
+    nodes = all_contexts(pair.vocab_size, pair.draft_length)
     count, exact = len(nodes), pair.is_exact
     sets = [tuple(nodes[node] for node in np.flatnonzero(row)) for row in members]
     zero = ones(2 * count, exact) * 0
     root = ConstraintBlock(
-        "root slack", "THEORY section 5", "==", np.zeros(1, int), np.array([count]), ones(1, exact), zero[:1]
+        "root slack", "theory.md §5", "==", np.zeros(1, int), np.array([count]), ones(1, exact), zero[:1]
     )
     return LinearProgram(
         name="dual of the multi-path antichain LP",
-        source="THEORY section 5",
+        source="theory.md §5",
         direction="min",
         variables=(
             *(("y", context) for context in nodes),
@@ -135,7 +135,7 @@ def dual_optimum(
 def scores_of(pair: ModelPair, solution: Solution) -> list[np.ndarray]:
     """The scores y of a solution of ``dual_program``, by depth 0..L, arrays [V^depth]."""
     dtype = object if pair.is_exact else float
-    values = [solution.primal["y", context] for context in contexts(pair.vocab_size, pair.draft_length)]
+    values = [solution.primal["y", context] for context in all_contexts(pair.vocab_size, pair.draft_length)]
     ends = np.cumsum([pair.vocab_size**depth for depth in range(pair.draft_length)])
     return np.split(np.array(values, dtype=dtype), ends)
 
@@ -148,7 +148,7 @@ def upper_bound_from_scores(
 ) -> Any:
     """An upper bound on the block efficiency of every valid verifier of K i.i.d. drafted paths.
 
-    Source: weak duality with the multi-path program (THEORY section 5).  The steps, O(M log M) for M
+    Source: weak duality with the multi-path program (theory.md §5).  The steps, O(M log M) for M
     leaves:
 
     1. z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a) from the leaves up; y, z ≥ 0 and z(∅) = 0 are checked.
@@ -333,7 +333,7 @@ def _stationarity(pair: ModelPair, count: int) -> ConstraintBlock:
     parent = (child - 1) // pair.vocab_size
     return ConstraintBlock(
         name="stationarity",
-        equation="THEORY section 5",
+        equation="theory.md §5",
         sense="==",
         rows=np.concatenate([node, node, parent[present]]),
         columns=np.concatenate([node, count + node, count + child[present]]),
@@ -349,7 +349,7 @@ def _weights_of_scores(members: np.ndarray, exact: bool) -> ConstraintBlock:
     one = ones(len(nodes) + count, exact)
     return ConstraintBlock(
         name="weights",
-        equation="THEORY section 5",
+        equation="theory.md §5",
         sense="==",
         rows=np.concatenate([nodes, np.arange(count)]),
         columns=np.concatenate([2 * count + sets, np.arange(count)]),
@@ -379,7 +379,7 @@ def level_set_weights(pair: ModelPair, scores: Sequence[np.ndarray]) -> dict[tup
         sums.append(np.repeat(sums[-1], pair.vocab_size) + level)
     reached = np.concatenate(sums)
     before = np.concatenate([scores[0] * 0, *(np.repeat(level, pair.vocab_size) for level in sums[:-1])])
-    nodes = contexts(pair.vocab_size, pair.draft_length)
+    nodes = all_contexts(pair.vocab_size, pair.draft_length)
     weights, last = {}, reached[0] * 0
     for threshold in sorted(set(reached[reached > 0].tolist())):
         first = np.flatnonzero((before < threshold) & (reached >= threshold))

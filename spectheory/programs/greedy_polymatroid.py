@@ -1,4 +1,4 @@
-"""Rankings as vertices of the polytope of skewed drafts (greedy_multipath Appendix H)."""
+"""Rankings as vertices of the polytope of skewed drafts (greedy2026 Appendix H)."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.arrays import to_flint, to_fraction
+from spectheory.bounds.skewed_draft import LeafOrder, SkewedDraft
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import some_draft_probs
 from spectheory.programs.path_selection import is_skewed_draft, prefix_excesses
-from spectheory.skewed_draft import LeafOrder, SkewedDraft
 
 
 class RankingDecomposition(NamedTuple):
@@ -36,7 +36,7 @@ class RankingDecomposition(NamedTuple):
 def ranking_vertex(pair: ModelPair, num_drafts: int, order: LeafOrder) -> np.ndarray:
     """The law of the highest-ranked of K drafts: a vertex of {r : r(S) ≤ f(q(S)), r(V^L) = 1}.
 
-    Source: greedy_multipath Eq. 19, and Appendix H as the output of the greedy polymatroid algorithm.
+    Source: greedy2026 Eq. 19, and Appendix H as the output of the greedy polymatroid algorithm.
     The greedy algorithm takes leaves in the order of Eq. 93, ψ({P_1..P_i}) - ψ({P_1..P_{i-1}}) with
     ψ = f∘q, which gives the first leaf the most: its order is the ranking from the top down, the
     reverse of the order of Eq. 19.

@@ -1,27 +1,23 @@
-"""The multi-path information-agnostic program over all antichains (greedy_multipath Theorem 4.3)."""
+"""The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3)."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
+from spectheory.contexts import Context, all_contexts, count_nodes
 from spectheory.drafts import DraftProcess, Iid
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import (
-    PREFIX_MATCHING,
-    budget_program,
-    contexts,
-    count_nodes,
-    node_probs,
-    some_draft_probs,
-)
-from spectheory.programs.exact_solver import solve_exact, solve_exact_by_rows
-from spectheory.programs.float_solver import solve
-from spectheory.programs.linear_program import LinearProgram
-from spectheory.programs.solution import Solution
+from spectheory.programs.budgets import PREFIX_MATCHING, budget_program, node_probs, some_draft_probs
+from spectheory.programs.solving.exact_solver import solve_exact, solve_exact_by_rows
+from spectheory.programs.solving.float_solver import solve
+from spectheory.programs.solving.linear_program import LinearProgram
+from spectheory.programs.solving.solution import Solution
 from spectheory.validate import check_num_drafts
 
 MAX_ANTICHAINS = 100_000
@@ -81,12 +77,38 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
     return members[np.lexsort((first, np.minimum(sizes, 2)))]
 
 
+def largest_listed_excess(
+    pair: ModelPair, node_masses: Sequence[np.ndarray], process: DraftProcess
+) -> tuple[Any, tuple[Context, ...]]:
+    """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over all antichains T, listed, and its T.
+
+    For any draft process; of i.i.d. drafts ``most_violated_antichain`` finds it without a list.
+
+    Args:
+        pair: the models.
+        node_masses: x(a) by depth 0..L, arrays [V^depth].
+        process: how the paths are drafted.
+
+    Raises:
+        EnumerationTooLargeError: there are more antichains than are listed.
+    """
+    nodes = all_contexts(pair.vocab_size, pair.draft_length)
+    masses = np.concatenate(node_masses)
+    worst: tuple[Any, tuple[Context, ...]] = (masses[0] - masses[0], ())
+    for row in antichains(pair.vocab_size, pair.draft_length):
+        members = np.flatnonzero(row)
+        antichain = tuple(nodes[node] for node in members)
+        excess = masses[members].sum() - process.hit_probability(pair, antichain)
+        worst = max(worst, (excess, antichain), key=lambda found: found[0])
+    return worst
+
+
 def multi_path_program(
     pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
 ) -> LinearProgram:
     """The linear program whose optimum is the best block efficiency with K i.i.d. drafted paths.
 
-    Source: greedy_multipath Theorem 4.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
+    Source: greedy2026 Theorem 4.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
 
         max  Σ_{a ∈ V^{≤L}} D(a) p(a)                                              (10)
         s.t. 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) ≥ 0   on every path               (11)
@@ -114,8 +136,8 @@ def multi_path_program(
     return budget_program(
         pair,
         name="multi-path antichain LP",
-        source="greedy_multipath Theorem 4.3",
-        equations=("greedy_multipath Eq. 11", "greedy_multipath Eq. 12"),
+        source="greedy2026 Theorem 4.3",
+        equations=("greedy2026 Eq. 11", "greedy2026 Eq. 12"),
         members=(rows, columns),
         limits=_hit_probs(pair, members, drafts),
     )
@@ -170,7 +192,7 @@ def _hit_probs(pair: ModelPair, members: np.ndarray, drafts: int | DraftProcess)
     """P(some draft passes through T) for every listed antichain, [sets]."""
     if isinstance(drafts, DraftProcess) and not isinstance(drafts, Iid):
         drafts.check(pair)
-        nodes = contexts(pair.vocab_size, pair.draft_length)
+        nodes = all_contexts(pair.vocab_size, pair.draft_length)
         sets = [[nodes[node] for node in np.flatnonzero(row)] for row in members]
         limits = np.empty(len(sets), dtype=pair.target[0].dtype)
         limits[:] = [drafts.hit_probability(pair, antichain) for antichain in sets]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from spectheory.drafts import DraftProcess, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError, SolverError
 from spectheory.pair import ModelPair
-from spectheory.programs.at_scale.interval import Progress, multi_path_interval
+from spectheory.programs.interval.interval import CertifiedInterval, Progress, multi_path_interval
 from spectheory.programs.multi_path import MAX_ANTICHAINS, multi_path_optimum
 from spectheory.programs.single_path import single_path_optimum
-from spectheory.programs.solution import Solution
+from spectheory.programs.solving.solution import Solution
 
 
 def optimum(
@@ -17,28 +17,28 @@ def optimum(
     max_antichains: int = MAX_ANTICHAINS,
     max_nodes: int | None = None,
     *,
-    drafts: DraftProcess | None = None,
+    process: DraftProcess | None = None,
     relative_gap: float = 1e-6,
     time_limit: float | None = None,
     progress: Progress | None = None,
-) -> Solution:
+) -> Solution | CertifiedInterval:
     """The largest block efficiency E[τ+1] of any valid verifier, with its proof.
 
-    One path: greedy_multipath Theorem 3.3.  Several: Theorem 4.3.  Exact for exact pairs where the
+    One path: greedy2026 Theorem 3.3.  Several: Theorem 4.3.  Exact for exact pairs where the
     exact program is small enough.  Beyond that the value is a float between ``lower`` and ``upper``,
     which are certified by ``multi_path_interval``.
 
     Args:
         pair: the models.
-        num_drafts: K, the number of i.i.d. drafted paths; 1 if neither it nor ``drafts`` is given.
+        num_drafts: K, the number of i.i.d. drafted paths; 1 if neither it nor ``process`` is given.
         max_antichains: list no more antichains than this; i.i.d. drafts need no list.
         max_nodes: refuse larger trees for one path; default 1 100 exact, 100 000 in float64.
-        drafts: another draft process, instead of ``num_drafts``.
+        process: another draft process, instead of ``num_drafts``.
         relative_gap, time_limit, progress: of ``multi_path_interval``, where it is used.
 
     Returns:
-        The solution: ``value`` (tokens per target call), ``value_float``, ``lower``, ``upper``,
-        ``method``, and the primal and dual points.
+        A ``Solution``, which is optimal, or a ``CertifiedInterval``.  Both have ``value`` and ``value_float``
+        (tokens per target call), ``lower``, ``upper``, ``method``, ``status`` and ``to_document()``.
 
     Raises:
         InvalidInputError: num_drafts is not a whole number of at least 1.
@@ -51,7 +51,7 @@ def optimum(
         >>> print(best.value, best.method)
         20/9 single-path LP
     """
-    process = draft_process(num_drafts, drafts)
+    process = draft_process(num_drafts, process)
     try:
         if process == Iid(1):
             return single_path_optimum(pair, max_nodes)

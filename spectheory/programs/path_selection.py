@@ -1,4 +1,4 @@
-"""The optimum over skewed drafts (greedy_multipath Theorem 4.6), and which laws are skewed drafts."""
+"""The optimum over skewed drafts (greedy2026 Theorem 4.6), and which laws are skewed drafts."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spectheory.bounds.skewed_draft import SkewedDraft
+from spectheory.contexts import all_contexts, count_nodes
 from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import contexts, count_nodes, some_draft_probs
-from spectheory.programs.exact_solver import exact_solution, solve_exact
-from spectheory.programs.float_solver import MACHINE_EPSILON, solve
-from spectheory.programs.linear_program import ConstraintBlock, LinearProgram, Repair, ones
-from spectheory.programs.solution import Solution
-from spectheory.skewed_draft import SkewedDraft
+from spectheory.programs.budgets import some_draft_probs
+from spectheory.programs.solving.exact_solver import exact_solution, solve_exact
+from spectheory.programs.solving.float_solver import MACHINE_EPSILON, solve
+from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
+from spectheory.programs.solving.solution import Solution
 from spectheory.validate import check_count, check_num_drafts
 
 LEAF_SETS = "skewed draft"
@@ -48,7 +49,7 @@ def is_skewed_draft(
 ) -> Membership:
     """Whether some path-selection rule over K i.i.d. drafts selects with this law.
 
-    Source: greedy_multipath Lemma 4.5, r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K
+    Source: greedy2026 Lemma 4.5, r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K
     (Eq. 15 prints r(a_{1:L}) in the sum; it is r(a_{1:i})).  r(S) - f(q(S)) is convex in the two sums,
     so the largest is at a level set of r/q.  With M leaves, O(M log M):
 
@@ -98,7 +99,7 @@ def path_selection_program(
 ) -> LinearProgram:
     """The linear program of the best law of the selected path.
 
-    Source: greedy_multipath Theorem 4.6.  Variables: r(b) for leaves b ∈ V^L, and
+    Source: greedy2026 Theorem 4.6.  Variables: r(b) for leaves b ∈ V^L, and
     x(a) = min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) r(a_{1:k}), a ∈ V^{≤L}, as a chain of linear bounds.
 
         max  Σ_a x(a)                                                              (16)
@@ -130,11 +131,11 @@ def path_selection_program(
     nodes, leaves = count_nodes(V, L), V**L
     sets = _all_leaf_sets(leaves) if leaf_sets is None else [sorted(members) for members in leaf_sets]
     one = ones(1, exact)
-    node_names = contexts(V, L)
+    node_names = all_contexts(V, L)
     repair: Repair = partial(_feasible_point, pair=pair, num_drafts=num_drafts)
     return LinearProgram(
         name="path-selection LP",
-        source="greedy_multipath Theorem 4.6",
+        source="greedy2026 Theorem 4.6",
         direction="max",
         variables=(
             *(("x", context) for context in node_names),
@@ -146,7 +147,7 @@ def path_selection_program(
             _chain_block(pair),
             ConstraintBlock(
                 "total",
-                "greedy_multipath Eq. 13",
+                "greedy2026 Eq. 13",
                 "==",
                 np.zeros(leaves, dtype=int),
                 nodes + np.arange(leaves),
@@ -367,7 +368,7 @@ def _within_draft_block(pair: ModelPair) -> ConstraintBlock:
     leaf_columns = nodes + np.tile(np.arange(leaves), L + 1)
     return ConstraintBlock(
         name="within the draft",
-        equation="greedy_multipath Eqs. 13, 16",
+        equation="greedy2026 Eqs. 13, 16",
         sense="<=",
         rows=np.concatenate([np.arange(nodes), *ancestors]),
         columns=np.concatenate([np.arange(nodes), leaf_columns]),
@@ -383,7 +384,7 @@ def _chain_block(pair: ModelPair) -> ConstraintBlock:
     conditionals = np.concatenate([level.ravel() for level in pair.target[:-1]])
     return ConstraintBlock(
         name="chain of minima",
-        equation="greedy_multipath Eqs. 16, 87",
+        equation="greedy2026 Eqs. 16, 87",
         sense="<=",
         rows=np.concatenate([child - 1, child - 1]),
         columns=np.concatenate([child, (child - 1) // V]),
@@ -402,7 +403,7 @@ def _leaf_set_block(pair: ModelPair, num_drafts: int, sets: list[Any]) -> Constr
     columns = nodes + np.array([leaf for members in sets for leaf in members], dtype=int)
     return ConstraintBlock(
         name=LEAF_SETS,
-        equation="greedy_multipath Eq. 17",
+        equation="greedy2026 Eq. 17",
         sense="<=",
         rows=rows,
         columns=columns,

@@ -1,4 +1,4 @@
-"""The single-path information-agnostic program (greedy_multipath Theorem 3.3)."""
+"""The single-path information-agnostic program (greedy2026 Theorem 3.3)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import numpy as np
 
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import budget_program, check_node_count, node_probs
-from spectheory.programs.exact_solver import solve_exact
-from spectheory.programs.float_solver import solve
-from spectheory.programs.linear_program import LinearProgram
-from spectheory.programs.solution import Solution
+from spectheory.programs.solving.exact_solver import solve_exact
+from spectheory.programs.solving.float_solver import solve
+from spectheory.programs.solving.linear_program import LinearProgram
+from spectheory.programs.solving.solution import Solution
 
 MAX_EXACT_NODES = 1_100
 MAX_FLOAT_NODES = 100_000
@@ -18,7 +18,7 @@ MAX_FLOAT_NODES = 100_000
 def single_path_program(pair: ModelPair) -> LinearProgram:
     """The linear program whose optimum is the best block efficiency with one drafted path.
 
-    Source: greedy_multipath Theorem 3.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
+    Source: greedy2026 Theorem 3.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
 
         max  Σ_{a ∈ V^{≤L}} D(a) p(a)                                              (7)
         s.t. 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) ≥ 0   on every path               (8)
@@ -43,8 +43,8 @@ def single_path_program(pair: ModelPair) -> LinearProgram:
     return budget_program(
         pair,
         name="single-path LP",
-        source="greedy_multipath Theorem 3.3",
-        equations=("greedy_multipath Eq. 8", "greedy_multipath Eq. 9"),
+        source="greedy2026 Theorem 3.3",
+        equations=("greedy2026 Eq. 8", "greedy2026 Eq. 9"),
         members=(nodes, nodes),
         limits=draft_probs,
     )

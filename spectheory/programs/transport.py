@@ -1,4 +1,4 @@
-"""Bipartite transport feasibility (greedy_multipath Lemma A.1) as a maximum flow."""
+"""Bipartite transport feasibility (greedy2026 Lemma A.1) as a maximum flow."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def transport_feasibility(
 ) -> Transport:
     """A joint law with given marginals that lives on the given edges, or the proof that there is none.
 
-    Source: greedy_multipath Lemma A.1: a coupling exists iff a(S) ≤ b(N(S)) for every set S of left
+    Source: greedy2026 Lemma A.1: a coupling exists iff a(S) ≤ b(N(S)) for every set S of left
     vertices, N its neighbours.  By maximum flow, over whole multiples of the common denominator:
 
     1. source -> x with capacity a(x), x -> y without limit on the edges, y -> sink with b(y).

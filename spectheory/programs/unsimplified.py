@@ -1,4 +1,4 @@
-"""The multi-path program before its simplification, in the output law R (greedy_multipath Lemma A.5)."""
+"""The multi-path program before its simplification, in the output law R (greedy2026 Lemma A.5)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from functools import partial
 
 import numpy as np
 
+from spectheory.contexts import all_contexts
 from spectheory.drafts import DraftProcess
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import PREFIX_MATCHING, contexts, feasible_budgets
-from spectheory.programs.exact_solver import solve_exact
-from spectheory.programs.float_solver import solve
-from spectheory.programs.linear_program import ConstraintBlock, LinearProgram, ones
+from spectheory.programs.budgets import PREFIX_MATCHING, feasible_budgets
 from spectheory.programs.multi_path import antichains, multi_path_program
-from spectheory.programs.solution import Solution
+from spectheory.programs.solving.exact_solver import solve_exact
+from spectheory.programs.solving.float_solver import solve
+from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, ones
+from spectheory.programs.solving.solution import Solution
 
 MAX_ANTICHAINS = 1_000
 
@@ -23,7 +24,7 @@ def unsimplified_program(
 ) -> LinearProgram:
     """The multi-path program over output laws instead of node budgets.
 
-    Source: greedy_multipath Lemma A.5.  Variables: R(a), a ∈ V^{≤L+1} without the root.
+    Source: greedy2026 Lemma A.5.  Variables: R(a), a ∈ V^{≤L+1} without the root.
 
         max  Σ_{i=1..L+1} Σ_{a ∈ V^i} i R(a)                                       (37)
         s.t. Σ_a R(a) = 1
@@ -51,16 +52,16 @@ def unsimplified_program(
     """
     budgets = multi_path_program(pair, drafts, max_antichains)
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
-    variables = contexts(pair.vocab_size, pair.draft_length + 1)[1:]
+    variables = all_contexts(pair.vocab_size, pair.draft_length + 1)[1:]
     one = ones(len(variables), pair.is_exact)
     lengths = np.array([len(context) for context in variables])
     zero = np.zeros(len(variables), dtype=int)
     sum_to_one = ConstraintBlock(
-        "law", "greedy_multipath Lemma A.5", "==", zero, np.arange(len(variables)), one, one[:1]
+        "law", "greedy2026 Lemma A.5", "==", zero, np.arange(len(variables)), one, one[:1]
     )
     return LinearProgram(
         name="unsimplified multi-path LP",
-        source="greedy_multipath Lemma A.5",
+        source="greedy2026 Lemma A.5",
         direction="max",
         variables=variables,
         objective=lengths * one,
@@ -119,7 +120,7 @@ def _target_matching(pair: ModelPair) -> ConstraintBlock:
     present = np.concatenate(coefficients) != 0
     return ConstraintBlock(
         name="target matching",
-        equation="greedy_multipath Eq. 38",
+        equation="greedy2026 Eq. 38",
         sense="==",
         rows=np.concatenate(rows)[present],
         columns=np.concatenate(columns)[present],
@@ -140,7 +141,7 @@ def _prefix_matching(pair: ModelPair, members: np.ndarray, limits: np.ndarray) -
     rows, columns = np.nonzero(below)
     return ConstraintBlock(
         name=PREFIX_MATCHING,
-        equation="greedy_multipath Eq. 39",
+        equation="greedy2026 Eq. 39",
         sense="<=",
         rows=rows,
         columns=columns,

@@ -1,0 +1,107 @@
+"""acceptance(): everything about one position, its optimum, its rules and its bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from spectheory.algorithms.position_by_position.kseq import kseq_rule
+from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
+from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
+from spectheory.documents import both, plain
+from spectheory.pair import ModelPair
+from spectheory.programs.one_position.min_cut import optimal_acceptance
+from spectheory.validate import check_num_drafts
+
+
+@dataclass(frozen=True)
+class Acceptance:
+    """Probabilities that the output of one position is one of K i.i.d. drafts.
+
+    Exact quantities are Fractions, and floats where the rows are.
+
+    Attributes:
+        target, draft: the two rows.
+        num_drafts: K.
+        arithmetic: ``"exact"`` or ``"float64"``.
+        optimal: α_K, the most that any lossless rule can accept.
+        minimising_set: the tokens of the minimum cut that proves it.
+        kseq: of K-SEQ, a float: its division factor is algebraic.
+        kseq_division_factor: ρ*.
+        multi_round: of recursive rejection.
+        lower_bound: [spectr2023, Lemma 3], the upper bound times 1 - (1 - 1/K)^K.
+        upper_bound: [spectr2023, Lemma 3]; it is always attained.
+        spectr_gbv_bound: [spectrgbv2026, Eq. 5] as printed, which bounds no lossless rule.
+    """
+
+    target: tuple[Any, ...]
+    draft: tuple[Any, ...]
+    num_drafts: int
+    arithmetic: str
+    optimal: Any
+    minimising_set: tuple[int, ...]
+    kseq: float
+    kseq_division_factor: float
+    multi_round: Any
+    lower_bound: Any
+    upper_bound: Any
+    spectr_gbv_bound: Any
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object of ``spectheory acceptance --json``."""
+        return {
+            "target": plain(self.target),
+            "draft": plain(self.draft),
+            "num_drafts": self.num_drafts,
+            "arithmetic": self.arithmetic,
+            **both("optimal", self.optimal),
+            "minimising_set": list(self.minimising_set),
+            "kseq": self.kseq,
+            "kseq_division_factor": self.kseq_division_factor,
+            **both("multi_round", self.multi_round),
+            **both("lower_bound", self.lower_bound),
+            **both("upper_bound", self.upper_bound),
+            **both("spectr_gbv_bound", self.spectr_gbv_bound),
+        }
+
+
+def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_drafts: int) -> Acceptance:
+    """Optimal acceptance with its cut, K-SEQ, multi-round rejection and bounds, at one position.
+
+    Args:
+        target_probs, draft_probs: one probability per token, all exact (strings) or all float.
+        num_drafts: K.
+
+    Raises:
+        InvalidInputError: a row is not a distribution, the rows have different lengths, or K < 1.
+
+    Example:
+        >>> found = acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2)
+        >>> print(found.optimal, found.multi_round, round(found.kseq, 6))
+        8/9 7/9 0.81142
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    pair = ModelPair.context_free_pair(target_probs, draft_probs, draft_length=1)
+    target, draft = pair.target[0][0], pair.draft[0][0]
+    cut = optimal_acceptance(target, draft, num_drafts)
+    rule = kseq_rule(target.astype(float), draft.astype(float), np.array(float(num_drafts)))
+    factor = 1 - (1 - Fraction(1, num_drafts)) ** num_drafts
+    return Acceptance(
+        target=tuple(target.tolist()),
+        draft=tuple(draft.tolist()),
+        num_drafts=num_drafts,
+        arithmetic=pair.arithmetic,
+        optimal=cut.value,
+        minimising_set=tuple(np.flatnonzero(cut.tokens).tolist()),
+        kseq=float(rule.acceptance),
+        kseq_division_factor=float(rule.division_factor),
+        multi_round=multi_round_acceptance(target, draft, num_drafts),
+        lower_bound=cut.value * (factor if pair.is_exact else float(factor)),
+        # The upper bound of Lemma 3 is attained (``otm_bounds``), so the cut gives both bounds.
+        upper_bound=cut.value,
+        spectr_gbv_bound=conditionally_independent_bound(pair, num_drafts),
+    )

@@ -1,0 +1,35 @@
+"""What the verifiers of one drafted path share: they look at the first path and stop on no other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import ClassVar
+
+from spectheory.arrays import Array, divide_or_zero, namespace, take_token, zeros_like
+from spectheory.drafts import ALL_PROCESSES
+from spectheory.verifier import Verifier
+
+
+class OnePath(Verifier):
+    """A verifier of the first drafted path.  It is valid for every draft process whose first path follows
+    the draft model, and all do."""
+
+    single_path: ClassVar[bool] = True
+    draft_processes: ClassVar[Collection[str]] = ALL_PROCESSES
+
+
+def first_path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    """p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}) along the first drafted path.  -> [..., L]
+
+    A path that was drafted has q > 0 everywhere; the 0 at q = 0 is never used.
+    """
+    path = paths[..., 0, :]
+    target_on_path = take_token(target_rows[..., 0, :-1, :], path)
+    return divide_or_zero(target_on_path, take_token(draft_rows[..., 0, :, :], path))
+
+
+def first_path_only(stop_probs: Array, paths: Array) -> Array:
+    """Stop probabilities on the first of K paths, zeros on the others.  [..., L+1] -> [..., K, L+1]"""
+    first = stop_probs[..., None, :]
+    others = [zeros_like(first)] * (paths.shape[-2] - 1)
+    return namespace(stop_probs).concat([first, *others], axis=-2)

@@ -1,0 +1,124 @@
+"""Greedy block verification: the longest block in one iteration, paid for by a changed target."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from spectheory.algorithms.one_path.base import OnePath, first_path_only, first_path_ratios
+from spectheory.algorithms.one_path.block import Block
+from spectheory.arrays import (
+    Array,
+    namespace,
+    normalise,
+    ones_like,
+    positive_part,
+    prefix_products,
+    take_draft_row,
+    take_stop_row,
+    take_token,
+)
+from spectheory.outcome import Outcome
+
+
+class GreedyBlock(OnePath):
+    """Greedy block verification, block2024 Appendix C, Algorithm 4.
+
+    In the notation of the package (p target, q draft), on one path X_{1:L}:
+
+    1. p̃_0 = 1, p̃_i = p̃_{i-1} p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}), without a minimum,
+       so that p̃_i = p(X_{1:i}) / q(X_{1:i})                                    (lines 2, 4, 12)
+    2. h_i = sum_x max(p̃_i p(x | X_{1:i}) - q(x | X_{1:i}), 0)
+           / sum_x max(q(x | X_{1:i}) - p̃_i p(x | X_{1:i}), 0) for i < L            (line 5)
+    3. each prefix is accepted with probability min(1, h_i), the whole path with min(1, p̃_L),
+       independently; tau is the longest accepted one, and 0 if none is        (lines 6-14)
+    4. Y ~ max(p̃_tau p - q, 0), normalised, at X_{1:tau}; Y ~ p if tau = L      (lines 13-16)
+
+    The sums of step 2 differ by p̃_i - 1, so h_i >= 1 exactly where p̃_i >= 1, and below that the
+    denominator is the numerator plus 1 - p̃_i, which is not zero.  Where both sums are zero
+    (p̃_i = 1 and p = q at X_{1:i}) the next prefix has p̃_{i+1} = 1 and is accepted with certainty, so
+    h_i has no influence; it is taken as 1.
+
+    P(tau >= i | X_{1:i}) = min(1, p̃_i) (Lemma 9), and E[tau] = sum over i and paths of min(p, q).
+    Not lossless on its own: the next L - tau - 1 tokens have to be decoded with the target of
+    ``modified_target_rows`` (Lemma 8); ``spectheory.iteration`` carries it on.
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> certificate = certify(GreedyBlock(), instances.two_token(2), with_optimum=False)
+        >>> print(certificate.block_efficiency, certificate.total_variation)
+        7/3 1/9
+    """
+
+    name: ClassVar[str] = "greedy_block"
+    source: ClassVar[str] = "block2024 Alg. 4"
+    lossless: ClassVar[bool] = False
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        path_ratio = prefix_products(first_path_ratios(paths, target_rows, draft_rows))
+        accept = _acceptance(path_ratio, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
+        stop_probs = Block().stops(accept)  # step 3 is block verification's own
+
+        def correction(path_index: Array, length: Array) -> Array:
+            ratio = take_token(path_ratio, length)
+            return self.modified_target_rows(
+                take_stop_row(target_rows, path_index, length),
+                take_draft_row(draft_rows, path_index, length),
+                ratio,
+                ones_like(ratio),
+                paths.shape[-2],
+            )
+
+        return Outcome(first_path_only(stop_probs, paths), correction)
+
+    def modified_target_rows(
+        self,
+        target_rows: Array,
+        draft_rows: Array,
+        target_path_probs: Array,
+        draft_path_probs: Array,
+        num_drafts: int,
+    ) -> Array:
+        """The distribution modification, Algorithm 5 (Eq. 31), at contexts a beyond an accepted prefix.
+
+            M_new(x | a) = max(p(a, x) - q(a, x), 0) / sum_x' max(p(a, x') - q(a, x'), 0)
+
+        with p(a, x) and q(a, x) from the start of the iteration that ended before a.  The row of the
+        correction token, at a = X_{1:tau}, is the same formula.  It is the row for the next tokens up
+        to the L-th of that iteration; after it the target is its own again.
+
+        Args:
+            target_rows: [..., V], p(. | a).
+            draft_rows: [..., V], q(. | a).
+            target_path_probs, draft_path_probs: [...], p(a) and q(a); a common factor cancels.
+            num_drafts: without influence.
+
+        Returns:
+            [..., V]; a row of zeros where M_new gives a itself no mass.
+
+        Example:
+            >>> from spectheory import instances
+            >>> pair = instances.two_token(2)
+            >>> print(GreedyBlock().modified_target_rows(  # after B: p(B) = 2/3 > q(B) = 1/3
+            ...     pair.target[1][1:], pair.draft[1][1:],
+            ...     pair.target_path_probs(1)[1:], pair.draft_path_probs(1)[1:], 1)[0])
+            [Fraction(0, 1) Fraction(1, 1)]
+        """
+        excess = target_path_probs[..., None] * target_rows - draft_path_probs[..., None] * draft_rows
+        return normalise(positive_part(excess))
+
+
+def _acceptance(path_ratio: Array, target_rows: Array, draft_rows: Array) -> Array:
+    """min(1, h_1), .., min(1, h_{L-1}), min(1, p̃_L) on one path, [..., L]."""
+    xp = namespace(target_rows)
+    one = ones_like(path_ratio[..., 0])
+    length = draft_rows.shape[-2]
+    accept = []
+    for depth in range(1, length):
+        ratio = path_ratio[..., depth]
+        excess = ratio[..., None] * target_rows[..., depth, :] - draft_rows[..., depth, :]
+        gained = xp.sum(positive_part(excess), axis=-1)
+        certain = ratio >= 1
+        # Any number but 0 would do in the denominator where acceptance is certain.
+        lost = xp.where(certain, one, gained + 1 - ratio)
+        accept.append(xp.where(certain, one, gained / lost))
+    return xp.stack([*accept, xp.minimum(one, path_ratio[..., length])], axis=-1)

@@ -1,0 +1,69 @@
+"""How likely the one-path verifiers are to keep a drafted prefix: P(tau >= i | X_{1:i}).
+
+Each function takes what a verifier takes, looks at the first drafted path and returns the L + 1
+probabilities for i = 0..L (the first is 1).  They are built from the verifiers' own steps, in the
+arithmetic of the rows: exact rationals, float64 or torch.  Along every path
+
+    token <= block <= greedy_block,
+
+which is where the three differ in block efficiency: E[tau] = sum over nodes a of q(a) P(tau >= |a| | a).
+"""
+
+from __future__ import annotations
+
+from spectheory.algorithms.one_path.base import first_path_ratios
+from spectheory.algorithms.one_path.block import Block
+from spectheory.algorithms.one_path.token import Token
+from spectheory.arrays import Array, namespace, ones_like, prefix_products
+
+
+def token_likelihood(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    """``token``: the product of min(1, p(X_j | X_{1:j-1}) / q(X_j | X_{1:j-1})) over j <= i.
+
+    Args:
+        paths: [..., K, L] token ids; the first of the K paths is looked at.
+        target_rows: [..., K, L+1, V].
+        draft_rows: [..., K, L, V].
+
+    Returns:
+        [..., L+1], probabilities.
+
+    Example:
+        >>> import numpy as np
+        >>> paths = np.array([[[0, 1]]])
+        >>> target, draft = np.full((1, 1, 3, 2), 0.5), np.full((1, 1, 2, 2), [0.8, 0.2])
+        >>> token_likelihood(paths, target, draft)
+        array([[1.   , 0.625, 0.625]])
+    """
+    return prefix_products(Token().acceptance(paths, target_rows, draft_rows))
+
+
+def block_likelihood(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    """``block``: w_i = min(1, w_{i-1} p/q), block2024 Algorithm 2, line 4.
+
+    Args and returns as in ``token_likelihood``.
+
+    Example:
+        >>> import numpy as np
+        >>> paths = np.array([[[0, 1]]])
+        >>> target, draft = np.full((1, 1, 3, 2), 0.5), np.full((1, 1, 2, 2), [0.8, 0.2])
+        >>> block_likelihood(paths, target, draft)
+        array([[1.   , 0.625, 1.   ]])
+    """
+    return Block().weights(first_path_ratios(paths, target_rows, draft_rows))
+
+
+def greedy_block_likelihood(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    """``greedy_block``: min(1, p(X_{1:i}) / q(X_{1:i})), block2024 Lemma 9.
+
+    Args and returns as in ``token_likelihood``.
+
+    Example:
+        >>> import numpy as np
+        >>> paths = np.array([[[1, 0]]])
+        >>> target, draft = np.full((1, 1, 3, 2), 0.5), np.full((1, 1, 2, 2), [0.8, 0.2])
+        >>> greedy_block_likelihood(paths, target, draft)
+        array([[1., 1., 1.]])
+    """
+    path_ratio = prefix_products(first_path_ratios(paths, target_rows, draft_rows))
+    return namespace(path_ratio).minimum(path_ratio, ones_like(path_ratio))

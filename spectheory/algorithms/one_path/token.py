@@ -1,0 +1,65 @@
+"""Token verification: accept or reject the drafted tokens one after the other."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from spectheory.algorithms.one_path.base import OnePath, first_path_only, first_path_ratios
+from spectheory.arrays import (
+    Array,
+    namespace,
+    normalise,
+    ones_like,
+    positive_part,
+    prefix_products,
+    take_draft_row,
+    take_stop_row,
+    zeros_like,
+)
+from spectheory.outcome import Outcome
+
+
+class Token(OnePath):
+    """Speculative sampling as first published; block2024 Algorithm 1.
+
+    In the notation of the package (p target, q draft), on one path X_{1:L}:
+
+    1. h_i = min(1, p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}))                       (line 4)
+    2. tau = the number of tokens accepted before the first rejection           (lines 5-9)
+    3. if tau = L, Y ~ p(. | X_{1:L}); otherwise Y ~ max(p - q, 0), normalised, at X_{1:tau} (Eq. 3)
+
+    Lossless.  P(tau >= i | X) = prod_{j <= i} h_j.
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> certify("token", instances.two_token(2), with_optimum=False).block_efficiency
+        Fraction(19, 9)
+    """
+
+    name: ClassVar[str] = "token"
+    source: ClassVar[str] = "block2024 Alg. 1 (Leviathan et al.; Chen et al.)"
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        stop_probs = self.stops(self.acceptance(paths, target_rows, draft_rows))
+
+        def correction(path_index: Array, length: Array) -> Array:
+            target_row = take_stop_row(target_rows, path_index, length)
+            # q = 0 at depth L, where the residual is p itself.
+            return normalise(self.residual(target_row, take_draft_row(draft_rows, path_index, length)))
+
+        return Outcome(first_path_only(stop_probs, paths), correction)
+
+    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        """Step 1, line 4: h_1..h_L on the first path.  -> [..., L]"""
+        ratio = first_path_ratios(paths, target_rows, draft_rows)
+        return namespace(ratio).minimum(ratio, ones_like(ratio))
+
+    def stops(self, accept: Array) -> Array:
+        """Step 2, lines 5-9: P(tau = i) from h_1..h_L, up to the first rejection.  [..., L] -> [..., L+1]"""
+        at_least = prefix_products(accept)
+        rejected = 1 - namespace(accept).concat([accept, zeros_like(accept[..., :1])], axis=-1)
+        return at_least * rejected
+
+    def residual(self, target_row: Array, draft_row: Array) -> Array:
+        """Step 3, Eq. 3: max(p - q, 0), not normalised.  [..., V]"""
+        return positive_part(target_row - draft_row)

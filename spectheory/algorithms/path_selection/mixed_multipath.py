@@ -1,0 +1,301 @@
+"""Mixed multi-path block verification: sometimes the first draft, otherwise the ranking's choice."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from spectheory.algorithms.path_selection.base import (
+    PathSelection,
+    SelectedPaths,
+    select_highest_ranked,
+    take_paths,
+)
+from spectheory.arrays import (
+    Array,
+    divide_or_zero,
+    is_exact,
+    namespace,
+    ones_like,
+    power_sum,
+    take_token,
+    to_flint,
+    to_fraction,
+    zeros_like,
+)
+from spectheory.bounds.skewed_draft import (
+    Ranking,
+    SkewedDraft,
+    like_entries,
+    mass_ranked_below,
+    ranking_keys,
+    ratio_ranking,
+    skewed_draft_rows,
+)
+from spectheory.errors import InvalidInputError
+from spectheory.pair import ModelPair
+
+
+class MixedMultipath(PathSelection):
+    """Block verification of the first draft with probability λ, otherwise of the highest-ranked one.
+
+    An algorithm of this package (theory.md §5), not of the papers:
+
+    1. With probability λ, which depends on the context only, select the first drafted path;
+       otherwise the one with the highest rank, as in ``greedy_multipath``
+    2. The selected path has law r = λ q + (1-λ) q^Γ: the first draft has law q, the highest-ranked
+       one q^Γ.  Along a path r(x | a) = q(x | a) g(U_x, B_x) / g(U, B), g = λ + (1-λ) S, with U, B, S
+       as in ``skewed_draft_rows``; it needs on-path values only
+    3. Run block verification on the selected path with target p and draft r
+
+    Lossless: λ and r do not depend on the drafts, so this is path selection followed by block
+    verification against the law of the selected path (greedy2026 Lemma 4.4).  λ = 1 is
+    ``block`` on the first path, λ = 0 is ``greedy_multipath``.
+
+    The best λ earns at least as much as both.  The block efficiency is
+    E(λ) = Σ_a min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) r(a_{1:k})  (Eq. 16).  Every r(a_{1:k}) is affine in λ;
+    a minimum of affine functions is concave, and so is a sum of concave functions.  So E is concave and
+    piecewise linear on [0, 1], with max E ≥ max(E(0), E(1)) and E(λ) ≥ λ E(1) + (1-λ) E(0) for every λ.
+    ``best_mixture`` finds the maximum on an enumerated pair.
+
+    By default λ is chosen from the rows at the root, which all drafts share, to maximise the acceptance
+    at the first position (``root_mixture``).  With L = 1 that is the best λ; for longer drafts it is a
+    rule of thumb: later positions may contradict it, and it can earn less than ``greedy_multipath`` or
+    ``block`` does.
+
+    Args:
+        first_draft_prob: λ, a Fraction, an int or a float in [0, 1]; a float is taken at its exact
+            value.  None chooses λ from the rows at the root.
+        ranking: any tree-based ranking; default p/q.
+        slope_tolerance: in floating point, slopes this close to 0 count as 0 in the choice of λ.
+
+    Raises:
+        InvalidInputError: λ is not a number in [0, 1].
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> pair = instances.uniform_equal(1)  # identical models: any ranking does harm
+        >>> certify(MixedMultipath(), pair, 2).block_efficiency
+        Fraction(2, 1)
+        >>> certify(MixedMultipath(Fraction(1, 2)), pair, 2).block_efficiency
+        Fraction(15, 8)
+        >>> certify("greedy_multipath", pair, 2).block_efficiency
+        Fraction(7, 4)
+    """
+
+    name: ClassVar[str] = "mixed_multipath"
+    source: ClassVar[str] = "this package (theory.md §5)"
+
+    def __init__(
+        self,
+        first_draft_prob: Any = None,
+        ranking: Ranking = ratio_ranking,
+        slope_tolerance: float = 1e-9,
+    ) -> None:
+        self.first_draft_prob = None if first_draft_prob is None else _as_fraction(first_draft_prob)
+        self.ranking = ranking
+        self.slope_tolerance = slope_tolerance
+
+    def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
+        xp = namespace(target_rows)
+        highest = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)
+        selected = xp.stack([xp.zeros_like(highest), highest], axis=-1)
+        share = self._share(target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :], paths.shape[-2])
+        target_rows = take_paths(target_rows, selected)
+        skewed_rows = skewed_draft_rows(
+            take_paths(paths, selected),
+            target_rows,
+            take_paths(draft_rows, selected),
+            paths.shape[-2],
+            self.ranking,
+            share[..., None] + zeros_like(target_rows[..., 0, 0]),
+        )
+        chances = xp.stack([share, 1 - share], axis=-1)
+        return SelectedPaths(selected, chances, target_rows, skewed_rows)
+
+    def _share(self, target_row: Array, draft_row: Array, num_drafts: int) -> Array:
+        """λ, one per batch element, from the rows at the root.  [..., V] -> [...]"""
+        if self.first_draft_prob is not None:
+            return like_entries(self.first_draft_prob, target_row[..., 0])
+        return root_mixture(target_row, draft_row, num_drafts, self.ranking, self.slope_tolerance)
+
+
+def root_mixture(
+    target_row: Array,
+    draft_row: Array,
+    num_drafts: int,
+    ranking: Ranking = ratio_ranking,
+    slope_tolerance: float = 1e-9,
+) -> Array:
+    """The λ that maximises the acceptance at one position, in closed form.  [..., V] -> [...]
+
+        h(λ) = Σ_x min(p(x), λ q(x) + (1-λ) g(x)),    g(x) = q^Γ(x), one position of the ranking
+
+    h is concave and piecewise linear.  Tokens with r(x) < p(x) add q(x) - g(x) to its slope; a token
+    enters or leaves them at λ_x = (p(x) - g(x)) / (q(x) - g(x)), and either way the slope falls by
+    |q(x) - g(x)|.
+
+    1. The slope at 0+ is the sum of q - g over tokens with g < p, or g = p and q < g.
+    2. Sort the λ_x in (0, 1); subtract the falls one after the other.
+    3. h is largest from the first place among 0, the λ_x and 1 after which the slope is not positive to
+       the first after which it is negative.
+
+    If this is an interval, the root says nothing more, and λ is its middle: the whole block efficiency
+    is concave too, so the middle earns at least the mean of what the two ends earn.
+
+    Args:
+        target_row, draft_row: the rows at the root, [..., V].
+        num_drafts: K.
+        ranking: the order of the tokens.
+        slope_tolerance: in floating point, a slope this close to 0 counts as 0, so that rounding does
+            not decide ties; exact rows need and use none.
+
+    Returns:
+        λ, [...], rational for rational rows.
+
+    Example:
+        >>> row = np.array([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])
+        >>> print(root_mixture(row, row, 2), root_mixture(row, row[::-1], 2))
+        1 0
+    """
+    xp = namespace(draft_row)
+    below = mass_ranked_below(ranking_keys(ranking, target_row, draft_row), draft_row)
+    skewed = draft_row * power_sum(below + draft_row, below, num_drafts)
+    change = draft_row - skewed
+    rises = (skewed < target_row) | ((skewed == target_row) & (change < 0))
+    slope = xp.sum(xp.where(rises, change, zeros_like(change)), axis=-1, keepdims=True)
+
+    turn = divide_or_zero(target_row - skewed, change)
+    inside = (turn > 0) & (turn < 1) & (change != 0)
+    turn = xp.where(inside, turn, ones_like(turn))
+    fall = xp.where(inside, abs(change), zeros_like(change))
+    order = xp.argsort(turn, axis=-1, stable=True)
+    turn = xp.take_along_axis(turn, order, axis=-1)
+    slopes = slope - xp.cumulative_sum(xp.take_along_axis(fall, order, axis=-1), axis=-1)
+
+    # The places where h may turn: 0, the λ_x, and 1, after which it always does.
+    places = xp.concat([zeros_like(slope), turn, ones_like(slope)], axis=-1)
+    slopes = xp.concat([slope, slopes, zeros_like(slope) - 1], axis=-1)
+    tolerance = 0 if is_exact(draft_row) else slope_tolerance
+    smallest = take_token(places, xp.argmax(xp.astype(slopes <= tolerance, xp.int64), axis=-1))
+    largest = take_token(places, xp.argmax(xp.astype(slopes < -tolerance, xp.int64), axis=-1))
+    return (smallest + largest) / 2
+
+
+class BestMixture(NamedTuple):
+    """The best fixed λ on an enumerated pair.
+
+    Attributes:
+        first_draft_prob: λ*, one maximiser of E.
+        block_efficiency: E(λ*), tokens per target call.
+    """
+
+    first_draft_prob: Any
+    block_efficiency: Any
+
+
+def best_mixture(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_ranking) -> BestMixture:
+    """The λ in [0, 1] that maximises the block efficiency of ``MixedMultipath``, exactly.
+
+    E is concave and piecewise linear in λ (``MixedMultipath``).
+
+    1. E and its slopes to the right at low = 0 and to the left at high = 1, from the chain of minima
+       x(a, t) = min(r(a, t), p(t | a) x(a)); a tie in the minimum is decided by the slope.
+    2. If E falls at low or rises at high, that end is the maximum.
+    3. Otherwise the two tangents meet at λ between them, above or on E.  If on E and no side rises, λ is
+       the maximum; otherwise λ replaces the end on its side.  Each round drops a linear piece.
+
+    For a float64 pair every entry is taken at its exact value, and the result is rounded.
+
+    Args:
+        pair: the models.
+        num_drafts: K.
+        ranking: any tree-based ranking.
+
+    Returns:
+        λ* and its block efficiency, Fractions for an exact pair, otherwise floats.
+
+    Example:
+        >>> from spectheory import instances
+        >>> best = best_mixture(instances.sticky_chain(2), 3)
+        >>> print(best.first_draft_prob, best.block_efficiency)
+        11/20 943/324
+    """
+    draft, ranked = _node_laws(pair, num_drafts, ranking)
+    target = [_to_flint(level) for level in pair.target]
+    low, high = draft[0][0] * 0, draft[0][0] * 0 + 1
+    at_low = _value_and_slope(low, draft, ranked, target, 1)
+    at_high = _value_and_slope(high, draft, ranked, target, -1)
+    while True:
+        if at_low[1] <= 0:
+            return _rounded(pair, low, at_low[0])
+        if at_high[1] >= 0:
+            return _rounded(pair, high, at_high[0])
+        gap = at_high[0] - at_low[0] - at_high[1] * (high - low)
+        middle = low + gap / (at_low[1] - at_high[1])
+        left = _value_and_slope(middle, draft, ranked, target, -1)
+        right = _value_and_slope(middle, draft, ranked, target, 1)
+        if left[1] >= 0 >= right[1]:
+            return _rounded(pair, middle, left[0])
+        if right[1] > 0:
+            low, at_low = middle, right
+        else:
+            high, at_high = middle, left
+
+
+def _node_laws(
+    pair: ModelPair, num_drafts: int, ranking: Ranking
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """q and q^Γ at every node by depth, as rationals."""
+    depths = range(pair.draft_length + 1)
+    skewed = SkewedDraft.from_ranking(pair, num_drafts, ranking).node_laws
+    return (
+        [_to_flint(pair.draft_path_probs(depth)) for depth in depths],
+        [_to_flint(level) for level in skewed],
+    )
+
+
+def _value_and_slope(
+    share: Any, draft: list[np.ndarray], ranked: list[np.ndarray], target: list[np.ndarray], side: int
+) -> tuple[Any, Any]:
+    """E(λ) and its derivative to the right (side 1) or to the left (side -1)."""
+    values, slopes = draft[0], draft[0] - draft[0]
+    total, total_slope = values.sum(), slopes.sum()
+    for depth in range(1, len(draft)):
+        rows = target[depth - 1]
+        values = (values[:, None] * rows).ravel()
+        slopes = (slopes[:, None] * rows).ravel()
+        law = share * draft[depth] + (1 - share) * ranked[depth]
+        law_slope = draft[depth] - ranked[depth]
+        smaller = (law < values) | ((law == values) & (side * law_slope < side * slopes))
+        values, slopes = np.where(smaller, law, values), np.where(smaller, law_slope, slopes)
+        total, total_slope = total + values.sum(), total_slope + slopes.sum()
+    return total, total_slope
+
+
+def _rounded(pair: ModelPair, share: Any, value: Any) -> BestMixture:
+    exact = to_fraction(share), to_fraction(value)
+    return BestMixture(*(exact if pair.is_exact else map(float, exact)))
+
+
+def _to_flint(array: np.ndarray) -> np.ndarray:
+    if is_exact(array):
+        return to_flint(array)
+    fractions = np.empty(array.shape, dtype=object)
+    fractions.ravel()[:] = [Fraction(value) for value in array.ravel().tolist()]
+    return to_flint(fractions)
+
+
+def _as_fraction(value: Any) -> Fraction:
+    """λ as the exact number it is."""
+    try:
+        number = Fraction(float(value)) if isinstance(value, (float, np.floating)) else to_fraction(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(
+            f"first_draft_prob must be a number between 0 and 1, got {value!r}"
+        ) from error
+    if not 0 <= number <= 1:
+        raise InvalidInputError(f"first_draft_prob must lie between 0 and 1, got {value}")
+    return number

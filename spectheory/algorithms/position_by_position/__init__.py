@@ -1,0 +1,1 @@
+"""Verifiers of several drafts that go position by position [spectr2023, Alg. 3]."""

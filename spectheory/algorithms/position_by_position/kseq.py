@@ -1,0 +1,381 @@
+"""K-SEQ at one position: the verifier, its division factor, acceptance probability and residual."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from spectheory.algorithms.position_by_position.base import (
+    Position,
+    PositionByPosition,
+    Selection,
+    acceptance_ratio,
+    first_accepted,
+)
+from spectheory.arrays import (
+    Array,
+    divide_or_zero,
+    is_exact,
+    namespace,
+    ones_like,
+    positive_part,
+    power_sum,
+    to_fraction,
+    zeros_like,
+)
+from spectheory.errors import InvalidInputError
+from spectheory.outcome import Outcome
+
+Number = Fraction | int | float
+
+
+class KSeq(PositionByPosition):
+    """k-sequential selection at one position (L = 1), spectr2023 Algorithm 2.
+
+    With K i.i.d. drafts X_1..X_K (p target, q draft; the paper has them the other way round):
+
+    1. β = sum_x min(q(x), p(x)/ρ) and p_acc = 1 - (1 - β)^K; the residual is
+       (p - min(q, p/ρ) p_acc/β) / (1 - p_acc)                                (line 1, Eq. 5)
+    2. for i = 1..K: Y = X_i is returned with probability min(1, p(X_i) / (ρ q(X_i)))  (lines 2-7)
+    3. if none was, Y is drawn from the residual                                        (line 8)
+
+    An accepted Y is followed by one more token from the target (Algorithm 3, lines 3-5).  A Y from the
+    residual that happens to be drafted counts as accepted, as in Algorithm 3.
+
+    Lossless for every ρ >= ρ* (Thm 1), the root of Eq. 6.  For smaller ρ the residual goes negative, at
+    every token that has target mass and p/ρ < q; without such a token it is lossless still.
+    At ρ* the acceptance is at least (1 - (1 - 1/K)^K) α_K >= (1 - 1/e) α_K.  K = 1 is ``token``.
+
+    ρ* maximises p_acc, the probability that step 2 returns a draft, and there the residual never lies on
+    a drafted token.  For ρ > ρ* it can, so P(Y is drafted) >= p_acc, with strict inequality in general:
+    on the two-token pair with K = 2 it is 5/6 at ρ = 2 and 0.811420 at ρ*.
+
+    Args:
+        division_factor: ρ, or ``None`` for ρ*.  A Fraction or a whole number is exact: the law is then
+            rational for rational rows.  ρ* is algebraic, so its law is float64.
+        checked: whether rows on which ρ < ρ* are refused.  ``False`` runs the algorithm on them with
+            the negative part of the residual left out.  That is not lossless; it is there to be caught.
+        tolerance: in float64, the relative amount by which ρ may stay below ρ*, for a ρ* that was rounded.
+
+    Raises:
+        InvalidInputError: ρ is not a number of at least 1, or too small for the rows; more than one
+            drafted token per path.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.law import output_law
+        >>> law = output_law(KSeq(Fraction(3, 2)), instances.two_token(1), 2)
+        >>> print(law.block_efficiency, law.total_variation)
+        49/27 0
+    """
+
+    name: ClassVar[str] = "kseq"
+    source: ClassVar[str] = "spectr2023 Alg. 2"
+    max_draft_length: ClassVar[int | None] = 1
+    draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
+
+    def __init__(
+        self, division_factor: Number | None = None, *, checked: bool = True, tolerance: float = 1e-12
+    ) -> None:
+        if division_factor is not None:
+            _check_division_factor(division_factor)
+        self.division_factor = division_factor
+        self.checked = checked
+        self.tolerance = tolerance
+        self.exact = isinstance(division_factor, (int, Fraction))  # type: ignore[misc]
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        self._check_draft_length(paths.shape[-1])
+        if self.division_factor is not None and self.checked:
+            # All paths start at one context: the first path's rows are everyone's.
+            first = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
+            self._check_rows(*first, paths.shape[-2], self.division_factor)
+        return super().outcome(paths, target_rows, draft_rows)
+
+    def select(self, position: Position) -> Selection:
+        xp = namespace(position.target_rows)
+        num_drafts = position.is_draft.shape[-1]
+        target_rows, draft_rows = position.target_rows, position.draft_rows
+        if self.division_factor is None:
+            count = xp.zeros_like(target_rows[..., 0]) + num_drafts
+            rule = kseq_rule(target_rows, draft_rows, count)
+        else:
+            rule = kseq_rule_at(target_rows, draft_rows, num_drafts, self.division_factor)
+        scaled = rule.division_factor[..., None] * position.on_tokens(draft_rows)
+        accept = acceptance_ratio(position.on_tokens(target_rows), scaled, position.is_draft)
+        return first_accepted(accept, positive_part(rule.residual))
+
+    def _check_draft_length(self, draft_length: int) -> None:
+        if draft_length != 1:
+            raise InvalidInputError(
+                f"verifier 'kseq' works at one position, draft_length 1, got draft_length {draft_length}; "
+                "use 'spectr', which is K-SEQ position by position"
+            )
+
+    def _check_rows(self, target_probs: Array, draft_probs: Array, num_drafts: int, given: Number) -> None:
+        """Refuse rows whose ρ* is larger than the division factor."""
+        xp = namespace(target_probs)
+        target, draft = (xp.astype(rows, xp.float64) for rows in (target_probs, draft_probs))
+        best = best_division_factor(target, draft, xp.sum(zeros_like(target), axis=-1) + num_drafts)
+        if is_exact(target_probs):
+            # p_acc > ρ β is f(ρ) > 0, which holds for ρ < ρ* only (Eq. 6, Lemma 4).
+            rule = kseq_rule_at(target_probs, draft_probs, num_drafts, given)
+            accepted = xp.minimum(rule.division_factor[..., None] * draft_probs, target_probs)
+            too_small = rule.acceptance > xp.sum(accepted, axis=-1)
+        else:
+            too_small = best * (1 - self.tolerance) > float(given)
+        if bool(xp.asarray(too_small).any()):
+            raise InvalidInputError(
+                f"division_factor {given} is smaller than ρ* = {float(xp.max(best))!r} of {num_drafts} "
+                "drafts on these rows; below it the residual goes negative (spectr2023 Theorem 1); give "
+                "at least ρ*, or None for ρ* itself"
+            )
+
+
+def _check_division_factor(value: Any) -> None:
+    number = isinstance(value, (int, float, Fraction)) and not isinstance(value, bool)
+    if not number or not math.isfinite(value) or value < 1:
+        raise InvalidInputError(
+            f"division_factor must be a finite number of at least 1 (spectr2023 Alg. 2), got {value!r}; "
+            "None takes the best one, ρ*"
+        )
+
+
+class KSeqRule(NamedTuple):
+    """What K-SEQ does at one position, batched over leading axes.
+
+    Attributes:
+        division_factor: ρ >= ρ*, [...]; a draft x is accepted with probability min(1, p/(ρ q)).
+        acceptance: 1 - (1 - β(ρ))^n, the probability that one of n drafts is accepted, [...].
+        residual: [..., V] mass of the correction token (Eq. 5), not normalised.
+    """
+
+    division_factor: Array
+    acceptance: Array
+    residual: Array
+
+
+def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSeqRule:
+    """K-SEQ with the best division factor ρ*, spectr2023 Algorithm 2 and Theorem 1.
+
+    In the notation of the package (p target, q draft), with β(ρ) = sum_x min(q(x), p(x)/ρ):
+
+    - ρ* solves 1 - (1 - β(ρ))^n = ρ β(ρ) on [1, n]                                (Eq. 6)
+    - the residual is p - min(q, p/ρ) p_acc / β, with p_acc = 1 - (1 - β)^n        (Eq. 5)
+
+    Args:
+        target_probs: [..., V] floats.
+        draft_probs: [..., V].
+        num_drafts: [...] the number n >= 1 of i.i.d. drafts, an array of the same float type.
+
+    Returns:
+        The ``KSeqRule``.  ρ* is algebraic, so the rule is a float even for rational rows.
+
+    Example:
+        >>> import numpy as np
+        >>> rule = kseq_rule(np.array([1 / 3, 2 / 3]), np.array([2 / 3, 1 / 3]), np.array(2.0))
+        >>> round(float(rule.acceptance), 6)  # theory.md §3
+        0.81142
+    """
+    xp = namespace(target_probs)
+    division_factor = best_division_factor(target_probs, draft_probs, num_drafts)
+    accepted = xp.minimum(draft_probs, target_probs / division_factor[..., None])
+    beta = xp.sum(accepted, axis=-1)
+    residual = _residual_at_root(target_probs, draft_probs, division_factor[..., None])
+    return KSeqRule(division_factor, _some_accepted(beta, num_drafts), residual)
+
+
+def _residual_at_root(target_probs: Array, draft_probs: Array, division_factor: Array) -> Array:
+    """Eq. 5 at ρ*, where p_acc / β = ρ* (Eq. 6): max(p - ρ* q, 0).  [..., V]
+
+    Nothing is left of equal rows, and of one draft the residual of token verification.  The mass is
+    (1 - β)^n; where that is below the last bits of p, what is left of it belongs to the tokens with the
+    largest p/q, which have a residual for every ρ that any token has one for.
+    """
+    xp = namespace(target_probs)
+    residual = positive_part(target_probs - division_factor * draft_probs)
+    with np.errstate(over="ignore", invalid="ignore"):
+        ratio = divide_or_zero(target_probs, draft_probs)
+    largest = ratio == xp.max(ratio, axis=-1, keepdims=True)
+    rejects = xp.any(target_probs < division_factor * draft_probs, axis=-1, keepdims=True)
+    lost = rejects & ~xp.any(residual > 0, axis=-1, keepdims=True)
+    return xp.where(lost & largest, target_probs, residual)
+
+
+def kseq_rule_at(
+    target_probs: Array, draft_probs: Array, num_drafts: int, division_factor: Number
+) -> KSeqRule:
+    """K-SEQ with a given division factor ρ, as printed and unchecked: Eq. 5 without 1/(1 - p_acc).
+
+    Args:
+        target_probs: [..., V], exact rationals or floats.
+        draft_probs: [..., V], the same kind.
+        num_drafts: n >= 1.
+        division_factor: ρ > 0; for exact rows a Fraction or a whole number.
+
+    Returns:
+        The ``KSeqRule``, exact for exact rows.  Its residual can have negative entries where ρ < ρ*.
+
+    Example:
+        >>> from spectheory.pair import parse_probs
+        >>> rows = parse_probs(["1/3", "2/3"]), parse_probs(["2/3", "1/3"])
+        >>> print(kseq_rule_at(*rows, 2, Fraction(3, 2)).residual)
+        [Fraction(1, 81) Fraction(5, 27)]
+        >>> print(kseq_rule_at(*rows, 2, 1).residual)
+        [Fraction(-1, 9) Fraction(2, 9)]
+    """
+    xp = namespace(target_probs)
+    # One more axis: numpy sums a single row of rationals to a bare Fraction, not to an array.
+    target_probs, draft_probs = target_probs[None], draft_probs[None]
+    factor = ones_like(target_probs[..., 0])
+    if is_exact(target_probs):
+        rational = to_fraction(division_factor)
+        factor = factor * rational.numerator / rational.denominator
+    else:
+        factor = factor * float(division_factor)
+    scaled = target_probs / factor[..., None]
+    accepted = xp.minimum(draft_probs, scaled)
+    # 1 - β without a subtraction from 1, and p_acc / β = sum_{j<n} (1 - β)^j without a division: exactly 1
+    # for one draft, where the residual is p - min(q, p/ρ).
+    missed = xp.sum(positive_part(draft_probs - scaled), axis=-1)
+    scale = power_sum(ones_like(missed), missed, num_drafts)
+    acceptance = xp.sum(accepted, axis=-1) * scale
+    residual = target_probs - accepted * scale[..., None]
+    return KSeqRule(factor[0], acceptance[0], residual[0])
+
+
+def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Array) -> Array:
+    """ρ* of Eq. 6: one sort, then a scalar bisection per row.  [..., V] -> [...]
+
+    Between two neighbouring values of p/q the function f(ρ) = 1 - (1 - β)^n - ρ β depends on four
+    masses only: the target's and the draft's on the tokens with p/q <= ρ, and on the others
+    (``_excess``).  f decreases (Lemma 4), so its signs at all the ratios at once find the interval, and
+    the root in it is bracketed with these four numbers.
+
+    Accuracy: in float64 the relative error is below 1e-14.  That is tested, for K = 2..16 and up to 40
+    tokens with tiny entries and nearly equal rows among them, by the signs of f on both sides in rational
+    arithmetic, and on the rows that cancel most against roots of more than 40 digits.
+    Rows that sum to 1 only up to rounding stand for the same rows divided by their sums; f as printed
+    would magnify their rounding where β is near 1.  Equal rows give 1 exactly.
+
+    The root is found by bisection on arrays: all rows at once, by the same code on numpy and torch, with
+    the sign of f as the only thing that is trusted.  A scalar root finder such as scipy's would be one
+    call per row on the CPU; it is the second route that the tests take.
+    """
+    xp = namespace(target_probs)
+    ratio, splits = _sorted_by_ratio(target_probs, draft_probs)
+    one = xp.ones_like(ratio[..., 0])
+    # No token passed: none lies below, and all the mass beyond.
+    defaults = _Split(zeros_like(one), zeros_like(one), one, one)
+
+    def split_after(passed: Array) -> _Split:
+        return _Split(*(_entry_or(mass, passed - 1, at) for mass, at in zip(splits, defaults, strict=True)))
+
+    # How many ratios lie before the root: f(ratio) > 0, and ρ* lies in [1, n].  That holds for a prefix of
+    # the sorted ratios, so its length is found by halving; rounding could break it at the root itself
+    # only, where either neighbouring interval gives the same ρ*.
+    size = ratio.shape[-1]
+    passed = xp.zeros_like(one, dtype=xp.int64)
+    for step in (2**power for power in reversed(range(size.bit_length()))):
+        tried = xp.minimum(passed + step, xp.full_like(passed, size))
+        at = _entry_or(ratio, tried - 1, one)
+        possible = xp.minimum(xp.maximum(at, one), num_drafts)
+        excess = _excess(possible, split_after(tried), num_drafts)
+        passed = xp.where((at < 1) | ((at < num_drafts) & (excess > 0)), tried, passed)
+
+    split = split_after(passed)
+    low = xp.maximum(one, _entry_or(ratio, passed - 1, one))
+    high = xp.maximum(low, xp.minimum(num_drafts, _entry_or(ratio, passed, num_drafts)))
+    for _ in range(64):
+        middle = (low + high) / 2
+        above = _excess(middle, split, num_drafts) > 0
+        low, high = xp.where(above, middle, low), xp.where(above, high, middle)
+    return high
+
+
+def _sorted_by_ratio(target_probs: Array, draft_probs: Array) -> tuple[Array, _Split]:
+    """p/q ascending (infinite where q = 0), and the masses that entry i splits after its token."""
+    xp = namespace(target_probs)
+    empty = draft_probs == 0
+    infinite = xp.zeros_like(draft_probs[..., :1]) + float("inf")
+    with np.errstate(
+        over="ignore"
+    ):  # a ratio beyond the range of floats is larger than any ρ, as it should be
+        ratio = target_probs / xp.where(empty, xp.ones_like(draft_probs[..., :1]), draft_probs)
+    ratio = xp.where(empty, infinite, ratio)
+    order = xp.argsort(ratio, axis=-1, stable=True)
+    ratio = xp.take_along_axis(ratio, order, axis=-1)
+    return ratio, _splits(*(xp.take_along_axis(row, order, axis=-1) for row in (target_probs, draft_probs)))
+
+
+class _Split(NamedTuple):
+    """The masses of the tokens with p/q <= ρ (below) and of the others (beyond), [...] each."""
+
+    target_below: Array
+    draft_below: Array
+    target_beyond: Array
+    draft_beyond: Array
+
+
+def _splits(target_probs: Array, draft_probs: Array) -> _Split:
+    """The masses up to every token and after it, [..., V] each.
+
+    Each side is summed from its own end: 1 minus a cumulative sum would leave rounding, which a
+    large ρ multiplies.
+    """
+    xp = namespace(target_probs)
+
+    def up_to(rows: Array) -> Array:
+        return xp.cumulative_sum(rows, axis=-1)
+
+    def after(rows: Array) -> Array:
+        from_here = xp.flip(xp.cumulative_sum(xp.flip(rows, axis=-1), axis=-1), axis=-1)
+        return xp.concat([from_here[..., 1:], zeros_like(from_here[..., :1])], axis=-1)
+
+    return _Split(up_to(target_probs), up_to(draft_probs), after(target_probs), after(draft_probs))
+
+
+def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
+    """f(ρ) = 1 - (1 - β)^n - ρ β to a few last bits of its terms, whatever β.
+
+    With P, Q the target and draft mass below (p/q <= ρ) and P', Q' beyond, for rows that sum to 1:
+
+        ρ β = P + ρ Q',    1 - β = Q - P/ρ,    f = (P' - ρ Q') - (1 - β)^n
+
+    The last form does not subtract from 1, and is as precise as its masses where β is not small.  Where
+    n β is small, f is a difference of order β of numbers near 1 in it, and the first form is taken.
+    """
+    xp = namespace(division_factor)
+    accepted = split.target_below + division_factor * split.draft_beyond
+    beta = accepted / division_factor
+    missed = positive_part(split.draft_below - split.target_below / division_factor)
+    large = beta >= 0.5
+    log_missed = xp.log1p(-xp.where(large, zeros_like(beta), beta))
+    all_missed = xp.where(large, missed**num_drafts, xp.exp(num_drafts * log_missed))
+    difference = (split.target_beyond - division_factor * split.draft_beyond) - all_missed
+    seldom = (num_drafts * beta < 1) & ~large
+    return xp.where(seldom, -xp.expm1(num_drafts * log_missed) - accepted, difference)
+
+
+def _some_accepted(beta: Array, num_drafts: Array) -> Array:
+    """1 - (1 - β)^n to the last bits: through log1p where β is small.
+
+    Elsewhere the plain power is as accurate, and equal to 1 where β is 1 up to rounding.
+    """
+    xp = namespace(beta)
+    large = beta >= 0.5
+    small = xp.where(large, zeros_like(beta), beta)
+    plain = 1 - positive_part(1 - beta) ** num_drafts
+    return xp.where(large, plain, -xp.expm1(num_drafts * xp.log1p(-small)))
+
+
+def _entry_or(values: Array, index: Array, default: Array) -> Array:
+    """values[..., index], and ``default`` where the index lies outside the last axis."""
+    xp = namespace(values)
+    size = values.shape[-1]
+    inside = (index >= 0) & (index < size)
+    safe = xp.where(inside, index, xp.zeros_like(index))
+    return xp.where(inside, xp.take_along_axis(values, safe[..., None], axis=-1)[..., 0], default)

@@ -1,0 +1,115 @@
+"""Multi-round rejection: recursive speculative sampling over drafts drawn with replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from spectheory.algorithms.position_by_position.base import (
+    Position,
+    PositionByPosition,
+    Selection,
+    acceptance_ratio,
+    first_accepted,
+)
+from spectheory.arrays import Array, namespace, normalise, ones_like, positive_part, take_token
+
+
+class MultiRound(PositionByPosition):
+    """Recursive rejection of SpecInfer and EAGLE; what spectr2023 App. B.3 calls MULTI-ROUND.
+
+    At a context with surviving drafts x_1..x_n, in order, x_k drawn from q_k (p target; q_k = q
+    unless every path has a draft model of its own):
+
+    1. p_1 = p
+    2. x_k is accepted with probability min(1, p_k(x_k) / q_k(x_k)); the drafts whose next token is
+       x_k then survive and the round goes on behind it
+    3. after a rejection p_{k+1} = max(p_k - q_k, 0), normalised
+    4. after n rejections the round ends with the correction token Y ~ p_{n+1}
+    5. a path accepted to its end is followed by one more token from the target
+
+    Which reading.  spectr2023 does not print the algorithm.  Its Algorithm 3 goes on with every draft
+    that carries Y, wherever Y came from; the published recursion stops at the correction token.  Here
+    the two are one: x_k is rejected only where p_k(x_k) < q_k(x_k), so p_{k+1} and all later residuals
+    vanish at x_k, and Y ~ p_{n+1} is never a token that was drafted.  For the same reason the accepted
+    token is never an earlier, rejected one.  Later drafts that carry it survive; that step matters,
+    and gives the values of theory.md §5 (16/9, 7/3 and 1816/729 on the two-token pair).
+
+    Lossless, on prefix trees (drafts are draws, see ``PositionByPosition``) and with a draft model
+    per path too.  With K = 1 it is ``token``.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.law import output_law
+        >>> print(output_law(MultiRound(), instances.two_token(2), 3).block_efficiency)
+        1816/729
+    """
+
+    name: ClassVar[str] = "multi_round"
+    source: ClassVar[str] = "spectr2023 App. B.3 (SpecInfer; EAGLE)"
+    draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree", "per_path"})
+
+    def select(self, position: Position) -> Selection:
+        num_drafts = position.tokens.shape[-1]
+        return recursive_rejection(position, map(position.draft_row_of, range(num_drafts)))
+
+
+def recursive_rejection(position: Position, draft_rows: Iterable[Array]) -> Selection:
+    """Steps 1 to 4 at C contexts: drafts accepted or rejected in turn against what the target has left.
+
+    Args:
+        position: the contexts and their drafts.
+        draft_rows: for every path in order, the row q_k its next token was drawn from, [..., C, V] or
+            [..., 1, V]; rows at contexts where the path has no draft are not used.
+    """
+    xp = namespace(position.target_rows)
+    target_left = position.target_rows  # p_k
+    accepted = []
+    for number, row in enumerate(draft_rows):
+        is_draft = position.is_draft[..., number]
+        token = xp.broadcast_to(position.tokens[..., number, None], is_draft.shape)
+        row = xp.broadcast_to(row, target_left.shape)
+        accepted.append(acceptance_ratio(take_token(target_left, token), take_token(row, token), is_draft))
+        after_rejection = normalise(positive_part(target_left - row))
+        target_left = xp.where(is_draft[..., None], after_rejection, target_left)
+    return first_accepted(xp.stack(accepted, axis=-1), target_left)
+
+
+def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: int) -> Any:
+    """P(one of K i.i.d. drafts is accepted) under multi-round rejection sampling.
+
+    The algorithm that spectr2023 App. B.3 calls MULTI-ROUND (SpecInfer; EAGLE uses it on trees), in
+    the notation of the package (p target, q draft):
+
+    1. p_1 = p
+    2. draft x_k ~ q is accepted with probability min(1, p_k(x_k) / q(x_k))
+    3. after a rejection p_{k+1} = max(p_k - q, 0), normalised
+    4. after K rejections the token is drawn from p_{K+1}
+
+    Given that drafts 1..k-1 were rejected, draft k is accepted with probability sum_x min(p_k, q),
+    whatever they were.  So the acceptance is
+
+        1 - prod_{k=1..K} (1 - sum_x min(p_k(x), q(x))).
+
+    Args:
+        target_probs: [..., V], exact rationals or floats.
+        draft_probs: [..., V], the same kind.
+        num_drafts: K >= 1, drafts with replacement.
+
+    Returns:
+        A probability, [...]; exact for exact rows.
+
+    Example:
+        >>> from spectheory.pair import parse_probs
+        >>> print(multi_round_acceptance(parse_probs(["1/3", "2/3"]), parse_probs(["2/3", "1/3"]), 2))
+        7/9
+    """
+    xp = namespace(target_probs)
+    # One more axis: numpy sums a single row of rationals to a bare Fraction, not to an array.
+    current, draft_probs = target_probs[None], draft_probs[None]
+    all_rejected = ones_like(current[..., 0])
+    for _ in range(num_drafts):
+        all_rejected = all_rejected * (1 - xp.sum(xp.minimum(current, draft_probs), axis=-1))
+        # Without any mass left nothing can be rejected: all_rejected is 0 and stays 0.
+        current = normalise(positive_part(current - draft_probs))
+    return (1 - all_rejected)[0]

@@ -1,0 +1,75 @@
+"""Contexts of the V-ary tree and their numbers.
+
+A context is a tuple of token ids.  Within its depth it is numbered in base V, the first token first; over
+all depths the nodes are numbered breadth first: the root is 0, then depth 1 in token order, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+from spectheory.arrays import Array, namespace
+
+Context = tuple[int, ...]
+
+
+def context_number(context: Sequence[int], vocab_size: int) -> int:
+    """The number of a context among the V^depth contexts of its depth.
+
+    Example:
+        >>> context_number((1, 0, 1), 2)
+        5
+    """
+    number = 0
+    for token in context:
+        number = number * vocab_size + token
+    return number
+
+
+def numbered_context(number: int, depth: int, vocab_size: int) -> Context:
+    """The context with this number at this depth.
+
+    Example:
+        >>> numbered_context(5, 3, 2)
+        (1, 0, 1)
+    """
+    tokens = []
+    for _ in range(depth):
+        number, token = divmod(number, vocab_size)
+        tokens.append(token)
+    return tuple(reversed(tokens))
+
+
+def count_nodes(vocab_size: int, depth: int) -> int:
+    """1 + V + .. + V^depth.
+
+    Example:
+        >>> count_nodes(2, 8)
+        511
+    """
+    return sum(vocab_size**i for i in range(depth + 1))
+
+
+def all_contexts(vocab_size: int, depth: int) -> tuple[Context, ...]:
+    """All contexts of length at most ``depth`` in the order of their nodes.
+
+    Example:
+        >>> all_contexts(2, 1)
+        ((), (0,), (1,))
+    """
+    return tuple(context for i in range(depth + 1) for context in product(range(vocab_size), repeat=i))
+
+
+def prefix_numbers(paths: Array, vocab_size: int) -> Array:
+    """The number of every prefix at its depth.  [..., K, L] -> [..., K, L+1]
+
+    Example:
+        >>> import numpy as np
+        >>> prefix_numbers(np.array([[1, 0, 1]]), 2)
+        array([[0, 1, 2, 5]])
+    """
+    numbers = [paths[..., 0] * 0]
+    for depth in range(paths.shape[-1]):
+        numbers.append(numbers[-1] * vocab_size + paths[..., depth])
+    return namespace(paths).stack(numbers, axis=-1)

@@ -1,0 +1,131 @@
+"""What the defects of one kind share, so that each changes one step of an algorithm and nothing else.
+
+The algorithms are ``token``, ``block`` and K-SEQ themselves; a skeleton adds only what a mistake can
+bring into play and they never meet.  Unchanged, each is lossless: the tests hold ``TokenSkeleton`` and
+``BlockSkeleton`` equal to ``token`` and ``block``, law for law, and ``PositionSkeleton`` lossless.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from spectheory.algorithms.one_path.block import Block
+from spectheory.algorithms.one_path.token import Token
+from spectheory.algorithms.position_by_position.base import (
+    Position,
+    PositionByPosition,
+    Selection,
+    acceptance_ratio,
+    first_accepted,
+)
+from spectheory.algorithms.position_by_position.kseq import KSeqRule, kseq_rule_at
+from spectheory.arrays import Array, namespace, normalise, ones_like, positive_part, take_stop_row
+from spectheory.outcome import Outcome
+from spectheory.verifier import Verifier
+
+
+class Defect(Verifier):
+    """A verifier that is wrong in a known way.
+
+    Class attributes:
+        parent: the algorithm that was meant.
+        origin: where, in general terms, such a mistake comes from; one sentence.
+    """
+
+    parent: ClassVar[str]
+    origin: ClassVar[str]
+    source: ClassVar[str] = "a known mistake, kept as a negative control"
+
+
+class TokenSkeleton(Defect, Token):
+    """Token verification with the token after a fully accepted path as a step of its own."""
+
+    name: ClassVar[str] = "token_skeleton"
+    parent: ClassVar[str] = "token"
+
+    def bonus(self, target_row: Array) -> Array:
+        """Mass of the token after a fully accepted path, not normalised.  [..., V]"""
+        return target_row
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        token = super().outcome(paths, target_rows, draft_rows)
+
+        def correction(path_index: Array, length: Array) -> Array:
+            target_row = take_stop_row(target_rows, path_index, length)
+            after_rejection = token.correction(path_index, length)
+            at_leaf = (length == draft_rows.shape[-2])[..., None]
+            row = namespace(target_row).where(at_leaf, normalise(self.bonus(target_row)), after_rejection)
+            return or_else(row, target_row)
+
+        return Outcome(token.stop_probs, correction)
+
+
+class BlockSkeleton(Defect, Block):
+    """Block verification that stands weights above 1 and a law of tau of another kind."""
+
+    name: ClassVar[str] = "block_skeleton"
+    parent: ClassVar[str] = "block"
+
+    def acceptance(self, weights: Array, residual_mass: Array) -> Array:
+        """1 where w_i >= 1, that is S_i >= 1 - w_i + S_i: no more than 1, and 1 for 0/0."""
+        accept = super().acceptance(weights, residual_mass)
+        return namespace(accept).where(weights[..., 1:] >= 1, ones_like(accept), accept)
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        block = super().outcome(paths, target_rows, draft_rows)
+
+        def correction(path_index: Array, length: Array) -> Array:
+            target_row = take_stop_row(target_rows, path_index, length)
+            return or_else(block.correction(path_index, length), target_row)
+
+        return Outcome(block.stop_probs, correction)
+
+
+class PositionSkeleton(Defect, PositionByPosition):
+    """Several drafts position by position (spectr2023 Algorithm 3), with K-SEQ for a chosen n and ρ.
+
+    Unchanged the division factor is ρ = n for n surviving drafts.  Every ρ >= ρ* is lossless
+    (spectr2023 Theorem 1) and ρ* <= n, so it is; and unlike ρ* it is rational.
+    """
+
+    name: ClassVar[str] = "position_skeleton"
+    parent: ClassVar[str] = "spectr"
+
+    def drafts_assumed(self, survivors: int, num_drafts: int) -> int:
+        """n, where some of K drafts survive; all of those are tested, whatever n is."""
+        return survivors
+
+    def division_factor(self, drafts_assumed: int) -> int:
+        """ρ for n drafts."""
+        return drafts_assumed
+
+    def select(self, position: Position) -> Selection:
+        xp = namespace(position.target_rows)
+        num_drafts = position.tokens.shape[-1]
+        survivors = xp.sum(xp.astype(position.is_draft, xp.int64), axis=-1)[..., None]
+        rule = self._rule(position, num_drafts)
+        factor, residual = rule.division_factor[..., None], rule.residual
+        # Down to 1, which also serves where there is no draft: K-SEQ from no mass is the target.
+        for number in range(num_drafts - 1, 0, -1):
+            rule = self._rule(position, number)
+            factor = xp.where(survivors <= number, rule.division_factor[..., None], factor)
+            residual = xp.where(survivors <= number, rule.residual, residual)
+        scaled = factor * position.on_tokens(position.draft_rows)
+        accept = acceptance_ratio(position.on_tokens(position.target_rows), scaled, position.is_draft)
+        # Eq. 5 is negative somewhere with ρ < ρ*, and is clipped at 0.
+        return first_accepted(accept, or_else(normalise(positive_part(residual)), position.target_rows))
+
+    def _rule(self, position: Position, survivors: int) -> KSeqRule:
+        assumed = self.drafts_assumed(survivors, position.tokens.shape[-1])
+        factor = self.division_factor(assumed)
+        return kseq_rule_at(position.target_rows, position.draft_rows, assumed, factor)
+
+
+def or_else(rows: Array, fallback: Array) -> Array:
+    """The rows, and ``fallback`` in place of a row without mass.
+
+    A lossless verifier never meets such a row at a stop it makes.  A wrong one does, and code in
+    use then falls back on the target's row rather than divide by zero.
+    """
+    empty = namespace(rows).sum(rows, axis=-1)[..., None] == 0
+    return namespace(rows).where(empty, fallback, rows)

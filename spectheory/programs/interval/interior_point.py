@@ -1,0 +1,233 @@
+"""A primal-dual interior-point method for the multi-path program with chords in place of f."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spectheory.errors import SolverError
+from spectheory.programs.budgets import some_draft_probs
+from spectheory.programs.interval.live_tree import LiveTree
+from spectheory.programs.interval.newton import NewtonSystem, Point, Targets
+
+STEP_BACK = 0.9
+"""The share of the way to the boundary that a step takes.  Staying clear of it pays here: 0.99 took
+half as many steps again on random pairs."""
+
+CORRECTIONS = 3
+"""Most centrality corrections per step (Gondzio 1996); a step that gains nothing ends them."""
+
+EVENNESS = 30.0
+"""How much weight on the central path is spread evenly over all products, whatever their scale."""
+
+
+class ChordProgram:
+    """The multi-path program with f replaced by its chords between breakpoints e_0 < .. < e_N.
+
+    With w_j = e_j - e_{j-1} and φ_j the chord's slope, a leaf law is feasible under the chords exactly if it
+    is a transport of leaves to ranks, r_b = Σ_j φ_j π_bj.  The program and its dual:
+
+        max Σ_a κ(a) x(a)                                     min Σ_b q_b α_b + Σ_j w_j β_j + const
+        u(a) = r(a) - x(a) ≥ 0                   price y(a)   y(a) + z(a) = κ(a) + Σ_x p(x|a) z(a, x)
+        v(a) = p x(parent) - x(a) ≥ 0            price z(a)   c_b = Σ y on the path to b
+        Σ_j π_bj = q_b, Σ_b π_bj = w_j, π ≥ 0                 s_bj = α_b + β_j - φ_j c_b ≥ 0
+
+    Chords lie below f, so r is feasible for the true program too; and the prices z are feasible for its
+    dual whatever f is.  So every iterate gives a lower and an upper bound.
+
+    The method: Mehrotra's predictor and corrector with Gondzio's centrality corrections, from a
+    strictly feasible start, along a central path with weights: the product π_bj s_bj tends to
+    μ (q_b w_j + E/(B N)), u y and v z at node a to μ (x°(a) + E/n), x° block verification's masses.  The
+    first terms fit the scale of likely and unlikely leaves; without the second ones leaves with tiny q_b
+    would leave hardly any room to move.
+
+    Args:
+        live: the tree, with at least one node below the root.
+        num_drafts: K.
+        edges: the breakpoints, [N+1], from 0 to 1.
+        start: a strictly feasible point to start from; without one, a standard point is made.
+    """
+
+    def __init__(
+        self, live: LiveTree, num_drafts: int, edges: np.ndarray, start: Point | None = None
+    ) -> None:
+        self.live = live
+        self.num_drafts = num_drafts
+        self.edges = edges
+        self.widths = np.diff(edges)
+        self.slopes = np.diff(some_draft_probs(edges, num_drafts)) / self.widths
+        bins, segments = len(live.bin_mass), len(self.widths)
+        block = _block_masses(live)
+        self._node_weights = block + EVENNESS / live.size
+        self._pair_weights = np.multiply.outer(live.bin_mass, self.widths)
+        self._pair_weights += EVENNESS / (bins * segments)
+        self._total_weight = float(self._pair_weights.sum() + 2.0 * self._node_weights.sum())
+        self.point = self._start(block) if start is None else start
+
+    @property
+    def gap(self) -> float:
+        """The duality gap of the iterate under the chords, Σ π s + Σ u y + Σ v z."""
+        return _gap(self.point)
+
+    @property
+    def bin_law(self) -> np.ndarray:
+        """r_b of the iterate, [B], after a repair that makes its transport exact.
+
+        Rows, then columns of π are scaled down to their marginals, and what is missing is spread
+        independently; so r is feasible and of sum 1 up to rounding, however inexact the steps were.
+        """
+        pi, q, w = self.point.pi, self.live.bin_mass, self.widths
+        row_scale = np.minimum(1.0, q / pi.sum(axis=1))
+        column_scale = np.minimum(1.0, w / (row_scale @ pi))
+        missing_rows = np.maximum(q - row_scale * (pi @ column_scale), 0.0)
+        missing_columns = np.maximum(w - column_scale * (row_scale @ pi), 0.0)
+        law = row_scale * (pi @ (column_scale * self.slopes))
+        total = missing_columns.sum()
+        if total > 0:
+            law += missing_rows * (missing_columns @ self.slopes / total)
+        return law
+
+    def refined(self, edges: np.ndarray) -> ChordProgram:
+        """The program with more breakpoints, started from this one's iterate.
+
+        Split in proportion to the widths, π gives the same r, so it stays feasible.  With the slope φ' of
+        a new segment inside segment j, s_bj + Δβ - (φ' - φ_j) c_b is dual feasible for the least Δβ that
+        leaves at least half of every s_bj.  The gap grows by about what the chords missed.
+
+        Args:
+            edges: breakpoints that include the present ones.
+        """
+        widths = np.diff(edges)
+        slopes = np.diff(some_draft_probs(edges, self.num_drafts)) / widths
+        inside = np.searchsorted(self.edges, edges[:-1], side="right") - 1
+        scores = _bin_scores(self.live, self.point.y)
+        s = self.point.s[:, inside]
+        turn = np.multiply.outer(scores, slopes - self.slopes[inside])
+        s += (turn - 0.5 * s).max(axis=0) - turn
+        pi = self.point.pi[:, inside] * (widths / self.widths[inside])
+        return ChordProgram(self.live, self.num_drafts, edges, self.point._replace(pi=pi, s=s))
+
+    def step(self) -> float:
+        """Move to the next iterate.
+
+        Returns:
+            The smaller one of the primal and the dual step length, in (0, 1].
+
+        Raises:
+            SolverError: the Newton system could not be factored, or its solution is not finite.
+        """
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # caught below as not finite
+            point, length = self._next()
+        if not length > 0:
+            raise SolverError("the interior-point step is not finite: machine precision is exhausted")
+        self.point = point
+        return length
+
+    def _next(self) -> tuple[Point, float]:
+        point = self.point
+        system = NewtonSystem(self.live, self.slopes, self.widths, point)
+        mean = self.gap / self._total_weight
+        targets = Targets(-point.pi * point.s, -point.u * point.y, -point.v * point.z)
+        step = system.solve(targets)
+        reduced = _gap(_moved(point, step, *_longest(point, step))) / self._total_weight
+        aim = mean * max((reduced / mean) ** 3, 1e-6)
+        targets = Targets(
+            aim * self._pair_weights + targets.pi - step.pi * step.s,
+            aim * self._node_weights + targets.u - step.u * step.y,
+            aim * self._node_weights + targets.v - step.v * step.z,
+        )
+        step = system.solve(targets)
+        for _ in range(CORRECTIONS):
+            lengths = _longest(point, step)
+            corrected = self._recentred(
+                targets, _moved(point, step, *(min(1.0, t + 0.3) for t in lengths)), aim
+            )
+            other = system.solve(corrected)
+            if sum(_longest(point, other)) < sum(lengths) + 0.02:
+                break
+            step, targets = other, corrected
+        primal, dual = (min(1.0, STEP_BACK * length) for length in _longest(point, step, cap=2.0))
+        return _moved(point, step, primal, dual), min(primal, dual)
+
+    def _recentred(self, targets: Targets, trial: Point, aim: float) -> Targets:
+        """Targets that pull the products of a trial point into [0.1, 10] times their aim."""
+
+        def pull(target: np.ndarray, products: np.ndarray, weights: np.ndarray) -> np.ndarray:
+            goal = aim * weights
+            change = np.clip(products, 0.1 * goal, 10.0 * goal)
+            change -= products
+            np.maximum(change, -10.0 * goal, out=change)
+            change += target
+            return change
+
+        return Targets(
+            pull(targets.pi, trial.pi * trial.s, self._pair_weights),
+            pull(targets.u, trial.u * trial.y, self._node_weights),
+            pull(targets.v, trial.v * trial.z, self._node_weights),
+        )
+
+    def _start(self, block: np.ndarray) -> Point:
+        """A strictly feasible point: independent transport (r = q), masses below block verification's, and
+        prices shared so that u y = v z."""
+        live = self.live
+        depths = np.repeat(np.arange(len(live.depth_ends)), np.diff(live.depth_ends, prepend=0))[1:]
+        share = depths / (len(live.depth_ends) - 1)
+        masses = (1.0 - 0.5 * share) * block - EVENNESS * share / live.size
+        mass = np.bincount(live.bin_node, weights=live.bin_mass, minlength=live.size + 1)
+        for depth in range(len(live.depth_ends) - 1, 0, -1):
+            nodes = live.nodes_at(depth)
+            np.add.at(mass, live.parent[nodes], mass[nodes.start + 1 : nodes.stop + 1])
+        u = mass[1:] - masses
+        v = live.target_conditionals * np.append(1.0, masses)[live.parent] - masses
+        required, z = live.weights.copy(), np.zeros(live.size)
+        for depth in range(len(live.depth_ends) - 1, 0, -1):
+            nodes = live.nodes_at(depth)
+            z[nodes] = required[nodes] * u[nodes] / (u[nodes] + v[nodes])
+            if depth > 1:
+                np.add.at(required, live.parent[nodes] - 1, live.target_conditionals[nodes] * z[nodes])
+        y = required - z
+        deviation = _bin_scores(live, y)
+        deviation -= live.bin_mass @ deviation
+        room = 0.05 + 0.5 * np.sqrt(live.bin_mass @ deviation**2)
+        alpha = np.maximum(self.slopes[0] * deviation, self.slopes[-1] * deviation)
+        alpha += room * (1.0 + EVENNESS / (len(deviation) * live.bin_mass))
+        s = alpha[:, None] - np.multiply.outer(deviation, self.slopes)
+        return Point(np.multiply.outer(live.bin_mass, self.widths), s, u, y, v, z)
+
+
+def _block_masses(live: LiveTree) -> np.ndarray:
+    """x°(a) = min{q(a), p(x|a) x°(parent)} at the live nodes, [n]."""
+    masses = np.ones(live.size + 1)
+    for depth in range(1, len(live.depth_ends)):
+        nodes = live.nodes_at(depth)
+        proposed = live.target_conditionals[nodes] * masses[live.parent[nodes]]
+        masses[nodes.start + 1 : nodes.stop + 1] = np.minimum(live.draft_probs[nodes], proposed)
+    return masses[1:]
+
+
+def _bin_scores(live: LiveTree, draft_prices: np.ndarray) -> np.ndarray:
+    """c_b, the sum of y on the path to the bin's node below the root, [B]."""
+    scores = np.zeros(live.size + 1)
+    for depth in range(1, len(live.depth_ends)):
+        nodes = live.nodes_at(depth)
+        scores[nodes.start + 1 : nodes.stop + 1] = scores[live.parent[nodes]] + draft_prices[nodes]
+    return scores[live.bin_node]
+
+
+def _gap(point: Point) -> float:
+    return float(np.vdot(point.pi, point.s) + point.u @ point.y + point.v @ point.z)
+
+
+def _moved(point: Point, step: Point, primal: float, dual: float) -> Point:
+    lengths = (primal, dual, primal, dual, primal, dual)
+    return Point(*(here + t * by for here, by, t in zip(point, step, lengths, strict=True)))
+
+
+def _longest(point: Point, step: Point, cap: float = 1.0) -> tuple[float, float]:
+    """The longest primal and dual steps up to ``cap`` that keep every entry nonnegative."""
+    lengths = []
+    for kind in (0, 1):
+        steepest = min(
+            float((by / here).min()) for here, by in zip(point[kind::2], step[kind::2], strict=True)
+        )
+        lengths.append(cap if -steepest * cap <= 1.0 else -1.0 / steepest)
+    return lengths[0], lengths[1]

@@ -1,0 +1,310 @@
+"""Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.arrays import Array, is_exact, namespace, to_flint, to_fraction, to_fractions
+from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.pair import parse_probs
+from spectheory.validate import check_num_drafts
+
+MAX_TOKENS = 16
+"""Largest vocabulary whose 2^V subsets are enumerated."""
+
+DraftLaw = Mapping[tuple[int, ...], Any]
+"""The joint law of K drafted tokens at one position: tuple of token ids -> probability."""
+
+
+class MinCut(NamedTuple):
+    """The optimal acceptance and the cut that proves it.
+
+    Attributes:
+        value: α_K, [...].
+        tokens: whether each token belongs to the minimising set H, booleans [..., V].
+    """
+
+    value: Any
+    tokens: Array
+
+
+def optimal_acceptance(
+    target_probs: Sequence[Any] | Array,
+    draft_probs: Sequence[Any] | Array,
+    num_drafts: int,
+    row_sum_tolerance: float = 1e-4,
+) -> MinCut:
+    """The largest probability that the output is one of K i.i.d. drafts, in O(V log V).
+
+    Source: the optimum of spectr2023 Eq. 4 as a minimum cut,
+
+        α_K = min_{H ⊆ V} [ target(H) + 1 - draft(H)^K ].
+
+    draft(H)^K is convex in a modular function, so the minimiser is a prefix of the tokens sorted by
+    target/draft ascending; tokens with draft probability 0 come last.
+
+    Accuracy: exact rows give the exact value.  Float rows give it up to an absolute error of rounding's size
+    (V + K times 1e-16 at worst), not a relative one, as 1 - draft(H)^K is a difference: target (1, 0),
+    draft (1e-18, 1), K = 64 gives 0.0 in float64 where the value is 6.4e-17.
+
+    Args:
+        target_probs, draft_probs: rows [..., V]: numpy float64 or exact rationals, torch tensors, or
+            a list of strings or numbers.
+        num_drafts: K.
+        row_sum_tolerance: how far the sum of a float row may be from 1.
+
+    Returns:
+        The value [...] (Fractions, or float64 whatever the precision of the rows) and the minimising
+        set as a mask [..., V].
+
+    Raises:
+        InvalidInputError: rows that are not probabilities over one vocabulary, or a bad num_drafts.
+
+    Example:
+        >>> value, tokens = optimal_acceptance(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2)
+        >>> print(value, tokens)
+        8/9 [ True False]
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    target, draft = check_rows(target_probs, draft_probs, row_sum_tolerance)
+    return _min_cut(_prefixes(target, draft), num_drafts)
+
+
+def optimal_acceptance_curve(
+    target_probs: Sequence[Any] | Array,
+    draft_probs: Sequence[Any] | Array,
+    max_num_drafts: int,
+    row_sum_tolerance: float = 1e-4,
+) -> list[MinCut]:
+    """α_1, .., α_K with their minimising sets; the tokens are sorted once.
+
+    Args:
+        target_probs, draft_probs, row_sum_tolerance: as in ``optimal_acceptance``.
+        max_num_drafts: the largest K.
+
+    Returns:
+        One ``MinCut`` per number of drafts, that of one draft first; each is what
+        ``optimal_acceptance`` returns.
+
+    Raises:
+        InvalidInputError: as ``optimal_acceptance``.
+
+    Example:
+        >>> curve = optimal_acceptance_curve(["1/3", "2/3"], ["2/3", "1/3"], max_num_drafts=3)
+        >>> print(*(cut.value for cut in curve))
+        2/3 8/9 1
+    """
+    max_num_drafts = check_num_drafts(max_num_drafts)
+    target, draft = check_rows(target_probs, draft_probs, row_sum_tolerance)
+    prefixes = _prefixes(target, draft)
+    return [_min_cut(prefixes, num_drafts) for num_drafts in range(1, max_num_drafts + 1)]
+
+
+def min_cut_of_law(
+    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, max_tokens: int = MAX_TOKENS
+) -> MinCut:
+    """The largest P(Y ∈ {X_1, .., X_K}) for an arbitrary joint law of the K drafts.
+
+    Source: the optimum of spectr2023 Eq. 4 for that law, as a minimum cut over all 2^V sets,
+
+        max P(Y ∈ S(X)) = min_{H ⊆ V} [ target(H) + 1 - P(S(X) ⊆ H) ].
+
+    P(S(X) ⊆ H) is added up for all sets at once, token by token.  Only for i.i.d. drafts is the
+    minimiser a prefix of a sorted list; ``optimal_acceptance`` uses that.
+
+    Args:
+        target_probs: [V]; strings and Fractions are exact.
+        draft_law: {(x_1, .., x_K): probability}; tuples left out have probability 0.
+        max_tokens: refuse larger vocabularies.
+
+    Returns:
+        The value and a minimising set, the first in the order of the numbers Σ_{x∈H} 2^x.
+
+    Raises:
+        InvalidInputError: not a probability row, or not a law over tuples of its tokens.
+        EnumerationTooLargeError: V is above the limit.
+
+    Example:
+        Two distinct tokens of three, all pairs equally likely, then a target on the third alone:
+
+        >>> law = {pair: "1/3" for pair in [(0, 1), (0, 2), (1, 2)]}
+        >>> value, tokens = min_cut_of_law(["0", "0", "1"], law)
+        >>> print(value, tokens)
+        2/3 [ True  True False]
+    """
+    target, tuples, probs = check_draft_law(target_probs, draft_law)
+    V, exact = len(target), is_exact(target)
+    if max_tokens < V:
+        raise EnumerationTooLargeError(
+            f"the min cut of a general draft law over {V} tokens has 2^{V} sets, the limit is "
+            f"2^{max_tokens}; use optimal_acceptance for i.i.d. drafts, or raise max_tokens"
+        )
+    target, probs = (to_flint(target), to_flint(probs)) if exact else (target, probs)
+    zero = target[:1] * 0
+    target_in, drafts_in = np.repeat(zero, 2**V), np.repeat(zero, 2**V)
+    for drafts, prob in zip(tuples, probs, strict=True):
+        drafts_in[sum(1 << token for token in set(drafts))] += prob
+    for token in range(V):
+        inside = (np.arange(2**V) >> token & 1).astype(bool)
+        target_in[inside] += target[token]
+        # sets with the token contain what they contained without it, and more
+        drafts_in[inside] += drafts_in[~inside]
+    cut = target_in + 1 - drafts_in
+    best = int(np.argmin(cut))
+    value = to_fraction(cut[best]) if exact else cut[best]
+    return MinCut(value, (best >> np.arange(V) & 1).astype(bool))
+
+
+def bernoulli_acceptance(draft_head: Any, target_head: Any, num_drafts: int) -> Any:
+    """α_K of Bernoulli rows: min(c, 1 - (1-b)^K) + min(1-c, 1 - b^K) (theory.md §3; spectr2023 App. B).
+
+    Args:
+        draft_head: b, the draft's probability of heads, a Fraction or a float.
+        target_head: c, the target's.
+        num_drafts: K.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> print(bernoulli_acceptance(Fraction(2, 3), Fraction(1, 3), 2))
+        8/9
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    for name, head in (("draft_head", draft_head), ("target_head", target_head)):
+        if not 0 <= head <= 1:
+            raise InvalidInputError(f"{name} must be a probability between 0 and 1, got {head}")
+    heads = min(target_head, 1 - (1 - draft_head) ** num_drafts)
+    return heads + min(1 - target_head, 1 - draft_head**num_drafts)
+
+
+def uniform_acceptance(ratio: Any, num_drafts: int) -> Any:
+    """α_K of a draft uniform on d tokens and a target uniform on d/r of them: 1 - (1 - 1/r)^K.
+
+    Args:
+        ratio: r ≥ 1, a Fraction, an int or a float.
+        num_drafts: K.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> print(uniform_acceptance(Fraction(2), 3))
+        7/8
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    if not ratio >= 1:
+        raise InvalidInputError(f"ratio must be at least 1, got {ratio}")
+    exact_one = ratio / ratio if not isinstance(ratio, int) else to_fraction(1)
+    return 1 - (1 - exact_one / ratio) ** num_drafts
+
+
+def check_rows(
+    target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array, row_sum_tolerance: float = 1e-4
+) -> tuple[Array, Array]:
+    """Both rows as arrays of one shape and arithmetic, each a probability distribution.
+
+    Raises:
+        InvalidInputError: they are not.
+    """
+    target: Array = target_probs if hasattr(target_probs, "dtype") else parse_probs(target_probs)
+    draft: Array = draft_probs if hasattr(draft_probs, "dtype") else parse_probs(draft_probs)
+    if target.shape != draft.shape or not target.ndim or not target.shape[-1]:
+        raise InvalidInputError(
+            f"target_probs has shape {tuple(target.shape)} and draft_probs {tuple(draft.shape)}; "
+            "both must be [..., V] with one entry per token"
+        )
+    if target.dtype != draft.dtype:
+        raise InvalidInputError(
+            f"target_probs holds {target.dtype} and draft_probs {draft.dtype} entries; use one kind for both"
+        )
+    for name, rows in (("target_probs", target), ("draft_probs", draft)):
+        xp = namespace(rows)
+        allowed = 0 if is_exact(rows) else row_sum_tolerance
+        sums_to_one = xp.asarray(abs(xp.sum(rows, axis=-1) - 1) <= allowed)
+        # written so that a NaN is refused too
+        if not (bool((rows >= 0).all()) and bool(sums_to_one.all())):
+            raise InvalidInputError(f"{name} must hold probabilities ≥ 0 that sum to 1 over the last axis")
+    return target, draft
+
+
+def check_draft_law(
+    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, sum_tolerance: float = 1e-9
+) -> tuple[np.ndarray, list[tuple[int, ...]], np.ndarray]:
+    """The target row [V], the tuples of a draft law in the order given, and their probabilities [N].
+
+    Raises:
+        InvalidInputError: the row is not a probability distribution, the law is not one over tuples of
+            one length of its tokens, or exact and float numbers are mixed.
+    """
+    target, _ = check_rows(target_probs, target_probs)
+    if target.ndim != 1 or not isinstance(target, np.ndarray):
+        raise InvalidInputError(f"target_probs has shape {tuple(target.shape)}; expected one numpy row, (V,)")
+    tuples = list(draft_law)
+    lengths = sorted({len(drafts) for drafts in tuples})
+    if len(lengths) != 1 or lengths[0] < 1:
+        raise InvalidInputError(
+            f"a draft law needs tuples of one length K of at least 1, got lengths {lengths}"
+        )
+    for drafts in tuples:
+        if not all(isinstance(x, (int, np.integer)) and 0 <= x < len(target) for x in drafts):
+            raise InvalidInputError(f"drafts {drafts} are not token ids in 0..{len(target) - 1}")
+    probs = parse_probs(list(draft_law.values()))
+    if probs.dtype != target.dtype:
+        raise InvalidInputError(
+            f"target_probs holds {target.dtype} and the draft law {probs.dtype} entries; use one kind"
+        )
+    allowed = 0 if is_exact(probs) else sum_tolerance
+    if not (bool((probs >= 0).all()) and bool(abs(probs.sum() - 1) <= allowed)):
+        raise InvalidInputError(f"a draft law must hold probabilities ≥ 0 that sum to 1, got {probs.sum()}")
+    return target, tuples, probs
+
+
+class _Prefixes(NamedTuple):
+    """Tokens sorted by target/draft: the ratios, their order, and the masses of the prefixes, [..., V]."""
+
+    ratio: Array
+    order: Array
+    target_below: Array
+    draft_below: Array
+
+
+def _prefixes(target: Array, draft: Array) -> _Prefixes:
+    """In python-flint rationals, or in float64 whatever the precision of the rows."""
+    xp = namespace(target)
+    if is_exact(target):
+        target, draft = to_flint(target), to_flint(draft)
+    else:
+        target, draft = xp.astype(target, xp.float64), xp.astype(draft, xp.float64)
+    ratio = _ratios(target, draft)
+    order = xp.argsort(ratio, axis=-1)
+    target_below = xp.take_along_axis(target, order, axis=-1).cumsum(-1)
+    draft_below = xp.take_along_axis(draft, order, axis=-1).cumsum(-1)
+    return _Prefixes(ratio, order, target_below, draft_below)
+
+
+def _min_cut(prefixes: _Prefixes, num_drafts: int) -> MinCut:
+    ratio, order, target_below, draft_below = prefixes
+    xp = namespace(ratio)
+    # cut[i]: the value of the prefix of i tokens; the empty prefix has value 1
+    cut = target_below + (1 - draft_below**num_drafts)
+    cut = xp.concat([target_below[..., :1] * 0 + 1, cut], axis=-1)
+    best = xp.argmin(cut, axis=-1)[..., None]
+    value = xp.take_along_axis(cut, best, axis=-1)[..., 0]
+    # within equal ratios the cut is concave, so a minimum sits at an end: H = {ratio ≤ last ratio}
+    last = xp.take_along_axis(order, xp.where(best > 0, best - 1, best), axis=-1)
+    tokens = (ratio <= xp.take_along_axis(ratio, last, axis=-1)) & (best > 0)
+    if is_exact(ratio):
+        value = to_fractions(value)
+    # one numpy row gives a scalar, not an array without axes
+    return MinCut(value[()] if isinstance(value, np.ndarray) else value, tokens)
+
+
+def _ratios(target: Array, draft: Array) -> Array:
+    """target/draft; where the draft is 0, larger than every other ratio."""
+    xp = namespace(target)
+    drafted = draft > 0
+    with np.errstate(over="ignore"):  # a ratio beyond the range of floats ranks last, as it should
+        ratio = target / xp.where(drafted, draft, draft * 0 + 1)
+    if is_exact(target):  # rationals have no infinity
+        return xp.where(drafted, ratio, np.max(ratio) + 1)
+    return xp.where(drafted, ratio, ratio * 0 + float("inf"))

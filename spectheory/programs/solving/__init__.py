@@ -1,0 +1,1 @@
+"""How a program is stated, solved and certified, in floats and in rationals."""

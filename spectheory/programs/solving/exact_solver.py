@@ -1,0 +1,211 @@
+"""Rational solutions: the HiGHS basis, solved and certified exactly with python-flint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+from flint import fmpq
+
+from spectheory.arrays import to_fraction, to_fractions
+from spectheory.errors import CertificationError, InvalidInputError, SolverError
+from spectheory.programs.solving.exact_basis import ExactBasis, as_objects, optimise, standard_form
+from spectheory.programs.solving.linear_program import LinearProgram
+from spectheory.programs.solving.solution import Solution, check_solution, outward
+
+if TYPE_CHECKING:
+    import highspy
+
+
+def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
+    """Solve a program in rational arithmetic.
+
+    1. HiGHS finds an optimal basis in floats.
+    2. Its primal and dual points are solved exactly.
+    3. If they are not exactly optimal (degeneracy, tolerances), exact simplex pivots follow.
+    4. The result is checked against the statement: feasible, dual feasible, complementary, no gap.
+
+    Args:
+        program: an exact program.
+        max_pivots: most exact pivots after HiGHS.
+
+    Returns:
+        The solution in Fractions; ``lower`` and ``upper`` are the floats around the value.
+
+    Raises:
+        InvalidInputError: the program holds floats.
+        SolverError: it is not solved to optimality; the text names program, size and status.
+        CertificationError: ``max_pivots`` did not suffice.
+
+    Example:
+        >>> from spectheory.pair import ModelPair
+        >>> from spectheory.programs import single_path_program
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> print(solve_exact(single_path_program(pair)).value)
+        20/9
+    """
+    if not program.is_exact:
+        raise InvalidInputError(
+            f"{program.describe()} holds floats; solve it with solve(), or state it exactly"
+        )
+    form = standard_form(program)
+    slacks = range(program.num_variables, sum(program.size))
+    starts = [float_basis(program), list(slacks)]
+    for start in starts:
+        try:
+            # a float basis can be singular in rationals; the slack basis never is
+            basis, _ = optimise(ExactBasis(form, start), max_pivots)
+            break
+        except ZeroDivisionError:
+            continue
+    else:
+        raise CertificationError(f"{program.describe()}: every starting basis is singular in rationals")
+    values = basis.solve(form.rhs)
+    point = [values.get(j, fmpq(0)) for j in range(program.num_variables)]
+    y = basis.solve_transposed({v: form.cost[v] for v in basis.variables})
+    multipliers = [form.direction * sign * value for sign, value in zip(form.row_signs, y, strict=True)]
+    return exact_solution(program, point, multipliers)
+
+
+def solve_exact_by_rows(
+    program: LinearProgram,
+    block_name: str,
+    initial_rows: Iterable[int],
+    rows_per_round: int = 200,
+    max_rounds: int = 1000,
+) -> Solution:
+    """``solve_exact`` for a program in which one block has very many rows, few of them needed.
+
+    Solve with some rows of the block; add the rows the solution violates most; repeat.  The last
+    primal point satisfies all rows exactly, and the multipliers of the subset, 0 elsewhere, are
+    feasible for the full dual, so the result is certified for the program as stated.
+
+    Args:
+        program: an exact program.
+        block_name: the block whose rows are generated.
+        initial_rows: row numbers of the block to start with.
+        rows_per_round: most rows added at a time.
+        max_rounds: most rounds.
+
+    Raises:
+        SolverError: a relaxation is not solved to optimality.
+        CertificationError: ``max_rounds`` did not suffice.
+    """
+    block = program.block(block_name)
+    kept = np.unique(np.asarray(list(initial_rows), dtype=int))
+    for _ in range(max_rounds):
+        solution = solve_exact(program.with_rows(block_name, kept))
+        added = _violated_rows(program, block_name, solution, rows_per_round)
+        if not added.size:
+            multipliers = np.full(block.size, fmpq(0), dtype=object)
+            multipliers[kept] = solution.dual[block_name]
+            parts = [multipliers if b.name == block_name else solution.dual[b.name] for b in program.blocks]
+            return exact_solution(program, list(solution.primal.values()), np.concatenate(parts))
+        kept = np.union1d(kept, added)
+    raise CertificationError(
+        f"{program.describe()}: rows were still violated after {max_rounds} rounds; raise max_rounds"
+    )
+
+
+def exact_solution(
+    program: LinearProgram, point: Iterable[object], multipliers: Iterable[object]
+) -> Solution:
+    """The Solution of an exactly optimal primal [n] and dual [m] point, after checking it.
+
+    Raises:
+        CertificationError: the points do not prove each other optimal.
+    """
+    primal = to_fractions(as_objects(list(point)))
+    dual = to_fractions(as_objects(list(multipliers)))
+    value = to_fraction(sum(c * x for c, x in zip(program.objective, primal, strict=True)))
+    lower, upper = outward(value)
+    solution = Solution(
+        program=program.name,
+        method=program.name,
+        value=value,
+        primal=dict(zip(program.variables, primal, strict=True)),
+        dual=program.split_by_block(dual),
+        gap=value - value,
+        arithmetic="exact",
+        lower=lower,
+        upper=upper,
+    )
+    check_solution(program, solution)
+    return solution
+
+
+def float_basis(program: LinearProgram) -> list[int]:
+    """The optimal basis HiGHS finds in floats: variables 0..n-1 and slacks n..n+m-1 that are basic.
+
+    Raises:
+        SolverError: HiGHS reports anything but optimal.
+    """
+    import highspy
+
+    solver = highspy.Highs()
+    solver.setOptionValue("output_flag", False)
+    solver.setOptionValue("threads", 1)
+    # crossover-free: the simplex method always ends in a basis
+    solver.setOptionValue("solver", "simplex")
+    solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
+    solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
+    solver.passModel(_highs_model(program))
+    solver.run()
+    status = solver.getModelStatus()
+    if status != highspy.HighsModelStatus.kOptimal:
+        text = solver.modelStatusToString(status).lower()
+        raise SolverError(f"{program.describe()}: expected status optimal, got {text}")
+    basis = solver.getBasis()
+    basic = highspy.HighsBasisStatus.kBasic
+    statuses = [*basis.col_status, *basis.row_status]
+    return [variable for variable, status in enumerate(statuses) if status == basic]
+
+
+def _highs_model(program: LinearProgram) -> highspy.HighsLp:
+    import highspy
+
+    A, senses, b, c = program.matrices
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = program.size
+    model.col_cost_ = c
+    model.sense_ = highspy.ObjSense.kMaximize if program.direction == "max" else highspy.ObjSense.kMinimize
+    model.col_lower_ = np.zeros(program.num_variables)
+    model.col_upper_ = np.full(program.num_variables, highspy.kHighsInf)
+    model.row_lower_ = np.where(senses == "<=", -highspy.kHighsInf, b)
+    model.row_upper_ = np.where(senses == ">=", highspy.kHighsInf, b)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = A.indptr
+    model.a_matrix_.index_ = A.indices
+    model.a_matrix_.value_ = A.data
+    return model
+
+
+def _violated_rows(program: LinearProgram, block_name: str, solution: Solution, most: int) -> np.ndarray:
+    """Rows of the block that the primal violates, worst first; found in floats, or else exactly."""
+    block = program.block(block_name)
+    point = np.array([float(value) for value in solution.primal.values()])
+    excess = np.bincount(
+        block.rows, weights=block.coefficients.astype(float) * point[block.columns], minlength=block.size
+    )
+    excess -= block.rhs.astype(float)
+    excess = excess if block.sense == "<=" else -excess
+    worst = np.argsort(-excess)[:most]
+    # far above rounding, so these rows are violated beyond doubt; the exact pass decides the rest
+    clear = worst[excess[worst] > 1e-9]
+    return clear if clear.size else _exactly_violated(program, block_name, solution)[:most]
+
+
+def _exactly_violated(program: LinearProgram, block_name: str, solution: Solution) -> np.ndarray:
+    block = program.block(block_name)
+    point = [fmpq(v.numerator, v.denominator) for v in solution.primal.values()]
+    excess = [-fmpq(v.numerator, v.denominator) for v in block.rhs]
+    known: dict[int, fmpq] = {}  # many rows share one coefficient object
+    rows, columns = block.rows.tolist(), block.columns.tolist()
+    for row, column, entry in zip(rows, columns, block.coefficients, strict=True):
+        factor = known.get(id(entry))
+        if factor is None:
+            factor = known.setdefault(id(entry), fmpq(entry.numerator, entry.denominator))
+        excess[row] += factor * point[column]
+    up = 1 if block.sense == "<=" else -1
+    return np.array([row for row, value in enumerate(excess) if up * value > 0], dtype=int)

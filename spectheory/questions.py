@@ -1,0 +1,142 @@
+"""Asking a verifier about tuples of drafted paths of an enumerated pair, and checking what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.arrays import to_flint
+from spectheory.drafts import DraftProcess
+from spectheory.errors import InvalidOutcomeError
+from spectheory.outcome import Outcome
+from spectheory.resolve import Resolved
+from spectheory.verifier import UsersOwn, Verifier
+
+
+class Tuples(NamedTuple):
+    """N tuples of drafted paths, as a verifier sees them.
+
+    Attributes:
+        prefixes: [N, K, L+1], the number of every prefix at its depth.
+        tokens: [N, K, L].
+        target_rows: [N, K, L+1, V].
+        draft_rows: [N, K, L, V].
+    """
+
+    prefixes: np.ndarray
+    tokens: np.ndarray
+    target_rows: np.ndarray
+    draft_rows: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class RowTables:
+    """The rows of a pair by depth, in the numbers a verifier computes with.
+
+    Attributes:
+        verifier: who is asked.
+        convert: to these numbers.  python-flint's rationals are several times faster than Fractions; a
+            user's own code may hold Fractions and gets them.
+        target: by depth 0..L, [V^depth, V].
+        draft: for every path, by depth 0..L-1.
+    """
+
+    verifier: Verifier
+    convert: Callable[[np.ndarray], np.ndarray]
+    target: list[np.ndarray]
+    draft: list[list[np.ndarray]]
+
+    @staticmethod
+    def of(asked: Resolved, process: DraftProcess) -> RowTables:
+        """The tables of a question, for the paths of ``process``."""
+        verifier, pair, _ = asked
+        convert = to_flint if pair.is_exact and not isinstance(verifier, UsersOwn) else np.asarray
+        return RowTables(
+            verifier,
+            convert,
+            [convert(level) for level in pair.target],
+            [[convert(level) for level in process.draft_levels(pair, k)] for k in range(process.num_drafts)],
+        )
+
+    @property
+    def zero(self) -> Any:
+        """0 in these numbers."""
+        return self.target[0][0, 0] - self.target[0][0, 0]
+
+    def tuples(self, leaves: np.ndarray) -> Tuples:
+        """The tokens and rows along drafted paths given by their leaf numbers, [N, K]."""
+        size, length = self.target[0].shape[-1], len(self.target) - 1
+        prefixes = np.stack([leaves // size ** (length - depth) for depth in range(length + 1)], axis=-1)
+        target_rows = [self.target[i][prefixes[..., i]] for i in range(length + 1)]
+        draft_rows = [
+            np.stack([levels[i][prefixes[:, k, i]] for i in range(length)], axis=-2)
+            for k, levels in enumerate(self.draft)
+        ]
+        tokens = prefixes[..., 1:] % size
+        return Tuples(prefixes, tokens, np.stack(target_rows, axis=-2), np.stack(draft_rows, axis=1))
+
+    def ask(self, leaves: np.ndarray, tolerance: float) -> tuple[Outcome, Tuples]:
+        """The verifier's outcome on these tuples, its stop probabilities checked.
+
+        Raises:
+            InvalidOutcomeError: they are not a law.
+        """
+        tuples = self.tuples(leaves)
+        outcome = self.verifier.outcome(*tuples[1:])
+        check_stop_probs(self.verifier, outcome, tuples.tokens, tolerance)
+        return outcome, tuples
+
+
+def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: np.ndarray, tolerance: float) -> None:
+    """Refuse stop probabilities that are no law for some tuple of the drafts ``tokens`` [N, K, L].
+
+    Raises:
+        InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
+    """
+    stop_probs = outcome.stop_probs
+    num_tuples, num_drafts, length = tokens.shape
+    expected = (num_tuples, num_drafts, length + 1)
+    if stop_probs.shape != expected:
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned stop_probs of shape {stop_probs.shape}; "
+            f"expected [..., K, L+1] = {expected}"
+        )
+    slack = 0 if stop_probs.dtype == object else tolerance
+    totals = stop_probs.sum(axis=(1, 2))
+    # Written so that NaN, which fails every comparison, counts as wrong.
+    wrong = ~((stop_probs >= -slack).all(axis=(1, 2)) & (abs(totals - 1) <= slack))
+    if wrong.any():
+        number = int(np.flatnonzero(wrong)[0])
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned stop probabilities that are not a law for the drafts "
+            f"{tokens[number].tolist()}: they sum to {totals[number]}, "
+            f"the smallest is {stop_probs[number].min()}"
+        )
+
+
+def check_correction_rows(
+    verifier: Verifier, rows: np.ndarray, probs: np.ndarray, vocab_size: int, tolerance: float
+) -> None:
+    """Refuse correction rows [N, V] that are no laws, at stops of probability ``probs`` [N].
+
+    Raises:
+        InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
+    """
+    if rows.shape != (len(probs), vocab_size):
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned correction rows of shape {rows.shape}; "
+            f"expected [..., V] = {(len(probs), vocab_size)}"
+        )
+    slack = 0 if rows.dtype == object else tolerance
+    lowest = (rows * probs[:, None]).min()
+    sums = rows.sum(axis=1)
+    # A row of zeros is no law but says so: the output is undefined there, and counted as such.
+    error = abs(np.where((rows == 0).all(axis=1), sums - sums, (sums - 1) * probs)).max()
+    if not (lowest >= -slack and error <= slack):
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned correction rows that are not laws: "
+            f"smallest mass {lowest}, sum off by {error} at a stop it makes"
+        )

@@ -1,0 +1,101 @@
+"""A question is settled once, here: which verifier, which draft process, which arithmetic."""
+
+from __future__ import annotations
+
+import os
+import sys
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from spectheory.algorithms import verifiers
+from spectheory.drafts import DraftProcess, draft_process
+from spectheory.errors import UnknownNameError
+from spectheory.pair import ModelPair
+from spectheory.verifier import Verifier, as_verifier
+
+
+class Resolved(NamedTuple):
+    """One verifier on one pair, ready to be asked.
+
+    Attributes:
+        verifier: bound to the process and the pair.
+        pair: the models in the arithmetic the verifier computes in.
+        process: the draft process in that arithmetic.
+    """
+
+    verifier: Verifier
+    pair: ModelPair
+    process: DraftProcess
+
+
+def resolve(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    process: DraftProcess | None = None,
+) -> Resolved:
+    """The verifier, pair and process that a question is about.
+
+    Args:
+        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
+        pair: the models as given.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``.
+
+    Raises:
+        UnknownNameError: there is no verifier of that name.
+        InvalidInputError: it is no verifier, not meant for the process or the pair, or the process does not
+            fit the pair.
+
+    Example:
+        >>> from spectheory import instances
+        >>> resolve("spectr", instances.two_token(1), 2).pair.arithmetic
+        'float64'
+    """
+    found = find_verifier(verifier)
+    process = draft_process(num_drafts, process)
+    if not found.exact:
+        pair, process = pair.to_float(), process.to_float()
+    process.check(pair)
+    return Resolved(found.bind(process, pair), pair, process)
+
+
+def find_verifier(verifier: str | Any) -> Verifier:
+    """The verifier of that name, the user's own named ``"package.module:attribute"``, or the object given.
+
+    The attribute is a verifier or a class of one; the current directory is searched too.
+
+    Raises:
+        UnknownNameError: there is none; the error suggests the nearest name.
+        InvalidInputError: what was found is no verifier.
+
+    Example:
+        >>> find_verifier("block")
+        <verifier block>
+    """
+    if not isinstance(verifier, str):
+        return as_verifier(verifier)
+    if verifier in verifiers:
+        return verifiers[verifier]
+    if ":" in verifier:
+        return _users_own(verifier)
+    near = get_close_matches(verifier, verifiers, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise UnknownNameError(
+        f"no verifier is called {verifier!r}; {hint}known: {', '.join(verifiers)}, "
+        "or your own as package.module:name"
+    )
+
+
+def _users_own(name: str) -> Verifier:
+    module_name, _, attribute = name.partition(":")
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        found = getattr(import_module(module_name), attribute)
+    except ImportError as error:
+        raise UnknownNameError(f"cannot import the verifier {name!r}: {error}") from error
+    except AttributeError as error:
+        raise UnknownNameError(f"module {module_name!r} has no attribute {attribute!r}") from error
+    return as_verifier(found() if isinstance(found, type) else found)

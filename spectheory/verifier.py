@@ -1,0 +1,239 @@
+"""The contract of a verifier: what one must do, what it may say of itself, and who else's object is one.
+
+A verifier is an object with ``outcome(paths, target_rows, draft_rows) -> Outcome``.  That is all that is
+asked of a user's own object.  Whatever else of the contract the object has is used as it is for a subclass
+of ``Verifier``: the attributes of the class below, ``bind`` and ``modified_target_rows``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib import import_module
+from typing import Any, ClassVar
+
+from spectheory.arrays import Array
+from spectheory.drafts import ALL_PROCESSES, DraftProcess
+from spectheory.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.outcome import Outcome
+from spectheory.pair import ModelPair
+from spectheory.validate import check_count
+
+ModifiedTargetRows = Callable[[Array, Array, Array, Array, int], Array]
+
+
+class Verifier(ABC):
+    """A verification algorithm: one definition, run on exact rationals, float64 and torch.
+
+    A new one is a file with a subclass and a line in a registry: ``spectheory.algorithms`` for algorithms,
+    ``spectheory.defects`` for known-wrong ones.
+
+    Attributes:
+        name: the name in tables and on the command line.
+        source: paper and algorithm or equation, the paper by its key in ``docs/references.bib``.
+        single_path: only the first drafted path is looked at.
+        exact: the law is rational for rational rows; otherwise it is computed in float64.
+        exchangeable: permuting the drafts leaves the law of the accepted prefix and the
+            correction unchanged, so that multisets of drafts can be enumerated, not tuples.
+        draft_processes: names of the draft processes the algorithm is meant for (``drafts.py``).
+        lossless: what is claimed, for one iteration on its own; a certificate decides it.
+        max_draft_length: the longest drafted path it takes, ``None`` for any.
+        modified_target_rows: a method, for an algorithm that is lossless only if the tokens that follow an
+            iteration are drawn from a changed target; ``None`` for all others.  Its signature is
+            (target_rows [..., V], draft_rows [..., V], target_path_probs [...], draft_path_probs [...],
+            num_drafts) -> [..., V]: the target's row at a context beyond the accepted prefix, from both
+            models' rows and path probabilities there, counted from where the iteration started.  See
+            ``iteration.py``.
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    single_path: ClassVar[bool] = False
+    exact: ClassVar[bool] = True
+    exchangeable: ClassVar[bool] = False
+    draft_processes: ClassVar[Collection[str]] = frozenset({"iid"})
+    lossless: ClassVar[bool] = True
+    max_draft_length: ClassVar[int | None] = None
+    modified_target_rows: ModifiedTargetRows | None = None
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
+        """The verifier set up for a draft process and, where there is one, for an enumerated pair.
+
+        The default is the verifier itself, once the process and the draft length are found to suit it.  An
+        algorithm that must know more than the rows on the drafted paths (which paths share a draw, the
+        models at every context) returns a copy that knows.
+
+        Raises:
+            InvalidInputError: the algorithm is not meant for the process or the pair.
+        """
+        if process.name not in self.draft_processes:
+            known = ", ".join(sorted(self.draft_processes))
+            raise InvalidInputError(
+                f"verifier {self.name!r} is not valid for {process.name!r} drafts; it takes {known}"
+            )
+        if self.max_draft_length is not None and pair is not None:
+            self._check_draft_length(pair.draft_length)
+        return self
+
+    @abstractmethod
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        """The conditional law of the output given the drafted paths.
+
+        Args:
+            paths: [..., K, L] token ids, K drafted paths of length L.
+            target_rows: [..., K, L+1, V] target conditionals p(. | a_{1:i}) along each path,
+                depths 0..L; paths that share a prefix carry the same row there.
+            draft_rows: [..., K, L, V] draft conditionals q(. | a_{1:i}), depths 0..L-1.
+
+        Returns:
+            The ``Outcome``, with the leading axes of ``paths``.
+        """
+
+    def _check_draft_length(self, draft_length: int) -> None:
+        if self.max_draft_length is not None and draft_length > self.max_draft_length:
+            raise InvalidInputError(
+                f"verifier {self.name!r} takes drafted paths of at most {self.max_draft_length} tokens, "
+                f"got draft_length {draft_length}; truncate the pair"
+            )
+
+    def __repr__(self) -> str:
+        return f"<verifier {self.name}>"
+
+
+class Registry(Mapping[str, Verifier]):
+    """Names of verifiers, each imported and made on first use.
+
+    Args:
+        package: where the modules are.
+        entries: name -> ``"module:Class"``, the class to be called without arguments.
+
+    Example:
+        >>> Registry("spectheory.algorithms", {"token": "one_path.token:Token"})["token"]
+        <verifier token>
+    """
+
+    def __init__(self, package: str, entries: Mapping[str, str]) -> None:
+        self._package, self._entries = package, entries
+        self._made: dict[str, Verifier] = {}
+
+    def __getitem__(self, name: str) -> Verifier:
+        if name not in self._made:
+            module, _, kind = self._entries[name].partition(":")
+            self._made[name] = getattr(import_module(f"{self._package}.{module}"), kind)()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"<verifiers {', '.join(self)}>"
+
+
+# ------------------------------------------------------------------------- a user's own object
+
+_BOOLEANS = ("single_path", "exact", "exchangeable", "lossless")
+_METHODS = ("bind", "modified_target_rows")
+
+
+class UsersOwn(Verifier):
+    """A user's own object with ``outcome``, taken at the whole contract.
+
+    What the object says of itself is forwarded once it has the right type, and otherwise refused; what it
+    does not say takes the default of ``Verifier``, but for the draft processes: whatever the user asks to
+    have judged is judged.
+
+    Attributes:
+        user_object: the object.
+    """
+
+    def __init__(self, user_object: Any) -> None:
+        self.user_object = user_object
+        kind = type(user_object).__name__
+        self.name = _text(user_object, "name", kind)  # type: ignore[misc]
+        self.source = _text(user_object, "source", "user-defined")  # type: ignore[misc]
+        for attribute in _BOOLEANS:
+            setattr(self, attribute, self._declared(attribute, bool, "True or False"))
+        self.draft_processes = self._processes()  # type: ignore[misc]
+        limit = getattr(user_object, "max_draft_length", None)
+        if limit is not None:
+            limit = check_count(f"max_draft_length of verifier {self.name!r}", limit)
+        self.max_draft_length = limit  # type: ignore[misc]
+        for method in _METHODS:
+            found = getattr(user_object, method, None)
+            if found is not None and not callable(found):
+                raise self._refused(method, "a method")
+        for former in ("for_drafts", "for_pair"):
+            if hasattr(user_object, former):
+                raise self._refused(
+                    former, "called bind(process, pair=None), the hook that sets a verifier up"
+                )
+        self.modified_target_rows = getattr(user_object, "modified_target_rows", None)
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
+        super().bind(process, pair)
+        bind = getattr(self.user_object, "bind", None)
+        return self if bind is None else as_verifier(bind(process, pair))
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        self._check_draft_length(paths.shape[-1])
+        try:
+            outcome = self.user_object.outcome(paths, target_rows, draft_rows)
+        except InvalidInputError:
+            raise
+        except Exception as error:
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} failed: {type(error).__name__}: {error}"
+            ) from error
+        if not isinstance(outcome, Outcome):
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {type(outcome).__name__}, expected an Outcome"
+            )
+        return outcome
+
+    def _declared(self, attribute: str, kind: type, expected: str) -> Any:
+        value = getattr(self.user_object, attribute, getattr(Verifier, attribute))
+        if not isinstance(value, kind):
+            raise self._refused(attribute, expected)
+        return value
+
+    def _processes(self) -> frozenset[str]:
+        named = getattr(self.user_object, "draft_processes", ALL_PROCESSES)
+        if isinstance(named, str) or not isinstance(named, Collection) or not ALL_PROCESSES.issuperset(named):
+            raise self._refused(
+                "draft_processes", f"a set of names out of {', '.join(sorted(ALL_PROCESSES))}"
+            )
+        return frozenset(named)
+
+    def _refused(self, attribute: str, expected: str) -> InvalidInputError:
+        return InvalidInputError(
+            f"{attribute} of verifier {self.name!r} must be {expected}, "
+            f"got {getattr(self.user_object, attribute)!r}"
+        )
+
+
+def as_verifier(candidate: Any) -> Verifier:
+    """``candidate`` itself when it is a ``Verifier``, otherwise a user's object taken at the contract.
+
+    Raises:
+        InvalidInputError: it has no ``outcome`` method, or says something of itself that cannot be.
+    """
+    if isinstance(candidate, Verifier):
+        return candidate
+    if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):
+        raise InvalidInputError(
+            f"{candidate!r} is not a verifier; expected an object with "
+            "outcome(paths, target_rows, draft_rows) -> Outcome"
+        )
+    return UsersOwn(candidate)
+
+
+def _text(user_object: Any, attribute: str, default: str) -> str:
+    value = getattr(user_object, attribute, default)
+    if not isinstance(value, str) or not value:
+        raise InvalidInputError(
+            f"{attribute} of verifier {type(user_object).__name__} must be a text, got {value!r}"
+        )
+    return value

@@ -1,0 +1,115 @@
+"""The shared table of pairs: named instances of the papers and random exact pairs, with a number of drafts.
+
+Every verifier and every program is crossed with this one table.  Random pairs are fixed by the
+seed in their name; their small weights make zeros and ties in target/draft frequent.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from spectheory import instances
+from spectheory.algorithms import verifiers
+from spectheory.pair import ModelPair
+
+GENERAL = ("token", "block", "spectr", "multi_round", "greedy_multipath", "mixed_multipath")
+"""Lossless verifiers of i.i.d. drafts of any length that need nothing but the rows on the paths."""
+
+GENERAL_VERIFIERS = {name: verifiers[name] for name in GENERAL}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One pair and a number of drafts K.
+
+    Attributes:
+        name: where the pair comes from, with its size or its seed.
+        pair: the models.
+        num_drafts: K.
+        has_optimum: whether the multi-path program is small enough to be solved in every test.
+    """
+
+    name: str
+    pair: ModelPair
+    num_drafts: int
+    has_optimum: bool
+
+    def __str__(self) -> str:
+        return self.name
+
+
+RANDOM_SIZES: tuple[tuple[int, int, int, int], ...] = (
+    # V, L, K, how many
+    (2, 1, 2, 30),
+    (2, 1, 3, 20),
+    (2, 2, 2, 45),
+    (2, 2, 3, 30),
+    (2, 3, 2, 24),
+    (2, 3, 3, 14),
+    (3, 1, 2, 30),
+    (3, 1, 3, 20),
+    (3, 2, 2, 30),
+    (3, 2, 3, 14),
+    (3, 3, 2, 8),
+    (3, 3, 3, 2),
+    (4, 1, 2, 24),
+    (4, 1, 3, 12),
+    (4, 2, 2, 6),
+    (4, 2, 3, 2),
+    (4, 3, 2, 4),
+)
+"""315 random pairs; their multi-path programs are solved up to 730 antichains."""
+
+NAMED_LENGTHS = {"two_token": 3, "sticky_chain": 3, "point_masses": 3, "bernoulli_quarter_half": 3}
+"""Draft lengths 1..3 of these, 1..2 of the other named instances."""
+
+
+def _solvable(pair: ModelPair) -> bool:
+    """At most a thousand antichains: N_0 = 2, N_L = 1 + N_{L-1}^V (theory.md §5)."""
+    count = 2
+    for _ in range(pair.draft_length):
+        count = 1 + count**pair.vocab_size
+    return count <= 1000
+
+
+@cache
+def named_cases() -> tuple[Case, ...]:
+    """Every named instance at short draft lengths with K = 1, 2, 3."""
+    cases = []
+    for name, build in instances.NAMED.items():
+        for length in range(1, NAMED_LENGTHS.get(name, 2) + 1):
+            pair = build(length)
+            cases += [Case(f"{name}-L{length}-K{k}", pair, k, _solvable(pair)) for k in (1, 2, 3)]
+    return tuple(cases)
+
+
+@cache
+def random_cases(vocab_size: int, draft_length: int, num_drafts: int, how_many: int) -> tuple[Case, ...]:
+    """Random exact pairs of one size; the seed is made of the size and the pair's number."""
+    cases = []
+    for number in range(how_many):
+        seed = ((vocab_size * 10 + draft_length) * 10 + num_drafts) * 100 + number
+        pair = instances.random_rational(seed, vocab_size, draft_length)
+        cases.append(Case(f"random-seed{seed}", pair, num_drafts, _solvable(pair)))
+    return tuple(cases)
+
+
+@cache
+def groups() -> dict[str, tuple[Case, ...]]:
+    """The whole table in groups of one named instance or one random size, for parametrised tests."""
+    table: dict[str, tuple[Case, ...]] = {}
+    for case in named_cases():
+        key = case.name.split("-")[0]
+        table[key] = (*table.get(key, ()), case)
+    for V, L, K, how_many in RANDOM_SIZES:
+        table[f"random-V{V}-L{L}-K{K}"] = random_cases(V, L, K, how_many)
+    return table
+
+
+def small_cases() -> tuple[Case, ...]:
+    """Cases tiny enough for reference code in plain Python loops."""
+    chosen = [case for case in named_cases() if case.pair.draft_length <= 2 and case.num_drafts <= 2]
+    for V, L, K in ((2, 2, 2), (2, 2, 3), (2, 3, 2), (3, 2, 2), (3, 1, 3), (4, 1, 2)):
+        chosen += random_cases(V, L, K, 6)
+    return tuple(chosen)
