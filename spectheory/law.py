@@ -25,7 +25,7 @@ from spectheory.pair import ModelPair
 from spectheory.programs.multi_path import largest_listed_excess
 from spectheory.questions import RowTables, check_correction_rows
 from spectheory.resolve import Resolved, resolve
-from spectheory.verifier import UsersOwn, Verifier
+from spectheory.verifier import Verifier, is_users_own
 
 DEFAULT_MAX_TUPLES = 2_000_000
 MAX_TUPLES_WITHOUT_TRUST = 50_000
@@ -202,7 +202,7 @@ def _tuples_to_enumerate(asked: Resolved) -> tuple[DraftProcess, bool, str]:
         for word, said in (("single_path", verifier.single_path), ("exchangeable", verifier.exchangeable))
         if said and process.num_drafts > 1
     ]
-    users_own = isinstance(verifier, UsersOwn)
+    users_own = is_users_own(verifier)
     if users_own and not (isinstance(process, Iid) and process.count_tuples(pair) > MAX_TUPLES_WITHOUT_TRUST):
         declared = []
     seen = process.first_path() if "single_path" in declared else process

@@ -214,6 +214,11 @@ class UsersOwn(Verifier):
         )
 
 
+def is_users_own(verifier: Verifier) -> bool:
+    """Whether what the verifier says of itself is somebody else's word: its code is not this package's."""
+    return isinstance(verifier, UsersOwn) or not type(verifier).__module__.startswith("spectheory.")
+
+
 def as_verifier(candidate: Any) -> Verifier:
     """``candidate`` itself when it is a ``Verifier``, otherwise a user's object taken at the contract.
 
