@@ -35,6 +35,16 @@ def is_exact(array: Array) -> bool:
     return isinstance(array, np.ndarray) and array.dtype == object
 
 
+def holds_numbers(array: Array) -> bool:
+    """Whether the entries are real numbers, not truth values: floats, integers, or objects that are all
+    rationals or floats."""
+    if is_exact(array):
+        kinds = (Fraction, fmpq, int, float, np.integer, np.floating)
+        return all(isinstance(value, kinds) and not isinstance(value, bool) for value in array.flat)
+    xp = namespace(array)
+    return bool(xp.isdtype(array.dtype, ("real floating", "integral")))
+
+
 def to_flint(array: np.ndarray) -> np.ndarray:
     """Fractions to python-flint rationals, elementwise: the same numbers, computed with faster."""
     flat = [fmpq(value.numerator, value.denominator) for value in array.ravel()]

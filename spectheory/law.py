@@ -18,14 +18,14 @@ import numpy as np
 from spectheory.arrays import to_fraction, to_fractions
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.contexts import Context
-from spectheory.declarations import check_declarations
 from spectheory.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError
 from spectheory.pair import ModelPair
 from spectheory.programs.multi_path import largest_listed_excess
 from spectheory.questions import RowTables, check_correction_rows
 from spectheory.resolve import Resolved, resolve
-from spectheory.verifier import Verifier, is_users_own
+from spectheory.verifier import UsersOwn, Verifier
+from spectheory.vetting import check_declarations, check_function_of_inputs, check_same_law, sampled_leaves
 
 DEFAULT_MAX_TUPLES = 2_000_000
 MAX_TUPLES_WITHOUT_TRUST = 50_000
@@ -181,11 +181,20 @@ def output_law(
             f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; use fewer drafts, a "
             "shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
-    if assumed:
-        check_declarations(asked, tolerance)
-    entries = seen.num_drafts * (pair.draft_length + 1) * pair.vocab_size
-    chunks = seen.tuples(asked.pair, max(1, chunk_entries // entries), as_multisets)
-    summed, undefined = _sum_outcomes(asked, seen, chunks, tolerance)
+    size = max(1, chunk_entries // (seen.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
+    users_own = isinstance(asked.verifier, UsersOwn)
+    if users_own:
+        leaves = sampled_leaves(asked)
+        check_function_of_inputs(asked, leaves, tolerance)
+        if assumed:
+            check_declarations(asked, leaves, tolerance)
+    summed, undefined = _sum_outcomes(asked, seen, seen.tuples(asked.pair, size, as_multisets), tolerance)
+    if users_own:
+        others = (
+            DraftTuples(chunk.leaves[::-1], chunk.probs[::-1])
+            for chunk in seen.tuples(asked.pair, max(1, min(size, count) // 3), as_multisets)
+        )
+        check_same_law(asked, summed, _sum_outcomes(asked, seen, others, tolerance)[0], tolerance)
     return OutputLaw(*asked, summed, undefined, assumed)
 
 
@@ -202,7 +211,7 @@ def _tuples_to_enumerate(asked: Resolved) -> tuple[DraftProcess, bool, str]:
         for word, said in (("single_path", verifier.single_path), ("exchangeable", verifier.exchangeable))
         if said and process.num_drafts > 1
     ]
-    users_own = is_users_own(verifier)
+    users_own = isinstance(verifier, UsersOwn)
     if users_own and not (isinstance(process, Iid) and process.count_tuples(pair) > MAX_TUPLES_WITHOUT_TRUST):
         declared = []
     seen = process.first_path() if "single_path" in declared else process

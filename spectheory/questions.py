@@ -39,7 +39,7 @@ class RowTables:
     Attributes:
         verifier: who is asked.
         convert: to these numbers.  python-flint's rationals are several times faster than Fractions; a
-            user's own code may hold Fractions and gets them.
+            user's plain object may hold Fractions and gets them.
         target: by depth 0..L, [V^depth, V].
         draft: for every path, by depth 0..L-1.
     """
@@ -53,7 +53,8 @@ class RowTables:
     def of(asked: Resolved, process: DraftProcess) -> RowTables:
         """The tables of a question, for the paths of ``process``."""
         verifier, pair, _ = asked
-        convert = to_flint if pair.is_exact and not isinstance(verifier, UsersOwn) else np.asarray
+        plain = isinstance(verifier, UsersOwn) and not isinstance(verifier.user_object, Verifier)
+        convert = to_flint if pair.is_exact and not plain else np.asarray
         return RowTables(
             verifier,
             convert,

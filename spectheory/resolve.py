@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from spectheory.algorithms import verifiers
 from spectheory.drafts import DraftProcess, draft_process
-from spectheory.errors import UnknownNameError
+from spectheory.errors import InvalidOutcomeError, UnknownNameError
 from spectheory.pair import ModelPair
-from spectheory.verifier import Verifier, as_verifier
+from spectheory.verifier import Verifier, as_verifier, users_code
 
 
 class Resolved(NamedTuple):
@@ -92,10 +92,21 @@ def _users_own(name: str) -> Verifier:
     module_name, _, attribute = name.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
+    if not all(part.isidentifier() for part in (*module_name.split("."), attribute)):
+        raise UnknownNameError(
+            f"{name!r} names no verifier; expected package.module:name, an importable module and a name in it"
+        )
     try:
-        found = getattr(import_module(module_name), attribute)
-    except ImportError as error:
-        raise UnknownNameError(f"cannot import the verifier {name!r}: {error}") from error
-    except AttributeError as error:
-        raise UnknownNameError(f"module {module_name!r} has no attribute {attribute!r}") from error
-    return as_verifier(found() if isinstance(found, type) else found)
+        with users_code(f"importing {module_name}"):
+            module = import_module(module_name)
+    except InvalidOutcomeError as error:
+        if isinstance(error.__cause__, ImportError):
+            raise UnknownNameError(f"cannot import the verifier {name!r}: {error.__cause__}") from error
+        raise
+    if not hasattr(module, attribute):
+        raise UnknownNameError(f"module {module_name!r} has no attribute {attribute!r}")
+    found = getattr(module, attribute)
+    if isinstance(found, type):
+        with users_code(f"making {name}"):
+            found = found()
+    return as_verifier(found)

@@ -7,12 +7,16 @@ of ``Verifier``: the attributes of the class below, ``bind`` and ``modified_targ
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, ClassVar
 
-from spectheory.arrays import Array
+from spectheory.arrays import Array, holds_numbers
 from spectheory.drafts import ALL_PROCESSES, DraftProcess
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.outcome import Outcome
@@ -139,11 +143,11 @@ _METHODS = ("bind", "modified_target_rows")
 
 
 class UsersOwn(Verifier):
-    """A user's own object with ``outcome``, taken at the whole contract.
+    """A user's own object with ``outcome``, a subclass of ``Verifier`` or not, taken at the whole contract.
 
     What the object says of itself is forwarded once it has the right type, and otherwise refused; what it
     does not say takes the default of ``Verifier``, but for the draft processes: whatever the user asks to
-    have judged is judged.
+    have judged is judged.  What its methods raise or return in the wrong form is one clear line.
 
     Attributes:
         user_object: the object.
@@ -175,23 +179,54 @@ class UsersOwn(Verifier):
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
         super().bind(process, pair)
         bind = getattr(self.user_object, "bind", None)
-        return self if bind is None else as_verifier(bind(process, pair))
+        if bind is None:
+            return self
+        with users_code(f"bind of verifier {self.name!r}"):
+            bound = bind(process, pair)
+        return self if bound is self.user_object else as_verifier(bound)
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         self._check_draft_length(paths.shape[-1])
-        try:
+        with users_code(f"outcome of verifier {self.name!r}"):
             outcome = self.user_object.outcome(paths, target_rows, draft_rows)
-        except InvalidInputError:
-            raise
-        except Exception as error:
-            raise InvalidOutcomeError(
-                f"verifier {self.name!r} failed: {type(error).__name__}: {error}"
-            ) from error
         if not isinstance(outcome, Outcome):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {type(outcome).__name__}, expected an Outcome"
             )
-        return outcome
+        self._check_array("stop_probs", outcome.stop_probs, target_rows, tuple(target_rows.shape[:-1]))
+        if not callable(outcome.correction):
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned an Outcome whose correction is "
+                f"{type(outcome.correction).__name__}; expected a function (path_index, length) -> rows"
+            )
+
+        def correction(path_index: Array, length: Array) -> Array:
+            with users_code(f"correction of verifier {self.name!r}"):
+                rows = outcome.correction(path_index, length)
+            shape = (*path_index.shape, target_rows.shape[-1])
+            self._check_array("correction rows", rows, target_rows, shape)
+            return rows
+
+        return Outcome(outcome.stop_probs, correction)
+
+    def _check_array(self, what: str, array: Any, like: Array, shape: tuple[int, ...]) -> None:
+        """Refuse what is no array of numbers of the kind and shape that was asked for."""
+        if not isinstance(array, type(like)):
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
+                f"{type(like).__name__}, the kind of array that it was given"
+            )
+        if tuple(array.shape) != shape:
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} of shape {tuple(array.shape)}; expected {shape}, "
+                "the leading axes it was given and one entry per "
+                + ("token" if what == "correction rows" else "path and length")
+            )
+        if not holds_numbers(array):
+            kind = array.dtype if array.dtype != object else type(array.ravel()[0]).__name__
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} with entries of type {kind}; expected probabilities"
+            )
 
     def _declared(self, attribute: str, kind: type, expected: str) -> Any:
         value = getattr(self.user_object, attribute, getattr(Verifier, attribute))
@@ -214,18 +249,43 @@ class UsersOwn(Verifier):
         )
 
 
-def is_users_own(verifier: Verifier) -> bool:
-    """Whether what the verifier says of itself is somebody else's word: its code is not this package's."""
-    return isinstance(verifier, UsersOwn) or not type(verifier).__module__.startswith("spectheory.")
+@contextmanager
+def users_code(what: str) -> Iterator[None]:
+    """Turn whatever a user's code raises into one line that says where.
+
+    Raises:
+        InvalidOutcomeError: anything was raised, ``SystemExit`` included; the original is its cause.
+        InvalidInputError: as it was raised, by a function of this package.
+    """
+    try:
+        yield
+    except InvalidInputError:
+        raise
+    except (Exception, SystemExit) as error:
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        raise InvalidOutcomeError(f"{what} failed: {said}{users_line(error)}") from error
+
+
+def users_line(error: BaseException) -> str:
+    """`` (FILE, line N)``, the innermost line of a traceback that is not this package's or a library's."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({error.filename}, line {error.lineno})"
+    package = str(Path(__file__).parent)
+    frames = [
+        frame
+        for frame in extract_tb(error.__traceback__)
+        if not frame.filename.startswith((package, sys.prefix, sys.base_prefix, "<frozen"))
+    ]
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
 
 
 def as_verifier(candidate: Any) -> Verifier:
-    """``candidate`` itself when it is a ``Verifier``, otherwise a user's object taken at the contract.
+    """``candidate`` itself when it is one of this package, otherwise a user's object taken at the contract.
 
     Raises:
         InvalidInputError: it has no ``outcome`` method, or says something of itself that cannot be.
     """
-    if isinstance(candidate, Verifier):
+    if isinstance(candidate, Verifier) and type(candidate).__module__.startswith("spectheory."):
         return candidate
     if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):
         raise InvalidInputError(

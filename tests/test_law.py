@@ -170,8 +170,9 @@ def over_all_tuples(name: str) -> Verifier:
 
 
 class AsIfExchangeable(SpecTr):
-    """spectr with a false claim: the order of the drafts is thrown away."""
+    """spectr with a false claim, as a module of the package: the order of the drafts is thrown away."""
 
+    __module__ = "spectheory.believed"
     exchangeable: ClassVar[bool] = True
 
 

@@ -17,7 +17,7 @@ from spectheory.iteration import first_tokens_law, modified_pair
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier, resolve
-from spectheory.verifier import Registry, UsersOwn, Verifier, as_verifier, is_users_own
+from spectheory.verifier import Registry, UsersOwn, Verifier, as_verifier
 from table import Case, random_cases
 from user_verifiers import OnePath, UserBlock, UserToken
 
@@ -214,9 +214,8 @@ def test_a_pairs_optimum_does_not_depend_on_who_is_judged(num_drafts: int) -> No
 def test_names_in_a_registry_are_the_verifiers_own(registry: Registry) -> None:
     """The one line that adds a verifier names it as its class does."""
     assert [verifier.name for verifier in registry.values()] == list(registry)
-    assert all(
-        isinstance(verifier, Verifier) and not is_users_own(verifier) for verifier in registry.values()
-    )
+    assert all(isinstance(verifier, Verifier) for verifier in registry.values())
+    assert not any(isinstance(as_verifier(verifier), UsersOwn) for verifier in registry.values())
     assert registry["token" if "token" in registry else "target_correction"] is next(iter(registry.values()))
 
 
@@ -304,7 +303,7 @@ def test_a_subclass_of_the_users_is_not_taken_at_its_word() -> None:
                 paths[..., ::-1, :], target_rows[..., ::-1, :, :], draft_rows[..., ::-1, :, :]
             )
 
-    assert is_users_own(LastPath())
+    assert isinstance(as_verifier(LastPath()), UsersOwn)
     pair = instances.sticky_chain(2)
     # The stop is credited to the first path though it is the last one's: an honest look shows it.
     assert output_law(LastPath(), pair, 2).total_variation > 0

@@ -1,0 +1,122 @@
+"""A law is a function of its inputs: each way to fool the instrument is one line that names the fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spectheory import Outcome, certify, instances, output_law
+from spectheory.errors import InvalidOutcomeError
+from spectheory.pair import ModelPair
+from user_verifiers import UserToken
+
+
+class Honest(UserToken):
+    """Token verification as a user writes it; the ways to fool below change one thing each."""
+
+
+class KeepsState(UserToken):
+    """Answers rightly every second time only."""
+
+    calls = 0
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        self.calls += 1
+        right = super().outcome(paths, target_rows, draft_rows)
+        return (
+            right if self.calls % 2 else Outcome.from_rows(right.stop_probs, np.roll(target_rows, 1, axis=-1))
+        )
+
+
+class DrawsItsOwn(UserToken):
+    """Accepts or rejects by coins of its own, so that the law looks sharper than it is."""
+
+    rng = np.random.default_rng(0)
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+        stops = right.stop_probs * 0
+        picked = self.rng.integers(0, stops.shape[-1], len(stops))
+        stops[np.arange(len(stops)), 0, picked] += 1
+        return Outcome(stops, right.correction)
+
+
+class LooksAtTheBatch(UserToken):
+    """Gives every tuple the answer of the first tuple of its batch."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        return super().outcome(
+            *(array[:1].repeat(len(paths), axis=0) for array in (paths, target_rows, draft_rows))
+        )
+
+
+class LooksAtTheBatchSize(UserToken):
+    """Right in batches as small as those of a check, wrong in larger ones."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+        if len(paths) <= 600:
+            return right
+        return Outcome.from_rows(right.stop_probs, target_rows)
+
+
+class RemembersByObject(UserToken):
+    """Keeps its answers by the identity of an array."""
+
+    def __init__(self) -> None:
+        self.answers: dict[int, Any] = {}
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        key = id(target_rows)
+        if key not in self.answers:  # keeps the array alive, so that no other gets its id
+            self.answers[key] = target_rows, super().outcome(paths, target_rows, draft_rows)
+        return self.answers[key][1]
+
+
+class WritesIntoItsInputs(UserToken):
+    """Right, but the arrays of the caller are changed."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows.copy(), draft_rows.copy())
+        draft_rows[:, 0, 0, :] = draft_rows[:, 0, 0, ::-1]
+        return right
+
+
+FAULTS = {
+    KeepsState: "asked twice it answers differently, from state or random numbers of its own",
+    DrawsItsOwn: "asked twice it answers differently, from state or random numbers of its own",
+    LooksAtTheBatch: "its answer for one tuple of drafts depends on the other tuples of the batch",
+    RemembersByObject: "given other contents in the same array objects it repeats an old answer",
+    WritesIntoItsInputs: "writes into its input draft_rows",
+}
+PAIRS = {"exact": instances.sticky_chain(2), "float": instances.sticky_chain(2).to_float()}
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.__name__)
+def test_each_fault_is_named(kind: type, pair: ModelPair) -> None:
+    """One line with the verifier's name and the fault; never a verdict."""
+    with pytest.raises(InvalidOutcomeError, match=FAULTS[kind]) as caught:
+        certify(kind(), pair, 2)
+    assert "user_token" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_size_of_the_batch_is_no_way_out() -> None:
+    """4 096 tuples: the sample is answered rightly, the enumeration is not, in one of its two ways."""
+    pair = instances.random_rational(3, 2, 6, zero_probability=0.0)
+    with pytest.raises(
+        InvalidOutcomeError, match="another when the same drafts are asked about in another order"
+    ):
+        output_law(LooksAtTheBatchSize(), pair, 2)
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_partner_the_honest_one_passes(pair: ModelPair) -> None:
+    """On one tuple, on few and on many, and under every check."""
+    for num_drafts in (1, 2, 3):
+        assert certify(Honest(), pair, num_drafts).is_valid
+    certain = ModelPair.context_free_pair(["1", "0"], ["1", "0"], 2)
+    assert certify(Honest(), certain, 2).is_valid
