@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.documents import exact_text, plain
+from spectheory.contexts import Context
+from spectheory.documents import exact_text, plain, short
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
@@ -30,6 +31,20 @@ class PathDeviation:
     path: tuple[str, ...]
     law: Any
     target: Any
+
+
+@dataclass(frozen=True)
+class Counterexample(PathDeviation):
+    """The shortest prefix on which the output law is wrong, and the drafts that are most to blame for it.
+
+    Attributes beyond ``PathDeviation``'s:
+        drafts: K drafted paths, token names: those that move the law of the prefix furthest from the target's
+            (``OutputLaw.cause``).
+        given_drafts: the probability that the completed output starts with the path, given these drafts.
+    """
+
+    drafts: tuple[tuple[str, ...], ...]
+    given_drafts: Any
 
 
 @dataclass(frozen=True)
@@ -66,7 +81,7 @@ class Certificate:
             the antichains are too many to list; an ``Outcome`` stops on drafted prefixes by construction.
         first_token_law: of the completed output, one probability per token.
         worst_path: the path of L+1 tokens with the largest deviation; ``None`` if there is none.
-        counterexample: the shortest prefix on which the law is wrong, and of those the worst.
+        counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.
         best: the optimum over all valid verifiers of the pair, whoever is judged: a ``Solution`` or a
             ``CertifiedInterval``; ``None`` where it was not asked for or is out of reach.
@@ -89,7 +104,7 @@ class Certificate:
     prefix_matching: bool | None
     first_token_law: tuple[Any, ...]
     worst_path: PathDeviation | None
-    counterexample: PathDeviation | None
+    counterexample: Counterexample | None
     antichain_violation: AntichainViolation | None
     best: Solution | CertifiedInterval | None
     optimum_note: str
@@ -123,6 +138,25 @@ class Certificate:
     def is_valid(self) -> bool:
         """Target-matching and prefix-matching: the verifier is lossless on this pair."""
         return self.target_matching and self.prefix_matching is not False
+
+    def in_words(self) -> str:
+        """The smallest counterexample of an invalid verifier as a sentence; ``"none"`` for a valid one."""
+        found = self.counterexample
+        if found is not None:
+            drafts = " and ".join(f"({_words(path)})" for path in found.drafts)
+            return (
+                f"the completed output starts with {_words(found.path)} with probability "
+                f"{short(found.law)}; the target gives {short(found.target)}. Most to blame are the drafts "
+                f"{drafts}: given them the probability is {short(found.given_drafts)}"
+            )
+        violation = self.antichain_violation
+        if violation is None:
+            return "none"
+        nodes = ", ".join(_words(context) or "the empty prefix" for context in violation.antichain)
+        return (
+            f"the output passes through {{{nodes}}} more often than any draft does, "
+            f"by probability {short(violation.excess)}: no verifier can do that"
+        )
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory certify --json``.
@@ -209,8 +243,8 @@ def certify(
         undefined=law.undefined,
         prefix_matching=None if law.largest_excess is None else violation is None,
         first_token_law=tuple(law.prefix_law(1)),
-        worst_path=_worst_at(law, pair.draft_length + 1, slack),
-        counterexample=_shortest_wrong(law, slack),
+        worst_path=_worst_path(law, slack),
+        counterexample=_counterexample(law, slack),
         antichain_violation=violation,
         best=best,
         optimum_note=note,
@@ -228,24 +262,39 @@ def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Solution | Certifi
     return best, ("too large for the exact program; " if beyond_exact else "") + best.method
 
 
-def _worst_at(law: OutputLaw, depth: int, slack: Any) -> PathDeviation | None:
-    """The path of this length whose probability is most wrong, if any is wrong."""
+def _worst_at(law: OutputLaw, depth: int, slack: Any) -> tuple[Context, Any, Any] | None:
+    """(prefix, its probability, the target's) where a probability at this depth is most wrong, if any is."""
     reached = law.prefix_law(depth)
     wanted = law.pair.target_path_probs(depth)
     difference = np.abs(reached - wanted)
     worst = int(np.argmax(difference))
     if difference[worst] <= slack:
         return None
-    names = tuple(law.pair.vocab[token] for token in law.pair.context(depth, worst))
-    return PathDeviation(names, reached[worst], wanted[worst])
+    return law.pair.context(depth, worst), reached[worst], wanted[worst]
 
 
-def _shortest_wrong(law: OutputLaw, slack: Any) -> PathDeviation | None:
+def _worst_path(law: OutputLaw, slack: Any) -> PathDeviation | None:
+    found = _worst_at(law, law.pair.draft_length + 1, slack)
+    return None if found is None else PathDeviation(_names(law, found[0]), *found[1:])
+
+
+def _counterexample(law: OutputLaw, slack: Any) -> Counterexample | None:
     for depth in range(1, law.pair.draft_length + 2):
         found = _worst_at(law, depth, slack)
         if found:
-            return found
+            drafts, given = law.cause(found[0])
+            named = tuple(_names(law, path) for path in drafts)
+            return Counterexample(_names(law, found[0]), *found[1:], named, given)
     return None
+
+
+def _words(names: tuple[str, ...]) -> str:
+    """Token names as they are written in quotes, so that spaces and line breaks in them show."""
+    return " ".join(repr(name) for name in names)
+
+
+def _names(law: OutputLaw, context: Context) -> tuple[str, ...]:
+    return tuple(law.pair.vocab[token] for token in context)
 
 
 def _violation(law: OutputLaw, slack: Any) -> AntichainViolation | None:
@@ -253,5 +302,4 @@ def _violation(law: OutputLaw, slack: Any) -> AntichainViolation | None:
     excess, antichain = law.largest_excess or (0, ())
     if not excess > slack:
         return None
-    named = tuple(tuple(law.pair.vocab[token] for token in context) for context in antichain)
-    return AntichainViolation(named, excess)
+    return AntichainViolation(tuple(_names(law, context) for context in antichain), excess)

@@ -43,3 +43,18 @@ def both(name: str, value: Any) -> dict[str, Any]:
         {'optimal': '1/2', 'optimal_float': 0.5}
     """
     return {name: exact_text(value), f"{name}_float": float(value)}
+
+
+def short(value: Any) -> str:
+    """A number for people: a rational as it is, a float with six significant digits.
+
+    A rational of more than 40 characters is cut, and its decimal stands beside it.
+
+    Example:
+        >>> short(Fraction(31, 120)), short(0.25), short(Fraction(1, 10**50 + 1))
+        ('31/120', '0.25', '1/1000000000000000000...0000000000000001 = 1e-50')
+    """
+    if not isinstance(value, Fraction):
+        return f"{float(value):.6g}"
+    text = str(value)
+    return text if len(text) <= 40 else f"{text[:21]}...{text[-16:]} = {float(value):.6g}"

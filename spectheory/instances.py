@@ -92,6 +92,20 @@ def uniform_equal(draft_length: int = 1) -> ModelPair:
     return ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length)
 
 
+def two_residual_tokens(draft_length: int = 2) -> ModelPair:
+    """Target (1/2, 1/6, 1/3), draft (3/4, 1/16, 3/16): two tokens share the residual, in changing parts.
+
+    max(p - q, 0) is divided 5 : 7 between them, max(2/3 p - q, 0), the residual of block verification
+    after the first token, 7 : 5.  With one such token, as every pair of two tokens has, a
+    wrong residual is normalised away.
+
+    Example:
+        >>> print(two_residual_tokens(1).draft[0][0])
+        [Fraction(3, 4) Fraction(1, 16) Fraction(3, 16)]
+    """
+    return ModelPair.context_free_pair(["1/2", "1/6", "1/3"], ["3/4", "1/16", "3/16"], draft_length)
+
+
 def partial_overlap(draft_length: int = 2) -> ModelPair:
     """Zeros on both sides: one token only the target emits, one only the draft, one shared tie."""
     return ModelPair.context_free_pair(["1/4", "1/4", "1/2", "0"], ["1/4", "1/4", "0", "1/2"], draft_length)
@@ -215,6 +229,31 @@ def random_rational(
     )
 
 
+def tiny_probabilities(
+    seed: int | Sequence[int] | np.random.SeedSequence, vocab_size: int, draft_length: int
+) -> ModelPair:
+    """Context-dependent exact rows in which a third of the entries is 10^-9 or 10^-3 of the others.
+
+    Example:
+        >>> float(tiny_probabilities(1, 3, 1).draft[0].min())
+        2.499999998125e-10
+    """
+    rng = np.random.default_rng(seed)
+    scales = (Fraction(1), Fraction(1), Fraction(1, 10**9), Fraction(1, 1000))
+
+    def level(depth: int) -> np.ndarray:
+        weights = np.empty((vocab_size**depth, vocab_size), dtype=object)
+        for index in np.ndindex(weights.shape):
+            weights[index] = scales[rng.integers(len(scales))] * int(rng.integers(1, 5))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    return ModelPair(
+        tuple(level(depth) for depth in range(draft_length + 1)),
+        tuple(level(depth) for depth in range(draft_length)),
+        tuple(str(i) for i in range(vocab_size)),
+    )
+
+
 NAMED: Mapping[str, Callable[[int], ModelPair]] = {
     "two_token": two_token,
     "three_token_reversed": three_token_reversed,
@@ -228,6 +267,7 @@ NAMED: Mapping[str, Callable[[int], ModelPair]] = {
     "disjoint_supports": disjoint_supports,
     "point_masses": point_masses,
     "partial_overlap": partial_overlap,
+    "two_residual_tokens": two_residual_tokens,
     "sticky_chain": sticky_chain,
 }
 """Fixed exact instances by name, each a function of the draft length."""

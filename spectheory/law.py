@@ -17,7 +17,7 @@ import numpy as np
 
 from spectheory.arrays import to_fraction, to_fractions
 from spectheory.bounds.antichain_hulls import most_violated_antichain
-from spectheory.contexts import Context
+from spectheory.contexts import Context, context_number, numbered_context
 from spectheory.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError
 from spectheory.pair import ModelPair
@@ -122,6 +122,31 @@ class OutputLaw:
             return largest_listed_excess(self.pair, masses, self.process)
         except EnumerationTooLargeError:
             return None
+
+    def cause(self, prefix: Context) -> tuple[tuple[Context, ...], Any]:
+        """The drafts to blame for a wrong probability of an output prefix a, and what they lead to.
+
+        With c the probability that the completed output starts with a given the drafts,
+
+            law(a) - p(a) = Σ_drafts P(drafts) (c - p(a)).
+
+        Returns:
+            The K paths with the largest term in the direction of the deviation, and their c.
+        """
+        depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
+        wanted = self.pair.target_path_probs(depth)[context_number(prefix, size)]
+        up = 1 if self.prefix_law(depth)[context_number(prefix, size)] > wanted else -1
+        seen, as_multisets, _ = _tuples_to_enumerate(Resolved(self.verifier, self.pair, self.process))
+        tables = RowTables.of(Resolved(self.verifier, self.pair, self.process), seen)
+        best: tuple[Any, Any, Any] | None = None
+        for leaves, probs in seen.tuples(self.pair, 10_000, as_multisets):
+            given = _starts_with(tables, leaves, prefix)
+            terms = up * probs * (given - wanted)
+            worst = int(np.argmax(terms))
+            if best is None or terms[worst] > best[0]:
+                best = terms[worst], leaves[worst], given[worst]
+        assert best is not None  # a process draws something
+        return tuple(numbered_context(int(leaf), length, size) for leaf in best[1]), best[2]
 
     @cached_property
     def deviation(self) -> np.ndarray:
@@ -260,6 +285,29 @@ def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]
         path_index = order[:, rank]
         probs = np.take_along_axis(stop_probs, path_index[:, None], axis=1)[:, 0]
         yield path_index, probs
+
+
+def _starts_with(tables: RowTables, leaves: np.ndarray, prefix: Context) -> np.ndarray:
+    """P(the completed output starts with the prefix | drafts), for every tuple of drafts, [N]."""
+    tuples = tables.tuples(leaves)
+    outcome = tables.verifier.outcome(*tuples[1:])
+    size, length = tables.target[0].shape[-1], len(tables.target) - 1
+    total = np.full(len(leaves), tables.zero)
+    for stop_length in range(length + 1):
+        shared = min(stop_length, len(prefix))
+        rest = tables.zero + 1
+        for depth in range(stop_length + 1, len(prefix)):
+            rest = rest * tables.target[depth][context_number(prefix[:depth], size), prefix[depth]]
+        for path_index in range(leaves.shape[1]):
+            on_it = tuples.prefixes[:, path_index, shared] == context_number(prefix[:shared], size)
+            stop = np.where(on_it, outcome.stop_probs[:, path_index, stop_length], tables.zero)
+            made = np.flatnonzero(stop != 0)
+            if stop_length < len(prefix) and made.size:
+                rows = outcome.correction(np.full(len(leaves), path_index), np.full(len(leaves), stop_length))
+                # A row at a stop that is not made may be anything.
+                stop[made] = stop[made] * rows[made, prefix[stop_length]] * rest
+            total = total + stop
+    return to_fractions(total) if total.dtype == object else total
 
 
 def _as_fractions(verifier: Verifier, mass: np.ndarray) -> np.ndarray:

@@ -19,12 +19,12 @@ from spectheory.algorithms.position_by_position.base import Position, PositionBy
 from spectheory.arrays import Array, normalise
 from spectheory.defects import defects
 from spectheory.defects.acceptance import ThresholdAcceptance
-from spectheory.defects.matrix import kill_matrix, standard_pairs
 from spectheory.defects.skeletons import BlockSkeleton, Defect, PositionSkeleton, TokenSkeleton
 from spectheory.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.law import OutputLaw, output_law
 from spectheory.outcome import Outcome
 from spectheory.resolve import find_verifier
+from spectheory.suite import kill_matrix, standard_pairs
 from spectheory.verifier import Verifier
 from table import groups
 

@@ -32,8 +32,8 @@ from spectheory.law import output_law
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.programs import multi_path_optimum
+from spectheory.testing.strategies import pairs
 from spectheory.verifier import Verifier
-from strategies import pairs
 from table import Case, groups
 from torch_support import drafted, on_device
 

@@ -39,8 +39,8 @@ from spectheory.law import OutputLaw, output_law
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.programs import optimal_acceptance, optimum
+from spectheory.testing.strategies import pairs
 from spectheory.verifier import Verifier
-from strategies import pairs
 
 Path = tuple[int, ...]
 Law = dict[Path, Any]

@@ -18,7 +18,7 @@ from spectheory import instances
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.law import output_law
 from spectheory.pair import FORMAT, ModelPair, parse_probs
-from strategies import pairs
+from spectheory.testing.strategies import pairs
 
 DOCUMENT: dict[str, Any] = {
     "format": FORMAT,

@@ -22,7 +22,7 @@ from spectheory.programs.best_ranking import best_ranking, count_tree_rankings
 from spectheory.programs.greedy_polymatroid import decompose_into_rankings, ranking_vertex
 from spectheory.programs.path_selection import is_skewed_draft, path_selection_optimum, path_selection_program
 from spectheory.programs.transport import transport_feasibility
-from strategies import pairs
+from spectheory.testing.strategies import pairs
 from table import groups
 
 OPTIMUM_GROUPS = [

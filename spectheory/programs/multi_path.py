@@ -21,6 +21,8 @@ from spectheory.programs.solving.solution import Solution
 from spectheory.validate import check_num_drafts
 
 MAX_ANTICHAINS = 100_000
+MAX_LISTED_ANTICHAINS = 2_000
+"""The most antichains whose probability is computed one after the other."""
 ROWS_AT_ONCE = 2_000
 """Exact programs with more antichains than this are solved by row generation."""
 
@@ -78,7 +80,10 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
 
 
 def largest_listed_excess(
-    pair: ModelPair, node_masses: Sequence[np.ndarray], process: DraftProcess
+    pair: ModelPair,
+    node_masses: Sequence[np.ndarray],
+    process: DraftProcess,
+    max_antichains: int = MAX_LISTED_ANTICHAINS,
 ) -> tuple[Any, tuple[Context, ...]]:
     """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over all antichains T, listed, and its T.
 
@@ -88,14 +93,15 @@ def largest_listed_excess(
         pair: the models.
         node_masses: x(a) by depth 0..L, arrays [V^depth].
         process: how the paths are drafted.
+        max_antichains: list no more than this many.
 
     Raises:
-        EnumerationTooLargeError: there are more antichains than are listed.
+        EnumerationTooLargeError: there are more.
     """
     nodes = all_contexts(pair.vocab_size, pair.draft_length)
     masses = np.concatenate(node_masses)
     worst: tuple[Any, tuple[Context, ...]] = (masses[0] - masses[0], ())
-    for row in antichains(pair.vocab_size, pair.draft_length):
+    for row in antichains(pair.vocab_size, pair.draft_length, max_antichains):
         members = np.flatnonzero(row)
         antichain = tuple(nodes[node] for node in members)
         excess = masses[members].sum() - process.hit_probability(pair, antichain)

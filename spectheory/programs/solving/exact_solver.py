@@ -151,9 +151,14 @@ def float_basis(program: LinearProgram) -> list[int]:
     solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
     solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
     solver.passModel(_highs_model(program))
-    solver.run()
-    status = solver.getModelStatus()
-    if status != highspy.HighsModelStatus.kOptimal:
+    # As in ``float_solver``: presolve can call programs with tiny right-hand sides infeasible.
+    for presolve in ("on", "off"):
+        solver.setOptionValue("presolve", presolve)
+        solver.run()
+        status = solver.getModelStatus()
+        if status == highspy.HighsModelStatus.kOptimal:
+            break
+    else:
         text = solver.modelStatusToString(status).lower()
         raise SolverError(f"{program.describe()}: expected status optimal, got {text}")
     basis = solver.getBasis()

@@ -1,0 +1,77 @@
+"""A pytest plugin: the standard suite as tests, one per pair.
+
+    pytest --spectheory-verifier my.module:MyVerifier
+
+collects a test for every case of the suite beside the session's own tests, and the fixture
+``assert_lossless`` is the function of that name.  The plugin is loaded with pytest wherever this package is
+installed; until it is used it imports nothing but pytest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--spectheory-verifier``."""
+    parser.getgroup("spectheory").addoption(
+        "--spectheory-verifier",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="certify this verifier (a name or module:attribute) on the standard suite, a test per pair",
+    )
+
+
+def pytest_collection_modifyitems(
+    session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
+) -> None:
+    """Add the cases of every verifier asked for."""
+    for name in config.getoption("--spectheory-verifier"):
+        items.extend(_cases(session, name))
+
+
+@pytest.fixture
+def assert_lossless() -> Callable[..., Any]:
+    """``spectheory.testing.assert_lossless``."""
+    from spectheory.testing.assertions import assert_lossless as check
+
+    return check
+
+
+class SuiteItem(pytest.Item):
+    """One case of the suite."""
+
+    def __init__(self, *, verifier: Any, case: Any, **keywords: Any) -> None:
+        super().__init__(**keywords)
+        self.verifier, self.case = verifier, case
+
+    def runtest(self) -> None:
+        """Certify on this pair."""
+        from spectheory.testing.assertions import assert_lossless as check
+
+        check(self.verifier, [self.case])
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> str:
+        """The sentence of the assertion, without a traceback through this package."""
+        return str(excinfo.value)
+
+    def reportinfo(self) -> tuple[str, None, str]:
+        """How the test is named in reports."""
+        return "spectheory standard suite", None, self.name
+
+
+def _cases(session: pytest.Session, name: str) -> Iterator[SuiteItem]:
+    from spectheory.errors import InvalidInputError
+    from spectheory.resolve import find_verifier
+    from spectheory.suite import suite_for
+
+    try:
+        verifier = find_verifier(name)
+    except InvalidInputError as error:
+        raise pytest.UsageError(str(error)) from error
+    for case in suite_for(verifier):
+        yield SuiteItem.from_parent(session, name=f"{name}[{case}]", verifier=verifier, case=case)

@@ -1,0 +1,135 @@
+"""The standard suite: it flags every known-wrong verifier, clears every lossless one, and says why."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spectheory import instances, output_law
+from spectheory.algorithms import verifiers
+from spectheory.contexts import numbered_context
+from spectheory.defects import defects
+from spectheory.drafts import Iid
+from spectheory.errors import InvalidInputError
+from spectheory.law import _starts_with
+from spectheory.questions import RowTables
+from spectheory.resolve import Resolved
+from spectheory.suite import SuiteCase, certify_suite, standard_pairs, standard_suite, suite_for
+from spectheory.testing import assert_lossless
+from spectheory.verifier import as_verifier
+from user_verifiers import UserBlock, UserToken
+
+LOSSLESS = [name for name, verifier in verifiers.items() if verifier.lossless]
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_every_lossless_verifier_is_cleared(name: str) -> None:
+    """On every pair, exactly for the exact ones, under every draft process it is meant for."""
+    found = certify_suite(name)
+    assert found.is_lossless
+    assert not found.refused
+    assert len(found.verdicts) >= 100
+    if verifiers[name].exact:
+        assert {verdict.total_variation for verdict in found.verdicts} == {Fraction(0)}
+
+
+@pytest.mark.parametrize("name", [*defects, *(name for name in verifiers if name not in LOSSLESS)])
+def test_every_wrong_verifier_is_flagged(name: str) -> None:
+    """Also the one that is lossless on the pair of the README, and those that need a tree to show."""
+    verifier = defects[name] if name in defects else verifiers[name]
+    found = certify_suite(verifier, stop_at_first=True)
+    assert not found.is_lossless
+    assert found.counterexample is not None
+    assert found.counterexample.in_words() != "none"
+    assert found.verdicts[-1].total_variation > 0
+
+
+def test_one_pair_is_not_a_verdict_on_a_verifier() -> None:
+    """``shared_uniform`` is lossless on every pair of two tokens, and caught by the suite."""
+    verifier = defects["shared_uniform"]
+    assert output_law(verifier, instances.two_token(3)).total_variation == 0
+    assert not certify_suite(verifier, stop_at_first=True).is_lossless
+
+
+def test_what_the_suite_holds() -> None:
+    """Zeros, ties, equal rows, disjoint supports, tiny entries; up to 6 tokens, 4 drafts; small first."""
+    suite = standard_suite()
+    pairs = [case.pair for case in suite]
+    assert len({str(case) for case in suite}) == len(suite)
+    assert {case.process.num_drafts for case in suite} == {1, 2, 3, 4}
+    assert {pair.vocab_size for pair in pairs} >= {2, 3, 4, 5, 6}
+    assert max(pair.draft_length for pair in pairs) == 4
+    assert all(pair.is_exact for pair in pairs)
+    rows = [
+        (p, q)
+        for pair in pairs
+        for t, d in zip(pair.target, pair.draft, strict=False)
+        for p, q in zip(t, d, strict=True)
+    ]
+    assert any((p == q).all() for p, q in rows)
+    assert any((p * q == 0).all() for p, q in rows)
+    assert any(0 < q.min() < Fraction(1, 10**8) for _, q in rows)
+    assert any(((p > q).sum() >= 2) and len(set((p - q)[p > q])) > 1 for p, q in rows)
+    sizes = [case.process.count_tuples(case.pair) for case in suite]
+    assert sizes == sorted(sizes)
+    assert len(standard_pairs()) == 20
+
+
+def test_the_suite_follows_the_drafts_a_verifier_is_meant_for() -> None:
+    """Trees for what is made for trees, i.i.d. drafts for who says nothing, short paths for kseq."""
+    assert {case.process.name for case in suite_for(verifiers["multi_round_without_replacement"])} == {
+        "without_replacement"
+    }
+    assert len({case.process.name for case in suite_for(verifiers["token"])}) == 4
+    assert {case.process.name for case in suite_for(as_verifier(UserToken()))} == {"iid"}
+    assert {case.pair.draft_length for case in suite_for(verifiers["kseq"])} == {1}
+
+
+def test_a_suite_of_ones_own() -> None:
+    """Any cases; a verifier that refuses them all gets no verdict."""
+    case = SuiteCase("mine", instances.sticky_chain(2), Iid(2))
+    assert assert_lossless(UserBlock(), [case]).verdicts[0].case == "mine, 2 drafts"
+    with pytest.raises(InvalidInputError, match="takes no pair of the suite"):
+        certify_suite("multi_round_without_replacement", [case])
+    document = certify_suite(defects["target_correction"], [case]).to_document()
+    assert document["lossless"] is False
+    assert document["failures"] == document["cases"] == 1
+    assert document["counterexample"]["counterexample"]["drafts"]
+
+
+def test_assert_lossless_fails_with_one_sentence() -> None:
+    """Pair, prefix, both probabilities and the drafts."""
+    with pytest.raises(
+        AssertionError, match=r"not lossless\. On .*, 1 draft: the completed output starts with"
+    ):
+        assert_lossless(defects["draft_correction"])
+
+
+@pytest.mark.parametrize("name", ["target_correction", "longest_accepted", "small_division_factor", "block"])
+def test_the_drafts_to_blame_add_up(name: str) -> None:
+    """E[P(output starts with a | drafts)] is the law of a, for every a; the cause has the largest term."""
+    pair, process = instances.sticky_chain(2), Iid(2)
+    law = output_law(defects.get(name, name), pair, process=process)
+    tables = RowTables.of(Resolved(law.verifier, pair, process), process)
+    tuples = next(process.tuples(pair, 100))
+    for depth in (1, 2, 3):
+        for number in range(2**depth):
+            prefix = numbered_context(number, depth, 2)
+            given = _starts_with(tables, tuples.leaves, prefix)
+            assert (tuples.probs * given).sum() == law.prefix_law(depth)[number]
+            deviation = law.prefix_law(depth)[number] - pair.target_path_probs(depth)[number]
+            if not deviation:
+                continue
+            drafts, share = law.cause(prefix)
+            terms: Any = (
+                tuples.probs * (given - pair.target_path_probs(depth)[number]) * (1 if deviation > 0 else -1)
+            )
+            worst = int(np.argmax(terms))
+            paths = tuple(numbered_context(int(leaf), 2, 2) for leaf in tuples.leaves[worst])
+            # Verifiers of one path are asked about the first path only.
+            assert terms[worst] > 0
+            if not law.verifier.single_path:
+                assert (drafts, share) == (paths, given[worst])

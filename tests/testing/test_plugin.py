@@ -1,0 +1,64 @@
+"""The pytest plugin as its user runs it: in a session of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+
+def run_pytest(folder: Path, *arguments: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "spectheory.testing.plugin",
+            "-p",
+            "no:cacheprovider",
+            *arguments,
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_a_test_per_pair(tmp_path: Path) -> None:
+    """A lossless verifier passes all of them."""
+    code, printed = run_pytest(tmp_path, "--spectheory-verifier", "kseq")
+    assert code == 0, printed
+    assert " passed" in printed
+
+
+def test_a_wrong_verifier_fails_with_its_counterexample(tmp_path: Path) -> None:
+    """The sentence, and no traceback through the package."""
+    code, printed = run_pytest(
+        tmp_path, "--spectheory-verifier", "spectheory.defects.corrections:DraftBonus", "-x"
+    )
+    assert code == 1
+    assert "draft_bonus is not lossless. On" in printed
+    assert "certificate.py" not in printed
+
+
+def test_an_unknown_verifier_is_a_usage_error(tmp_path: Path) -> None:
+    """One line, as for any wrong option."""
+    code, printed = run_pytest(tmp_path, "--spectheory-verifier", "blok")
+    assert code == 4
+    assert "no verifier is called 'blok'; did you mean 'block'?" in printed
+
+
+def test_the_fixture(tmp_path: Path) -> None:
+    """``assert_lossless`` in a test function."""
+    (tmp_path / "test_mine.py").write_text(
+        "def test_mine(assert_lossless):\n    assert_lossless('block')\n\n"
+        "def test_wrong(assert_lossless):\n"
+        "    from spectheory.defects import defects\n    assert_lossless(defects['swapped_models'])\n"
+    )
+    code, printed = run_pytest(tmp_path)
+    assert code == 1
+    assert "1 failed, 1 passed" in printed
