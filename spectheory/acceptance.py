@@ -13,9 +13,14 @@ from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
 from spectheory.documents import both, plain
+from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
+from spectheory.programs.budgets import some_draft_probs
 from spectheory.programs.one_position.min_cut import optimal_acceptance
 from spectheory.validate import check_num_drafts
+
+MAX_EXACT_DRAFTS = 50_000
+"""Beyond this the K-th powers of rationals have too many digits."""
 
 
 @dataclass(frozen=True)
@@ -86,10 +91,16 @@ def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_draf
     """
     num_drafts = check_num_drafts(num_drafts)
     pair = ModelPair.context_free_pair(target_probs, draft_probs, draft_length=1)
+    if pair.is_exact and num_drafts > MAX_EXACT_DRAFTS:
+        raise EnumerationTooLargeError(
+            f"the powers of {num_drafts} drafts are too long for rationals, the limit is {MAX_EXACT_DRAFTS}; "
+            "use fewer drafts, or floats in Python"
+        )
     target, draft = pair.target[0][0], pair.draft[0][0]
     cut = optimal_acceptance(target, draft, num_drafts)
     rule = kseq_rule(target.astype(float), draft.astype(float), np.array(float(num_drafts)))
-    factor = 1 - (1 - Fraction(1, num_drafts)) ** num_drafts
+    one = Fraction(1) if pair.is_exact else 1.0
+    factor = some_draft_probs(np.array([one / num_drafts]), num_drafts)[0]
     return Acceptance(
         target=tuple(target.tolist()),
         draft=tuple(draft.tolist()),
@@ -100,7 +111,7 @@ def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_draf
         kseq=float(rule.acceptance),
         kseq_division_factor=float(rule.division_factor),
         multi_round=multi_round_acceptance(target, draft, num_drafts),
-        lower_bound=cut.value * (factor if pair.is_exact else float(factor)),
+        lower_bound=cut.value * factor,
         # The upper bound of Lemma 3 is attained (``otm_bounds``), so the cut gives both bounds.
         upper_bound=cut.value,
         spectr_gbv_bound=conditionally_independent_bound(pair, num_drafts),

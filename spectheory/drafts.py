@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, islice, permutations, product
-from math import comb, factorial, prod
+from math import comb, factorial, inf, log10, prod
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -53,8 +53,11 @@ class DraftProcess(ABC):
         """Refuse a pair the process cannot draft from (``InvalidInputError``)."""
 
     @abstractmethod
-    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
-        """How many K-tuples have positive probability (or multisets, where order has no influence)."""
+    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> float:
+        """How many K-tuples have positive probability (or multisets, where order has no influence).
+
+        A whole number; infinity stands for more than 10^300.
+        """
 
     @abstractmethod
     def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
@@ -110,8 +113,14 @@ class Iid(DraftProcess):
     def check(self, pair: ModelPair) -> None:
         """Every pair can be drafted from."""
 
-    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
+    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> float:
         leaves = int((pair.draft_path_probs(pair.draft_length) > 0).sum())
+        if (
+            min(leaves - 1, self.num_drafts) * log10(leaves + self.num_drafts) > 300
+            if as_multisets
+            else (self.num_drafts * log10(leaves) > 300)
+        ):
+            return inf
         return (
             comb(leaves + self.num_drafts - 1, self.num_drafts) if as_multisets else leaves**self.num_drafts
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ from spectheory.verifier import UsersOwn, Verifier
 from spectheory.vetting import check_declarations, check_function_of_inputs, check_same_law, sampled_leaves
 
 DEFAULT_MAX_TUPLES = 2_000_000
+MAX_NUM_DRAFTS = 1_000
+"""The most paths of one tuple."""
 MAX_TUPLES_WITHOUT_TRUST = 50_000
 """Up to this many tuples a user's verifier is asked about all of them, whatever it says of itself."""
 
@@ -112,11 +115,16 @@ class OutputLaw:
         """How far the law is from prefix-matching: the antichain T it passes through too often, if any.
 
         The largest Σ_{a∈T} D(a) p(a) - P(some draft passes through T), at least 0, and its T; ``None`` for
-        drafts that are not i.i.d. and too many antichains to list.
+        drafts that are not i.i.d. and too many antichains to list, and for so many drafts that the
+        probability cannot be written down.
         """
         depths = range(self.pair.draft_length + 1)
         masses = [self.node_budgets[depth] * self.pair.target_path_probs(depth) for depth in depths]
         if isinstance(self.process, Iid):
+            if self.num_drafts > MAX_NUM_DRAFTS:
+                # Not too often for one draft is not too often for many; the K-th powers are not needed.
+                found = most_violated_antichain(self.pair, masses, 1)
+                return None if found[0] > 0 else found
             return most_violated_antichain(self.pair, masses, self.num_drafts)
         try:
             return largest_listed_excess(self.pair, masses, self.process)
@@ -200,11 +208,12 @@ def output_law(
     asked = resolve(verifier, pair, num_drafts, process)
     seen, as_multisets, assumed = _tuples_to_enumerate(asked)
     count = seen.count_tuples(asked.pair, as_multisets)
-    if count > max_tuples:
+    if count > max_tuples or seen.num_drafts > MAX_NUM_DRAFTS:
+        how_many = "more than 10^300" if count == inf else count
         raise EnumerationTooLargeError(
-            f"{count} tuples of {seen.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
-            f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; use fewer drafts, a "
-            "shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
+            f"{how_many} tuples of {seen.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
+            f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples} or {MAX_NUM_DRAFTS} paths; "
+            "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
     size = max(1, chunk_entries // (seen.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
     users_own = isinstance(asked.verifier, UsersOwn)
@@ -217,7 +226,7 @@ def output_law(
     if users_own:
         others = (
             DraftTuples(chunk.leaves[::-1], chunk.probs[::-1])
-            for chunk in seen.tuples(asked.pair, max(1, min(size, count) // 3), as_multisets)
+            for chunk in seen.tuples(asked.pair, max(1, min(size, int(count)) // 3), as_multisets)
         )
         check_same_law(asked, summed, _sum_outcomes(asked, seen, others, tolerance)[0], tolerance)
     return OutputLaw(*asked, summed, undefined, assumed)

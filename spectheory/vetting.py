@@ -16,9 +16,8 @@ import numpy as np
 from spectheory.contexts import numbered_context
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
-from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
-from spectheory.questions import RowTables, Tuples
+from spectheory.questions import RowTables, Tuples, check_correction_rows, check_stop_probs
 from spectheory.resolve import Resolved
 
 SAMPLED_TUPLES = 512
@@ -47,7 +46,7 @@ def check_function_of_inputs(asked: Resolved, leaves: np.ndarray, tolerance: flo
     tables = RowTables.of(asked, asked.process)
     tuples = tables.tuples(leaves)
     given = [array.copy() for array in tuples[1:]]
-    first = _law_of(asked, tuples, tables.verifier.outcome(*tuples[1:]))
+    first = _ask(tables, tuples, tolerance)
     for name, array, before in zip(Tuples._fields[1:], tuples[1:], given, strict=True):
         if (array != before).any():
             raise InvalidOutcomeError(
@@ -63,17 +62,17 @@ def check_function_of_inputs(asked: Resolved, leaves: np.ndarray, tolerance: flo
                 f"{_paths(asked.pair, leaves[number])}); compute the law from the arrays of the call alone"
             )
 
-    again = _law_of(asked, tuples, tables.verifier.outcome(*tuples[1:]))
+    again = _ask(tables, tuples, tolerance)
     check(again, "asked twice it answers differently, from state or random numbers of its own")
     answers: list[TupleLaw] = [{} for _ in leaves]
     for batch in np.array_split(order, min(2, len(order))):
         part = tables.tuples(leaves[batch])
-        for number, law in zip(batch, _law_of(asked, part, tables.verifier.outcome(*part[1:])), strict=True):
+        for number, law in zip(batch, _ask(tables, part, tolerance), strict=True):
             answers[number] = law
     check(answers, "its answer for one tuple of drafts depends on the other tuples of the batch")
     for array in tuples:
         array[...] = array[order]
-    by_object = _law_of(asked, tuples, tables.verifier.outcome(*tuples[1:]))
+    by_object = _ask(tables, tuples, tolerance)
     for place, number in enumerate(order):
         answers[number] = by_object[place]
     check(answers, "given other contents in the same array objects it repeats an old answer")
@@ -113,7 +112,12 @@ def check_declarations(asked: Resolved, leaves: np.ndarray, tolerance: float) ->
         InvalidOutcomeError: the text names the declaration and the drafts that contradict it.
     """
     verifier, pair, process = asked
-    whole = _ask(asked, process, leaves)
+
+    def ask(process: DraftProcess, leaves: np.ndarray) -> list[TupleLaw]:
+        tables = RowTables.of(asked, process)
+        return _ask(tables, tables.tuples(leaves), tolerance)
+
+    whole = ask(process, leaves)
 
     def check(declared: str, others: list[TupleLaw], found: Callable[[int], str]) -> None:
         number = _first_difference(asked, whole, others, tolerance)
@@ -124,12 +128,12 @@ def check_declarations(asked: Resolved, leaves: np.ndarray, tolerance: float) ->
             )
 
     if verifier.single_path:
-        alone = _ask(asked, process.first_path(), leaves[:, :1])
+        alone = ask(process.first_path(), leaves[:, :1])
         check("single_path", alone, lambda number: "is not its law for the first of them alone")
     if verifier.exchangeable:
         rng = np.random.default_rng(2)
         orders = rng.permuted(np.tile(np.arange(process.num_drafts), (len(leaves), 1)), axis=1)
-        permuted = _ask(asked, process, np.take_along_axis(leaves, orders, axis=1))
+        permuted = ask(process, np.take_along_axis(leaves, orders, axis=1))
         check(
             "exchangeable",
             permuted,
@@ -154,24 +158,23 @@ def sampled_leaves(asked: Resolved, samples: int = SAMPLED_TUPLES) -> np.ndarray
     return np.concatenate([free, np.take_along_axis(handful, picked, axis=1)])
 
 
-def _ask(asked: Resolved, process: DraftProcess, leaves: np.ndarray) -> list[TupleLaw]:
-    tables = RowTables.of(asked, process)
-    tuples = tables.tuples(leaves)
-    return _law_of(asked, tuples, tables.verifier.outcome(*tuples[1:]))
-
-
-def _law_of(asked: Resolved, tuples: Tuples, outcome: Outcome) -> list[TupleLaw]:
+def _ask(tables: RowTables, tuples: Tuples, tolerance: float) -> list[TupleLaw]:
     """The law of the output given each tuple of drafts."""
-    count, num_drafts, depths = tuples.prefixes.shape
-    zero = tuples.target_rows.ravel()[0] * 0
-    laws: list[TupleLaw] = [defaultdict(lambda: zero) for _ in range(count)]
+    verifier, (count, num_drafts, depths) = tables.verifier, tuples.prefixes.shape
+    outcome = verifier.outcome(*tuples[1:])
+    check_stop_probs(verifier, outcome, tuples.tokens, tolerance)
+    laws: list[TupleLaw] = [defaultdict(lambda: tables.zero) for _ in range(count)]
     for path_index in range(num_drafts):
         for depth in range(depths):
             stop = outcome.stop_probs[:, path_index, depth]
-            rows = outcome.correction(np.full(count, path_index), np.full(count, depth))
-            for number in np.flatnonzero(stop != 0):
+            made = np.flatnonzero(stop != 0)
+            if not made.size:
+                continue
+            rows = outcome.correction(np.full(count, path_index), np.full(count, depth))[made]
+            check_correction_rows(verifier, rows, stop[made], rows.shape[-1], tolerance)
+            for number, row in zip(made, rows, strict=True):
                 prefix = int(tuples.prefixes[number, path_index, depth])
-                for token, prob in enumerate(rows[number]):
+                for token, prob in enumerate(row):
                     laws[number][depth, prefix, token] += stop[number] * prob
     return laws
 

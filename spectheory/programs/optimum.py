@@ -10,6 +10,9 @@ from spectheory.programs.multi_path import MAX_ANTICHAINS, multi_path_optimum
 from spectheory.programs.single_path import single_path_optimum
 from spectheory.programs.solving.solution import Solution
 
+MAX_EXACT_DRAFTS = 1_000
+"""Beyond this the optimum is an interval: the rationals of the exact program would have too many digits."""
+
 
 def optimum(
     pair: ModelPair,
@@ -53,6 +56,11 @@ def optimum(
     """
     process = draft_process(num_drafts, process)
     try:
+        if process.num_drafts > MAX_EXACT_DRAFTS:
+            raise EnumerationTooLargeError(
+                f"the K-th powers of {process.num_drafts} drafts are too long for rationals, the limit is "
+                f"{MAX_EXACT_DRAFTS}"
+            )
         if process == Iid(1):
             return single_path_optimum(pair, max_nodes)
         return multi_path_optimum(pair, process, max_antichains)

@@ -13,6 +13,7 @@ from spectheory.algorithms.position_by_position.base import (
     first_accepted,
 )
 from spectheory.arrays import Array, namespace, normalise, ones_like, positive_part, take_token
+from spectheory.errors import EnumerationTooLargeError
 
 
 class MultiRound(PositionByPosition):
@@ -75,6 +76,9 @@ def recursive_rejection(position: Position, draft_rows: Iterable[Array]) -> Sele
     return first_accepted(xp.stack(accepted, axis=-1), target_left)
 
 
+MAX_ROUNDS = 10_000
+
+
 def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: int) -> Any:
     """P(one of K i.i.d. drafts is accepted) under multi-round rejection sampling.
 
@@ -94,10 +98,14 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
     Args:
         target_probs: [..., V], exact rationals or floats.
         draft_probs: [..., V], the same kind.
-        num_drafts: K >= 1, drafts with replacement.
+        num_drafts: K >= 1, drafts with replacement.  What is left of the target settles after a few
+            rejections; from there on the product is a power.
 
     Returns:
         A probability, [...]; exact for exact rows.
+
+    Raises:
+        EnumerationTooLargeError: it has not settled after 10 000 rejections, and there are more drafts.
 
     Example:
         >>> from spectheory.pair import parse_probs
@@ -108,8 +116,16 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
     # One more axis: numpy sums a single row of rationals to a bare Fraction, not to an array.
     current, draft_probs = target_probs[None], draft_probs[None]
     all_rejected = ones_like(current[..., 0])
-    for _ in range(num_drafts):
-        all_rejected = all_rejected * (1 - xp.sum(xp.minimum(current, draft_probs), axis=-1))
+    for tried in range(num_drafts):
+        rejected = 1 - xp.sum(xp.minimum(current, draft_probs), axis=-1)
         # Without any mass left nothing can be rejected: all_rejected is 0 and stays 0.
-        current = normalise(positive_part(current - draft_probs))
+        following = normalise(positive_part(current - draft_probs))
+        if bool((following == current).all()):  # and so it is after every further rejection
+            return (1 - all_rejected * rejected ** (num_drafts - tried))[0]
+        if tried == MAX_ROUNDS:
+            raise EnumerationTooLargeError(
+                f"the target that is left still changes after {MAX_ROUNDS} rejections; use fewer drafts than "
+                f"{num_drafts}"
+            )
+        all_rejected, current = all_rejected * rejected, following
     return (1 - all_rejected)[0]

@@ -1,0 +1,182 @@
+"""A crash in a user's verifier is one line that says where, never a verdict and never a traceback."""
+
+from __future__ import annotations
+
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from spectheory import Outcome, certify, instances
+from spectheory.errors import InvalidInputError, InvalidOutcomeError, UnknownNameError
+from spectheory.pair import ModelPair
+from spectheory.resolve import find_verifier
+from user_verifiers import UserToken
+
+EXACT, FLOAT = instances.sticky_chain(2), instances.sticky_chain(2).to_float()
+
+
+class Changed(UserToken):
+    """Token verification whose stop probabilities or correction are replaced by what a test gives."""
+
+    name = "changed"
+
+    def __init__(self, stops: Any = None, correction: Any = None) -> None:
+        self.stops, self.replaced = stops, correction
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+        right = super().outcome(paths, target_rows, draft_rows)
+        stops = right.stop_probs if self.stops is None else self.stops(right.stop_probs)
+        return Outcome(stops, right.correction if self.replaced is None else self.replaced)
+
+
+def leaves(path_index: Any, length: Any) -> Any:
+    sys.exit(3)
+
+
+def raises(path_index: Any, length: Any) -> Any:
+    return {}["missing"]
+
+
+BAD: dict[str, tuple[Any, str]] = {
+    "stops as a list": (Changed(lambda s: s.tolist()), "stop_probs as list; expected ndarray"),
+    "stops as a tensor": (Changed(lambda s: torch.ones(s.shape)), "stop_probs as Tensor; expected ndarray"),
+    "complex stops": (Changed(lambda s: s.astype(complex)), "entries of type complex128; expected prob"),
+    "stops as text": (Changed(lambda s: s.astype(str).astype(object)), "stop_probs with entries of type str"),
+    "stops as truth values": (Changed(lambda s: s > 0), "stop_probs with entries of type bool"),
+    "stops as None": (Changed(lambda s: None), "stop_probs as NoneType"),
+    "stops without paths": (
+        Changed(lambda s: s[:, 0]),
+        r"stop_probs of shape \(16, 3\); expected \(16, 2, 3\)",
+    ),
+    "stops of one tuple": (Changed(lambda s: s[0]), r"stop_probs of shape \(2, 3\)"),
+    "halves": (Changed(lambda s: s / 2), "stop probabilities that are not a law for the drafts"),
+    "negative stops": (Changed(lambda s: 2 * s - s[:, ::-1, ::-1]), "stop probabilities that are not a law"),
+    "correction is no function": (
+        Changed(correction=3),
+        "an Outcome whose correction is int; expected a function",
+    ),
+    "correction raises": (
+        Changed(correction=raises),
+        r"correction .* failed: KeyError: 'missing' \(.*line \d+\)",
+    ),
+    "correction exits": (Changed(correction=leaves), r"correction .* failed: SystemExit: 3 \(.*line \d+\)"),
+    "correction returns None": (
+        Changed(correction=lambda k, i: None),
+        "correction rows as NoneType; expected",
+    ),
+    "a wrong signature": (Changed(correction=lambda k: None), "takes 1 positional argument but 2 were given"),
+    "no batch axis": (
+        Changed(correction=lambda k, i: np.array([Fraction(1, 2)] * 2)),
+        r"correction rows of shape \(2,\); expected \(16, 2\)",
+    ),
+    "a column too few": (
+        Changed(correction=lambda k, i: np.array([[Fraction(1)]] * len(k))),
+        r"correction rows of shape \(16, 1\); expected \(16, 2\)",
+    ),
+    "rows of halves": (
+        Changed(correction=lambda k, i: np.array([[Fraction(1, 4)] * 2] * len(k))),
+        "correction rows that are not laws",
+    ),
+}
+
+
+@pytest.mark.parametrize(("verifier", "says"), BAD.values(), ids=BAD)
+def test_bad_answers_are_one_line(verifier: Any, says: str) -> None:
+    """On an exact pair: the verifier's name and what was wrong, in one line."""
+    with pytest.raises(InvalidOutcomeError, match=says) as caught:
+        certify(verifier, EXACT, 2)
+    assert "verifier 'changed'" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["stops as a list", "complex stops", "halves", "correction raises"])
+def test_bad_answers_on_floats(name: str) -> None:
+    """float64 rows are checked alike."""
+    verifier, says = BAD[name]
+    with pytest.raises(InvalidOutcomeError, match=says):
+        certify(verifier, FLOAT, 2)
+
+
+def test_the_partner_an_unchanged_one_passes() -> None:
+    """Integers and Fractions mixed are rationals; numpy's floats are floats."""
+    assert certify(Changed(), EXACT, 2).is_valid
+    assert certify(Changed(lambda s: s.astype(np.float32).astype(float)), FLOAT).target_matching is not None
+    certain = ModelPair.context_free_pair(["1", "0"], ["1", "0"], 1)
+    ones = Changed(lambda s: np.array([[[0, 1]]] * len(s), dtype=object))
+    assert certify(ones, certain).is_valid
+
+
+def test_floats_on_an_exact_pair() -> None:
+    """A law that left the rationals is refused, not rounded."""
+    with pytest.raises(InvalidOutcomeError, match="left exact arithmetic on an exact pair"):
+        certify(Changed(lambda s: s.astype(float).astype(object)), EXACT, 2)
+
+
+class BindRaises(UserToken):
+    """Its hook fails."""
+
+    name = "bind_raises"
+
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        raise RuntimeError("no such drafts")
+
+
+def test_bind_that_raises() -> None:
+    """The hook is a user's code too."""
+    with pytest.raises(
+        InvalidOutcomeError, match=r"bind of verifier 'bind_raises' failed: RuntimeError: no such"
+    ):
+        certify(BindRaises(), EXACT)
+
+
+# ------------------------------------------------------------------------ names
+
+
+MODULES = {
+    "syntax": ("def f(:\n    pass\n", r"importing syntax failed: SyntaxError: .*syntax\.py, line 1\)"),
+    "division": (
+        "x = 1\ny = 1 / 0\n",
+        r"importing division failed: ZeroDivisionError: .*division\.py, line 2\)",
+    ),
+    "leaving": ("import sys\nsys.exit('bye')\n", r"importing leaving failed: SystemExit: bye \(.*line 2\)"),
+    "importing": (
+        "import no_such_library\n",
+        "cannot import the verifier .* No module named 'no_such_library'",
+    ),
+    "making": (
+        "class Own:\n    def __init__(self):\n        raise ValueError('set me up')\n",
+        r"making making:Own failed: ValueError: set me up \(.*making\.py, line 3\)",
+    ),
+    "arguments": (
+        "class Own:\n    def __init__(self, size):\n        pass\n",
+        "making arguments:Own failed: TypeError",
+    ),
+    "nothing": ("Own = 3\n", "3 is not a verifier"),
+    "missing": ("x = 1\n", "module 'missing' has no attribute 'Own'"),
+}
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "says"), [(m, *rest) for m, rest in MODULES.items()], ids=MODULES
+)
+def test_modules_that_cannot_be_used(
+    module: str, source: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line with the file and the line of the user's code."""
+    (tmp_path / f"{module}.py").write_text(source)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(InvalidInputError, match=says) as caught:
+        find_verifier(f"{module}:Own")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", [":X", "../x:Y", "x:", "a b:c", "module:a.b", "1:x", "a..b:c", "::"])
+def test_names_that_name_nothing(name: str) -> None:
+    """No import is tried."""
+    with pytest.raises(UnknownNameError, match="names no verifier; expected package"):
+        find_verifier(name)
