@@ -212,7 +212,7 @@ def output_law(
         how_many = "more than 10^300" if count == inf else count
         raise EnumerationTooLargeError(
             f"{how_many} tuples of {seen.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
-            f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples} or {MAX_NUM_DRAFTS} paths; "
+            f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; "
             "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
     size = max(1, chunk_entries // (seen.num_drafts * (pair.draft_length + 1) * pair.vocab_size))

@@ -353,7 +353,9 @@ def test_document_of_a_counterexample() -> None:
     assert json.loads(json.dumps(document)) == document
     assert document["target_matching"] is False
     assert document["total_variation"] == "1/9"
-    assert document["counterexample"] == {"path": ["A"], "law": "4/9", "target": "1/3"}
+    assert document["counterexample"] == {
+        "path": ["A"], "law": "4/9", "target": "1/3", "drafts": [["A"]], "given_drafts": "2/3",
+    }  # fmt: skip
 
 
 # ----------------------------------------------------------------------- limits
