@@ -16,7 +16,8 @@ from spectheory.errors import InvalidInputError
 from spectheory.law import output_law
 from spectheory.models import LanguageModelPair, Restriction
 from spectheory.models.restrict import restricted_pair
-from spectheory.montecarlo import Simulation, _stratified, simulate, simulate_enumerated
+from spectheory.montecarlo import Simulation, simulate, simulate_enumerated
+from spectheory.montecarlo.estimates import stratified as _stratified
 
 NAMES = ["token", "block", "spectr", "multi_round", "greedy_multipath", "mixed_multipath"]
 PROMPTS = ["def main(", "import", "for index in range"]
