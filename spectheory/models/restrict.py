@@ -54,7 +54,7 @@ def restrict(
         InvalidInputError: an argument is out of range, or top-k/top-p leaves a set without mass.
     """
     restriction = Restriction.per_context(num_tokens)
-    _check_enumeration(pair, restriction, draft_length, max_contexts, batch_size)
+    draft_length, batch_size = _checked_sizes(pair, restriction, draft_length, max_contexts, batch_size)
     if not per_context:
         root = torch.tensor([pair.encode(prompt)], device=pair.device)
         logits = _last_logits(pair, pair.target_model, root, batch_size)
@@ -81,7 +81,7 @@ def restricted_pair(
     Raises:
         EnumerationTooLargeError, InvalidInputError: as ``restrict``.
     """
-    _check_enumeration(pair, restriction, draft_length, max_contexts, batch_size)
+    draft_length, batch_size = _checked_sizes(pair, restriction, draft_length, max_contexts, batch_size)
     root = pair.encode(prompt)
     pair.check_length(len(root), draft_length)
     texts = torch.tensor([root], device=pair.device)
@@ -99,19 +99,22 @@ def restricted_pair(
     return ModelPair(tuple(target_levels), tuple(draft_levels), _names(pair, restriction))
 
 
-def _check_enumeration(
+def _checked_sizes(
     pair: LanguageModelPair, restriction: Restriction, draft_length: int, max_contexts: int, batch_size: int
-) -> None:
-    check_count("draft_length", draft_length)
-    check_count("max_contexts", max_contexts)
-    check_count("batch_size", batch_size)
+) -> tuple[int, int]:
+    """The draft length and the batch size, once the tree is found to be small enough."""
+    draft_length, batch_size = (
+        check_count("draft_length", draft_length),
+        check_count("batch_size", batch_size),
+    )
     restriction.check(pair.vocab_size, num_prompts=1)
     size = restriction.num_tokens**draft_length
-    if size > max_contexts:
+    if size > check_count("max_contexts", max_contexts):
         raise EnumerationTooLargeError(
             f"{restriction.num_tokens} tokens and draft_length {draft_length} have {size} contexts, more "
             f"than max_contexts={max_contexts}; use fewer tokens, a shorter draft, or raise max_contexts"
         )
+    return draft_length, batch_size
 
 
 def _last_logits(pair: LanguageModelPair, model: Any, texts: Tensor, batch_size: int) -> Tensor:

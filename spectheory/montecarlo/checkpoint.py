@@ -59,7 +59,7 @@ class Checkpoint:
     def _read(self, path: Path) -> None:
         try:
             document = json.loads(path.read_text(encoding="utf-8"))
-            settings = dict(document["settings"])
+            settings = {**document["settings"]}
             tallies = {
                 int(batch): {
                     name: Tally(**{key: np.array(value) for key, value in sums.items()})

@@ -27,7 +27,7 @@ from spectheory.montecarlo.estimates import Estimate, Tally, estimate
 from spectheory.montecarlo.sources import DraftSource, EnumeratedSource, LanguageModelSource
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
-from spectheory.validate import check_confidence, check_count
+from spectheory.validate import check_confidence, check_count, check_num_drafts
 from spectheory.verifier import Verifier
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def simulate(
 
     options = options or SamplingOptions()
     source = LanguageModelSource(
-        pair, prompts, Iid(num_drafts), draft_length, options, restriction, batch_size
+        pair, prompts, Iid(check_num_drafts(num_drafts)), draft_length, options, restriction, batch_size
     )
     run = _Run(source, verifiers, samples, seed, confidence)
     settings = {
@@ -147,7 +147,7 @@ def simulate_enumerated(
         >>> estimate.interval[0] < 20 / 9 < estimate.interval[1]
         True
     """
-    source = EnumeratedSource(pair, Iid(num_drafts), device)
+    source = EnumeratedSource(pair, Iid(check_num_drafts(num_drafts)), device)
     run = _Run(source, verifiers, samples, seed, confidence)
     settings = {
         "num_drafts": source.process.num_drafts,
