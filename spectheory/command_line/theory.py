@@ -67,7 +67,10 @@ def optimum(
     """
     from spectheory.command_line import progress, tables
     from spectheory.programs import optimum as solve
+    from spectheory.validate import check_positive
 
+    gap = check_positive("--gap", gap)
+    time_limit = None if time_limit is None else check_positive("--time-limit", time_limit)
     pair, process = load_pair(pair_file), process_of(num_drafts, tree)
     with progress.interval_line() as report:
         solution = solve(pair, process=process, relative_gap=gap, time_limit=time_limit, progress=report)
