@@ -20,9 +20,9 @@ from spectheory.errors import EnumerationTooLargeError, InvalidPairError
 from spectheory.pair_file import (
     ROW_SUM_TOLERANCE,
     PairFields,
+    build_document,
+    parse_document,
     read_document,
-    to_document,
-    to_fields,
     write_document,
 )
 from spectheory.rows import Row, parse_rows
@@ -284,7 +284,7 @@ class ModelPair:
             ... }).vocab
             ('A', 'B')
         """
-        fields = to_fields(document)
+        fields = parse_document(document)
         build: Any = ModelPair.context_free_pair if fields.context_free else ModelPair.from_contexts
         return build(
             fields.target,
@@ -306,7 +306,7 @@ class ModelPair:
                 for number, row in enumerate(level)
             }
 
-        return to_document(
+        return build_document(
             PairFields(
                 rows(self.target),
                 rows(self.draft),

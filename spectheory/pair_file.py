@@ -69,7 +69,7 @@ def write_document(path: str | Path, document: Mapping[str, Any]) -> None:
     Path(path).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
-def to_fields(document: Any) -> PairFields:
+def parse_document(document: Any) -> PairFields:
     """The fields of a pair file from its parsed JSON.
 
     Raises:
@@ -77,7 +77,7 @@ def to_fields(document: Any) -> PairFields:
             the format has it.
 
     Example:
-        >>> to_fields({
+        >>> parse_document({
         ...     "format": "spectheory-pair/1", "vocab": ["A", "B"], "draft_length": 1,
         ...     "target": {"": [0.5, 0.5], "0": [1, 0], "1": [0, 1]}, "draft": {"": [0.5, 0.5]},
         ... }).target
@@ -97,12 +97,12 @@ def to_fields(document: Any) -> PairFields:
     return PairFields(target, draft, document["draft_length"], vocab, context_free, tolerance)
 
 
-def to_document(fields: PairFields) -> dict[str, Any]:
+def build_document(fields: PairFields) -> dict[str, Any]:
     """The JSON document of these fields: Fractions as texts, floats as numbers.
 
     Example:
         >>> third = Fraction(1, 3)
-        >>> to_document(PairFields([third, 2 * third], [2 * third, third], 2, ["A", "B"], True))["target"]
+        >>> build_document(PairFields([third, 2 * third], [2 * third, third], 2, ["A", "B"], True))["target"]
         ['1/3', '2/3']
     """
     document: dict[str, Any] = {
