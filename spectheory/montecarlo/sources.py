@@ -103,6 +103,7 @@ class LanguageModelSource:
         restriction = self._restriction_of(batch)
 
         def draw(generator: Any, draws: int) -> DraftedPaths:
+            # ``draws`` is 1, see ``draws_at_once``.
             drafted = draft_and_score(
                 prefilled, self.process.num_drafts, self.draft_length, generator, self.options, restriction
             )
