@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.contexts import Context
-from spectheory.documents import exact_text, plain, short
+from spectheory.documents import exact_text, number_text, plain
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
@@ -143,11 +143,12 @@ class Certificate:
         """The smallest counterexample of an invalid verifier as a sentence; ``"none"`` for a valid one."""
         found = self.counterexample
         if found is not None:
+            numbers = (found.law, found.target, found.given_drafts)
+            law, target, given = (number_text(number, decimal=False) for number in numbers)
             drafts = " and ".join(f"({_words(path)})" for path in found.drafts)
             return (
-                f"the completed output starts with {_words(found.path)} with probability "
-                f"{short(found.law)}; the target gives {short(found.target)}. Most to blame are the drafts "
-                f"{drafts}: given them the probability is {short(found.given_drafts)}"
+                f"the completed output starts with {_words(found.path)} with probability {law}; the target "
+                f"gives {target}. Most to blame are the drafts {drafts}: given them the probability is {given}"
             )
         violation = self.antichain_violation
         if violation is None:
@@ -155,7 +156,7 @@ class Certificate:
         nodes = ", ".join(_words(context) or "the empty prefix" for context in violation.antichain)
         return (
             f"the output passes through {{{nodes}}} more often than any draft does, "
-            f"by probability {short(violation.excess)}: no verifier can do that"
+            f"by probability {number_text(violation.excess, decimal=False)}: no verifier can do that"
         )
 
     def to_document(self) -> dict[str, Any]:

@@ -41,6 +41,16 @@ def numbered_context(number: int, depth: int, vocab_size: int) -> Context:
     return tuple(reversed(tokens))
 
 
+def context_text(context: Sequence[int]) -> str:
+    """A context as texts and pair files write it: token ids separated by one space, "" at the root.
+
+    Example:
+        >>> context_text((0, 12))
+        '0 12'
+    """
+    return " ".join(str(token) for token in context)
+
+
 def count_nodes(vocab_size: int, depth: int) -> int:
     """1 + V + .. + V^depth.
 

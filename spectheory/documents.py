@@ -1,10 +1,18 @@
-"""Results as JSON documents: rationals become texts such as ``"20/9"``, everything else is what it is."""
+"""Results as JSON documents and as texts for people.
+
+In a document rationals become texts such as ``"20/9"`` and everything else is what it is.  In a text for
+people a rational has its decimal beside it, and a long one is cut: the document has all of it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
 from typing import Any
+
+LONGEST_RATIONAL = 40
+"""Characters of a rational beyond which a text for people cuts it."""
+SHOWN_OF_LONGER = 20
 
 
 def plain(value: Any) -> Any:
@@ -45,16 +53,43 @@ def both(name: str, value: Any) -> dict[str, Any]:
     return {name: exact_text(value), f"{name}_float": float(value)}
 
 
-def short(value: Any) -> str:
-    """A number for people: a rational as it is, a float with six significant digits.
+def decimal_text(value: Any) -> str:
+    """Six decimals without trailing zeros, or six significant digits of small and large numbers.
 
-    A rational of more than 40 characters is cut, and its decimal stands beside it.
+    A number that only rounds to a whole one keeps its zeros: ``1.000000`` is not 1.
 
     Example:
-        >>> short(Fraction(31, 120)), short(0.25), short(Fraction(1, 10**50 + 1))
-        ('31/120', '0.25', '1/1000000000000000000...0000000000000001 = 1e-50')
+        >>> decimal_text(Fraction(20, 9)), decimal_text(0.5), decimal_text(1 - 1e-9), decimal_text(1e-9)
+        ('2.222222', '0.5', '1.000000', '1e-09')
     """
+    number = float(value)
+    if number != 0 and not 1e-3 <= abs(number) < 1e9:
+        return f"{number:.6g}"
+    text = f"{number + 0.0:.6f}"  # -0.0 + 0.0 is 0.0
+    stripped = text.rstrip("0").rstrip(".")
+    return stripped if "." in stripped or value == int(stripped) else text
+
+
+def number_text(value: Any, *, decimal: bool = True) -> str:
+    """A number for people: a rational with its decimal, a float as a decimal, ``-`` for none.
+
+    Args:
+        value: a Fraction, a float or ``None``.
+        decimal: whether a short rational gets its decimal; a whole number never needs one.
+
+    Example:
+        >>> number_text(Fraction(20, 9)), number_text(Fraction(2)), number_text(0.5), number_text(None)
+        ('20/9 = 2.222222', '2', '0.5', '-')
+        >>> number_text(Fraction(31, 120), decimal=False)
+        '31/120'
+        >>> number_text(Fraction(10**30 + 1, 3 * 10**30))
+        '10000000000000000000... = 0.333333'
+    """
+    if value is None:
+        return "-"
     if not isinstance(value, Fraction):
-        return f"{float(value):.6g}"
+        return decimal_text(value)
     text = str(value)
-    return text if len(text) <= 40 else f"{text[:21]}...{text[-16:]} = {float(value):.6g}"
+    if len(text) > LONGEST_RATIONAL:
+        return f"{text[:SHOWN_OF_LONGER]}... = {decimal_text(value)}"
+    return f"{text} = {decimal_text(value)}" if decimal and value.denominator != 1 else text

@@ -28,6 +28,10 @@ class InvalidOutcomeError(InvalidInputError):
     """A verifier returned something that is not a conditional law."""
 
 
+class MissingDependencyError(InvalidInputError, ImportError):
+    """A library of an optional part is not installed; the text says what to install."""
+
+
 class TokenizerMismatchError(InvalidInputError):
     """Target and draft do not share one tokenizer."""
 

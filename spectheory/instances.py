@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from spectheory.errors import InvalidInputError
-from spectheory.pair import ModelPair, Row, parse_probs
+from spectheory.pair import ModelPair
+from spectheory.rows import Row, parse_probs
 
 
 def two_token(draft_length: int = 2) -> ModelPair:

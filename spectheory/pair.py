@@ -6,10 +6,8 @@ length.  The target has a row at every context of depth 0..L, the draft at depth
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -17,15 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.contexts import Context, numbered_context
+from spectheory.contexts import Context, context_text, numbered_context
 from spectheory.errors import EnumerationTooLargeError, InvalidPairError
+from spectheory.pair_file import (
+    ROW_SUM_TOLERANCE,
+    PairFields,
+    build_document,
+    parse_document,
+    read_document,
+    write_document,
+)
+from spectheory.rows import Row, parse_rows
+from spectheory.validate import check_count, is_number
 
-FORMAT = "spectheory-pair/1"
-MAX_DIGITS = 4_000
-"""The longest string read as a rational."""
 MAX_ENTRIES = 50_000_000
 """The largest number of probabilities a pair may hold; a tree of depth L grows as V^(L+1)."""
-Row = Sequence[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +45,10 @@ class ModelPair:
         draft: ``draft[i]`` holds the rows q(. | a_{1:i}), shape [V^i, V], for i = 0..L-1.
         vocab: the V token names.
         context_free: whether every context has the same two rows (kept for saving).
+        row_sum_tolerance: how far the sum of a float row may be from 1; kept by every method and by files.
+
+    Raises:
+        InvalidPairError: levels of wrong shapes or kinds, or a row that is no law.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -54,7 +62,7 @@ class ModelPair:
     draft: tuple[np.ndarray, ...]
     vocab: tuple[str, ...]
     context_free: bool = False
-    row_sum_tolerance: float = 1e-9
+    row_sum_tolerance: float = ROW_SUM_TOLERANCE
 
     def __post_init__(self) -> None:
         _validate(self)
@@ -82,12 +90,20 @@ class ModelPair:
         return "exact" if self.is_exact else "float64"
 
     def target_path_probs(self, depth: int) -> np.ndarray:
-        """p(a_{1:depth}) of every path of that depth (0..L+1), shape [V^depth]."""
-        return _path_probs(self.target, depth)
+        """p(a_{1:depth}) of every path of that depth (0..L+1), shape [V^depth].
+
+        Raises:
+            InvalidPairError: the target has no paths of that depth.
+        """
+        return _path_probs("target", self.target, depth)
 
     def draft_path_probs(self, depth: int) -> np.ndarray:
-        """q(a_{1:depth}) of every path of that depth (0..L), shape [V^depth]."""
-        return _path_probs(self.draft, depth)
+        """q(a_{1:depth}) of every path of that depth (0..L), shape [V^depth].
+
+        Raises:
+            InvalidPairError: the draft has no paths of that depth.
+        """
+        return _path_probs("draft", self.draft, depth)
 
     def context(self, depth: int, index: int) -> Context:
         """The token ids of the context with this number at this depth.
@@ -102,33 +118,61 @@ class ModelPair:
 
     @staticmethod
     def context_free_pair(
-        target_probs: Row, draft_probs: Row, draft_length: int, vocab: Sequence[str] | None = None
+        target_probs: Row,
+        draft_probs: Row,
+        draft_length: int,
+        vocab: Sequence[str] | None = None,
+        *,
+        row_sum_tolerance: float = ROW_SUM_TOLERANCE,
     ) -> ModelPair:
-        """The pair in which every context has the same two rows (strings and Fractions are exact).
+        """The pair in which every context has the same two rows.
+
+        Args:
+            target_probs, draft_probs: one row each, [V]; see ``rows.parse_probs`` for what is exact.
+            draft_length: L.
+            vocab: token names; by default the ids.
+            row_sum_tolerance: how far the sum of a float row may be from 1.
+
+        Raises:
+            InvalidPairError: rows that are no laws, of different lengths, or of different arithmetic.
+            EnumerationTooLargeError: a tree of that depth cannot be held.
 
         Example:
             >>> ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75], draft_length=1).arithmetic
             'float64'
         """
-        target_row, draft_row = _parse_rows({"target": target_probs, "draft": draft_probs}).values()
+        target_row, draft_row = parse_rows({"target": target_probs, "draft": draft_probs}).values()
         size = len(target_row)
-        _validate_width("draft", "", draft_row, size)
-        _validate_size(size, draft_length)
+        _check_width("draft", (), draft_row, size)
+        draft_length = _check_size(size, draft_length)
         return ModelPair(
             target=tuple(np.tile(target_row, (size**i, 1)) for i in range(draft_length + 1)),
             draft=tuple(np.tile(draft_row, (size**i, 1)) for i in range(draft_length)),
-            vocab=_vocab(vocab, size),
+            vocab=_names(vocab, size),
             context_free=True,
+            row_sum_tolerance=row_sum_tolerance,
         )
 
     @staticmethod
     def from_contexts(
-        target: Mapping[tuple[int, ...], Row],
-        draft: Mapping[tuple[int, ...], Row],
+        target: Mapping[Context, Row],
+        draft: Mapping[Context, Row],
         draft_length: int,
         vocab: Sequence[str] | None = None,
+        *,
+        row_sum_tolerance: float = ROW_SUM_TOLERANCE,
     ) -> ModelPair:
-        """A pair from mappings context -> row; target at depths 0..L, draft at depths 0..L-1.
+        """A pair from mappings context -> row.
+
+        Args:
+            target: a row [V] at every context of depth 0..L; see ``rows.parse_probs`` for what is exact.
+            draft: a row [V] at every context of depth 0..L-1.
+            draft_length, vocab, row_sum_tolerance: as in ``context_free_pair``.
+
+        Raises:
+            InvalidPairError: a context without a row or a row without a context, or as in
+                ``context_free_pair``.
+            EnumerationTooLargeError: a tree of that depth cannot be held.
 
         Example:
             >>> pair = ModelPair.from_contexts(
@@ -139,50 +183,42 @@ class ModelPair:
             >>> print(pair.target_path_probs(2))
             [Fraction(0, 1) Fraction(1, 3) Fraction(1, 3) Fraction(1, 3)]
         """
-        keyed = {("target", key): row for key, row in target.items()}
-        keyed |= {("draft", key): row for key, row in draft.items()}
-        rows = _parse_rows(keyed)
-        if ("target", ()) not in rows:
+        given = {"target": target, "draft": draft}
+        parsed = parse_rows({(side, key): row for side, rows in given.items() for key, row in rows.items()})
+        if ("target", ()) not in parsed:
             raise InvalidPairError("the target has no row at the root context ''; add one")
-        size = len(rows["target", ()])
-        for (side, context), row in rows.items():
-            _validate_width(side, _key(context), row, size)
-        _validate_size(size, draft_length)
-        tables = {}
-        for side, depths in (("target", draft_length + 1), ("draft", draft_length)):
-            levels = []
-            for depth in range(depths):
-                contexts = list(product(range(size), repeat=depth))
-                for context in contexts:
-                    if (side, context) not in rows:
-                        raise InvalidPairError(
-                            f"the {side} has no row at context '{_key(context)}'; every context "
-                            f"of depth 0..{depths - 1} over {size} tokens needs one"
-                        )
-                levels.append(np.stack([rows[side, context] for context in contexts]))
-            tables[side] = tuple(levels)
-            for _, context in (key for key in rows if key[0] == side):
-                if len(context) >= depths or any(not 0 <= t < size for t in context):
-                    raise InvalidPairError(
-                        f"the {side} has a row at context '{_key(context)}', which is not a "
-                        f"context of depth 0..{depths - 1} over tokens 0..{size - 1}; remove it"
-                    )
-        return ModelPair(tables["target"], tables["draft"], _vocab(vocab, size))
+        size = len(parsed["target", ()])
+        for (side, context), row in parsed.items():
+            _check_width(side, context, row, size)
+        draft_length = _check_size(size, draft_length)
+        levels = {
+            side: _levels({key: parsed[side, key] for key in given[side]}, side, depths, size)
+            for side, depths in (("target", draft_length + 1), ("draft", draft_length))
+        }
+        return ModelPair(
+            levels["target"], levels["draft"], _names(vocab, size), row_sum_tolerance=row_sum_tolerance
+        )
 
     def to_float(self) -> ModelPair:
         """The same pair in float64 (itself when it is float64 already)."""
         if not self.is_exact:
             return self
-        return self._replace([t.astype(float) for t in self.target], [d.astype(float) for d in self.draft])
+        target, draft = (tuple(level.astype(float) for level in side) for side in (self.target, self.draft))
+        return replace(self, target=target, draft=draft)
 
     def truncate(self, draft_length: int) -> ModelPair:
-        """The same models with a shorter draft length."""
-        if not 1 <= draft_length <= self.draft_length:
+        """The same models with a shorter draft length.
+
+        Raises:
+            InvalidPairError: it is no whole number from 1 to L.
+        """
+        draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
+        if draft_length > self.draft_length:
             raise InvalidPairError(
                 f"cannot truncate to draft length {draft_length}; "
                 f"expected 1..{self.draft_length}, the length of this pair"
             )
-        return self._replace(self.target[: draft_length + 1], self.draft[:draft_length])
+        return replace(self, target=self.target[: draft_length + 1], draft=self.draft[:draft_length])
 
     def restrict(self, tokens: Sequence[int]) -> ModelPair:
         """Both models conditioned, at every context, on the next token being one of ``tokens``.
@@ -196,46 +232,39 @@ class ModelPair:
                 f"cannot restrict to tokens {kept}; expected distinct ids in 0..{self.vocab_size - 1}"
             )
 
-        def keep(levels: tuple[np.ndarray, ...], side: str) -> list[np.ndarray]:
+        def keep(levels: tuple[np.ndarray, ...], side: str) -> tuple[np.ndarray, ...]:
             contexts = np.zeros(1, dtype=np.int64)
             result = []
             for depth, level in enumerate(levels):
                 rows = level[contexts][:, kept]
                 mass = rows.sum(axis=1)
                 for number in np.flatnonzero(mass == 0):
-                    context = _key(self.context(depth, int(contexts[number])))
+                    context = context_text(self.context(depth, int(contexts[number])))
                     raise InvalidPairError(
                         f"the {side} gives tokens {kept} no mass at context '{context}'; "
                         "restrict to tokens that have some"
                     )
                 result.append(rows / mass[:, None])
                 contexts = (contexts[:, None] * self.vocab_size + np.asarray(kept)).ravel()
-            return result
+            return tuple(result)
 
-        return ModelPair(
-            tuple(keep(self.target, "target")),
-            tuple(keep(self.draft, "draft")),
-            tuple(self.vocab[t] for t in kept),
-            self.context_free,
+        return replace(
+            self,
+            target=keep(self.target, "target"),
+            draft=keep(self.draft, "draft"),
+            vocab=tuple(self.vocab[t] for t in kept),
         )
-
-    def _replace(self, target: Sequence[np.ndarray], draft: Sequence[np.ndarray]) -> ModelPair:
-        return ModelPair(tuple(target), tuple(draft), self.vocab, self.context_free)
 
     # ------------------------------------------------------------------- file
 
     @staticmethod
     def load(path: str | Path) -> ModelPair:
-        """Read a pair file (JSON, format ``spectheory-pair/1``)."""
-        try:
-            text = Path(path).read_text(encoding="utf-8")
-            document = json.loads(text, object_pairs_hook=_without_repeats)
-        except OSError as error:
-            raise InvalidPairError(f"cannot read {path}: {error.strerror}") from error
-        except UnicodeDecodeError as error:
-            raise InvalidPairError(f"{path} is not text in UTF-8; expected a pair file in JSON") from error
-        except (json.JSONDecodeError, RecursionError) as error:
-            raise InvalidPairError(f"{path} is not JSON: {error}") from error
+        """Read a pair file (JSON, format ``spectheory-pair/1``).
+
+        Raises:
+            InvalidPairError: the file cannot be read or holds no pair; the text names the file.
+        """
+        document = read_document(path)
         try:
             return ModelPair.from_document(document)
         except InvalidPairError as error:
@@ -245,6 +274,9 @@ class ModelPair:
     def from_document(document: Any) -> ModelPair:
         """A pair from the parsed JSON of a pair file.
 
+        Raises:
+            InvalidPairError: it is not the JSON of a pair.
+
         Example:
             >>> ModelPair.from_document({
             ...     "format": "spectheory-pair/1", "vocab": ["A", "B"], "draft_length": 2,
@@ -252,177 +284,97 @@ class ModelPair:
             ... }).vocab
             ('A', 'B')
         """
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            found = document.get("format") if isinstance(document, dict) else type(document).__name__
-            raise InvalidPairError(f'not a pair file: expected "format": "{FORMAT}", got {found!r}')
-        missing = {"vocab", "draft_length", "target", "draft"} - document.keys()
-        if missing:
-            raise InvalidPairError(f"missing fields: {', '.join(sorted(missing))}")
-        vocab, length = document["vocab"], document["draft_length"]
-        if not isinstance(vocab, list) or not all(isinstance(name, str) for name in vocab):
-            raise InvalidPairError(f"vocab must be a list of strings, got {vocab!r}")
-        target, draft = document["target"], document["draft"]
-        context_free = document.get("context_free", False)
-        if not isinstance(context_free, bool):
-            raise InvalidPairError(f"context_free must be true or false, got {context_free!r}")
-        if context_free:
-            for side, row in (("target", target), ("draft", draft)):
-                if not isinstance(row, list):
-                    raise InvalidPairError(f"a context-free {side} is one list of probabilities, got {row!r}")
-            return ModelPair.context_free_pair(_from_json(target), _from_json(draft), length, vocab)
-        for side, rows in (("target", target), ("draft", draft)):
-            if not isinstance(rows, dict):
-                raise InvalidPairError(
-                    f"{side} must map contexts to rows, got {type(rows).__name__}; "
-                    'one row each goes with "context_free": true'
-                )
-        target_rows, draft_rows = (
-            {_parse_key(key): _from_json(row) for key, row in rows.items()} for rows in (target, draft)
+        fields = parse_document(document)
+        build: Any = ModelPair.context_free_pair if fields.context_free else ModelPair.from_contexts
+        return build(
+            fields.target,
+            fields.draft,
+            fields.draft_length,
+            fields.vocab,
+            row_sum_tolerance=fields.row_sum_tolerance,
         )
-        return ModelPair.from_contexts(target_rows, draft_rows, length, vocab)
 
     def to_document(self) -> dict[str, Any]:
         """The JSON document of the pair file."""
 
-        def entries(row: np.ndarray) -> list[Any]:
-            return [str(value) for value in row] if self.is_exact else [float(value) for value in row]
-
-        def table(levels: tuple[np.ndarray, ...]) -> Any:
+        def rows(levels: tuple[np.ndarray, ...]) -> Any:
             if self.context_free:
-                return entries(levels[0][0])
+                return levels[0][0]
             return {
-                _key(self.context(depth, index)): entries(row)
+                self.context(depth, number): row
                 for depth, level in enumerate(levels)
-                for index, row in enumerate(level)
+                for number, row in enumerate(level)
             }
 
-        document: dict[str, Any] = {
-            "format": FORMAT,
-            "vocab": list(self.vocab),
-            "draft_length": self.draft_length,
-        }
-        if self.context_free:
-            document["context_free"] = True
-        return document | {"target": table(self.target), "draft": table(self.draft)}
+        return build_document(
+            PairFields(
+                rows(self.target),
+                rows(self.draft),
+                self.draft_length,
+                self.vocab,
+                self.context_free,
+                self.row_sum_tolerance,
+            )
+        )
 
     def save(self, path: str | Path) -> None:
         """Write the pair file; ``ModelPair.load`` reads back the same numbers."""
-        Path(path).write_text(json.dumps(self.to_document(), indent=1) + "\n", encoding="utf-8")
+        write_document(path, self.to_document())
 
 
-def parse_probs(values: Row) -> np.ndarray:
-    """One row of probabilities, all exact (strings, Fractions) or all float; integers go with both.
-
-    Example:
-        >>> parse_probs(["1/3", "2/3"])
-        array([Fraction(1, 3), Fraction(2, 3)], dtype=object)
-        >>> parse_probs([0.25, 0.75])
-        array([0.25, 0.75])
-    """
-    return _parse_rows({"row": values})["row"]
-
-
-def _parse_rows(rows: Mapping[Any, Row]) -> dict[Any, np.ndarray]:
-    """Parse all rows of one pair, with one kind of arithmetic for all of them."""
-    kinds: dict[str, Any] = {}
-    parsed = {}
-    for key, row in rows.items():
-        if isinstance(row, (str, bytes)) or not isinstance(row, (Sequence, np.ndarray)):
-            raise InvalidPairError(f"a row must be a list of probabilities, got {row!r}")
-        values = [_parse_entry(value) for value in row]
-        for value, original in zip(values, row, strict=True):
-            if not isinstance(original, (int, np.integer)):  # integers go with either kind
-                kinds.setdefault("float64" if isinstance(value, float) else "exact", original)
-        if len(kinds) > 1:
-            raise InvalidPairError(
-                f"exact and float entries are mixed ({kinds['exact']!r} and {kinds['float64']!r}); "
-                "write all entries as strings or all as numbers"
-            )
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        parsed[key] = array
-    if "float64" in kinds:
-        return {key: array.astype(float) for key, array in parsed.items()}
-    return parsed
-
-
-def _parse_entry(value: Any) -> Fraction | float:
-    if isinstance(value, Fraction):
-        return value
-    if isinstance(value, (bool, np.bool_)):
-        raise InvalidPairError(f"a probability cannot be {value!r}")
-    if isinstance(value, str):
-        exponent = re.search(r"[eE][+-]?0*(\d+)\s*$", value)
-        if len(value) > MAX_DIGITS or (exponent and len(exponent[1]) > 4):
-            raise InvalidPairError(
-                f"{value[:40]!r} has too many digits; a rational may have {MAX_DIGITS}, its exponent four"
-            )
-        try:
-            return Fraction(value)
-        except (ValueError, ZeroDivisionError) as error:
-            raise InvalidPairError(f"{value!r} is not a rational such as '1/3' or '0.25'") from error
-    if isinstance(value, (float, np.floating)):
-        return float(value)
-    if isinstance(value, (int, np.integer)):
-        return Fraction(int(value))
-    raise InvalidPairError(f"a probability must be a string or a number, got {value!r}")
-
-
-def _without_repeats(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys are distinct; plain JSON would keep the last of two."""
-    found = dict(items)
-    if len(found) < len(items):
-        keys = [key for key, _ in items]
-        repeated = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidPairError(f"the key {repeated!r} stands twice in one object; keep one of them")
-    return found
-
-
-def _from_json(row: Any) -> Any:
-    """JSON numbers are float64, whole ones too; strings stay strings (exact)."""
-    if not isinstance(row, list):
-        return row
-    try:
-        return [float(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in row]
-    except OverflowError as error:
-        raise InvalidPairError(
-            "a probability is too large for a float64; expected numbers in [0, 1]"
-        ) from error
-
-
-def _parse_key(key: str) -> tuple[int, ...]:
-    try:
-        return tuple(int(token) for token in key.split())
-    except ValueError as error:
-        raise InvalidPairError(f"context {key!r} is not a list of token ids separated by spaces") from error
-
-
-def _key(context: Sequence[int]) -> str:
-    return " ".join(str(token) for token in context)
-
-
-def _vocab(vocab: Sequence[str] | None, size: int) -> tuple[str, ...]:
+def _names(vocab: Sequence[str] | None, size: int) -> tuple[str, ...]:
     return tuple(str(i) for i in range(size)) if vocab is None else tuple(vocab)
 
 
-def _validate_length(draft_length: Any) -> None:
-    if isinstance(draft_length, bool) or not isinstance(draft_length, int) or draft_length < 1:
-        raise InvalidPairError(f"draft_length must be a whole number of at least 1, got {draft_length!r}")
+def _levels(rows: Mapping[Context, np.ndarray], side: str, depths: int, size: int) -> tuple[np.ndarray, ...]:
+    """The rows of one model by depth, [V^i, V] for i < ``depths``."""
+    levels = []
+    for depth in range(depths):
+        contexts = list(product(range(size), repeat=depth))
+        for context in contexts:
+            if context not in rows:
+                raise InvalidPairError(
+                    f"the {side} has no row at context '{context_text(context)}'; every context "
+                    f"of depth 0..{depths - 1} over {size} tokens needs one"
+                )
+        levels.append(np.stack([rows[context] for context in contexts]))
+    for context in rows:
+        if len(context) >= depths or any(not 0 <= t < size for t in context):
+            raise InvalidPairError(
+                f"the {side} has a row at context '{context_text(context)}', which is not a "
+                f"context of depth 0..{depths - 1} over tokens 0..{size - 1}; remove it"
+            )
+    return tuple(levels)
 
 
-def _validate_width(side: str, key: str, row: np.ndarray, size: int) -> None:
+def _path_probs(side: str, levels: tuple[np.ndarray, ...], depth: int) -> np.ndarray:
+    depth = check_count("depth", depth, at_least=0, error=InvalidPairError)
+    if depth > len(levels):
+        raise InvalidPairError(
+            f"the {side} has no paths of depth {depth}; expected 0..{len(levels)}, the depths of this pair"
+        )
+    probs = levels[0][0][:1] * 0 + 1
+    for level in levels[:depth]:
+        probs = (probs[:, None] * level).ravel()
+    return probs
+
+
+# ------------------------------------------------------------------- validation
+
+
+def _check_width(side: str, context: Context, row: np.ndarray, size: int) -> None:
     if size == 0:
         raise InvalidPairError("the target row at the root is empty; name at least one token")
     if len(row) != size:
         raise InvalidPairError(
-            f"the {side} row at context '{key}' has {len(row)} entries; expected {size}, one per token "
-            "as at the target's root"
+            f"the {side} row at context '{context_text(context)}' has {len(row)} entries; expected {size}, "
+            "one per token as at the target's root"
         )
 
 
-def _validate_size(vocab_size: int, draft_length: Any) -> None:
-    """Refuse a tree that cannot be held, before anything is allocated."""
-    _validate_length(draft_length)
+def _check_size(vocab_size: int, draft_length: Any) -> int:
+    """The draft length; a tree that cannot be held is refused before anything is allocated."""
+    draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
     entries, depth = vocab_size, 0
     while depth < draft_length and entries <= MAX_ENTRIES and vocab_size > 1:
         entries, depth = entries * vocab_size, depth + 1
@@ -431,13 +383,7 @@ def _validate_size(vocab_size: int, draft_length: Any) -> None:
             f"a pair of {vocab_size} tokens and draft length {draft_length} has more than {MAX_ENTRIES} "
             "probabilities; use a shorter draft length or fewer tokens"
         )
-
-
-def _path_probs(levels: tuple[np.ndarray, ...], depth: int) -> np.ndarray:
-    probs = levels[0][0][:1] * 0 + 1
-    for level in levels[:depth]:
-        probs = (probs[:, None] * level).ravel()
-    return probs
+    return draft_length
 
 
 def _validate(pair: ModelPair) -> None:
@@ -446,7 +392,11 @@ def _validate(pair: ModelPair) -> None:
         raise InvalidPairError("the vocabulary is empty; name at least one token")
     if len(set(pair.vocab)) != size:
         raise InvalidPairError(f"vocab has repeated names: {list(pair.vocab)}")
-    _validate_length(pair.draft_length)
+    check_count("draft_length", pair.draft_length, error=InvalidPairError)
+    if not is_number(pair.row_sum_tolerance) or pair.row_sum_tolerance < 0:
+        raise InvalidPairError(
+            f"row_sum_tolerance must be a number of at least 0, got {pair.row_sum_tolerance!r}"
+        )
     if len(pair.target) != pair.draft_length + 1:
         raise InvalidPairError(
             f"the target has depths 0..{len(pair.target) - 1} and the draft 0..{pair.draft_length - 1}; "
@@ -474,7 +424,7 @@ def _validate_rows(pair: ModelPair, side: str, depth: int, level: np.ndarray) ->
         raise InvalidPairError("exact rows must hold fractions.Fraction only; build them with parse_probs")
 
     def where(index: Any) -> str:
-        return f"the {side} row at context '{_key(pair.context(depth, int(index)))}'"
+        return f"the {side} row at context '{context_text(pair.context(depth, int(index)))}'"
 
     if not pair.is_exact and not np.isfinite(level).all():
         index = np.flatnonzero(~np.isfinite(level).all(axis=1))[0]

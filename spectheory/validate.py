@@ -10,12 +10,35 @@ import numpy as np
 from spectheory.errors import InvalidInputError
 
 
-def check_count(name: str, value: Any, at_least: int = 1, error: type[Exception] = InvalidInputError) -> int:
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a finite real number, of Python or numpy; truth values are not.
+
+    Example:
+        >>> is_number(0.5), is_number(True), is_number(float("nan"))
+        (True, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an int beyond the range of float64
+        return False
+
+
+def check_count(
+    name: str, value: Any, at_least: int = 1, error: type[Exception] = InvalidInputError, advice: str = ""
+) -> int:
     """``value`` as an int.
+
+    Args:
+        name: of the argument, for the error.
+        value: what the user gave; whole numbers of Python and numpy are taken.
+        at_least: the smallest number that will do.
+        error: what is raised, ``InvalidInputError`` or a subclass of it.
+        advice: what to do about it, where name and range do not say.
 
     Raises:
         InvalidInputError: it is not a whole number of at least ``at_least``; the text names the argument.
-            ``error`` may be a subclass of it.
 
     Example:
         >>> check_count("num_drafts", 2)
@@ -23,7 +46,9 @@ def check_count(name: str, value: Any, at_least: int = 1, error: type[Exception]
     """
     whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not whole or value < at_least:
-        raise error(f"{name} must be a whole number of at least {at_least}, got {value!r}")
+        raise error(
+            _with_advice(f"{name} must be a whole number of at least {at_least}, got {value!r}", advice)
+        )
     return int(value)
 
 
@@ -32,8 +57,8 @@ def check_num_drafts(num_drafts: Any) -> int:
     return check_count("num_drafts", num_drafts)
 
 
-def check_positive(name: str, value: Any) -> float:
-    """``value`` as a float.
+def check_positive(name: str, value: Any, advice: str = "") -> float:
+    """``value`` as a float; the arguments are those of ``check_count``.
 
     Raises:
         InvalidInputError: it is not a positive, finite number; the text names the argument.
@@ -42,22 +67,25 @@ def check_positive(name: str, value: Any) -> float:
         >>> check_positive("relative_gap", 1e-6)
         1e-06
     """
-    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if not (number and math.isfinite(value) and value > 0):
-        raise InvalidInputError(f"{name} must be a positive number, got {value!r}")
+    if not (is_number(value) and value > 0):
+        raise InvalidInputError(_with_advice(f"{name} must be a positive number, got {value!r}", advice))
     return float(value)
 
 
 def check_confidence(confidence: Any) -> float:
-    """The level of an interval.
+    """The level of an interval as a float.
 
     Raises:
-        InvalidInputError: it is not between 0 and 1, both excluded.
+        InvalidInputError: it is not a number between 0 and 1, both excluded.
 
     Example:
         >>> check_confidence(0.95)
         0.95
     """
-    if not 0 < confidence < 1:
+    if not (is_number(confidence) and 0 < confidence < 1):
         raise InvalidInputError(f"confidence must lie between 0 and 1, got {confidence}")
     return float(confidence)
+
+
+def _with_advice(text: str, advice: str) -> str:
+    return f"{text}; {advice}" if advice else text

@@ -1,24 +1,18 @@
-"""Certifying a pair file needs neither torch nor transformers; each check in a fresh interpreter."""
+"""What is loaded when, in fresh interpreters: names are lazy, and certifying needs no model library."""
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
+from pkgutil import iter_modules
 
 import pytest
 
+import spectheory
+from fresh_interpreter import modules_after, top_level
 from spectheory import instances
 
-REPORT = "\nimport json as _json, sys as _sys; print(_json.dumps(sorted(_sys.modules)), file=_sys.stderr)"
-
-
-def modules_after(code: str) -> set[str]:
-    """Top-level names of the modules a fresh interpreter has loaded after running the code."""
-    done = subprocess.run([sys.executable, "-c", code + REPORT], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return {name.partition(".")[0] for name in json.loads(done.stderr.splitlines()[-1])}
+HEAVY = {"numpy", "scipy", "cvxpy", "highspy", "flint", "sympy", "networkx", "matplotlib", "torch"}
+SUBMODULES = sorted(found.name for found in iter_modules(spectheory.__path__) if found.name != "__main__")
 
 
 @pytest.fixture
@@ -37,8 +31,8 @@ def test_certify_loads_no_model_library(name: str, pair_file: Path) -> None:
         f"pair = spectheory.ModelPair.load({str(pair_file)!r})\n"
         f"assert spectheory.certify({name!r}, pair, num_drafts=2).is_valid\n"
     )
-    assert "spectheory" in loaded
-    assert not loaded & {"torch", "transformers", "tokenizers"}
+    assert "spectheory.certificate" in loaded
+    assert not top_level(loaded) & {"torch", "transformers", "tokenizers"}
 
 
 def test_command_line_loads_no_model_library(pair_file: Path) -> None:
@@ -46,26 +40,39 @@ def test_command_line_loads_no_model_library(pair_file: Path) -> None:
     loaded = modules_after(
         "import sys\nfrom spectheory.command_line.main import main\n"
         f"sys.argv = ['spectheory', 'certify', {str(pair_file)!r}, '--verifier', 'block', '--json']\n"
-        "try:\n    main()\nexcept SystemExit as stop:\n    assert not stop.code, stop.code\n"
+        "assert main() == 0\n"
     )
-    assert "spectheory" in loaded
-    assert not loaded & {"torch", "transformers", "tokenizers"}
+    assert "spectheory.certificate" in loaded
+    assert not top_level(loaded) & {"torch", "transformers", "tokenizers"}
 
 
-def test_plain_import_is_light() -> None:
-    """``import spectheory`` loads nothing heavy: names are resolved on first use."""
-    loaded = modules_after("import spectheory; dir(spectheory)")
-    heavy = {"numpy", "scipy", "cvxpy", "highspy", "flint", "sympy", "networkx", "matplotlib", "torch"}
-    assert not loaded & heavy
+@pytest.mark.parametrize("package", ["", ".models", ".montecarlo", ".paper", ".programs"])
+def test_plain_imports_are_light(package: str) -> None:
+    """A package whose names are resolved on first use loads nothing heavy, however it is listed."""
+    loaded = modules_after(f"import spectheory{package} as package; dir(package)")
+    assert f"spectheory{package}" in loaded
+    assert not top_level(loaded) & HEAVY
 
 
-def test_import_partner_the_check_sees_torch() -> None:
-    """The check is not vacuous: a program that does use torch is seen to."""
-    assert "torch" in modules_after("import torch")
+def test_import_partner_the_check_sees_what_is_loaded() -> None:
+    """The checks are not vacuous: a name that does use torch is seen to load it."""
+    loaded = modules_after("from spectheory.models import SamplingOptions")
+    assert {"torch", "numpy"} <= top_level(loaded)
+
+
+def test_one_verifier_loads_what_it_needs() -> None:
+    """Token verification is arrays and rows: no solver, no model library, two dozen modules of ours."""
+    loaded = modules_after("import spectheory.algorithms.one_path.token")
+    ours = {name for name in loaded if name.partition(".")[0] == "spectheory"}
+    assert {"spectheory.algorithms.one_path.token", "spectheory.outcome"} <= ours
+    assert len(ours) <= 25
+    assert not top_level(loaded) & {"scipy", "cvxpy", "highspy", "sympy", "torch", "rich"}
+    more = modules_after("from spectheory import certify")  # the partner: a certificate needs a solver
+    assert "scipy" in top_level(more)
 
 
 def test_public_names() -> None:
-    """Every name in ``__all__`` but those of optional parts resolves; unknown names raise AttributeError."""
+    """Every name in ``__all__`` resolves; unknown names raise AttributeError."""
     loaded = modules_after(
         "import spectheory\n"
         "for name in spectheory.__all__:\n    assert getattr(spectheory, name) is not None\n"
@@ -73,3 +80,29 @@ def test_public_names() -> None:
         "assert not hasattr(spectheory, 'nonsense')\n"
     )
     assert "spectheory" in loaded
+
+
+def test_every_submodule_is_reachable() -> None:
+    """After ``import spectheory`` alone, in a fresh interpreter; an object may go by the name of its file."""
+    assert {"iteration", "drafts", "models", "bounds", "law", "pair_file", "rows"} <= set(SUBMODULES)
+    loaded = modules_after(
+        "import spectheory\n"
+        "from types import ModuleType\n"
+        f"for name in {SUBMODULES!r}:\n"
+        "    found = getattr(spectheory, name)\n"
+        "    assert isinstance(found, ModuleType) or name in ('acceptance', 'defects'), (name, found)\n"
+        "assert spectheory.iteration.__name__ == 'spectheory.iteration'\n"
+        "assert callable(spectheory.acceptance) and 'swapped_models' in spectheory.defects\n"
+    )
+    assert {f"spectheory.{name}" for name in SUBMODULES} <= loaded
+
+
+def test_public_objects_keep_their_names() -> None:
+    """An object called like its file is the object, also once the file has been imported by its path."""
+    modules_after(
+        "import spectheory.acceptance, spectheory.defects.matrix, spectheory.programs.optimum\n"
+        "import spectheory.models.restrict\n"
+        "import spectheory\n"
+        "assert callable(spectheory.acceptance) and callable(spectheory.programs.optimum)\n"
+        "assert callable(spectheory.models.restrict) and 'swapped_models' in spectheory.defects\n"
+    )

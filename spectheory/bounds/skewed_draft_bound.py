@@ -9,7 +9,8 @@ import numpy as np
 from spectheory.arrays import is_exact, to_fraction
 from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.errors import InvalidInputError
-from spectheory.pair import ModelPair, parse_probs
+from spectheory.pair import ModelPair
+from spectheory.rows import parse_probs
 
 
 def skewed_draft_objective(pair: ModelPair, leaf_probs: np.ndarray | list[Any]) -> Any:

@@ -1,19 +1,20 @@
-"""Results of the command line as tables for people (rich), and its progress bars."""
+"""Results of the command line as tables for people."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from spectheory.certificate import Certificate
-from spectheory.programs.interval.interval import CertifiedInterval
+from spectheory.documents import number_text
+
+if TYPE_CHECKING:
+    from spectheory.acceptance import Acceptance
+    from spectheory.certificate import Certificate
+    from spectheory.programs.interval.interval import CertifiedInterval
+    from spectheory.programs.solving.solution import Solution
 
 
 def _console() -> Console:
@@ -22,51 +23,13 @@ def _console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=120)
 
 
-def number(value: Any) -> str:
-    """``20/9 = 2.222222`` for a rational, six decimals for a float.
-
-    Example:
-        >>> number(Fraction(20, 9)), number(Fraction(2)), number(0.5), number(None)
-        ('20/9 = 2.222222', '2', '0.500000', '-')
-    """
-    if value is None:
-        return "-"
-    if isinstance(value, Fraction):
-        return str(value) if value.denominator == 1 else f"{value} = {float(value):.6f}"
-    return f"{float(value):.6f}"
-
-
-def counterexample_in_words(certificate: Certificate) -> str:
-    """The smallest counterexample of an invalid verifier as a sentence."""
-    found = certificate.counterexample
-    if found is not None:
-        return (
-            f"the completed output starts with {' '.join(found.path)} with probability {short(found.law)}; "
-            f"the target gives {short(found.target)}"
-        )
-    violation = certificate.antichain_violation
-    if violation is None:
-        return "none"
-    nodes = ", ".join(" ".join(context) or "the empty prefix" for context in violation.antichain)
-    return (
-        f"the output passes through {{{nodes}}} more often than any draft does, "
-        f"by probability {short(violation.excess)}: no verifier can do that"
-    )
-
-
-def short(value: Any) -> str:
-    """A rational as it is, a float with six significant digits.
-
-    Example:
-        >>> short(Fraction(31, 120)), short(0.25)
-        ('31/120', '0.25')
-    """
-    return str(value) if isinstance(value, Fraction) else f"{float(value):.6g}"
-
-
 def print_certificate(certificate: Certificate) -> None:
     """The verdict, the numbers, and for an invalid verifier the counterexample in words."""
-    table = _facts(f"{certificate.verifier}: {'lossless' if certificate.is_valid else 'NOT lossless'}")
+    from spectheory.programs.solving.solution import Solution
+
+    table = _facts(
+        f"{certificate.verifier}: {'lossless on this pair' if certificate.is_valid else 'NOT lossless'}"
+    )
     table.add_row("algorithm", escape(certificate.source))
     table.add_row(
         "pair",
@@ -74,20 +37,21 @@ def print_certificate(certificate: Certificate) -> None:
         f"{certificate.num_drafts} {'draft' if certificate.num_drafts == 1 else 'drafts'}, "
         f"{certificate.arithmetic} arithmetic",
     )
-    table.add_row("block efficiency", number(certificate.block_efficiency) + " tokens per target call")
+    table.add_row("block efficiency", number_text(certificate.block_efficiency) + " tokens per target call")
     if certificate.optimum is None:
         table.add_row("optimum", "not computed: " + escape(certificate.optimum_note))
     else:
-        table.add_row("optimum", f"{number(certificate.optimum)} ({escape(certificate.optimum_note)})")
-        if isinstance(certificate.best, CertifiedInterval):
-            table.add_row("gap to the optimum", f"at most {certificate.gap_float:.3g}")
+        table.add_row("optimum", f"{number_text(certificate.optimum)} ({escape(certificate.optimum_note)})")
+        if isinstance(certificate.best, Solution):
+            gap = number_text(certificate.optimum - certificate.block_efficiency)
         else:
-            table.add_row("gap to the optimum", number(certificate.optimum - certificate.block_efficiency))
+            gap = f"at most {certificate.gap_float:.3g}"
+        table.add_row("gap to the optimum", gap)
     if certificate.undefined:
-        share = f"with probability {short(certificate.undefined)} its correction token is 0/0"
+        share = f"with probability {_short(certificate.undefined)} its correction token is 0/0"
         table.add_row("undefined output", share)
     table.add_row("target-matching", f"{_yes(certificate.target_matching)}, total variation "
-                  + short(certificate.total_variation))  # fmt: skip
+                  + _short(certificate.total_variation))  # fmt: skip
     table.add_row("prefix-matching", _yes(certificate.prefix_matching))
     if certificate.assumed:
         table.add_row(
@@ -95,46 +59,46 @@ def print_certificate(certificate: Certificate) -> None:
         )
     law = zip(certificate.vocab, certificate.first_token_law, strict=True)
     table.add_row(
-        "law of the first token", escape(", ".join(f"{name} {short(value)}" for name, value in law))
+        "law of the first token", escape(", ".join(f"{name} {_short(value)}" for name, value in law))
     )
     if not certificate.is_valid:
-        table.add_row("counterexample", escape(counterexample_in_words(certificate)))
+        table.add_row("counterexample", escape(certificate.in_words()))
     _console().print(table)
 
 
-def print_optimum(document: dict[str, Any]) -> None:
-    """Value, bounds and method."""
+def print_optimum(best: Solution | CertifiedInterval) -> None:
+    """Value, bounds and method, and where the gap was not reached the status."""
     table = _facts("optimum over all lossless verifiers")
-    exact = document["value"]
-    value = Fraction(exact) if exact is not None else document["value_float"]
-    table.add_row("block efficiency", number(value) + " tokens per target call")
-    table.add_row("certified between", f"{document['lower']:.15g} and {document['upper']:.15g}")
-    table.add_row("method", escape(document["method"]))
-    if document["status"] != "optimal":
-        table.add_row("status", f"{document['status']}: the gap asked for was not reached")
+    table.add_row("block efficiency", number_text(best.value) + " tokens per target call")
+    # All digits: the bounds are certified, and rounding could part them from their proofs.
+    table.add_row("certified between", f"{float(best.lower)!r} and {float(best.upper)!r}")
+    table.add_row("method", escape(best.method))
+    if not best.reached:
+        table.add_row("status", f"{best.status}: the gap asked for was not reached")
     _console().print(table)
 
 
-def print_acceptance(document: dict[str, Any]) -> None:
+def print_acceptance(found: Acceptance) -> None:
     """One row per rule or bound."""
-    drafts = document["num_drafts"]
-    table = Table(title=f"acceptance at one position, {drafts} {'draft' if drafts == 1 else 'drafts'}")
+    drafts = "1 draft" if found.num_drafts == 1 else f"{found.num_drafts} drafts"
+    table = Table(title=f"acceptance at one position, {drafts}")
     table.add_column("rule")
     table.add_column("acceptance", justify="right")
     table.add_column("note")
-    tokens = ", ".join(str(token) for token in document["minimising_set"])
-    rows = [
-        ("upper bound", "upper_bound", "Lemma 3, always attained"),
-        ("optimal (OTM)", "optimal", f"min cut at the tokens {{{tokens}}}"),
-        ("K-SEQ", "kseq", f"division factor {document['kseq_division_factor']:.6f}"),
-        ("multi-round", "multi_round", "recursive rejection"),
-        ("lower bound", "lower_bound", "Lemma 3, the upper bound times 1 - (1 - 1/K)^K"),
-        ("Bound(K)", "spectr_gbv_bound", "spectrgbv2026 Eq. 5 as printed: no bound on lossless verifiers"),
-    ]
-    for rule, key, note in rows:
-        exact = document[key] if isinstance(document[key], str) else None
-        value = Fraction(exact) if exact is not None else document.get(f"{key}_float", document[key])
-        table.add_row(rule, number(value), note)
+    tokens = ", ".join(str(token) for token in found.minimising_set)
+    for rule, value, note in (
+        ("upper bound", found.upper_bound, "Lemma 3, always attained"),
+        ("optimal (OTM)", found.optimal, f"min cut at the tokens {{{tokens}}}"),
+        ("K-SEQ", found.kseq, f"division factor {found.kseq_division_factor:.6f}"),
+        ("multi-round", found.multi_round, "recursive rejection"),
+        ("lower bound", found.lower_bound, "Lemma 3, the upper bound times 1 - (1 - 1/K)^K"),
+        (
+            "Bound(K)",
+            found.spectr_gbv_bound,
+            "spectrgbv2026 Eq. 5 as printed: no bound on lossless verifiers",
+        ),
+    ):
+        table.add_row(rule, number_text(value), note)
     _console().print(table)
 
 
@@ -173,20 +137,20 @@ def print_reproduction(document: dict[str, Any]) -> None:
     console.print("All checks passed." if document["passed"] else "Some checks FAILED.")
 
 
-@contextmanager
-def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr, driven by progress(done, total); silent where stderr is not a terminal."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(label, total=None)
-
-        def progress(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total)
-
-        yield progress
+def print_verifiers(rows: list[dict[str, Any]]) -> None:
+    """One row per verifier."""
+    table = Table(title="verifiers")
+    table.add_column("name", no_wrap=True)
+    for column in ("source", "drafts", "lossless", "arithmetic", "draft processes"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        limit = f", L = {row['max_draft_length']}" if row["max_draft_length"] else ""
+        processes = "all" if len(row["draft_processes"]) == 4 else ", ".join(row["draft_processes"])
+        lossless = "yes" if row["lossless"] else "NO"
+        table.add_row(
+            row["name"], row["source"], row["num_drafts"] + limit, lossless, row["arithmetic"], processes
+        )
+    _console().print(table)
 
 
 def _facts(title: str) -> Table:
@@ -205,23 +169,6 @@ def _yes(value: bool | None) -> str:
     return {True: "yes", False: "NO", None: "not checked"}[value]
 
 
-def print_verifiers(rows: list[dict[str, Any]]) -> None:
-    """One row per verifier."""
-    table = Table(title="verifiers")
-    table.add_column("name", no_wrap=True)
-    for column in ("source", "drafts", "lossless", "arithmetic", "draft processes"):
-        table.add_column(column, overflow="fold")
-    for row in rows:
-        limit = f", L = {row['max_draft_length']}" if row["max_draft_length"] else ""
-        processes = "all" if len(row["draft_processes"]) == 4 else ", ".join(row["draft_processes"])
-        lossless = "yes" if row["lossless"] else "NO"
-        table.add_row(
-            row["name"], row["source"], row["num_drafts"] + limit, lossless, row["arithmetic"], processes
-        )
-    _console().print(table)
-
-
-def report_interval(rounds: int, lower: float, upper: float) -> None:
-    """One line on stderr that follows the interval as it closes; nothing where stderr is no terminal."""
-    if sys.stderr.isatty():
-        print(f"\rstep {rounds}: the optimum lies in [{lower:.9f}, {upper:.9f}]", end="", file=sys.stderr)
+def _short(value: Any) -> str:
+    """A probability without its decimal, as a list of them is read."""
+    return number_text(value, decimal=False)

@@ -20,9 +20,10 @@ from torch import Tensor
 
 from spectheory.errors import InvalidInputError
 from spectheory.models.language_model import LanguageModelPair, Prompt, run_model
-from spectheory.models.restrict import Restriction, restrict_rows
+from spectheory.models.restriction import Restriction, restrict_rows
 from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_likely, scaled_logits
 from spectheory.outcome import sample_rows
+from spectheory.validate import check_count, check_num_drafts
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,9 +142,8 @@ def draft_and_score(
         InvalidInputError: an argument is out of range, or a restriction leaves a row no mass.
     """
     pair = prefilled.pair
-    for name, value in (("num_drafts", num_drafts), ("draft_length", draft_length)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise InvalidInputError(f"{name} must be a whole number of at least 1, got {value!r}")
+    num_drafts = check_num_drafts(num_drafts)
+    draft_length = check_count("draft_length", draft_length)
     pair.check_length(int(prefilled.lengths.max()) + 1, draft_length)
     if restriction is not None:
         restriction.check(pair.vocab_size, prefilled.num_prompts)

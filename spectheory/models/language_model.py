@@ -12,14 +12,8 @@ import torch
 from torch import Tensor
 
 from spectheory.errors import InvalidInputError
-from spectheory.models.loading import (
-    check_same_tokenizer,
-    load_model,
-    load_tokenizer,
-    resolve_device,
-    resolve_dtype,
-    shared_vocab_size,
-)
+from spectheory.models.device import random_generator, resolve_device, resolve_dtype
+from spectheory.models.loading import check_same_tokenizer, load_model, load_tokenizer, shared_vocab_size
 
 Prompt = str | Sequence[int]
 """A text, or the token ids of one."""
@@ -97,7 +91,7 @@ class LanguageModelPair:
 
     def generator(self, seed: int) -> torch.Generator:
         """A random generator on the models' device; the same seed gives the same drafts there."""
-        return torch.Generator(device=self.device).manual_seed(seed)
+        return random_generator(seed, self.device)
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Token ids of a prompt; an empty text becomes the beginning-of-text token.

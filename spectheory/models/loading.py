@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from spectheory.errors import InvalidInputError, TokenizerMismatchError
+from spectheory.extras import installed
 
 BUNDLED = "bundled"
 BUNDLED_FOLDER = Path(__file__).parent / "bundled"
@@ -19,56 +20,11 @@ def import_transformers() -> ModuleType:
     """The transformers library, imported only when a model is loaded.
 
     Raises:
-        InvalidInputError: it is not installed.
+        MissingDependencyError: it is not installed.
     """
-    try:
+    with installed():
         import transformers
-    except ImportError:
-        raise InvalidInputError(
-            'language models need the transformers library; run: pip install "spectheory[models]"'
-        ) from None
     return transformers
-
-
-def resolve_device(device: str | torch.device) -> torch.device:
-    """``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N`` as a torch device.
-
-    Raises:
-        InvalidInputError: the name is unknown, or that CUDA device is not there.
-    """
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        resolved = torch.device(device)
-    except (RuntimeError, TypeError):
-        resolved = torch.device("meta")
-    if resolved.type not in ("cpu", "cuda"):
-        raise InvalidInputError(f"device must be auto, cpu, cuda or cuda:N, got {str(device)!r}")
-    if resolved.type == "cuda" and (resolved.index or 0) >= torch.cuda.device_count():
-        raise InvalidInputError(
-            f"device {str(device)!r} was asked for, but torch sees {torch.cuda.device_count()} CUDA "
-            'devices here; use device="cpu" or "auto"'
-        )
-    return resolved
-
-
-def resolve_dtype(dtype: str | torch.dtype | None, device: torch.device) -> str | torch.dtype:
-    """The number type of the weights; ``auto`` means as stored.
-
-    The default is float32 on a CPU, where half precision is slow and coarse, and as stored on CUDA.
-
-    Raises:
-        InvalidInputError: not a floating type that models are run in.
-    """
-    if dtype is None:
-        return torch.float32 if device.type == "cpu" else "auto"
-    known = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
-    known["float64"] = torch.float64
-    if isinstance(dtype, str) and dtype in known:
-        return known[dtype]
-    if dtype in known.values():
-        return dtype
-    raise InvalidInputError(f"dtype must be one of {', '.join(known)} or None, got {dtype!r}")
 
 
 def load_model(side: str, name: str | Path, device: torch.device, dtype: str | torch.dtype) -> Any:

@@ -1,4 +1,4 @@
-"""Both models restricted to m tokens: a small vocabulary made of real conditionals.
+"""Both models restricted to m tokens and enumerated: a small pair made of real conditionals.
 
 Conditioned on the next token being one of m, a pair of language models becomes a pair that can
 be enumerated: its exact law, its optimum and a Monte Carlo estimate must then agree (theory.md
@@ -7,130 +7,18 @@ be enumerated: its exact law, its optimum and a Monte Carlo estimate must then a
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.errors import EnumerationTooLargeError
 from spectheory.models.language_model import LanguageModelPair, Prompt, run_model
+from spectheory.models.restriction import Restriction, restrict_rows
 from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_likely, scaled_logits
 from spectheory.pair import ModelPair
-
-
-@dataclass(frozen=True)
-class Restriction:
-    """The tokens that are left: fixed sets, or the m most likely at every context.
-
-    "Per context" means most likely under the *draft* model: whoever drafts must know the set
-    before the target is called.  Tokens are numbered 0..m-1 in the order of their set; per context
-    that is the order of draft probability, equals by lower id.
-
-    Attributes:
-        num_tokens: m.
-        token_sets: one tuple of m ids for all prompts, or one for each; None: per context.
-
-    Raises:
-        InvalidInputError: m is below 1, or a set is empty, repeats an id or has another size.
-
-    Example:
-        >>> Restriction.fixed([7, 3, 5])
-        Restriction(num_tokens=3, token_sets=((7, 3, 5),))
-        >>> Restriction.per_context(4).is_per_context
-        True
-    """
-
-    num_tokens: int
-    token_sets: tuple[tuple[int, ...], ...] | None = None
-
-    def __post_init__(self) -> None:
-        if isinstance(self.num_tokens, bool) or not isinstance(self.num_tokens, int) or self.num_tokens < 1:
-            raise InvalidInputError(
-                f"a restriction needs a whole number of at least 1 token, got {self.num_tokens!r}"
-            )
-        if self.token_sets is not None and not self.token_sets:
-            raise InvalidInputError("a restriction got no set of tokens; give one, or one per prompt")
-        for ids in self.token_sets or ():
-            if len(ids) != self.num_tokens or len(set(ids)) != len(ids):
-                raise InvalidInputError(
-                    f"a restriction to {self.num_tokens} tokens got the set {list(ids)}; "
-                    f"expected {self.num_tokens} distinct ids"
-                )
-
-    @staticmethod
-    def fixed(*token_sets: Sequence[int]) -> Restriction:
-        """To one set of token ids for all prompts, or to one set for each prompt of a batch."""
-        sets = tuple(tuple(int(token) for token in ids) for ids in token_sets)
-        return Restriction(len(sets[0]) if sets else 1, sets)
-
-    @staticmethod
-    def per_context(num_tokens: int) -> Restriction:
-        """To the ``num_tokens`` most likely tokens of the draft model at every context."""
-        return Restriction(num_tokens)
-
-    @property
-    def is_per_context(self) -> bool:
-        """Whether the set depends on the context."""
-        return self.token_sets is None
-
-    def check(self, vocab_size: int, num_prompts: int) -> None:
-        """Refuse a restriction that does not fit the models or the batch.
-
-        Raises:
-            InvalidInputError: too many tokens, unknown ids, or another number of sets than prompts.
-        """
-        if self.num_tokens > vocab_size:
-            raise InvalidInputError(
-                f"cannot keep {self.num_tokens} tokens of a vocabulary of {vocab_size}; keep fewer"
-            )
-        unknown = [t for ids in self.token_sets or () for t in ids if not 0 <= t < vocab_size]
-        if unknown:
-            raise InvalidInputError(
-                f"cannot restrict to token id {unknown[0]}; expected ids in 0..{vocab_size - 1}"
-            )
-        if self.token_sets is not None and len(self.token_sets) not in (1, num_prompts):
-            raise InvalidInputError(
-                f"the restriction has {len(self.token_sets)} sets of tokens for {num_prompts} prompts; "
-                "give one set for all, or one per prompt"
-            )
-
-    def candidates(self, draft_logits: Tensor) -> Tensor:
-        """Token ids that numbers 0..m-1 stand for.  [B, ..., V] -> [B, ..., m]
-
-        Logits, not probabilities, decide per context: below top-k all probabilities are equal (0).
-        """
-        if self.token_sets is None:
-            return most_likely(draft_logits, self.num_tokens)
-        sets = torch.tensor(self.token_sets, device=draft_logits.device)
-        middle = [1] * (draft_logits.ndim - 2)
-        shape = (*draft_logits.shape[:-1], self.num_tokens)
-        return sets.reshape(len(sets), *middle, self.num_tokens).expand(shape)
-
-
-def restrict_rows(logits: Tensor, candidates: Tensor, side: str) -> Tensor:
-    """Rows conditioned on the next token being a candidate.  [..., V], [..., m] -> [..., m]
-
-    Args:
-        logits: as from ``scaled_logits``, after temperature, top-k and top-p.
-        candidates: token ids.
-        side: names the model in the error.
-
-    Raises:
-        InvalidInputError: top-k, top-p or a tiny temperature leaves all candidates of a row out.
-    """
-    kept = logits.gather(-1, candidates)
-    empty = kept.amax(dim=-1) == -math.inf
-    if empty.any():
-        ids = candidates[empty][0].tolist()
-        raise InvalidInputError(
-            f"at some context the {side} gives tokens {ids} no mass; "
-            "keep more tokens, or use no top_k and top_p with a restriction"
-        )
-    return torch.softmax(kept, dim=-1)
+from spectheory.validate import check_count
 
 
 def restrict(
@@ -166,7 +54,7 @@ def restrict(
         InvalidInputError: an argument is out of range, or top-k/top-p leaves a set without mass.
     """
     restriction = Restriction.per_context(num_tokens)
-    _check_enumeration(pair, restriction, draft_length, max_contexts)
+    draft_length, batch_size = _checked_sizes(pair, restriction, draft_length, max_contexts, batch_size)
     if not per_context:
         root = torch.tensor([pair.encode(prompt)], device=pair.device)
         logits = _last_logits(pair, pair.target_model, root, batch_size)
@@ -193,7 +81,7 @@ def restricted_pair(
     Raises:
         EnumerationTooLargeError, InvalidInputError: as ``restrict``.
     """
-    _check_enumeration(pair, restriction, draft_length, max_contexts)
+    draft_length, batch_size = _checked_sizes(pair, restriction, draft_length, max_contexts, batch_size)
     root = pair.encode(prompt)
     pair.check_length(len(root), draft_length)
     texts = torch.tensor([root], device=pair.device)
@@ -211,18 +99,22 @@ def restricted_pair(
     return ModelPair(tuple(target_levels), tuple(draft_levels), _names(pair, restriction))
 
 
-def _check_enumeration(
-    pair: LanguageModelPair, restriction: Restriction, draft_length: Any, max_contexts: int
-) -> None:
-    if isinstance(draft_length, bool) or not isinstance(draft_length, int) or draft_length < 1:
-        raise InvalidInputError(f"draft_length must be a whole number of at least 1, got {draft_length!r}")
+def _checked_sizes(
+    pair: LanguageModelPair, restriction: Restriction, draft_length: int, max_contexts: int, batch_size: int
+) -> tuple[int, int]:
+    """The draft length and the batch size, once the tree is found to be small enough."""
+    draft_length, batch_size = (
+        check_count("draft_length", draft_length),
+        check_count("batch_size", batch_size),
+    )
     restriction.check(pair.vocab_size, num_prompts=1)
     size = restriction.num_tokens**draft_length
-    if size > max_contexts:
+    if size > check_count("max_contexts", max_contexts):
         raise EnumerationTooLargeError(
             f"{restriction.num_tokens} tokens and draft_length {draft_length} have {size} contexts, more "
             f"than max_contexts={max_contexts}; use fewer tokens, a shorter draft, or raise max_contexts"
         )
+    return draft_length, batch_size
 
 
 def _last_logits(pair: LanguageModelPair, model: Any, texts: Tensor, batch_size: int) -> Tensor:

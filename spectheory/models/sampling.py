@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from spectheory.errors import ComputationError, InvalidInputError
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
+from spectheory.validate import check_count, check_positive, is_number
 
 
 @dataclass(frozen=True)
@@ -38,20 +34,18 @@ class SamplingOptions:
     top_p: float | None = None
 
     def __post_init__(self) -> None:
-        if not _is_number(self.temperature) or not 0 < self.temperature < math.inf:
-            raise InvalidInputError(
-                f"temperature must be a finite number above 0, got {self.temperature!r}; "
-                "for nearly greedy decoding use a small one such as 0.01"
+        advice = "for nearly greedy decoding use a small one such as 0.01"
+        object.__setattr__(self, "temperature", check_positive("temperature", self.temperature, advice))
+        if self.top_k is not None:
+            object.__setattr__(
+                self, "top_k", check_count("top_k", self.top_k, advice="None keeps all tokens")
             )
-        whole = isinstance(self.top_k, int) and not isinstance(self.top_k, bool)
-        if self.top_k is not None and (not whole or self.top_k < 1):
-            raise InvalidInputError(
-                f"top_k must be a whole number of at least 1, got {self.top_k!r}; None keeps all tokens"
-            )
-        if self.top_p is not None and (not _is_number(self.top_p) or not 0 < self.top_p <= 1):
-            raise InvalidInputError(
-                f"top_p must be above 0 and at most 1, got {self.top_p!r}; None keeps all tokens"
-            )
+        if self.top_p is not None:
+            if not is_number(self.top_p) or not 0 < self.top_p <= 1:
+                raise InvalidInputError(
+                    f"top_p must be above 0 and at most 1, got {self.top_p!r}; None keeps all tokens"
+                )
+            object.__setattr__(self, "top_p", float(self.top_p))
 
 
 PLAIN_SAMPLING = SamplingOptions()

@@ -1,75 +1,18 @@
-"""Figures and tables of the papers, one function per file; ``reproduce`` runs them all."""
+"""Figures and tables of the papers, one function per file; ``reproduce`` runs them all.
 
-from __future__ import annotations
+The public names are those of ``__init__.pyi``; each is imported from its file on first use
+(``pip install "spectheory[paper]"``).
+"""
 
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
-from pathlib import Path
+from typing import Any
 
-from spectheory.errors import UnknownNameError
-from spectheory.paper.acceptance_length import acceptance_length
-from spectheory.paper.artifact import Artifact, ResultTable, write_artifact
-from spectheory.paper.full_vocabulary import full_vocabulary
-from spectheory.paper.otm_bernoulli import otm_bernoulli
-from spectheory.paper.real_pair import Setting, real_pair
-from spectheory.paper.report import write_report
-from spectheory.paper.two_token_table import two_token_table
+import lazy_loader
 
-ARTIFACTS: Mapping[str, Callable[[], Artifact]] = {
-    "two_token_table": two_token_table,
-    "acceptance_length": acceptance_length,
-    "otm_bernoulli": otm_bernoulli,
-    "real_pair": real_pair,
-    "full_vocabulary": full_vocabulary,
-}
-"""Every figure or table by name, in the order of the report."""
+from spectheory.extras import installed
+
+_import, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
-def reproduce(
-    names: Sequence[str], folder: Path, progress: Callable[[int, int], None] | None = None
-) -> list[Artifact]:
-    """Recompute figures and tables and write them with report.md into a folder.
-
-    Args:
-        names: which; all of them when empty.
-        folder: made if it is not there.
-        progress: called with (results done, results in all).
-
-    Raises:
-        UnknownNameError: a name does not exist; the error suggests the nearest one.
-    """
-    for name in names:
-        if name not in ARTIFACTS:
-            near = get_close_matches(name, ARTIFACTS, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise UnknownNameError(
-                f"no figure or table is called {name!r}; {hint}known: {', '.join(ARTIFACTS)}"
-            )
-    wanted = [name for name in ARTIFACTS if not names or name in names]
-    folder.mkdir(parents=True, exist_ok=True)
-    artifacts = []
-    for number, name in enumerate(wanted):
-        if progress:
-            progress(number, len(wanted))
-        artifacts.append(ARTIFACTS[name]())
-        write_artifact(artifacts[-1], folder)
-    if progress:
-        progress(len(wanted), len(wanted))
-    write_report(artifacts, " ".join(["spectheory reproduce", *names]), folder)
-    return artifacts
-
-
-__all__ = [
-    "ARTIFACTS",
-    "Artifact",
-    "ResultTable",
-    "Setting",
-    "acceptance_length",
-    "full_vocabulary",
-    "otm_bernoulli",
-    "real_pair",
-    "reproduce",
-    "two_token_table",
-    "write_artifact",
-    "write_report",
-]
+def __getattr__(name: str) -> Any:
+    with installed():
+        return _import(name)

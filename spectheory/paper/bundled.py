@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -17,16 +15,3 @@ def bundled_pair() -> LanguageModelPair:
     from spectheory.models import LanguageModelPair
 
     return LanguageModelPair.load("bundled", "bundled", device="cpu")
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Run torch on one thread: sums then have one order, whatever the number of cores."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from spectheory.montecarlo import simulate
 from spectheory.paper.artifact import Artifact, ResultTable
-from spectheory.paper.bundled import bundled_pair, one_thread
+from spectheory.paper.bundled import bundled_pair
 from spectheory.paper.real_pair import VERIFIERS
 from spectheory.paper.style import VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
 
@@ -32,7 +32,7 @@ def full_vocabulary(
         seed: of the drafting and sampling.
         confidence: level of each interval.
     """
-    from spectheory.models import bundled_prompts
+    from spectheory.models import bundled_prompts, one_thread
 
     prompts = bundled_prompts()[:num_prompts]
     rows: list[tuple[Any, ...]] = []

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from spectheory.certificate import certify
 from spectheory.montecarlo import Estimate, simulate
 from spectheory.paper.artifact import Artifact, ResultTable
-from spectheory.paper.bundled import bundled_pair, one_thread
+from spectheory.paper.bundled import bundled_pair
 from spectheory.paper.style import BLACK, GREY, VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
 from spectheory.programs import optimum
 
@@ -63,6 +63,8 @@ def real_pair(
         confidence: with which all intervals of the table together cover (Bonferroni).
         drafts_at_once: copies of the prompt in one batch.
     """
+    from spectheory.models import one_thread
+
     comparisons = 2 * len(prompts) * len(settings) * len(verifiers)
     level = 1 - (1 - confidence) / comparisons
     rows = []

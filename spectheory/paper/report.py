@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from spectheory import __version__
-from spectheory.documents import plain
+from spectheory.documents import decimal_text, plain
 from spectheory.paper.artifact import Artifact, ResultTable
 
 LONG_TABLE = 12
@@ -76,7 +76,7 @@ def _text(value: Any) -> str:
         return "yes" if value else "NO"
     value = plain(value)
     if isinstance(value, float):
-        return f"{value:.6g}" if abs(value) < 1e-3 and value else f"{value:.6f}".rstrip("0").rstrip(".")
+        return decimal_text(value)
     if isinstance(value, (list, tuple)):
         return "; ".join(_text(entry) for entry in value)
     return str(value)

@@ -11,9 +11,10 @@ import numpy as np
 
 from spectheory.contexts import all_contexts, count_nodes
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.pair import ModelPair, parse_probs
+from spectheory.pair import ModelPair
 from spectheory.programs.budgets import node_probs
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, ones
+from spectheory.rows import parse_probs
 from spectheory.validate import check_num_drafts
 
 Side = Literal["outer", "inner"]

@@ -10,6 +10,7 @@ from typing import Any
 
 from spectheory.arrays import to_fraction
 from spectheory.errors import InvalidInputError
+from spectheory.extras import installed
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ def transport_feasibility(
 
     Raises:
         InvalidInputError: marginals that are not exact laws, or an edge to a vertex that is not there.
+        MissingDependencyError: networkx is not installed.
 
     Example:
         >>> half = Fraction(1, 2)
@@ -60,7 +62,8 @@ def transport_feasibility(
         >>> print(found.violating_set, found.excess)
         (0, 1) 1/2
     """
-    import networkx
+    with installed():
+        import networkx
 
     marginals = _checked("left", left), _checked("right", right)
     for x, y in edges:

@@ -9,9 +9,13 @@ import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from spectheory.models import SamplingOptions, logits_to_probs
+
 END_OF_TEXT = "<|endoftext|>"
 TEXTS = ["def main(argument):", "    return argument", "import argparse", "for index in range(10):"]
 FAMILIES = ("llama", "gpt2")
+# Three lengths; the shortest, of one token, is padded over its whole prefilled width.
+PROMPTS = ["def main(argument):\n    return", "import", "x"]
 
 
 def save_tokenizer(folder: Path, texts: list[str] = TEXTS, vocab_size: int = 280) -> None:
@@ -63,3 +67,10 @@ def save_pair(folder: Path, family: str) -> tuple[Path, Path]:
         save_model(folder / side, family, seed, layers)
         save_tokenizer(folder / side)
     return folder / "target", folder / "draft"
+
+
+def full_row(model: torch.nn.Module, token_ids: list[int], options: SamplingOptions) -> torch.Tensor:
+    """The row after a text, from one uncached, unpadded forward pass over all of it."""
+    with torch.no_grad():
+        logits = model(torch.tensor([token_ids])).logits[0, -1]
+    return logits_to_probs(logits, options)

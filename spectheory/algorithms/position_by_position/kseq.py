@@ -220,7 +220,7 @@ def kseq_rule_at(
         The ``KSeqRule``, exact for exact rows.  Its residual can have negative entries where ρ < ρ*.
 
     Example:
-        >>> from spectheory.pair import parse_probs
+        >>> from spectheory.rows import parse_probs
         >>> rows = parse_probs(["1/3", "2/3"]), parse_probs(["2/3", "1/3"])
         >>> print(kseq_rule_at(*rows, 2, Fraction(3, 2)).residual)
         [Fraction(1, 81) Fraction(5, 27)]

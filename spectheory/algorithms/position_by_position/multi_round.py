@@ -108,7 +108,7 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
         EnumerationTooLargeError: it has not settled after 10 000 rejections, and there are more drafts.
 
     Example:
-        >>> from spectheory.pair import parse_probs
+        >>> from spectheory.rows import parse_probs
         >>> print(multi_round_acceptance(parse_probs(["1/3", "2/3"]), parse_probs(["2/3", "1/3"]), 2))
         7/9
     """

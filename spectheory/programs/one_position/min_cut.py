@@ -9,7 +9,7 @@ import numpy as np
 
 from spectheory.arrays import Array, is_exact, namespace, to_flint, to_fraction, to_fractions
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.pair import parse_probs
+from spectheory.rows import parse_probs
 from spectheory.validate import check_num_drafts
 
 MAX_TOKENS = 16

@@ -175,7 +175,7 @@ def test_failed_check_is_exit_code_1(
 ) -> None:
     table = ResultTable("broken", ("value",), [(1,)], "One number.")
     broken = Artifact("broken", "Broken", "none", "", {}, [table], failures=["1 is not 2"])
-    monkeypatch.setattr("spectheory.paper.ARTIFACTS", {"broken": lambda: broken})
+    monkeypatch.setattr("spectheory.paper.reproduction.ARTIFACTS", {"broken": lambda: broken})
     assert main(["reproduce", "--out", str(tmp_path), "--json"]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["passed"] is False

@@ -1,32 +1,22 @@
-"""Monte Carlo: the estimators against exact values, their intervals, common random numbers, checkpoints."""
+"""simulate: the estimates against exact values, common random numbers, and bad settings."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from models_support import save_pair
+from montecarlo_support import NAMES, PROMPTS, run
 from spectheory import instances
 from spectheory.errors import InvalidInputError
 from spectheory.law import output_law
 from spectheory.models import LanguageModelPair, Restriction
 from spectheory.models.restrict import restricted_pair
-from spectheory.montecarlo import Simulation, _stratified, simulate, simulate_enumerated
+from spectheory.montecarlo import simulate, simulate_enumerated
 
-NAMES = ["token", "block", "spectr", "multi_round", "greedy_multipath", "mixed_multipath"]
-PROMPTS = ["def main(", "import", "for index in range"]
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> LanguageModelPair:
-    target, draft = save_pair(tmp_path_factory.mktemp("pair"), "llama")
-    return LanguageModelPair.load(target, draft, device="cpu")
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -62,31 +52,6 @@ def test_rao_blackwell_never_has_the_larger_error() -> None:
         assert estimate.standard_error < estimate.counted_standard_error
 
 
-def test_interval_is_as_wide_as_its_confidence() -> None:
-    """Half width = quantile x standard error, for both estimators."""
-    for confidence in (0.5, 0.95, 0.999):
-        simulation = simulate_enumerated(
-            instances.two_token(2), ["block"], samples=500, confidence=confidence
-        )
-        estimate = simulation.estimates[0]
-        width = NormalDist().inv_cdf((1 + confidence) / 2)
-        low, high = estimate.interval
-        assert high - estimate.block_efficiency == pytest.approx(width * estimate.standard_error)
-        assert estimate.block_efficiency - low == pytest.approx(width * estimate.standard_error)
-        low, high = estimate.counted_interval
-        assert (high - low) / 2 == pytest.approx(width * estimate.counted_standard_error)
-
-
-def test_stratified_mean_and_error() -> None:
-    """By numpy on the draws themselves: mean of stratum means, sqrt(Σ s²/n) / strata."""
-    draws = np.random.default_rng(0).normal(size=(7, 3)) + np.array([0.0, 5.0, -2.0])
-    mean, error = _stratified(draws.sum(axis=0), (draws**2).sum(axis=0), len(draws))
-    assert mean == pytest.approx(draws.mean(axis=0).mean())
-    assert error == pytest.approx(np.sqrt((draws.var(axis=0, ddof=1) / 7).sum()) / 3)
-    pooled = draws.std(ddof=1) / np.sqrt(draws.size)
-    assert error < pooled / 2  # the spread between strata is no error of their mean
-
-
 def test_all_verifiers_judge_the_same_drafts() -> None:
     """Common random numbers: an estimate does not depend on which other verifiers are listed."""
     pair = instances.sticky_chain(3)
@@ -95,6 +60,56 @@ def test_all_verifiers_judge_the_same_drafts() -> None:
         assert simulate_enumerated(pair, [name], num_drafts=2, samples=400, seed=2).estimates == [estimate]
     other = simulate_enumerated(pair, NAMES, num_drafts=2, samples=400, seed=3).estimates
     assert other[0].block_efficiency != together[0].block_efficiency
+
+
+@pytest.mark.parametrize("samples", [2, 3, 1_999, 2_001, 4_000, 4_002])
+def test_any_number_of_samples(samples: int) -> None:
+    """Every sample is drawn and counted once, whatever the chunks; the exact value stays in reach."""
+    pair = instances.two_token(2)
+    estimate = simulate_enumerated(pair, ["block"], samples=samples, seed=1).estimates[0]
+    assert estimate.samples == samples
+    assert sum(estimate.counted_length_probs) == pytest.approx(1, abs=1e-12)
+    counts = np.array(estimate.counted_length_probs) * samples
+    np.testing.assert_allclose(counts, counts.round(), atol=1e-8)
+    if samples > 1_000:
+        assert abs(estimate.block_efficiency - 20 / 9) <= 4.5 * estimate.standard_error
+    with pytest.raises(InvalidInputError, match="samples must be a whole number of at least 2, got 0"):
+        simulate_enumerated(pair, ["block"], samples=0)
+
+
+def test_more_samples_go_on_from_the_same_draws() -> None:
+    """The first chunk of 2001 samples is that of 2000: one sample moves the mean by at most 3/2001."""
+    pair = instances.two_token(2)
+    fewer, more = (
+        simulate_enumerated(pair, ["block"], samples=samples, seed=1).estimates[0].counted * samples
+        for samples in (2_000, 2_001)
+    )
+    assert more - fewer == pytest.approx(round(more - fewer), abs=1e-6)
+    assert 1 <= round(more - fewer) <= 3
+
+
+def test_a_seed_gives_the_numbers_it_always_gave() -> None:
+    """Sampled tokens of version 0.1.0; published tables rest on them.  Another seed gives others."""
+    pair = instances.sticky_chain(3)
+
+    def counted(seed: int) -> list[float]:
+        simulation = simulate_enumerated(pair, ["block", "spectr"], num_drafts=2, samples=4_000, seed=seed)
+        return [estimate.counted for estimate in simulation.estimates]
+
+    assert counted(5) == [3.2445, 3.479]
+    assert counted(6) != [3.2445, 3.479]
+
+
+def test_progress_counts_draws() -> None:
+    """(draws done, draws in all), chunk by chunk."""
+    steps: list[tuple[int, int]] = []
+    simulate_enumerated(
+        instances.two_token(1),
+        ["token"],
+        samples=4_500,
+        progress=lambda done, total: steps.append((done, total)),
+    )
+    assert steps == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
 
 
 def test_language_models_agree_with_their_enumeration(models: LanguageModelPair) -> None:
@@ -121,60 +136,14 @@ def test_language_models_agree_with_their_enumeration(models: LanguageModelPair)
     assert away > 6 * token.standard_error
 
 
-def run(models: LanguageModelPair, checkpoint: Path | None = None, **changes: Any) -> Simulation:
-    settings: dict[str, Any] = {"num_drafts": 2, "draft_length": 3, "samples": 3, "batch_size": 1, "seed": 4}
-    return simulate(models, PROMPTS, ["token", "block"], checkpoint=checkpoint, **(settings | changes))
-
-
-def test_a_stopped_run_goes_on_from_its_checkpoint(models: LanguageModelPair, tmp_path: Path) -> None:
-    """Ctrl-C in the second prompt: the first is kept, and going on gives what an unbroken run gives."""
-    whole = run(models)
-
-    def stop(done: int, total: int) -> None:
-        assert total == 9
-        if done == 4:
-            raise KeyboardInterrupt
-
-    stopped = run(models, tmp_path / "state.json", progress=stop)
-    assert stopped.interrupted
-    assert stopped.estimates[0].samples == 3
-    assert stopped.to_document()["interrupted"] is True
-    steps: list[int] = []
-    finished = run(models, tmp_path / "state.json", progress=lambda done, total: steps.append(done))
-    assert steps[0] == 3  # the finished prompt is not drawn again
-    assert finished.estimates == whole.estimates
-    assert not finished.interrupted
-
-
-def test_interrupted_before_anything_is_finished(models: LanguageModelPair) -> None:
-    """Nothing to report: the interrupt goes through."""
-
-    def stop(done: int, total: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(models, progress=stop)
-
-
-def test_a_checkpoint_of_other_settings_is_refused(models: LanguageModelPair, tmp_path: Path) -> None:
-    state = tmp_path / "state.json"
-    run(models, state)
-    with pytest.raises(InvalidInputError, match=r"other settings \(seed\)"):
-        run(models, state, seed=5)
-    state.write_text("not json")
-    with pytest.raises(InvalidInputError, match="is not a checkpoint"):
-        run(models, state)
-    with pytest.raises(InvalidInputError, match="folder"):
-        run(models, tmp_path / "missing" / "state.json")
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"samples": 1}, "samples must be at least 2"),
+        ({"samples": 1}, "samples must be a whole number of at least 2, got 1; an interval needs a variance"),
         ({"num_drafts": 0}, "num_drafts must be a whole number of at least 1"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
-        ({"batch_size": 0}, "batch_size must be at least 1"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
     ],
 )
 def test_bad_settings(models: LanguageModelPair, changes: dict[str, Any], message: str) -> None:
@@ -193,7 +162,5 @@ def test_bad_lists(models: LanguageModelPair) -> None:
         simulate(models, PROMPTS, ["multi_round_without_replacement"])
     with pytest.raises(InvalidInputError, match="enumerated pair"):
         simulate(models, PROMPTS, ["optimal_multipath"], samples=2)
-    with pytest.raises(InvalidInputError, match="multiple of 2000"):
-        simulate_enumerated(instances.two_token(1), ["token"], samples=2_001)
     with pytest.raises(InvalidInputError, match="device must be"):
         simulate_enumerated(instances.two_token(1), ["token"], device="tpu")

@@ -1,0 +1,64 @@
+"""Options that several commands share, and what their texts mean."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from click.core import ParameterSource
+
+from spectheory.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from spectheory.drafts import DraftProcess
+    from spectheory.pair import ModelPair
+
+json_option = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."
+)
+num_drafts_option = click.option(
+    "--num-drafts", "-k", type=int, default=1, show_default=True, metavar="K", help="Paths drafted i.i.d."
+)
+pair_argument = click.argument("pair_file", metavar="PAIR.json", type=click.Path())
+tree_option = click.option(
+    "--tree",
+    metavar="NAME:K1,K2,..",
+    help="Draft a tree instead: prefix_tree or without_replacement, with its width at every depth.",
+)
+
+
+def load_pair(path: str) -> ModelPair:
+    """The pair of ``PAIR.json``."""
+    from spectheory.pair import ModelPair
+
+    return ModelPair.load(path)
+
+
+def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
+    """The draft process of ``--num-drafts`` and ``--tree``; where both are given they must agree."""
+    from spectheory.drafts import Iid, PrefixTree, WithoutReplacement, draft_process
+
+    if tree is None:
+        return Iid(num_drafts)
+    trees = {"prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
+    name, _, widths = tree.partition(":")
+    try:
+        process = trees[name](tuple(int(width) for width in widths.split(",")))
+    except (KeyError, ValueError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(
+            f"--tree {tree!r} is not prefix_tree:K1,K2,.. or without_replacement:K1,K2,.. with whole numbers"
+        ) from error
+    asked = click.get_current_context().get_parameter_source("num_drafts") is ParameterSource.COMMANDLINE
+    return draft_process(num_drafts if asked else None, process)
+
+
+def verifier_names(listed: str) -> list[str]:
+    """The names of a comma-separated list, each looked up before models are loaded."""
+    from spectheory.resolve import find_verifier
+
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    for name in names:
+        find_verifier(name)
+    return names

@@ -1,0 +1,35 @@
+"""What every command ends with: one JSON object or one line that says what is wrong, and an exit code."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import click
+
+EXIT_DEFECT = 1
+EXIT_BAD_INPUT = 2
+EXIT_SHORT_OF_THE_GAP = 3
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One JSON object on one line of stdout."""
+    click.echo(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
+
+
+def fail(message: str, code: int) -> int:
+    """One line on stderr; returns the exit code."""
+    click.echo("error: " + " ".join(message.split()), err=True)
+    return code
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no infinity: a bound that certifies nothing is null."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    return [_finite(entry) for entry in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,127 @@
+"""Commands on enumerated pairs and single positions: certify, optimum, verifiers, acceptance."""
+
+from __future__ import annotations
+
+import click
+
+from spectheory.command_line.options import (
+    json_option,
+    load_pair,
+    num_drafts_option,
+    pair_argument,
+    process_of,
+    tree_option,
+)
+from spectheory.command_line.output import (
+    EXIT_DEFECT,
+    EXIT_INTERRUPTED,
+    EXIT_SHORT_OF_THE_GAP,
+    fail,
+    print_json,
+)
+
+
+@click.command(short_help="Certify a verifier on an enumerated pair.")
+@pair_argument
+@click.option(
+    "--verifier",
+    "-v",
+    required=True,
+    metavar="NAME",
+    help="A published verifier, or package.module:attribute.",
+)
+@num_drafts_option
+@tree_option
+@json_option
+def certify(pair_file: str, verifier: str, num_drafts: int, tree: str | None, as_json: bool) -> int:
+    """Certify a verifier on an enumerated pair: lossless or not, and how good.
+
+    Exits with 1 where the verifier is not lossless and prints the smallest counterexample.
+    """
+    from spectheory.certificate import certify as make_certificate
+    from spectheory.command_line import tables
+
+    certificate = make_certificate(verifier, load_pair(pair_file), process=process_of(num_drafts, tree))
+    if as_json:
+        print_json(certificate.to_document())
+    else:
+        tables.print_certificate(certificate)
+    return 0 if certificate.is_valid else EXIT_DEFECT
+
+
+@click.command(short_help="The best block efficiency of any lossless verifier.")
+@pair_argument
+@num_drafts_option
+@tree_option
+@click.option("--gap", type=float, default=1e-6, show_default=True, help="Relative gap, on large pairs.")
+@click.option("--time-limit", type=float, metavar="SECONDS", help="Stop earlier, on large pairs.")
+@json_option
+def optimum(
+    pair_file: str, num_drafts: int, tree: str | None, gap: float, time_limit: float | None, as_json: bool
+) -> int:
+    """The best block efficiency that any lossless verifier can reach on a pair.
+
+    Exact where the program is small enough; on larger pairs an interval that certifies the value from
+    both sides and closes to --gap.  --time-limit and Ctrl-C stop it and print the interval so far; it then
+    exits with 3 or 130.
+    """
+    from spectheory.command_line import progress, tables
+    from spectheory.programs import optimum as solve
+    from spectheory.validate import check_positive
+
+    gap = check_positive("--gap", gap)
+    time_limit = None if time_limit is None else check_positive("--time-limit", time_limit)
+    pair, process = load_pair(pair_file), process_of(num_drafts, tree)
+    with progress.interval_line() as report:
+        solution = solve(pair, process=process, relative_gap=gap, time_limit=time_limit, progress=report)
+    if as_json:
+        print_json(solution.to_document())
+    else:
+        tables.print_optimum(solution)
+    if solution.status == "interrupted":
+        return fail("interrupted; the interval is what was certified by then", EXIT_INTERRUPTED)
+    return 0 if solution.reached else EXIT_SHORT_OF_THE_GAP
+
+
+@click.command(short_help="List the published verifiers.")
+@json_option
+def verifiers(as_json: bool) -> int:
+    """List the published verifiers: source, losslessness, arithmetic, and the drafts they take."""
+    from spectheory.algorithms import verifiers as known
+    from spectheory.command_line import tables
+
+    rows = [
+        {
+            "name": verifier.name,
+            "source": verifier.source,
+            "num_drafts": "1" if verifier.single_path else "any",
+            "max_draft_length": verifier.max_draft_length,
+            "lossless": verifier.lossless,
+            "arithmetic": "exact" if verifier.exact else "float64",
+            "draft_processes": sorted(verifier.draft_processes),
+        }
+        for verifier in known.values()
+    ]
+    if as_json:
+        print_json({"verifiers": rows})
+    else:
+        tables.print_verifiers(rows)
+    return 0
+
+
+@click.command(short_help="Acceptance probabilities at one position.")
+@click.option("--target", required=True, metavar="P1,P2,..", help="Target probabilities, such as 1/3,2/3.")
+@click.option("--draft", required=True, metavar="Q1,Q2,..", help="Draft probabilities, such as 2/3,1/3.")
+@num_drafts_option
+@json_option
+def acceptance(target: str, draft: str, num_drafts: int, as_json: bool) -> int:
+    """Acceptance probabilities at one position: the optimum, K-SEQ, multi-round and bounds."""
+    from spectheory.acceptance import acceptance as at_one_position
+    from spectheory.command_line import tables
+
+    found = at_one_position(target.split(","), draft.split(","), num_drafts)
+    if as_json:
+        print_json(found.to_document())
+    else:
+        tables.print_acceptance(found)
+    return 0

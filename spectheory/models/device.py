@@ -1,0 +1,74 @@
+"""Where models run and with which numbers: devices, number types, random generators, threads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from spectheory.errors import InvalidInputError
+
+
+def resolve_device(device: str | torch.device) -> torch.device:
+    """``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N`` as a torch device.
+
+    Raises:
+        InvalidInputError: the name is unknown, or that CUDA device is not there.
+    """
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        resolved = torch.device(device)
+    except (RuntimeError, TypeError):
+        resolved = torch.device("meta")
+    if resolved.type not in ("cpu", "cuda"):
+        raise InvalidInputError(f"device must be auto, cpu, cuda or cuda:N, got {str(device)!r}")
+    if resolved.type == "cuda" and (resolved.index or 0) >= torch.cuda.device_count():
+        raise InvalidInputError(
+            f"device {str(device)!r} was asked for, but torch sees {torch.cuda.device_count()} CUDA "
+            'devices here; use device="cpu" or "auto"'
+        )
+    return resolved
+
+
+def resolve_dtype(dtype: str | torch.dtype | None, device: torch.device) -> str | torch.dtype:
+    """The number type of the weights; ``auto`` means as stored.
+
+    The default is float32 on a CPU, where half precision is slow and coarse, and as stored on CUDA.
+
+    Raises:
+        InvalidInputError: not a floating type that models are run in.
+    """
+    if dtype is None:
+        return torch.float32 if device.type == "cpu" else "auto"
+    known = {"float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32}
+    known["float64"] = torch.float64
+    if isinstance(dtype, str) and dtype in known:
+        return known[dtype]
+    if dtype in known.values():
+        return dtype
+    raise InvalidInputError(f"dtype must be one of {', '.join(known)} or None, got {dtype!r}")
+
+
+def to_tensor(array: np.ndarray, device: str | torch.device) -> Tensor:
+    """The array on a device, with the same numbers."""
+    return torch.as_tensor(array, device=device)
+
+
+def random_generator(seed: int, device: str | torch.device) -> torch.Generator:
+    """A random generator on a device; the same seed gives the same numbers there."""
+    return torch.Generator(device=device).manual_seed(seed)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Run torch on one thread: sums then have one order, whatever the number of cores."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,4 @@
+from .estimates import Estimate as Estimate
+from .simulation import Simulation as Simulation
+from .simulation import simulate as simulate
+from .simulation import simulate_enumerated as simulate_enumerated

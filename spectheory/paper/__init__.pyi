@@ -1,0 +1,12 @@
+from .acceptance_length import acceptance_length as acceptance_length
+from .artifact import Artifact as Artifact
+from .artifact import ResultTable as ResultTable
+from .artifact import write_artifact as write_artifact
+from .full_vocabulary import full_vocabulary as full_vocabulary
+from .otm_bernoulli import otm_bernoulli as otm_bernoulli
+from .real_pair import Setting as Setting
+from .real_pair import real_pair as real_pair
+from .report import write_report as write_report
+from .reproduction import ARTIFACTS as ARTIFACTS
+from .reproduction import reproduce as reproduce
+from .two_token_table import two_token_table as two_token_table

@@ -1,0 +1,14 @@
+"""The two-token pair on disk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cli_support import write_pair
+
+
+@pytest.fixture
+def pair_file(tmp_path: Path) -> str:
+    return write_pair(tmp_path)

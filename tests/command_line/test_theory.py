@@ -1,0 +1,208 @@
+"""Commands on enumerated pairs and single positions: their numbers and exit codes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from cli_support import CERTIFY_KEYS, OWN_VERIFIER, run_error, run_json, write_pair
+from spectheory.command_line.main import main
+
+
+@pytest.mark.parametrize(
+    ("verifier", "draft_length", "num_drafts", "efficiency", "best"),
+    [
+        ("token", 2, 1, "19/9", "20/9"),  # block2024 section 2: E[tau] = 10/9
+        ("block", 2, 1, "20/9", "20/9"),  # and 11/9
+        ("block", 8, 1, "26945/6561", "26945/6561"),
+        ("greedy_multipath", 2, 2, "212/81", "212/81"),
+    ],
+)
+def test_certify_two_token_values(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    verifier: str,
+    draft_length: int,
+    num_drafts: int,
+    efficiency: str,
+    best: str,
+) -> None:
+    path = write_pair(tmp_path, draft_length=draft_length)
+    document = run_json(capsys, "certify", path, "--verifier", verifier, "--num-drafts", str(num_drafts))
+    assert document.keys() >= CERTIFY_KEYS
+    assert document["block_efficiency"] == efficiency
+    assert document["optimum"] == best
+    assert document["total_variation"] == "0"
+    assert document["target_matching"] is True
+    assert document["worst_path"] is None
+    assert document["first_token_law"] == {"A": "1/3", "B": "2/3"}
+    gap = float(Fraction(best) - Fraction(efficiency))
+    assert document["gap_float"] == pytest.approx(gap, abs=1e-12)
+
+
+def test_certify_float_pair_has_null_exact_fields(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = write_pair(tmp_path, target=[0.25, 0.75], draft=[0.75, 0.25])
+    document = run_json(capsys, "certify", path, "--verifier", "block")
+    assert document["arithmetic"] == "float64"
+    assert document["block_efficiency"] is None
+    assert document["optimum"] is None
+    assert document["optimum_float"] == pytest.approx(document["block_efficiency_float"], abs=1e-9)
+
+
+def test_certify_table_states_the_numbers(capsys: pytest.CaptureFixture[str], pair_file: str) -> None:
+    assert main(["certify", pair_file, "--verifier", "block"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    for text in ("block: lossless", "20/9 = 2.222222", "A 1/3, B 2/3"):
+        assert text in captured.out
+
+
+def test_certify_own_verifier_and_its_wrong_partner(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, pair_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The right one is lossless (exit 0); drawing from p instead of the residual is not (exit 1).
+
+    On the first token, P(A) of the wrong one is 2/3 * 1/2 + 2/3 * 1/2 * 1/3 = 4/9, not 1/3.
+    """
+    (tmp_path / "cli_own_verifier.py").write_text(OWN_VERIFIER, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    good = run_json(capsys, "certify", pair_file, "--verifier", "cli_own_verifier:FirstToken")
+    assert (good["block_efficiency"], good["total_variation"]) == ("5/3", "0")
+
+    wrong = ("certify", pair_file, "--verifier", "cli_own_verifier:ForgotTheResidual")
+    document = run_json(capsys, *wrong, code=1)
+    assert document["target_matching"] is False
+    assert document["counterexample"] == {"path": ["A"], "law": "4/9", "target": "1/3"}
+
+    assert main(list(wrong)) == 1
+    sentence = "the completed output starts with A with probability 4/9; the target gives 1/3"
+    assert sentence in " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def test_optimum(capsys: pytest.CaptureFixture[str], pair_file: str) -> None:
+    document = run_json(capsys, "optimum", pair_file, "--num-drafts", "2")
+    assert set(document) == {"value", "value_float", "lower", "upper", "method", "status"}
+    assert document["value"] == "212/81"
+    assert document["lower"] <= 212 / 81 <= document["upper"]
+    assert document["upper"] - document["lower"] < 1e-12
+    assert main(["optimum", pair_file]) == 0
+    assert "20/9 = 2.222222" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("target", "draft", "optimal", "kseq", "multi_round", "lower"),
+    [
+        ("1/3,2/3", "2/3,1/3", "8/9", 0.811420, "7/9", "2/3"),
+        ("1/2,1/3,1/6", "1/6,1/3,1/2", "29/36", 0.75, "13/18", "29/48"),
+    ],
+)
+def test_acceptance_reference_values(
+    capsys: pytest.CaptureFixture[str],
+    target: str,
+    draft: str,
+    optimal: str,
+    kseq: float,
+    multi_round: str,
+    lower: str,
+) -> None:
+    """Two drafts; Lemma 3 is tight from above in both cases, and 1 - (1 - 1/2)^2 = 3/4 from below."""
+    document = run_json(capsys, "acceptance", "--target", target, "--draft", draft, "--num-drafts", "2")
+    assert document["optimal"] == document["upper_bound"] == optimal
+    assert document["lower_bound"] == lower
+    assert document["multi_round"] == multi_round
+    # spectrgbv2026 Eq. 5 is printed as an upper bound; with two drafts the optimum exceeds it here.
+    assert Fraction(document["spectr_gbv_bound"]) < Fraction(optimal)
+    assert document["kseq"] == pytest.approx(kseq, abs=1e-6)
+    assert document["kseq_division_factor"] >= 1
+    cut = document["minimising_set"]
+    p, q = ([Fraction(value) for value in row.split(",")] for row in (target, draft))
+    # The cut proves the value: alpha = p(H) + 1 - q(H)^2.
+    assert sum(p[i] for i in cut) + 1 - sum(q[i] for i in cut) ** 2 == Fraction(optimal)
+    assert main(["acceptance", "--target", target, "--draft", draft, "-k", "2"]) == 0
+    assert "multi-round" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("num_drafts", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    ("target", "draft"),
+    [("1/2,1/2", "1/2,1/2"), ("1,0", "0,1"), ("1/4,1/4,1/2,0", "1/4,1/4,0,1/2"), ("0.1,0.9", "0.75,0.25")],
+)
+def test_acceptance_order(
+    capsys: pytest.CaptureFixture[str], target: str, draft: str, num_drafts: int
+) -> None:
+    """lower <= K-SEQ and lower, multi-round <= optimal <= upper (Lemma 3, Eq. 11), zeros included."""
+    document = run_json(
+        capsys, "acceptance", "--target", target, "--draft", draft, "--num-drafts", str(num_drafts)
+    )
+    optimal = Fraction(document["optimal"])
+    assert Fraction(document["lower_bound"]) <= optimal <= Fraction(document["upper_bound"])
+    assert Fraction(document["multi_round"]) <= optimal
+    assert document["lower_bound_float"] - 1e-12 <= document["kseq"] <= float(optimal) + 1e-12
+
+
+def test_acceptance_of_very_many_drafts(capsys: pytest.CaptureFixture[str]) -> None:
+    """Rationals of tens of thousands of digits are printed."""
+    arguments = ("--target", "1/3,2/3", "--draft", "2/3,1/3", "--num-drafts", "20000")
+    document = run_json(capsys, "acceptance", *arguments)
+    assert document["optimal"] == "1"
+    assert document["multi_round_float"] == pytest.approx(1)
+
+
+def test_long_rationals_are_cut_in_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    """The table shows first digits and a decimal, the JSON object everything."""
+    arguments = ("acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3", "--num-drafts", "200")
+    exact = run_json(capsys, *arguments)["lower_bound"]
+    assert len(exact) > 400
+    assert main(list(arguments)) == 0
+    out = capsys.readouterr().out
+    assert f"{exact[:20]}... = 0.633042" in out
+    assert exact[:21] not in out
+
+
+def test_acceptance_on_a_large_vocabulary(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nothing is enumerated: 210 tokens and 30 drafts answer too."""
+    row = [f"{i}/22155" for i in range(1, 211)]
+    arguments = ("--target", ",".join(row), "--draft", ",".join(reversed(row)), "--num-drafts", "30")
+    document = run_json(capsys, "acceptance", *arguments)
+    assert document["lower_bound_float"] <= document["kseq"] <= document["optimal_float"]
+
+
+@pytest.mark.parametrize(
+    ("tree", "optimal"), [("prefix_tree:2,1", "212/81"), ("without_replacement:2,1", None)]
+)
+def test_trees_of_drafts(
+    capsys: pytest.CaptureFixture[str], pair_file: str, tree: str, optimal: str | None
+) -> None:
+    """A prefix tree of widths (2, 1) is two i.i.d. paths; two distinct first tokens are another law."""
+    document = run_json(capsys, "certify", pair_file, "--verifier", "block", "--tree", tree)
+    best = run_json(capsys, "optimum", pair_file, "--tree", tree)["value"]
+    assert (document["num_drafts"], document["block_efficiency"]) == (2, "20/9")
+    assert document["optimum"] == best
+    assert (best == "212/81") is (optimal == "212/81")
+
+
+def test_trees_and_num_drafts_must_agree(capsys: pytest.CaptureFixture[str], pair_file: str) -> None:
+    """Where both are given; a number of drafts that is not asked for is no contradiction."""
+    tree = ("optimum", pair_file, "--tree", "prefix_tree:2,1")
+    for num_drafts in ("1", "3"):
+        error = run_error(capsys, *tree, "--num-drafts", num_drafts)
+        assert f"num_drafts is {num_drafts}, but the draft process draws 2" in error
+    assert run_json(capsys, *tree, "--num-drafts", "2") == run_json(capsys, *tree)
+
+
+@pytest.mark.parametrize("tree", ["prefix_tree", "comb:2,1", "prefix_tree:2,x", "prefix_tree:0,1"])
+def test_bad_trees(capsys: pytest.CaptureFixture[str], pair_file: str, tree: str) -> None:
+    error = run_error(capsys, "certify", pair_file, "--verifier", "block", "--tree", tree)
+    assert "whole number" in error
+
+
+def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every published verifier with what it claims; two of them do not claim to be lossless."""
+    rows = run_json(capsys, "verifiers")["verifiers"]
+    assert [row["name"] for row in rows if not row["lossless"]] == ["greedy_block", "spectr_gbv"]
+    assert {"name", "source", "num_drafts", "arithmetic", "draft_processes"} <= rows[0].keys()
+    assert main(["verifiers"]) == 0
+    assert "multi_round_without_replacement" in capsys.readouterr().out

@@ -1,0 +1,164 @@
+"""Drafting with caches against full passes over the whole text."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+import torch
+from scipy.stats import chi2
+
+from models_support import PROMPTS, full_row
+from spectheory.errors import (
+    InvalidInputError,
+)
+from spectheory.models import (
+    DraftedBatch,
+    LanguageModelPair,
+    SamplingOptions,
+    draft_and_score,
+    prefill,
+)
+from spectheory.models.drafting import _share
+from spectheory.models.language_model import run_model
+
+
+def largest_difference(pair: LanguageModelPair, batch: DraftedBatch, options: SamplingOptions) -> float:
+    """Largest deviation of any row of the batch from the one of a full pass."""
+    differences = []
+    for b, prompt in enumerate(PROMPTS):
+        for k in range(batch.paths.shape[1]):
+            path = batch.token_ids[b, k].tolist()
+            for depth in range(len(path) + 1):
+                text = pair.encode(prompt) + path[:depth]
+                sides = [(pair.target_model, batch.target_rows)]
+                if depth < len(path):
+                    sides.append((pair.draft_model, batch.draft_rows))
+                for model, rows in sides:
+                    gap = rows[b, k, depth] - full_row(model, text, options)
+                    differences.append(float(gap.abs().max()))
+    assert len(differences) == len(PROMPTS) * batch.paths.shape[1] * (2 * batch.paths.shape[2] + 1)
+    return max(differences)
+
+
+@pytest.mark.parametrize(
+    "options", [SamplingOptions(), SamplingOptions(temperature=0.7, top_k=20, top_p=0.9)]
+)
+def test_cached_rows_equal_full_passes(pair: LanguageModelPair, options: SamplingOptions) -> None:
+    """Cache, padding and positions change no row; the two models' rows do differ."""
+    lengths = {len(pair.encode(prompt)) for prompt in PROMPTS}
+    assert len(lengths) == 3
+    assert 1 in lengths
+    batch = draft_and_score(prefill(pair, PROMPTS), 2, 3, pair.generator(5), options)
+    assert batch.paths.shape == (3, 2, 3)
+    assert batch.target_rows.shape == (3, 2, 4, pair.vocab_size)
+    assert batch.draft_rows.shape == (3, 2, 3, pair.vocab_size)
+    assert batch.candidates is None
+    assert torch.equal(batch.paths, batch.token_ids)
+    assert largest_difference(pair, batch, options) < 1e-5
+    assert float((batch.target_rows[:, :, :3] - batch.draft_rows).abs().max()) > 1e-2
+
+
+def test_wrong_padding_would_be_noticed(gpt2_pair: LanguageModelPair) -> None:
+    """Partner: treating padding as text (positions and attention off) moves rows by far more than 1e-5."""
+    prefilled = prefill(gpt2_pair, PROMPTS)
+    wrong = dataclasses.replace(prefilled, attention_mask=torch.ones_like(prefilled.attention_mask))
+    batch = draft_and_score(wrong, 2, 3, gpt2_pair.generator(5))
+    assert largest_difference(gpt2_pair, batch, SamplingOptions()) > 1e-3
+
+
+def test_prompts_of_one_token_only(pair: LanguageModelPair) -> None:
+    batch = draft_and_score(prefill(pair, ["x", "", [7]]), 1, 1, pair.generator(0))
+    texts = [pair.encode("x"), [pair.tokenizer.bos_token_id], [7]]
+    for b, text in enumerate(texts):
+        expected = full_row(pair.target_model, text, SamplingOptions())
+        torch.testing.assert_close(batch.target_rows[b, 0, 0], expected, atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("noise", [0.0, 1e-6])
+def test_shared_prefixes_carry_bitwise_equal_rows(
+    pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch, noise: float
+) -> None:
+    """Paths of one prompt with one prefix have the same rows there, to the last bit.
+
+    The noise stands for kernels that treat batch rows differently, which these small ones need not do.
+    """
+
+    def noisy_run_model(*args: Any, **kwargs: Any) -> tuple[torch.Tensor, Any]:
+        logits, cache = run_model(*args, **kwargs)
+        return logits * (1 + noise * torch.arange(len(logits))[:, None, None]), cache
+
+    monkeypatch.setattr("spectheory.models.drafting.run_model", noisy_run_model)
+    options = SamplingOptions(temperature=0.5, top_k=3)
+    batch = draft_and_score(prefill(pair, PROMPTS), 8, 3, pair.generator(1), options)
+    shared = 0
+    for b in range(len(PROMPTS)):
+        for j in range(8):
+            for k in range(j):
+                for depth in range(4):
+                    if not torch.equal(batch.paths[b, j, :depth], batch.paths[b, k, :depth]):
+                        break
+                    shared += depth > 0
+                    assert torch.equal(batch.target_rows[b, j, depth], batch.target_rows[b, k, depth])
+                    if depth < 3:
+                        assert torch.equal(batch.draft_rows[b, j, depth], batch.draft_rows[b, k, depth])
+    assert shared > 20
+    # Partner: without a shared prefix rows do differ.
+    assert batch.target_rows[:, :, 3].reshape(24, -1).unique(dim=0).shape[0] > 5
+
+
+def test_rows_are_taken_from_the_first_path_with_the_prefix() -> None:
+    """Whatever a kernel returns, rows follow the first path that shares the prefix (and only it)."""
+    paths = torch.tensor([[[1, 2], [3, 2], [1, 2], [1, 4], [3, 2]]])
+    values = torch.arange(5.0).reshape(1, 5, 1)
+    for depth, first in enumerate(([0, 0, 0, 0, 0], [0, 1, 0, 0, 1], [0, 1, 0, 3, 1])):
+        assert _share(values, paths[:, :, :depth]).flatten().tolist() == first
+
+
+def test_one_seed_one_result_and_draws_leave_the_prefill_alone(pair: LanguageModelPair) -> None:
+    prefilled = prefill(pair, PROMPTS)
+    first = draft_and_score(prefilled, 3, 4, pair.generator(11))
+    other = draft_and_score(prefilled, 3, 4, pair.generator(12))
+    again = draft_and_score(prefilled, 3, 4, pair.generator(11))
+    assert not torch.equal(first.paths, other.paths)
+    for name in ("paths", "target_rows", "draft_rows"):
+        assert torch.equal(getattr(first, name), getattr(again, name))
+
+
+def test_first_drafted_tokens_follow_the_row(pair: LanguageModelPair) -> None:
+    """Pearson's chi-square of 4000 first tokens stays below its 0.999 quantile; another row's does not."""
+    options = SamplingOptions(top_k=12)
+    batch = draft_and_score(prefill(pair, [PROMPTS[0]] * 40), 100, 1, pair.generator(3), options)
+    counts = torch.bincount(batch.paths.reshape(-1), minlength=pair.vocab_size).double()
+    rows = {"drafted": batch.draft_rows[0, 0, 0], "uniform": (batch.draft_rows[0, 0, 0] > 0) / 12}
+    support = rows["drafted"] > 0
+    assert int(support.sum()) == 12
+    assert counts[~support].sum() == 0
+    expected = {name: 4000 * row[support] for name, row in rows.items()}
+    statistic = {name: float(((counts[support] - e) ** 2 / e).sum()) for name, e in expected.items()}
+    assert statistic["drafted"] < chi2.ppf(0.999, 11)
+    assert statistic["uniform"] > chi2.ppf(0.999, 11)
+
+
+@pytest.mark.parametrize(
+    ("num_drafts", "draft_length", "words"),
+    [(0, 1, "num_drafts"), (1, 0, "draft_length"), (True, 1, "num_drafts"), (1, 60, "64 positions")],
+)
+def test_bad_sizes_are_refused(
+    pair: LanguageModelPair, num_drafts: int, draft_length: int, words: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        draft_and_score(prefill(pair, PROMPTS), num_drafts, draft_length, pair.generator(0))
+
+
+def test_bad_prompts_are_refused(gpt2_pair: LanguageModelPair) -> None:
+    for prompts, words in (
+        ([], "at least one prompt"),
+        ("text", "list"),
+        ([[]], "empty"),
+        ([[280]], "0..279"),
+        ([[1] * 65], "64 positions"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            prefill(gpt2_pair, prompts)

@@ -1,0 +1,112 @@
+"""Loading models and tokenizers, and what is said where that cannot be done."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from models_support import PROMPTS, save_model, save_tokenizer
+from spectheory.errors import (
+    InvalidInputError,
+    TokenizerMismatchError,
+)
+from spectheory.models import (
+    LanguageModelPair,
+    draft_and_score,
+    prefill,
+)
+
+
+def test_stored_half_precision_is_upcast_on_cpu(
+    pair: LanguageModelPair, folders: dict[str, tuple[Path, Path]]
+) -> None:
+    config = json.loads((folders["llama"][0] / "config.json").read_text())
+    assert config["dtype"] == "float16"
+    for model in (pair.target_model, pair.draft_model):
+        assert not model.training
+        assert {p.dtype for p in model.parameters()} == {torch.float32}
+        assert not any(p.requires_grad for p in model.parameters())
+    half = LanguageModelPair.load(
+        *folders["llama"], device="cpu", dtype="bfloat16", probs_dtype=torch.float32
+    )
+    assert half.target_model.dtype == torch.bfloat16
+    batch = draft_and_score(prefill(half, PROMPTS), 2, 2, half.generator(0))
+    assert batch.target_rows.dtype == torch.float32
+    torch.testing.assert_close(batch.target_rows.sum(-1), torch.ones(3, 2, 3), atol=1e-5, rtol=0)
+
+
+def test_different_tokenizers_are_refused(tmp_path: Path, folders: dict[str, tuple[Path, Path]]) -> None:
+    save_model(tmp_path, "llama", seed=0, layers=1)
+    save_tokenizer(tmp_path, texts=["zzzz yyyy zzzz", "wwww zzyy"])
+    with pytest.raises(TokenizerMismatchError, match=r"has id .* in the target and"):
+        LanguageModelPair.load(folders["llama"][0], tmp_path, device="cpu")
+
+
+def test_vocabularies_padded_differently_are_cut_and_short_ones_refused(
+    tmp_path: Path, folders: dict[str, tuple[Path, Path]]
+) -> None:
+    tokens = len(LanguageModelPair.load(*folders["llama"], device="cpu").tokenizer)
+    for name, size in (("padded", 320), ("short", tokens - 1)):
+        save_model(tmp_path / name, "llama", seed=0, layers=1, vocab_size=size)
+        save_tokenizer(tmp_path / name)
+    padded = LanguageModelPair.load(folders["llama"][0], tmp_path / "padded", device="cpu")
+    assert padded.vocab_size == 280
+    batch = draft_and_score(prefill(padded, PROMPTS), 1, 1, padded.generator(0))
+    assert batch.draft_rows.shape[-1] == 280
+    with pytest.raises(TokenizerMismatchError, match=f"the draft model scores {tokens - 1} tokens"):
+        LanguageModelPair.load(folders["llama"][0], tmp_path / "short", device="cpu")
+
+
+def test_missing_models_give_one_line(tmp_path: Path, folders: dict[str, tuple[Path, Path]]) -> None:
+    target, draft = folders["llama"]
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "config.json").write_text("{}")
+    for name, words in (
+        (tmp_path / "nowhere", "does not exist"),
+        (str(tmp_path / "nowhere"), "does not exist"),
+        ("./nowhere", "does not exist"),
+        ("a/b/c", "does not exist"),
+        (tmp_path / "empty", "without config.json"),
+        (tmp_path / "file", "is a file"),
+        (tmp_path / "broken", "could not be loaded"),
+    ):
+        with pytest.raises(InvalidInputError, match=words) as caught:
+            LanguageModelPair.load(target, name, device="cpu")
+        text = str(caught.value)
+        assert "draft" in text
+        assert str(name) in text
+        assert "\n" not in text
+        with pytest.raises(InvalidInputError, match="target"):
+            LanguageModelPair.load(name, draft, device="cpu")
+
+
+def test_missing_weights_are_refused(tmp_path: Path, folders: dict[str, tuple[Path, Path]]) -> None:
+    """A config with one layer more than the weights; transformers alone would only warn."""
+    target, draft = folders["llama"]
+    for file in draft.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    config = json.loads((draft / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | {"num_hidden_layers": 2}))
+    with pytest.raises(InvalidInputError, match=r"lacks .* weights"):
+        LanguageModelPair.load(target, tmp_path, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"device": "tpu"}, "device must be"),
+        ({"device": "cuda:99"}, "CUDA devices"),
+        ({"device": "cpu", "dtype": "int8"}, "dtype must be"),
+        ({"device": "cpu", "probs_dtype": torch.float16}, "probs_dtype must be"),
+    ],
+)
+def test_bad_loading_arguments_are_refused(
+    folders: dict[str, tuple[Path, Path]], arguments: dict[str, str], words: str
+) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        LanguageModelPair.load(*folders["llama"], **arguments)  # type: ignore[arg-type]

@@ -1,0 +1,92 @@
+"""From logits to rows, and from rows to tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from spectheory.errors import (
+    ComputationError,
+    InvalidInputError,
+    InvalidOutcomeError,
+)
+from spectheory.models import (
+    SamplingOptions,
+    logits_to_probs,
+)
+from spectheory.outcome import sample_rows
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (SamplingOptions(), [0.4, 0.2, 0.2, 0.1, 0.1]),
+        (SamplingOptions(temperature=0.5), [16 / 26, 4 / 26, 4 / 26, 1 / 26, 1 / 26]),
+        (SamplingOptions(top_k=2), [2 / 3, 1 / 3, 0, 0, 0]),  # of the tie at 0.2 the lower id
+        (SamplingOptions(top_k=4), [4 / 9, 2 / 9, 2 / 9, 1 / 9, 0]),
+        (SamplingOptions(top_k=9), [0.4, 0.2, 0.2, 0.1, 0.1]),
+        (SamplingOptions(top_p=0.3), [1, 0, 0, 0, 0]),
+        (SamplingOptions(top_p=0.5), [2 / 3, 1 / 3, 0, 0, 0]),
+        (SamplingOptions(top_p=0.7), [0.5, 0.25, 0.25, 0, 0]),
+        (SamplingOptions(top_p=1e-9), [1, 0, 0, 0, 0]),
+        (SamplingOptions(top_k=3, top_p=0.6), [2 / 3, 1 / 3, 0, 0, 0]),  # of 1/2, 1/4, 1/4
+        (SamplingOptions(temperature=1e-300), [1, 0, 0, 0, 0]),
+    ],
+)
+def test_logits_to_probs_by_hand(options: SamplingOptions, expected: list[float]) -> None:
+    """Logits log(4, 2, 2, 1, 1) + 3, and the same tokens in reverse."""
+    logits = torch.tensor([4.0, 2.0, 2.0, 1.0, 1.0], dtype=torch.float64).log() + 3
+    probs = logits_to_probs(logits, options)
+    assert probs.dtype == torch.float64
+    np.testing.assert_allclose(probs, expected, rtol=1e-12, atol=0)
+    # The lower id of a tie wins there too: within tied pairs the entries keep their order.
+    swapped = logits_to_probs(logits.flip(0), options)
+    np.testing.assert_allclose(swapped, np.take(expected, [3, 4, 1, 2, 0]), rtol=1e-12, atol=0)
+
+
+def test_half_precision_logits_are_upcast_first() -> None:
+    logits = torch.tensor([1.0, 2.5, -3.0], dtype=torch.bfloat16)
+    assert torch.equal(logits_to_probs(logits), logits_to_probs(logits.double()))
+    assert logits_to_probs(logits, dtype=torch.float32).dtype == torch.float32
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_logits_that_are_not_finite_raise(bad: float) -> None:
+    with pytest.raises(ComputationError, match="NaN"):
+        logits_to_probs(torch.tensor([0.0, bad]))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        {"temperature": 0},
+        {"temperature": -1.0},
+        {"temperature": float("inf")},
+        {"temperature": float("nan")},
+        {"temperature": True},
+        {"top_k": 0},
+        {"top_k": 1.5},
+        {"top_p": 0.0},
+        {"top_p": 1.1},
+    ],
+)
+def test_bad_options_are_refused(bad: dict[str, float]) -> None:
+    with pytest.raises(InvalidInputError, match=next(iter(bad))):
+        SamplingOptions(**bad)  # type: ignore[arg-type]
+
+
+def test_tokens_without_mass_are_never_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At u = 0, u = 1 - 2^-53 and between, the token has mass, first and last entries being 0."""
+    row = torch.tensor([0.0, 0.1, 0.0, 0.2, 0.0, 0.7, 0.0], dtype=torch.float64)
+    generator = torch.Generator().manual_seed(0)
+    drawn = sample_rows(row.expand(5000, 7), generator)
+    assert set(drawn.tolist()) == {1, 3, 5}
+    for uniform, token in ((0.0, 1), (0.1 - 1e-12, 1), (0.1 + 1e-12, 3), (1 - 2.0**-53, 5)):
+        monkeypatch.setattr(
+            torch, "rand", lambda shape, u=uniform, **_: torch.full(shape, u, dtype=torch.float64)
+        )
+        assert sample_rows(row, generator) == token
+        assert int(sample_rows(row * 3e-310, generator)) in {1, 3, 5}  # subnormal mass
+    with pytest.raises(InvalidOutcomeError, match="without mass"):
+        sample_rows(torch.zeros(3), generator)

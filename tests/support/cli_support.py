@@ -1,0 +1,82 @@
+"""A pair file, a user's verifier, and commands run in this process with all they print."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spectheory.command_line.main import main
+
+TWO_TOKEN = {
+    "format": "spectheory-pair/1",
+    "vocab": ["A", "B"],
+    "draft_length": 2,
+    "context_free": True,
+    "target": ["1/3", "2/3"],
+    "draft": ["2/3", "1/3"],
+}
+CERTIFY_KEYS = {
+    "verifier", "vocab_size", "draft_length", "num_drafts", "arithmetic", "block_efficiency",
+    "block_efficiency_float", "target_matching", "total_variation", "optimum", "optimum_float", "gap_float",
+    "first_token_law", "worst_path",
+}  # fmt: skip
+OWN_VERIFIER = '''
+from spectheory.arrays import divide_or_zero, namespace, normalise, positive_part, take_row, take_token
+from spectheory.outcome import Outcome
+
+
+class FirstToken:
+    """Verifies the first drafted token and ignores the others."""
+
+    name = "first_token"
+
+    def residual(self, target, draft):
+        return normalise(positive_part(target - draft))
+
+    def outcome(self, paths, target_rows, draft_rows):
+        target, draft, token = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :], paths[..., 0, 0]
+        reject = positive_part(1 - divide_or_zero(take_token(target, token), take_token(draft, token)))
+        stop_probs = 0 * target_rows[..., 0]
+        stop_probs[..., 0, 0], stop_probs[..., 0, 1] = reject, 1 - reject
+        rows = namespace(target).stack([self.residual(target, draft), target_rows[..., 0, 1, :]], axis=-2)
+        return Outcome(stop_probs, lambda path_index, length: take_row(rows, length))
+
+
+class ForgotTheResidual(FirstToken):
+    """After a rejection it draws from the target, as if nothing had been rejected."""
+
+    name = "forgot_the_residual"
+
+    def residual(self, target, draft):
+        return target
+'''
+
+
+def write_pair(folder: Path, **changes: Any) -> str:
+    path = folder / "pair.json"
+    path.write_text(json.dumps(TWO_TOKEN | changes), encoding="utf-8")
+    return str(path)
+
+
+def run_json(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
+    """The one JSON object a command prints; stderr must be empty and the exit code as expected."""
+    assert main([*arguments, "--json"]) == code
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    assert captured.out.count("\n") == 1
+    document = json.loads(captured.out)
+    assert isinstance(document, dict)
+    return document
+
+
+def run_error(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 2) -> str:
+    """The one line on stderr of a command that fails; stdout must be empty."""
+    assert main(list(arguments)) == code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("error: ")
+    assert captured.err.count("\n") == 1
+    return captured.err
