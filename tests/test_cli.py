@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -386,20 +385,6 @@ def test_users_broken_verifier_is_one_line(
     assert "'Boom' failed: RuntimeError: why" in error
 
 
-def test_readme_names_files_that_exist() -> None:
-    """Every linked file and every line of the layout is there."""
-    root = Path(__file__).parent.parent
-    text = (root / "README.md").read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)#:]+)", text)
-    assert len(links) > 5
-    lines = text.split("## Layout")[1].split("```")[1].splitlines()
-    columns = [re.split(r"(?<=\S)   ", line)[0] if line.startswith("  ") else line for line in lines]
-    names = re.findall(r"\w+(?:\.py|/)", " ".join(columns))
-    assert len(names) > 15
-    for name in [*links, *(n if (root / n).exists() else f"spectheory/{n}" for n in names)]:
-        assert (root / name).exists(), name
-
-
 def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     """Every published verifier with what it claims; two of them do not claim to be lossless."""
     rows = run_json(capsys, "verifiers")["verifiers"]
@@ -515,40 +500,3 @@ def test_module_entry_point_and_closed_pipe(pair_file: str) -> None:
     assert result.stderr == ""
     result = subprocess.run([*command, "--json"], capture_output=True, text=True, check=True)
     assert json.loads(result.stdout)["block_efficiency"] == "20/9"
-
-
-# ------------------------------------------------------------------------------------ README
-
-README = Path(__file__).parent.parent / "README.md"
-
-
-def readme_blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
-
-
-def test_readme_python_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    """All Python blocks in one namespace; every ``print(...)  # text`` prints that text."""
-    source = "\n".join(readme_blocks("python"))
-    said = re.findall(r"^print\(.*\)  # (.*)$", source, flags=re.MULTILINE)
-    exec(compile(source, "README.md", "exec"), {"__name__": "readme"})
-    assert capsys.readouterr().out.splitlines() == said
-    assert len(said) >= 4
-
-
-def test_readme_commands_print_what_it_says(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The pair file and the commands of the README; ``...`` stands for the rest of a line."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "pair.json").write_text(readme_blocks("json")[0], encoding="utf-8")
-    transcripts = [part for block in readme_blocks("console") for part in block.split("$ ")[1:]]
-    assert len(transcripts) >= 2
-    for transcript in transcripts:
-        command, *expected = transcript.splitlines()
-        program, *arguments = command.split()
-        assert program == "spectheory"
-        assert main(arguments) == 0
-        printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
-        assert len(printed) == len(expected)
-        for line, wanted in zip(printed, expected, strict=True):
-            assert line.startswith(wanted[:-4]) if wanted.endswith("...}") else line == wanted
