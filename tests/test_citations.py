@@ -15,8 +15,10 @@ CITING = ["spectheory", "tests", "docs", "benchmarks", "notebooks", "scripts", "
 SUFFIXES = {".py", ".pyi", ".md", ".ipynb"}
 
 KEY = re.compile(r"\b[a-z]+(?:19|20)\d\d[a-z]?\b")
-PAGE_CITATION = re.compile(r"theory\.md((?:,? (?:and |to )?(?:§\d+|Statements? \d+\.\d+|\d+\.\d+))+)")
-BARE_STATEMENT = re.compile(r"Statements?((?:,? (?:and |or |to )?\d+\.\d+)+)")
+PLACE = r"(?:§\d+|Statements? \d+\.\d+)"
+MORE = r"(?:(?:, | and | or | to |, and )(?:§\d+|(?:Statements? )?\d+\.\d+))*"
+PAGE_CITATION = re.compile(rf"theory\.md ({PLACE}{MORE})")
+BARE_STATEMENT = re.compile(rf"(Statements? \d+\.\d+{MORE})")
 FILE_OF_A_PAPER = re.compile(r"\b(?:spectr|spectr_gbv|block_verification|greedy_multipath)\.txt\b")
 ENTRY = re.compile(r"^@[a-z]+\{([^,]+),\n(.*?)^\}", flags=re.MULTILINE | re.DOTALL)
 
@@ -43,7 +45,8 @@ def places() -> set[str]:
 
 
 def cited_places(text: str, of_the_page_itself: bool = False) -> Iterator[str]:
-    """The sections and statements of theory.md that a text cites."""
+    """The sections and statements of theory.md that a text cites, also across the end of a line."""
+    text = re.sub(r"\s+(?:# )?", " ", text)
     for cited in PAGE_CITATION.findall(text):
         yield from re.findall(r"§\d+|\d+\.\d+", cited)
     if of_the_page_itself:
@@ -95,5 +98,6 @@ def test_citations_partner_wrong_ones_are_caught() -> None:
     assert len(complaints("theory.md Statement " + "3.9", *known)) == 1
     assert len(complaints("theory.md Statements 3.2, " + "3.5 and 3.4", *known)) == 1
     assert len(complaints("(theory.md §3 to §" + "9)", *known)) == 1
+    assert len(complaints("# (theory.md\n    # Statement " + "3.9)", *known)) == 1
     assert len(complaints("as in Statement " + "3.7", *known, is_page=True)) == 1
     assert len(complaints("see block_verification" + ".txt", *known)) == 1
