@@ -188,9 +188,12 @@ def kseq_defect(target: list[str], draft: list[str], num_drafts: int, division_f
     return output_law(KSeq(Fraction(division_factor), checked=False), pair, num_drafts).total_variation
 
 
-def values_of_rankings(row: list[str], draft_length: int, num_drafts: int) -> tuple[Any, Any]:
-    """Block efficiency of the ranking by p/q and of the best one, both models with the same row."""
-    found = best_ranking(ModelPair.context_free_pair(row, row, draft_length), num_drafts, with_optimum=False)
+def values_of_rankings(
+    target: list[str], draft: list[str], draft_length: int, num_drafts: int
+) -> tuple[Any, Any]:
+    """Block efficiency of the ranking by p/q, and of the best orders of children, context by context."""
+    pair = ModelPair.context_free_pair(target, draft, draft_length)
+    found = best_ranking(pair, num_drafts, with_optimum=False)
     return found.greedy.value, found.best.value
 
 
