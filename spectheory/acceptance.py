@@ -38,9 +38,9 @@ class Acceptance:
         kseq: of K-SEQ, a float: its division factor is algebraic.
         kseq_division_factor: ρ*.
         multi_round: of recursive rejection.
-        lower_bound: [spectr2023, Lemma 3], the upper bound times 1 - (1 - 1/K)^K.
-        upper_bound: [spectr2023, Lemma 3]; it is always attained.
-        spectr_gbv_bound: [spectrgbv2026, Eq. 5] as printed, which bounds no lossless rule.
+        lower_bound: spectr2023 Lemma 3, the upper bound times 1 - (1 - 1/K)^K.
+        upper_bound: spectr2023 Lemma 3; it is always attained (theory.md Statement 3.4).
+        spectr_gbv_bound: spectrgbv2026 Eq. 5 as printed; it is no bound on lossless rules (theory.md §2).
     """
 
     target: tuple[Any, ...]

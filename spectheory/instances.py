@@ -89,7 +89,7 @@ def point_masses(draft_length: int = 2) -> ModelPair:
 
 
 def uniform_equal(draft_length: int = 1) -> ModelPair:
-    """Two fair coins: identical models on which greedy multi-path loses to one path (theory.md §5)."""
+    """Two fair coins: equal models.  greedy_multipath loses to one path on them (theory.md Statement 5.7)."""
     return ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length)
 
 

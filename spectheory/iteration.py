@@ -1,17 +1,23 @@
 """Several iterations of speculative decoding, exactly: the tokens they decode and their law.
 
-One iteration ends with an accepted prefix and a correction token; the next one starts there.  A
-verifier that is lossless only together with a distribution modification (block2024
-Algorithms 4 to 6, spectrgbv2026 Algorithms 1 to 3) has a method ``modified_target_rows`` (``Verifier``), and
-the next iteration meets the target it returns: at every context a that the ended iteration could
-still have drafted (fewer than L tokens long), with path probabilities counted from where that iteration
-started.  Because the row at a does not depend on where the iteration stopped, one modified pair serves
-all its outputs.  Modifications of modifications are carried along as they are.
+An iteration is one call of the target.  It ends with an accepted prefix and a correction token, and the next
+one starts behind them.  A verifier that is lossless for one call is lossless for any number of them
+(theory.md Statement 1.4).
 
-Every iteration drafts by the same process (``drafts.py``): the widths of a tree belong to one iteration,
-and the draft models of ``PerPath`` are continued from iteration to iteration as the pair is.
+Some verifiers are lossless only with a distribution modification (block2024 Algorithms 4 to 6, spectrgbv2026
+Algorithms 1 to 3; theory.md Statement 4.5).  They have a method ``modified_target_rows`` (``Verifier``).  The
+next iteration then meets a modified target:
 
-N(i), the number of tokens decoded in i iterations, is that of block2024 Theorem 2.
+- A row is modified at every context that the ended iteration could still have drafted a token at, that is
+  fewer than L tokens after its start.  Path probabilities are counted from that start.
+- The modified row does not depend on where the iteration stopped, so one modified pair serves all outputs.
+- If the next iteration modifies its target too, it starts from the modified rows that it met.
+
+Every iteration drafts by the same process (``drafts.py``).  The widths of a tree hold for each one
+anew.  The draft models of ``PerPath`` go on from iteration to iteration, as the pair does.
+
+N(i) is the number of tokens decoded in i iterations.  block2024 Theorem 2 claims that block verification
+maximises E[N(i)].  That is true for i = 1 and false for i >= 2 (theory.md Statement 4.6).
 """
 
 from __future__ import annotations
@@ -42,9 +48,9 @@ def modified_pair(
 ) -> ModelPair:
     """The models after one iteration: target rows at depths 1..L-1 as the verifier modifies them.
 
-    The next iteration sees the subtree of this pair below the output of the first.  A verifier without
-    ``modified_target_rows`` leaves the pair as it is.  Where the modified target is undefined, at contexts
-    it gives no mass itself, the row stays as it was; it is never used.
+    The next iteration sees the part of this pair below the output of the first.  A verifier without
+    ``modified_target_rows`` leaves the pair as it is.  The modified row is undefined at contexts that the
+    modified target never reaches.  There the row stays as it was, and it is never used.
 
     Args:
         verifier: a name or any object with ``outcome``.
@@ -80,8 +86,8 @@ def completed_law(
 ) -> np.ndarray:
     """The law of one iteration's output, completed to L+1 tokens with the modified target.
 
-    For ``greedy_block`` it is p_{L+1} (block2024 Lemma 8: the first L tokens; the last one
-    follows the target's own row).
+    For ``greedy_block`` it is p_{L+1}.  The first L tokens follow p_L by block2024 Lemma 8, and the last one
+    is drawn from the target's own row.
 
     Args:
         verifier: a name or any object with ``outcome``.
@@ -114,7 +120,7 @@ def completed_law(
 
 
 def _defined(law: OutputLaw) -> OutputLaw:
-    """The law, refused where the algorithm outputs nothing defined: there is no token to go on from."""
+    """The law itself, or an error where the algorithm has undefined outputs: no iteration can follow them."""
     if law.undefined:
         raise InvalidOutcomeError(
             f"with probability {law.undefined} the verifier stops where its correction token is 0/0; "
@@ -139,17 +145,17 @@ def decoded_tokens_law(
 
     Args:
         verifier: a name or any object with ``outcome``.
-        pair: the models; deep enough for every context that can be reached, unless ``memory`` or
-            a context-free pair says how it goes on.
+        pair: the models, deep enough for every context that can be reached.  With ``memory``, or if the
+            pair is context-free, it is continued beyond its depth.
         num_iterations: how many iterations.
         num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
         process: another draft process, instead of ``num_drafts``, the same in every iteration.  A tree has
-            one width per token of ``draft_length``.  The models of ``PerPath`` have the shape of ``pair``
-            and go on beyond it as the pair does.
+            one width per token of ``draft_length``.  The models of ``PerPath`` have the shape of ``pair`` and
+            are continued beyond it as the pair is.
         draft_length: L of every iteration; by default that of the pair.
-        memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).  The pair is checked
-            to be so and continued beyond its depth, and so are the models of ``PerPath``.  By default 0 for
-            context-free pairs.
+        memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).  By default 0 for
+            context-free pairs.  The pair and the models of ``PerPath`` are checked to depend on no more,
+            and are continued beyond their depth accordingly.
         with_modification: whether the target is modified between iterations where the verifier asks
             for it.
         max_tuples: the largest number of tuples of drafted paths that is enumerated per context.
@@ -241,8 +247,8 @@ def first_tokens_law(
 ) -> TokensLaw:
     """The law of the first m tokens decoded in several iterations.
 
-    Where the iterations decode fewer than m tokens, the target that the next one would meet completes them.
-    Every iteration decodes a token, so with ``num_iterations`` >= m nothing is completed.
+    If the iterations decode fewer than m tokens, the rest is drawn from the target that the next iteration
+    would meet.  Every iteration decodes at least one token, so ``num_iterations`` >= m leaves no rest.
 
     Args:
         verifier: a name or any object with ``outcome``.
@@ -271,7 +277,7 @@ def first_tokens_law(
     size, zero = pair.vocab_size, decoding.zero
     decoding.check_depth(min((iterations - 1) * (decoding.draft_length + 1), num_tokens - 1), num_tokens)
     law = np.full(size**num_tokens, zero)
-    # The probability of having decoded exactly this text and being in this state.
+    # (text, state) -> the probability of having decoded exactly that text and being in that state.
     reached: dict[tuple[Context, _State], Any] = {((), _START): zero + 1}
     for _ in range(iterations):
         after: dict[tuple[Context, _State], Any] = defaultdict(lambda: zero)
@@ -360,7 +366,7 @@ class _Decoding:
             )
 
     def outputs(self, state: _State) -> list[tuple[Context, _State, Any]]:
-        """(accepted prefix and correction token, the state after it, its probability) of an iteration."""
+        """Every output of an iteration: (accepted prefix with correction token, next state, probability)."""
         if state not in self._outputs:
             here = self._pair_at(state)
             process = self._process_at(state.context, here)
@@ -375,7 +381,7 @@ class _Decoding:
         return self._outputs[state]
 
     def transitions(self, state: _State) -> dict[tuple[_State, int], Any]:
-        """P(the next state, the number of tokens decoded) of an iteration."""
+        """The joint law of (the next state, the number of tokens decoded) of an iteration."""
         if state not in self._transitions:
             grouped: dict[tuple[_State, int], Any] = defaultdict(lambda: self.zero)
             for output, following, mass in self.outputs(state):
@@ -403,7 +409,7 @@ class _Decoding:
             rows = level[number * size**below : (number + 1) * size**below]
             pending.append(tuple(tuple(row) for row in rows))
         own = self._levels_below(self.pair.target, context, len(pending))
-        # Rows that no modification touched are forgotten, so that equal states are recognised.
+        # Rows equal to the target's own are dropped, so that equal states compare equal.
         while pending and pending[-1] == tuple(tuple(row) for row in own[len(pending) - 1]):
             pending.pop()
         return _State(context, tuple(pending))
@@ -439,13 +445,16 @@ class _Decoding:
         return below
 
     def _follow(self, context: Context, token: int) -> Context:
-        """What the rows depend on after one more token."""
+        """The context, with one more token, cut to the tokens that the rows depend on."""
         longer = (*context, token)
         return longer if self.memory is None else longer[len(longer) - min(self.memory, len(longer)) :]
 
 
 def _check_process(verifier: Verifier, process: DraftProcess, with_modification: bool) -> None:
-    """Refuse a process the verifier is not meant for, or that has no one draft row to modify with."""
+    """Refuse a process that the verifier is not meant for, or that it cannot modify the target with.
+
+    The modification uses one draft row per context.  Paths with draft models of their own have several.
+    """
     verifier.bind(process)
     modifies = with_modification and verifier.modified_target_rows is not None
     if modifies and isinstance(process, PerPath) and process.num_drafts > 1 and not verifier.single_path:
@@ -461,7 +470,7 @@ def _modified(verifier: Verifier, pair: ModelPair, process: DraftProcess) -> Mod
     modify = verifier.modified_target_rows
     if modify is None:
         return pair
-    # The rows the drafts were drawn from: those of the first path are everyone's, see _check_process.
+    # The rows that the drafts were drawn from.  All paths share those of the first (see _check_process).
     drafted = ModelPair(pair.target, process.draft_levels(pair, 0), pair.vocab)
     target = list(pair.target)
     for depth in range(1, pair.draft_length):
@@ -478,7 +487,7 @@ def _modified(verifier: Verifier, pair: ModelPair, process: DraftProcess) -> Mod
 
 
 def _check_memory(pair: ModelPair, memory: int, process: DraftProcess) -> None:
-    """Refuse models that are too short to show ``memory`` tokens, or whose rows depend on more."""
+    """Refuse models that are too short for ``memory`` tokens of context, or that depend on more of them."""
     memory = check_count("memory", memory, at_least=0)
     if pair.draft_length <= memory:
         raise InvalidInputError(

@@ -70,7 +70,7 @@ def kill_matrix(
 ) -> dict[str, dict[str, Any]]:
     """The defect of every known-wrong verifier on every pair, as a total variation.
 
-    Between the output completed to L+1 tokens with the target and p_{L+1} (theory.md §1).  A pair
+    Between the output completed to L+1 tokens with the target and p_{L+1} (theory.md Statement 1.1).  A pair
     kills a defect where the entry is not zero; a lossless verifier has zeros only.
 
     Args:

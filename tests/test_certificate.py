@@ -85,7 +85,7 @@ def test_two_token_example_with_spectr(draft_length: int, num_drafts: int, effic
 
 
 def test_greedy_multipath_can_be_worse_than_block_on_one_path() -> None:
-    """Two fair coins, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md §5)."""
+    """Two fair coins, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md Statement 5.7)."""
     certificate = certify("greedy_multipath", instances.uniform_equal(1), 2)
     assert certificate.block_efficiency == Fraction(7, 4)
     assert certificate.optimum == 2

@@ -385,7 +385,7 @@ def test_refusal_partner_greedy_multipath_without_replacement_is_not_lossless() 
 
 
 def cut_by_brute_force(pair: ModelPair, law: Law) -> Fraction:
-    """min over all 2^V sets H of p(H) + 1 - P(all drafts in H) (theory.md §3, any process)."""
+    """min over all 2^V sets H of p(H) + 1 - P(all drafts in H) (theory.md Statement 3.2, any process)."""
     values = []
     for size in range(pair.vocab_size + 1):
         for members in combinations(range(pair.vocab_size), size):

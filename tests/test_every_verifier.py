@@ -13,9 +13,9 @@ from spectheory.algorithms import verifiers
 from spectheory.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.law import OutputLaw, output_law
-from spectheory.pair import ModelPair
 from spectheory.programs import block_transport_value, optimal_acceptance, optimum
 from table import GENERAL, Case, groups
+from theory_examples import agreeing_pair
 
 GROUPS = groups()
 CLAIMED = [name for name, verifier in verifiers.items() if verifier.lossless]
@@ -273,7 +273,7 @@ def test_spectr_gbv_counterexample() -> None:
 
 
 def test_greedy_multipath_can_lose_to_one_path() -> None:
-    """theory.md §5: two fair coins, K = 2; the best mixture does not lose."""
+    """theory.md Statement 5.8: two fair coins, K = 2; the best mixture does not lose."""
     pair = instances.uniform_equal(1)
     assert output_law("greedy_multipath", pair, 2).block_efficiency == Fraction(7, 4)
     assert output_law("block", pair).block_efficiency == 2
@@ -281,19 +281,16 @@ def test_greedy_multipath_can_lose_to_one_path() -> None:
 
 
 def test_greedy_block_defect() -> None:
-    """theory.md §4: 1/9 on the two-token pair at L = 2."""
+    """theory.md Statement 4.5: 1/9 on the two-token pair at L = 2."""
     assert output_law("greedy_block", instances.two_token(2)).total_variation == Fraction(1, 9)
 
 
 def test_greedy_multipath_can_be_below_spectr() -> None:
-    """theory.md §5: models that agree well, V = 2, L = 2, K = 3: 2.240 < 2.839 < 3.
+    """theory.md Statement 5.7: models that agree well, V = 2, L = 2, K = 3: 2.240 < 2.839 < 3.
 
     Of 9 800 random pairs whose rows are at most one step of 1/2 to 1/8 apart, the widest margins.
     """
-    fair, heads, tails = ["1/2", "1/2"], ["3/4", "1/4"], ["1/4", "3/4"]
-    target = {(): fair, (0,): fair, (1,): fair, (0, 0): fair, (0, 1): tails, (1, 0): heads, (1, 1): heads}
-    draft = {(): fair, (0,): heads, (1,): tails}
-    pair = ModelPair.from_contexts(target, draft, 2)
+    pair = agreeing_pair()
     greedy = output_law("greedy_multipath", pair, 3).block_efficiency
     selected = output_law("spectr", pair, 3).block_efficiency
     best = optimum(pair, 3).value

@@ -82,7 +82,7 @@ def all_paths(pair: ModelPair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     [(2, "4/3"), (3, "50/27"), (4, "64/27"), (8, "8536/2187")],
 )
 def test_two_token_values(draft_length: int, expected: str) -> None:
-    """E[τ] of theory.md §4 (block2024, section 2 and Lemma 9)."""
+    """E[τ] of theory.md Statement 4.4 (block2024, section 2 and Lemma 9)."""
     law = output_law(GreedyBlock(), instances.two_token(draft_length))
     assert law.block_efficiency - 1 == Fraction(expected)
 

@@ -269,7 +269,7 @@ def exceedance(law: np.ndarray) -> np.ndarray:
 
 
 def test_block_dominates_token_over_iterations() -> None:
-    """P(N_block(i) >= n) >= P(N_token(i) >= n) for all n, hence E[N(i)] too (block2024 Thm 2)."""
+    """P(N_block(i) >= n) >= P(N_token(i) >= n) for all n: block2024 Thm 2 with token as the other one."""
     strict = 0
     for seed in range(12):
         size, deep, length = ((2, 8, 2), (2, 7, 3), (3, 5, 2))[seed % 3]

@@ -112,7 +112,7 @@ def test_reference_partner_the_references_tell_algorithms_apart() -> None:
 
 @pytest.mark.parametrize("group", groups())
 def test_greedy_multipath_efficiency_has_the_closed_form(group: str) -> None:
-    """For a ranking: Σ_a min_k p(a_{k+1:} | a_{1:k}) r(a_{1:k}), nodes of depth 0..L (theory.md §5)."""
+    """For a ranking: J(r) = Σ_a min_k p(a_{k+1:} | a_{1:k}) r(a_{1:k}) (theory.md Statement 5.3)."""
     for case in groups()[group][:6]:
         if case.pair.vocab_size**case.pair.draft_length > 16:
             case = Case(case.name, case.pair.truncate(2), case.num_drafts, case.has_optimum)
@@ -153,7 +153,7 @@ def acceptance_weights(pair: ModelPair, block: bool) -> list[Fraction]:
 @pytest.mark.parametrize("name", ["token", "block"])
 @small_cases_by_name()
 def test_length_law_has_the_closed_form(case: Case, name: str) -> None:
-    """P(τ ≥ i) = Σ q w with w = min(1, w p/q) (block) or Π min(1, p/q) (token) (theory.md §4)."""
+    """P(τ ≥ i) = Σ q w with w = min(1, w p/q) (block) or Π min(1, p/q) (token) (theory.md Statement 4.3)."""
     length_probs = output_law(name, case.pair).length_probs
     assert len(length_probs) == case.pair.draft_length + 1
     at_least = [sum(length_probs[i:], Fraction(0)) for i in range(len(length_probs))]

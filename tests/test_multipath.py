@@ -452,7 +452,7 @@ def test_root_mixture_maximises(weights: list[int], num_drafts: int, by_ratio: b
 
 
 def test_greedy_multipath_loses_to_one_path() -> None:
-    """Identical models, V = 2, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md §5)."""
+    """Identical models, V = 2, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md Statement 5.7)."""
     pair = instances.uniform_equal(1)
     skewed = SkewedDraft.from_ranking(pair, 2)
     assert skewed.leaf_law.tolist() == [Fraction(1, 4), Fraction(3, 4)]
@@ -464,8 +464,10 @@ def test_greedy_multipath_loses_to_one_path() -> None:
 
 @pytest.mark.parametrize(("agreement", "greedy_wins"), [(0.0, True), (0.3, True), (0.6, None), (0.9, False)])
 def test_shape_of_the_measured_means(agreement: float, greedy_wins: bool | None) -> None:
-    """theory.md §5 (V=3, L=3, K=3): the more the models agree the more the ranking harms; the best
-    mixture is above both, and the rule at the root within 1% of it."""
+    """V=3, L=3, K=3: the more the models agree the more the ranking harms (theory.md Statement 5.7).
+
+    The best mixture is above both (theory.md Statement 5.8), and the rule at the root within 1% of it.
+    """
     rows = []
     for seed in range(25):
         pair = instances.random_float(seed, 3, 3, agreement=agreement)

@@ -376,7 +376,7 @@ def test_kseq_partner_a_factor_below_the_best_is_refused_and_not_lossless() -> N
         refused += 1
         defect = output_law(KSeq(factor, checked=False), pair, 2).total_variation
         assert isinstance(defect, Fraction)
-        # negative at the tokens with target mass and p/ρ < q, if there are any
+        # this close to ρ* it is negative at the tokens with target mass and p/ρ < q only (Statement 3.5)
         capped = any(0 < p < q * factor for p, q in zip(*rows, strict=True))
         assert (min(kseq_rule_at(*rows, 2, factor).residual) < 0) == capped
         assert (defect > 0) == capped

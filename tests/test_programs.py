@@ -327,7 +327,7 @@ def test_cvxpy_problem_is_the_stated_program() -> None:
     ("vocab_size", "counts"), [(2, [2, 5, 26, 677, 458_330]), (3, [2, 9, 730, 389_017_001])]
 )
 def test_antichain_counts(vocab_size: int, counts: list[int]) -> None:
-    """theory.md §5."""
+    """theory.md Statement 5.1: N_0 = 2 and N_L = 1 + N_{L-1}^V."""
     assert [count_antichains(vocab_size, depth) for depth in range(len(counts))] == counts
 
 
@@ -466,7 +466,7 @@ def test_min_cut_is_batched_on_numpy_and_torch() -> None:
 
 
 def test_closed_forms() -> None:
-    """Bernoulli and uniform rows (theory.md §3) against the min cut."""
+    """Bernoulli and uniform rows (theory.md Statement 3.8) against the min cut."""
     for num_drafts in (1, 2, 3, 4):
         for b, c in [(Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 10), Fraction(1, 2)), (0, 1)]:
             cut = optimal_acceptance(

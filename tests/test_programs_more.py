@@ -379,7 +379,7 @@ def test_uniform_expression_at_rational_points() -> None:
 
 @pytest.mark.parametrize(("draft_length", "value"), [(1, "2/3"), (2, "4/3"), (3, "50/27"), (4, "64/27")])
 def test_block_transport_two_tokens(draft_length: int, value: str) -> None:
-    """E[τ] of greedy block verification on the two-token example (theory.md §4)."""
+    """E[τ] of greedy block verification on the two-token example (theory.md Statement 4.4)."""
     pair = instances.two_token(draft_length)
     assert block_transport_value(pair) == Fraction(value)
     if draft_length <= 3:

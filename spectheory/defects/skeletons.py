@@ -1,8 +1,11 @@
-"""What the defects of one kind share, so that each changes one step of an algorithm and nothing else.
+"""The frames of the defects: a correct algorithm with its steps as methods, of which a defect overrides one.
 
-The algorithms are ``token``, ``block`` and K-SEQ themselves; a skeleton adds only what a mistake can
-bring into play and they never meet.  Unchanged, each is lossless: the tests hold ``TokenSkeleton`` and
-``BlockSkeleton`` equal to ``token`` and ``block``, law for law, and ``PositionSkeleton`` lossless.
+There are three frames, for ``token``, for ``block`` and for K-SEQ position by position.  A mistake can lead
+to cases that the correct algorithm never meets, such as a residual without mass or a weight above 1.  A
+frame says what happens there, and otherwise runs the algorithm's own code.
+
+A frame with nothing overridden is correct.  The tests check that ``TokenSkeleton`` and ``BlockSkeleton``
+have the same law as ``token`` and ``block``, and that ``PositionSkeleton`` is lossless.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ class Defect(Verifier):
 
 
 class TokenSkeleton(Defect, Token):
-    """Token verification with the token after a fully accepted path as a step of its own."""
+    """Token verification, in which the token after a fully accepted path is a step of its own, ``bonus``."""
 
     name: ClassVar[str] = "token_skeleton"
     parent: ClassVar[str] = "token"
@@ -61,13 +64,13 @@ class TokenSkeleton(Defect, Token):
 
 
 class BlockSkeleton(Defect, Block):
-    """Block verification that stands weights above 1 and a law of tau of another kind."""
+    """Block verification that still returns a law when weights exceed 1 or the stops are changed."""
 
     name: ClassVar[str] = "block_skeleton"
     parent: ClassVar[str] = "block"
 
     def acceptance(self, weights: Array, residual_mass: Array) -> Array:
-        """1 where w_i >= 1, that is S_i >= 1 - w_i + S_i: no more than 1, and 1 for 0/0."""
+        """h_i as in ``block``, but 1 wherever w_i >= 1, where S_i / (1 - w_i + S_i) is no probability."""
         accept = super().acceptance(weights, residual_mass)
         return namespace(accept).where(weights[..., 1:] >= 1, ones_like(accept), accept)
 
@@ -82,17 +85,18 @@ class BlockSkeleton(Defect, Block):
 
 
 class PositionSkeleton(Defect, PositionByPosition):
-    """Several drafts position by position (spectr2023 Algorithm 3), with K-SEQ for a chosen n and ρ.
+    """Several drafts position by position (spectr2023 Algorithm 3), with K-SEQ at every position.
 
-    Unchanged the division factor is ρ = n for n surviving drafts.  Every ρ >= ρ* is lossless
-    (spectr2023 Theorem 1) and ρ* <= n, so it is; and unlike ρ* it is rational.
+    A defect chooses the number of drafts n that K-SEQ assumes, or its division factor ρ.  With nothing
+    overridden, n is the number of surviving drafts and ρ = n.  That is lossless, because ρ* <= n and every
+    ρ >= ρ* is lossless (theory.md Statement 3.5).  Unlike ρ*, n is rational, so the law is exact.
     """
 
     name: ClassVar[str] = "position_skeleton"
     parent: ClassVar[str] = "spectr"
 
     def drafts_assumed(self, survivors: int, num_drafts: int) -> int:
-        """n, where some of K drafts survive; all of those are tested, whatever n is."""
+        """n, the number of drafts that K-SEQ assumes.  All survivors are tested, whatever n is."""
         return survivors
 
     def division_factor(self, drafts_assumed: int) -> int:
@@ -105,14 +109,15 @@ class PositionSkeleton(Defect, PositionByPosition):
         survivors = xp.sum(xp.astype(position.is_draft, xp.int64), axis=-1)[..., None]
         rule = self._rule(position, num_drafts)
         factor, residual = rule.division_factor[..., None], rule.residual
-        # Down to 1, which also serves where there is no draft: K-SEQ from no mass is the target.
+        # Contexts with fewer survivors take the rule for their own number.  The rule for 1 also serves where
+        # no draft survives: past the last drafted token q is 0, and the residual is then the target's row.
         for number in range(num_drafts - 1, 0, -1):
             rule = self._rule(position, number)
             factor = xp.where(survivors <= number, rule.division_factor[..., None], factor)
             residual = xp.where(survivors <= number, rule.residual, residual)
         scaled = factor * position.on_tokens(position.draft_rows)
         accept = acceptance_ratio(position.on_tokens(position.target_rows), scaled, position.is_draft)
-        # Eq. 5 is negative somewhere with ρ < ρ*, and is clipped at 0.
+        # With ρ < ρ* the residual of Eq. 5 can be negative; a mistaken implementation clips it at 0.
         return first_accepted(accept, or_else(normalise(positive_part(residual)), position.target_rows))
 
     def _rule(self, position: Position, survivors: int) -> KSeqRule:
@@ -124,8 +129,8 @@ class PositionSkeleton(Defect, PositionByPosition):
 def or_else(rows: Array, fallback: Array) -> Array:
     """The rows, and ``fallback`` in place of a row without mass.
 
-    A lossless verifier never meets such a row at a stop it makes.  A wrong one does, and code in
-    use then falls back on the target's row rather than divide by zero.
+    A lossless verifier never stops where its correction row has no mass.  A wrong one can.  Code in use then
+    falls back on the target's row instead of dividing by zero, and so do the defects.
     """
     empty = namespace(rows).sum(rows, axis=-1)[..., None] == 0
     return namespace(rows).where(empty, fallback, rows)

@@ -23,7 +23,7 @@ def acceptance_length(
     """P(tau >= l) of token and block verification on the two-token pair, exact and counted.
 
     The exact curve sums the output law; the points count sampled acceptance lengths, with exact
-    (Clopper-Pearson) intervals.
+    intervals (clopper1934).
 
     Args:
         draft_length: L; the paper's figure has 10.

@@ -10,7 +10,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-# Okabe and Ito's palette, which stays distinguishable for colour-blind readers.
+# The palette of okabe2008, which stays distinguishable for colour-blind readers.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
 BLACK, GREY = "#222222", "#777777"
 

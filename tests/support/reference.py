@@ -181,7 +181,7 @@ def greedy_multipath_law(pair: ModelPair, num_drafts: int) -> Law:
 
 
 def ranking_efficiency(pair: ModelPair, skewed: dict[Path, Fraction]) -> Fraction:
-    """sum over all nodes a of min_k p(a_{k+1:} | a_{1:k}) r(a_{1:k}) (theory.md §5), root included."""
+    """J(r) of theory.md Statement 5.3: the sum over all nodes a of min_k p(a_{k+1:} | a_{1:k}) r(a_{1:k})."""
     total = Fraction(0)
     for depth in range(pair.draft_length + 1):
         for node in product(range(pair.vocab_size), repeat=depth):

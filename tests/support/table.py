@@ -66,7 +66,7 @@ NAMED_LENGTHS = {"two_token": 3, "sticky_chain": 3, "point_masses": 3, "bernoull
 
 
 def _solvable(pair: ModelPair) -> bool:
-    """At most a thousand antichains: N_0 = 2, N_L = 1 + N_{L-1}^V (theory.md §5)."""
+    """At most a thousand antichains: N_0 = 2, N_L = 1 + N_{L-1}^V (theory.md Statement 5.1)."""
     count = 2
     for _ in range(pair.draft_length):
         count = 1 + count**pair.vocab_size

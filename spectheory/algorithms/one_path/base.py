@@ -1,4 +1,4 @@
-"""What the verifiers of one drafted path share: they look at the first path and stop on no other."""
+"""The frame of the verifiers of one drafted path: they look at the first path and stop on no other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from spectheory.verifier import Verifier
 
 
 class OnePath(Verifier):
-    """A verifier of the first drafted path.  It is valid for every draft process whose first path follows
-    the draft model, and all do."""
+    """A verifier that looks at the first drafted path only.
+
+    It may be used with every draft process, because the first path of each follows the draft model.
+    """
 
     single_path: ClassVar[bool] = True
     draft_processes: ClassVar[Collection[str]] = ALL_PROCESSES
@@ -21,7 +23,7 @@ class OnePath(Verifier):
 def first_path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
     """p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}) along the first drafted path.  -> [..., L]
 
-    A path that was drafted has q > 0 everywhere; the 0 at q = 0 is never used.
+    On a drafted path q > 0.  Where q = 0 the ratio is set to 0 and never used.
     """
     path = paths[..., 0, :]
     target_on_path = take_token(target_rows[..., 0, :-1, :], path)

@@ -32,11 +32,14 @@ class Block(OnePath):
        accepted one, and 0 if none is                                          (lines 6-9)
     4. Y ~ max(w_tau p - q, 0), normalised, at X_{1:tau}; Y ~ p if tau = L         (Eq. 4)
 
-    greedy2026 Eq. 4 prints the sums of step 2 without w; that is a misprint.
+    greedy2026 Eq. 4 prints the sums of step 2 without w.  That is a misprint.
 
-    Lossless, and no valid verifier on one path earns more (Thm 2; greedy2026 Thm 3.4).
-    P(tau >= i | X_{1:i}) = w_i.  Where 1 - w_i + S_i = 0 (w_i = 1 and p = q at X_{1:i}) a longer
-    prefix is accepted with certainty, so h_i has no influence and is taken as 0.
+    Lossless.  P(tau >= i | X_{1:i}) = w_i.  In one call no lossless verifier of one path earns more
+    (theory.md Statement 4.2; greedy2026 Thm 3.4).  Over several calls one can, although block2024 Thm 2 says
+    otherwise (theory.md Statement 4.6).
+
+    Where w_i = 1 and p = q at X_{1:i}, h_i is 0/0.  A longer prefix is then accepted with certainty, so h_i
+    has no influence, and it is taken as 0.
 
     Example:
         >>> from spectheory import certify, instances

@@ -1,4 +1,4 @@
-"""Greedy block verification: the longest block in one iteration, paid for by a changed target."""
+"""Greedy block verification: more tokens in one call, at the price of a modified target afterwards."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ class GreedyBlock(OnePath):
        independently; tau is the longest accepted one, and 0 if none is        (lines 6-14)
     4. Y ~ max(p̃_tau p - q, 0), normalised, at X_{1:tau}; Y ~ p if tau = L      (lines 13-16)
 
-    The sums of step 2 differ by p̃_i - 1, so h_i >= 1 exactly where p̃_i >= 1, and below that the
-    denominator is the numerator plus 1 - p̃_i, which is not zero.  Where both sums are zero
-    (p̃_i = 1 and p = q at X_{1:i}) the next prefix has p̃_{i+1} = 1 and is accepted with certainty, so
-    h_i has no influence; it is taken as 1.
+    In step 2 numerator minus denominator is p̃_i - 1.  So h_i >= 1 exactly where p̃_i >= 1, and elsewhere the
+    denominator is at least 1 - p̃_i > 0.  Both sums are zero where p̃_i = 1 and p = q at X_{1:i}.  A longer
+    prefix is then accepted with certainty, so h_i has no influence, and it is taken as 1.
 
-    P(tau >= i | X_{1:i}) = min(1, p̃_i) (Lemma 9), and E[tau] = sum over i and paths of min(p, q).
-    Not lossless on its own: the next L - tau - 1 tokens have to be decoded with the target of
-    ``modified_target_rows`` (Lemma 8); ``spectheory.iteration`` carries it on.
+    P(tau >= i | X_{1:i}) = min(1, p̃_i) (Lemma 9), and E[tau] is the sum of min(p(a), q(a)) over the contexts
+    a of depth 1 to L (theory.md Statement 4.4).
+
+    Not lossless on its own.  The next L - tau - 1 tokens must be decoded with the rows of
+    ``modified_target_rows`` as the target (Lemma 8; theory.md Statement 4.5).  ``spectheory.iteration``
+    carries them from call to call.
 
     Example:
         >>> from spectheory import certify, instances
@@ -82,9 +84,9 @@ class GreedyBlock(OnePath):
 
             M_new(x | a) = max(p(a, x) - q(a, x), 0) / sum_x' max(p(a, x') - q(a, x'), 0)
 
-        with p(a, x) and q(a, x) from the start of the iteration that ended before a.  The row of the
-        correction token, at a = X_{1:tau}, is the same formula.  It is the row for the next tokens up
-        to the L-th of that iteration; after it the target is its own again.
+        p(a, x) and q(a, x) are path probabilities from the start of the iteration that ended before a.  The
+        correction token at a = X_{1:tau} has the row of the same formula.  The modified rows hold for the
+        tokens up to the L-th after that start.  From there on the target's own rows hold again.
 
         Args:
             target_rows: [..., V], p(. | a).

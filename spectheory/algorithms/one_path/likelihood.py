@@ -1,12 +1,13 @@
 """How likely the one-path verifiers are to keep a drafted prefix: P(tau >= i | X_{1:i}).
 
-Each function takes what a verifier takes, looks at the first drafted path and returns the L + 1
-probabilities for i = 0..L (the first is 1).  They are built from the verifiers' own steps, in the
+Each function takes what a verifier takes and looks at the first drafted path.  It returns the L + 1
+probabilities for i = 0..L, the first of which is 1.  The functions use the verifiers' own steps, in the
 arithmetic of the rows: exact rationals, float64 or torch.  Along every path
 
-    token <= block <= greedy_block,
+    token <= block <= greedy_block
 
-which is where the three differ in block efficiency: E[tau] = sum over nodes a of q(a) P(tau >= |a| | a).
+(theory.md Statement 4.3).  E[tau] is the sum of q(a) P(tau >= |a| | a) over the contexts a of depth 1 to L,
+so the three have their block efficiencies in the same order.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from spectheory.outcome import Outcome
 
 
 class Token(OnePath):
-    """Speculative sampling as first published; block2024 Algorithm 1.
+    """Speculative sampling as first published (leviathan2023; chen2023); block2024 Algorithm 1.
 
     In the notation of the package (p target, q draft), on one path X_{1:L}:
 
@@ -37,7 +37,7 @@ class Token(OnePath):
     """
 
     name: ClassVar[str] = "token"
-    source: ClassVar[str] = "block2024 Alg. 1 (Leviathan et al.; Chen et al.)"
+    source: ClassVar[str] = "block2024 Alg. 1 (leviathan2023; chen2023)"
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         stop_probs = self.stops(self.acceptance(paths, target_rows, draft_rows))

@@ -33,7 +33,7 @@ class PathSelection(Verifier):
     """Select one of K drafted paths and block-verify it with target p and draft r, the law it then has.
 
     An algorithm supplies ``select``.  Lossless whenever r really is the law of the selected path
-    (greedy2026 Lemma 4.4).
+    (theory.md Statement 5.3; greedy2026 Lemma 4.4).
 
     Example:
         The last drafted path, which has the law q of every other:

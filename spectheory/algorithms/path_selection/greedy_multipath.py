@@ -27,8 +27,8 @@ class GreedyMultipath(PathSelection):
        read with the conditional q(t | a_{1:j}) in the inner sums)
     4. Run block verification on the selected path with target p and draft q^Γ             (line 6)
 
-    Lossless, for every ranking; with K = 1 it is ``block``.  It can earn less than ``block`` does on
-    one path, because every ranking skews q^Γ away from p when the models agree (theory.md §5).
+    Lossless for every ranking.  With K = 1 it is ``block``.  It can earn less than ``block`` does on one
+    path, because every ranking skews q^Γ away from p when the models agree (theory.md Statement 5.7).
 
     Args:
         ranking: any tree-based ranking (Def. 5.2), a function of a target and a draft row that

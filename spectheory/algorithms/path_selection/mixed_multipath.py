@@ -41,7 +41,7 @@ from spectheory.pair import ModelPair
 class MixedMultipath(PathSelection):
     """Block verification of the first draft with probability λ, otherwise of the highest-ranked one.
 
-    An algorithm of this package (theory.md §5), not of the papers:
+    An algorithm of this package (theory.md Statement 5.8), not of the papers:
 
     1. With probability λ, which depends on the context only, select the first drafted path;
        otherwise the one with the highest rank, as in ``greedy_multipath``
@@ -86,7 +86,7 @@ class MixedMultipath(PathSelection):
     """
 
     name: ClassVar[str] = "mixed_multipath"
-    source: ClassVar[str] = "this package (theory.md §5)"
+    source: ClassVar[str] = "this package (theory.md Statement 5.8)"
 
     def __init__(
         self,

@@ -1,1 +1,1 @@
-"""Verifiers of several drafts that go position by position [spectr2023, Alg. 3]."""
+"""Verifiers of several drafts that go position by position (spectr2023 Algorithm 3)."""

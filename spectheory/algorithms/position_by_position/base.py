@@ -1,8 +1,7 @@
-"""The recursion that spectr, multi-round rejection and otm share: one position after the other.
+"""The frame of the verifiers that go position by position: kseq, spectr, multi-round rejection and otm.
 
-Each algorithm supplies its rule at one position, ``select``; this module holds what is the same in
-all of them: which drafts survive, how likely each context is reached and where the round ends
-(spectr2023 Algorithm 3).
+Each algorithm supplies its rule at one position, ``select``.  This module has what they share (spectr2023
+Algorithm 3): which drafts survive, how likely each context is reached, and where the round ends.
 """
 
 from __future__ import annotations
@@ -83,9 +82,9 @@ class PositionByPosition(Verifier):
     3. otherwise the drafts whose next token is Y survive; if there are none the round ends
        with Y as the correction token                                               (lines 11-16)
 
-    Lossless if at every context Y follows the target when the drafts follow their law.  On a tree of
-    drafts the paths that repeat an earlier path's draw are one draft, not several: counted as
-    several they would not be independent.
+    Lossless if at every context Y follows the target when the drafts follow their law (theory.md
+    Statement 5.15).  On a tree, paths that repeat an earlier path's draw count as one draft.  Counted as
+    several they would not be independent, and the output would not follow the target.
     """
 
     _process: DraftProcess | None = None

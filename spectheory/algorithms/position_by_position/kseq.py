@@ -45,20 +45,21 @@ class KSeq(PositionByPosition):
     An accepted Y is followed by one more token from the target (Algorithm 3, lines 3-5).  A Y from the
     residual that happens to be drafted counts as accepted, as in Algorithm 3.
 
-    Lossless for every ρ >= ρ* (Thm 1), the root of Eq. 6.  For smaller ρ the residual goes negative, at
-    every token that has target mass and p/ρ < q; without such a token it is lossless still.
-    At ρ* the acceptance is at least (1 - (1 - 1/K)^K) α_K >= (1 - 1/e) α_K.  K = 1 is ``token``.
+    Lossless for every ρ >= ρ* (Thm 1), where ρ* is the root of Eq. 6.  Let m be the smallest p/q over the
+    tokens with p > 0 and q > 0.  The exact condition is p_acc <= β max(ρ, m) (theory.md Statement 3.5).  So a
+    smaller ρ can be lossless as well, where every such token has p/q > ρ.  Otherwise the residual is negative
+    somewhere.  At ρ* the acceptance is at least (1 - (1 - 1/K)^K) α_K >= (1 - 1/e) α_K.  K = 1 is ``token``.
 
-    ρ* maximises p_acc, the probability that step 2 returns a draft, and there the residual never lies on
-    a drafted token.  For ρ > ρ* it can, so P(Y is drafted) >= p_acc, with strict inequality in general:
-    on the two-token pair with K = 2 it is 5/6 at ρ = 2 and 0.811420 at ρ*.
+    Of all ρ >= ρ*, ρ* maximises p_acc, the probability that step 2 returns a draft.  It does not maximise
+    P(Y is drafted), because with ρ > ρ* step 3 can return a drafted token too (theory.md Statement 3.6).  On
+    the two-token pair with K = 2, P(Y is drafted) is 5/6 at ρ = 2 and 0.811420 at ρ*.
 
     Args:
         division_factor: ρ, or ``None`` for ρ*.  A Fraction or a whole number is exact: the law is then
             rational for rational rows.  ρ* is algebraic, so its law is float64.
-        checked: whether rows on which ρ < ρ* are refused.  ``False`` runs the algorithm on them with
-            the negative part of the residual left out.  That is not lossless; it is there to be caught.
-        tolerance: in float64, the relative amount by which ρ may stay below ρ*, for a ρ* that was rounded.
+        checked: whether rows with ρ < ρ* are refused.  ``False`` runs the algorithm on them and leaves out
+            the negative part of the residual.  That is not lossless in general; it is there to be caught.
+        tolerance: in float64, the relative amount by which ρ may be below ρ*, because ρ* is rounded.
 
     Raises:
         InvalidInputError: ρ is not a number of at least 1, or too small for the rows; more than one
@@ -189,11 +190,14 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
 
 
 def _residual_at_root(target_probs: Array, draft_probs: Array, division_factor: Array) -> Array:
-    """Eq. 5 at ρ*, where p_acc / β = ρ* (Eq. 6): max(p - ρ* q, 0).  [..., V]
+    """The residual at ρ*, not normalised.  [..., V]
 
-    Nothing is left of equal rows, and of one draft the residual of token verification.  The mass is
-    (1 - β)^n; where that is below the last bits of p, what is left of it belongs to the tokens with the
-    largest p/q, which have a residual for every ρ that any token has one for.
+    At ρ* Eq. 6 says p_acc / β = ρ*, so the residual of Eq. 5 is max(p - ρ* q, 0).  It is zero for equal rows,
+    and for one draft it is the residual of token verification.
+
+    Its mass is (1 - β)^n.  With many drafts that can be so small that p - ρ* q rounds to 0 at every token,
+    although a draft can still be rejected.  As ρ grows, the tokens with the largest p/q are the last that
+    keep a residual.  So in that case they share it, in proportion to p.
     """
     xp = namespace(target_probs)
     residual = positive_part(target_probs - division_factor * draft_probs)
@@ -248,22 +252,25 @@ def kseq_rule_at(
 
 
 def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Array) -> Array:
-    """ρ* of Eq. 6: one sort, then a scalar bisection per row.  [..., V] -> [...]
+    """ρ*, the root of Eq. 6, for every row.  [..., V] -> [...]
 
-    Between two neighbouring values of p/q the function f(ρ) = 1 - (1 - β)^n - ρ β depends on four
-    masses only: the target's and the draft's on the tokens with p/q <= ρ, and on the others
-    (``_excess``).  f decreases (Lemma 4), so its signs at all the ratios at once find the interval, and
-    the root in it is bracketed with these four numbers.
+    ρ* is the root of f(ρ) = 1 - (1 - β(ρ))^n - ρ β(ρ) on [1, n], and f decreases (spectr2023 Lemma 4).
 
-    Accuracy: in float64 the relative error is below 1e-14.  That is tested, for K = 2..16 and up to 40
-    tokens with tiny entries and nearly equal rows among them, by the signs of f on both sides in rational
-    arithmetic, and on the rows that cancel most against roots of more than 40 digits.
-    Rows that sum to 1 only up to rounding stand for the same rows divided by their sums; f as printed
-    would magnify their rounding where β is near 1.  Equal rows give 1 exactly.
+    1. Sort the tokens by p/q.  Between two neighbouring ratios f depends on four masses only: the target's
+       and the draft's on the tokens with p/q <= ρ, and on the others (``_Split``).
+    2. Find the two neighbouring ratios between which f changes its sign, by halving.
+    3. Find the root between them by bisection, with the four masses of that interval.
 
-    The root is found by bisection on arrays: all rows at once, by the same code on numpy and torch, with
-    the sign of f as the only thing that is trusted.  A scalar root finder such as scipy's would be one
-    call per row on the CPU; it is the second route that the tests take.
+    Accuracy: the relative error in float64 is below 1e-14.  The tests check it for n = 2..16 and up to 40
+    tokens, tiny entries and nearly equal rows included, by the signs of f on both sides in rational
+    arithmetic.  They also compare the rows with the most cancellation with roots of more than 40 digits.
+
+    Rows that sum to 1 only up to rounding are read as the rows divided by their sums, because f as printed
+    magnifies the rounding where β is near 1.  Equal rows give exactly 1.
+
+    All rows are bisected at once, by the same code on numpy and torch, and only the sign of f is used.  A
+    scalar root finder such as scipy's would take one call per row on the CPU.  The tests use one as the
+    second route.
     """
     xp = namespace(target_probs)
     ratio, splits = _sorted_by_ratio(target_probs, draft_probs)
@@ -274,9 +281,9 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     def split_after(passed: Array) -> _Split:
         return _Split(*(_entry_or(mass, passed - 1, at) for mass, at in zip(splits, defaults, strict=True)))
 
-    # How many ratios lie before the root: f(ratio) > 0, and ρ* lies in [1, n].  That holds for a prefix of
-    # the sorted ratios, so its length is found by halving; rounding could break it at the root itself
-    # only, where either neighbouring interval gives the same ρ*.
+    # How many ratios lie before the root: those below 1, and those below n with f(ratio) > 0.  They are a
+    # prefix of the sorted ratios, because f decreases, so its length is found by halving.  Rounding can
+    # change the sign of f only at the root itself, where both neighbouring intervals give the same ρ*.
     size = ratio.shape[-1]
     passed = xp.zeros_like(one, dtype=xp.int64)
     for step in (2**power for power in reversed(range(size.bit_length()))):
@@ -303,7 +310,7 @@ def _sorted_by_ratio(target_probs: Array, draft_probs: Array) -> tuple[Array, _S
     infinite = xp.zeros_like(draft_probs[..., :1]) + float("inf")
     with np.errstate(
         over="ignore"
-    ):  # a ratio beyond the range of floats is larger than any ρ, as it should be
+    ):  # a ratio beyond the range of floats becomes infinite, which is larger than any ρ: correct
         ratio = target_probs / xp.where(empty, xp.ones_like(draft_probs[..., :1]), draft_probs)
     ratio = xp.where(empty, infinite, ratio)
     order = xp.argsort(ratio, axis=-1, stable=True)
@@ -323,7 +330,7 @@ class _Split(NamedTuple):
 def _splits(target_probs: Array, draft_probs: Array) -> _Split:
     """The masses up to every token and after it, [..., V] each.
 
-    Each side is summed from its own end: 1 minus a cumulative sum would leave rounding, which a
+    Each side is summed from its own end.  As 1 minus the other side it would carry rounding errors that a
     large ρ multiplies.
     """
     xp = namespace(target_probs)
@@ -339,14 +346,15 @@ def _splits(target_probs: Array, draft_probs: Array) -> _Split:
 
 
 def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
-    """f(ρ) = 1 - (1 - β)^n - ρ β to a few last bits of its terms, whatever β.
+    """f(ρ) = 1 - (1 - β)^n - ρ β, accurate to a few last bits of its terms for every β.
 
-    With P, Q the target and draft mass below (p/q <= ρ) and P', Q' beyond, for rows that sum to 1:
+    Let P and Q be the target and draft mass of the tokens with p/q <= ρ, and P', Q' those of the others.  For
+    rows that sum to 1,
 
-        ρ β = P + ρ Q',    1 - β = Q - P/ρ,    f = (P' - ρ Q') - (1 - β)^n
+        ρ β = P + ρ Q',    1 - β = Q - P/ρ,    f = (P' - ρ Q') - (1 - β)^n.
 
-    The last form does not subtract from 1, and is as precise as its masses where β is not small.  Where
-    n β is small, f is a difference of order β of numbers near 1 in it, and the first form is taken.
+    The last form does not subtract from 1.  It is as precise as its masses, unless n β is small: then it is
+    the small difference of two numbers near 1, and the first form is used, through ``expm1``.
     """
     xp = namespace(division_factor)
     accepted = split.target_below + division_factor * split.draft_beyond
@@ -361,9 +369,10 @@ def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
 
 
 def _some_accepted(beta: Array, num_drafts: Array) -> Array:
-    """1 - (1 - β)^n to the last bits: through log1p where β is small.
+    """1 - (1 - β)^n to the last bits.
 
-    Elsewhere the plain power is as accurate, and equal to 1 where β is 1 up to rounding.
+    For β < 1/2 it is computed through ``log1p``.  For larger β the plain power is as accurate, and it is
+    exactly 1 where β is 1 up to rounding.
     """
     xp = namespace(beta)
     large = beta >= 0.5

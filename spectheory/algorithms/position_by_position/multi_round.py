@@ -17,7 +17,7 @@ from spectheory.errors import EnumerationTooLargeError
 
 
 class MultiRound(PositionByPosition):
-    """Recursive rejection of SpecInfer and EAGLE; what spectr2023 App. B.3 calls MULTI-ROUND.
+    """Recursive rejection of specinfer2023 and eagle2024; what spectr2023 App. B.3 calls MULTI-ROUND.
 
     At a context with surviving drafts x_1..x_n, in order, x_k drawn from q_k (p target; q_k = q
     unless every path has a draft model of its own):
@@ -29,15 +29,15 @@ class MultiRound(PositionByPosition):
     4. after n rejections the round ends with the correction token Y ~ p_{n+1}
     5. a path accepted to its end is followed by one more token from the target
 
-    Which reading.  spectr2023 does not print the algorithm.  Its Algorithm 3 goes on with every draft
-    that carries Y, wherever Y came from; the published recursion stops at the correction token.  Here
-    the two are one: x_k is rejected only where p_k(x_k) < q_k(x_k), so p_{k+1} and all later residuals
-    vanish at x_k, and Y ~ p_{n+1} is never a token that was drafted.  For the same reason the accepted
-    token is never an earlier, rejected one.  Later drafts that carry it survive; that step matters,
-    and gives the values of theory.md §5 (16/9, 7/3 and 1816/729 on the two-token pair).
+    Which reading.  spectr2023 does not print the algorithm.  Its Algorithm 3 goes on with every draft that
+    carries Y, wherever Y came from.  The published recursion stops at the correction token.  Here the two
+    agree.  x_k is rejected only where p_k(x_k) < q_k(x_k), so p_{k+1} and all later residuals vanish at x_k.
+    Hence neither Y ~ p_{n+1} nor an accepted token is a token that was rejected before.  Later drafts that
+    carry the accepted token survive.  That step matters for the values of theory.md §5 (16/9, 7/3 and
+    1816/729 on the two-token pair).
 
-    Lossless, on prefix trees (drafts are draws, see ``PositionByPosition``) and with a draft model
-    per path too.  With K = 1 it is ``token``.
+    Lossless (theory.md Statements 3.7 and 5.15), also on prefix trees, where drafts are draws (see
+    ``PositionByPosition``), and with one draft model per path.  With K = 1 it is ``token``.
 
     Example:
         >>> from spectheory import instances
@@ -47,7 +47,7 @@ class MultiRound(PositionByPosition):
     """
 
     name: ClassVar[str] = "multi_round"
-    source: ClassVar[str] = "spectr2023 App. B.3 (SpecInfer; EAGLE)"
+    source: ClassVar[str] = "spectr2023 App. B.3 (specinfer2023; eagle2024)"
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree", "per_path"})
 
     def select(self, position: Position) -> Selection:
@@ -82,7 +82,7 @@ MAX_ROUNDS = 10_000
 def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: int) -> Any:
     """P(one of K i.i.d. drafts is accepted) under multi-round rejection sampling.
 
-    The algorithm that spectr2023 App. B.3 calls MULTI-ROUND (SpecInfer; EAGLE uses it on trees), in
+    The algorithm that spectr2023 App. B.3 calls MULTI-ROUND (specinfer2023; eagle2024 uses it on trees), in
     the notation of the package (p target, q draft):
 
     1. p_1 = p
@@ -91,7 +91,7 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
     4. after K rejections the token is drawn from p_{K+1}
 
     Given that drafts 1..k-1 were rejected, draft k is accepted with probability sum_x min(p_k, q),
-    whatever they were.  So the acceptance is
+    whatever they were.  So the acceptance is (theory.md Statement 3.7)
 
         1 - prod_{k=1..K} (1 - sum_x min(p_k(x), q(x))).
 

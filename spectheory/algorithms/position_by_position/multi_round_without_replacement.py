@@ -14,7 +14,7 @@ from spectheory.errors import InvalidInputError
 class MultiRoundWithoutReplacement(PositionByPosition):
     """Recursive rejection over drafts drawn without replacement at every node of a tree.
 
-    Not in the four papers but for spectr2023 footnote 8, which says that drafts may be drawn this way.
+    Of the four papers only spectr2023 footnote 8 mentions it: drafts may be drawn this way.
     At a context with the distinct drafts x_1..x_n, in the order in which they were drawn (p target,
     q draft):
 

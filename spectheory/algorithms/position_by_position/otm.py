@@ -34,10 +34,10 @@ class OTM(PositionByPosition):
     4. otherwise the drafts whose next token is Y survive; if there are none the round ends
        with Y as the correction token                                            (lines 11-16)
 
-    Lossless (Thm 2).  At L = 1 no valid verifier accepts more: the acceptance is α_K.  At L > 1 the
-    plan is optimal at each position, not for the whole block; which of the optimal plans the solver
-    returns then has an influence on the block efficiency, though not on validity.  On prefix trees the
-    drafts are draws (``PositionByPosition``).
+    Lossless (theory.md Statement 5.15).  At L = 1 no lossless verifier accepts more: the acceptance is α_K
+    (theory.md Statement 3.1).  At L > 1 the plan is optimal at each position and need not be for the whole
+    block.  The block efficiency then depends on which optimal plan the solver returns; losslessness does
+    not.  On prefix trees the drafts are draws (``PositionByPosition``).
 
     A plan has V^(n+1) entries, so this is for small vocabularies.  Plans are computed on the CPU, one
     linear program per pair of rows and number of drafts, and remembered; for torch the resulting laws

@@ -27,12 +27,12 @@ class SpecTr(PositionByPosition):
     4. otherwise the drafts whose next token is Y survive; if there are none the round ends
        with Y as the correction token                                            (lines 11-16)
 
-    A token drawn from the residual may happen to be drafted too; the round then goes on with it,
-    as printed.  Lossless (Thm 2); K = 1 is ``token``.  ρ* is algebraic, so the law is float64.
+    A token drawn from the residual may happen to be drafted too.  The round then goes on with it, as
+    printed.  Lossless (theory.md Statement 5.15).  K = 1 is ``token``.  ρ* is algebraic, so the law is in
+    float64.
 
-    On a prefix tree (App. D) n counts draws: the paths that repeat an earlier path's draw are the
-    same draft.  ``for_drafts`` tells the verifier which they are; without it all paths are
-    independent.
+    On a prefix tree (App. D) n counts draws: paths that repeat an earlier path's draw are the same draft.
+    ``bind`` tells the verifier which they are.  Without it all paths count as independent.
 
     Example:
         >>> from spectheory import certify, instances

@@ -14,7 +14,7 @@ STEP_BACK = 0.9
 half as many steps again on random pairs."""
 
 CORRECTIONS = 3
-"""Most centrality corrections per step (Gondzio 1996); a step that gains nothing ends them."""
+"""Most centrality corrections per step (gondzio1996); a step that gains nothing ends them."""
 
 EVENNESS = 30.0
 """How much weight on the central path is spread evenly over all products, whatever their scale."""
@@ -34,7 +34,7 @@ class ChordProgram:
     Chords lie below f, so r is feasible for the true program too; and the prices z are feasible for its
     dual whatever f is.  So every iterate gives a lower and an upper bound.
 
-    The method: Mehrotra's predictor and corrector with Gondzio's centrality corrections, from a
+    The method: predictor and corrector (mehrotra1992) with centrality corrections (gondzio1996), from a
     strictly feasible start, along a central path with weights: the product π_bj s_bj tends to
     μ (q_b w_j + E/(B N)), u y and v z at node a to μ (x°(a) + E/n), x° block verification's masses.  The
     first terms fit the scale of likely and unlikely leaves; without the second ones leaves with tiny q_b

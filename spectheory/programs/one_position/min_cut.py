@@ -159,7 +159,7 @@ def min_cut_of_law(
 
 
 def bernoulli_acceptance(draft_head: Any, target_head: Any, num_drafts: int) -> Any:
-    """α_K of Bernoulli rows: min(c, 1 - (1-b)^K) + min(1-c, 1 - b^K) (theory.md §3; spectr2023 App. B).
+    """α_K of Bernoulli rows: min(c, 1 - (1-b)^K) + min(1-c, 1 - b^K) (theory.md Statement 3.8).
 
     Args:
         draft_head: b, the draft's probability of heads, a Fraction or a float.

@@ -1,4 +1,4 @@
-"""Rational solutions: the HiGHS basis, solved and certified exactly with python-flint."""
+"""Rational solutions: the basis of HiGHS (highs2018), solved and certified exactly with python-flint."""
 
 from __future__ import annotations
 

@@ -1,0 +1,278 @@
+"""What docs/theory.md names and the package does not have: counterexamples, and bounds as they are stated."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import combinations_with_replacement, product
+from typing import Any
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from spectheory import ModelPair, Outcome, output_law
+from spectheory.algorithms.one_path.base import OnePath
+from spectheory.algorithms.one_path.block import Block
+from spectheory.algorithms.path_selection.base import PathSelection, SelectedPaths
+from spectheory.algorithms.position_by_position.base import PositionByPosition
+from spectheory.algorithms.position_by_position.kseq import KSeq
+from spectheory.contexts import numbered_context
+from spectheory.instances import random_rational
+from spectheory.programs import best_ranking, upper_bound_from_scores
+
+TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
+"""Target and draft row of the two-token pair."""
+REVERSED = (["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"])
+"""Target (1/2, 1/3, 1/6) and the draft with the same row reversed."""
+
+Context = tuple[int, ...]
+
+
+# ------------------------------------------------------------------------------------------- pairs
+
+
+def agreeing_pair() -> ModelPair:
+    """Models that agree well, on which greedy_multipath earns less than spectr (Statement 5.7)."""
+    fair, heads, tails = ["1/2", "1/2"], ["3/4", "1/4"], ["1/4", "3/4"]
+    target = {(): fair, (0,): fair, (1,): fair, (0, 0): fair, (0, 1): tails, (1, 0): heads, (1, 1): heads}
+    draft = {(): fair, (0,): heads, (1,): tails}
+    return ModelPair.from_contexts(target, draft, 2)
+
+
+def low_ratio_pair() -> ModelPair:
+    """One position whose minimum cut has a threshold below 1 (Statement 5.14)."""
+    return ModelPair.context_free_pair(["0", "27/100", "73/100"], ["1/5", "3/10", "1/2"], draft_length=1)
+
+
+def forced_start_pair() -> ModelPair:
+    """The pair of Statement 4.6, deep enough for two calls with four drafted tokens each."""
+    zero, one, mostly_zero = ["1", "0"], ["0", "1"], ["3/4", "1/4"]
+    after_zeros = {4: (mostly_zero, zero), 5: (zero, mostly_zero)}
+
+    def rows(context: Context) -> tuple[list[str], list[str]]:
+        if any(context) or len(context) > 6:
+            return zero, one
+        return after_zeros.get(len(context), (zero, zero))
+
+    return _pair_of(rows, vocab_size=2, draft_length=9)
+
+
+@cache
+def off_path_pairs() -> tuple[ModelPair, ModelPair]:
+    """Two pairs that agree on every row except below the first token 0 (Statement 5.17)."""
+    first, other = random_rational([137, 0], 2, 3), random_rational([137, 1], 2, 3)
+
+    def spliced(levels: tuple[np.ndarray, ...], below_zero: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+        rest = zip(levels[1:], below_zero[1:], strict=True)
+        return [
+            levels[0],
+            *(np.concatenate([new[: len(new) // 2], old[len(old) // 2 :]]) for old, new in rest),
+        ]
+
+    second = ModelPair(
+        tuple(spliced(first.target, other.target)), tuple(spliced(first.draft, other.draft)), first.vocab
+    )
+    return first, second
+
+
+def _pair_of(rows: Callable[[Context], Any], vocab_size: int, draft_length: int) -> ModelPair:
+    contexts = [
+        context for depth in range(draft_length + 1) for context in product(range(vocab_size), repeat=depth)
+    ]
+    target = {context: rows(context)[0] for context in contexts}
+    draft = {context: rows(context)[1] for context in contexts if len(context) < draft_length}
+    return ModelPair.from_contexts(target, draft, draft_length)
+
+
+# --------------------------------------------------------------------------------------- verifiers
+
+
+class BlockOnPrefix(OnePath):
+    """Block verification of the first n drafted tokens; the others are never accepted (Statement 4.6)."""
+
+    name, source = "block_on_prefix", "theory.md Statement 4.6"
+
+    def __init__(self, num_tokens: int) -> None:
+        self.num_tokens = num_tokens
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        n = self.num_tokens
+        short = Block().outcome(paths[..., :n], target_rows[..., : n + 1, :], draft_rows[..., :n, :])
+        stop_probs = 0 * target_rows[..., 0]
+        stop_probs[..., : n + 1] = short.stop_probs
+        return Outcome(stop_probs, lambda path, length: short.correction(path, np.minimum(length, n)))
+
+
+class PathsAsDrafts:
+    """A position-by-position verifier that is not told which paths of a tree share a draw (§2)."""
+
+    def __init__(self, verifier: PositionByPosition) -> None:
+        self.verifier, self.name, self.exact = verifier, f"{verifier.name}_paths", verifier.exact
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        return self.verifier.outcome(paths, target_rows, draft_rows)
+
+
+class ScoredPair(PathSelection):
+    """Scored selection of two drafts with scores refined as Statement 5.18 allows.
+
+    A score law is a list of masses on equal bins, uniform inside a bin.  At every context a share λ of it is
+    handed to all tokens alike; the rest is cut into adjacent pieces, one per token, in ascending order of
+    p/q or, reversed, in descending order.  λ and the order come from ``rule``, a function of the two rows.
+
+    Args:
+        bins: how many.
+        rule: (target row, draft row) -> (λ in the arithmetic of the rows, whether the order is reversed).
+        skewed: whether the rows of the selected path's law are used; ``False`` takes the draft's own, which
+            is wrong.
+    """
+
+    name, source = "scored_pair", "theory.md Statement 5.18"
+
+    def __init__(
+        self, bins: int, rule: Callable[[Sequence[Any], Sequence[Any]], tuple[Any, bool]], skewed: bool = True
+    ) -> None:
+        self.bins, self.rule, self.skewed = bins, rule, skewed
+
+    def select(self, paths: Any, target_rows: Any, draft_rows: Any) -> SelectedPaths:
+        one = target_rows.ravel()[0] * 0 + 1
+        chances, skewed = 0 * target_rows[:, :, 0, 0], draft_rows.copy()
+        for number, path_index in np.ndindex(*chances.shape):
+            law = [one / self.bins] * self.bins
+            for depth, token in enumerate(paths[number, path_index]):
+                target, draft = target_rows[number, path_index, depth], draft_rows[number, path_index, depth]
+                children = self.split(law, target, draft)
+                if self.skewed:
+                    masses = [q * self.height(child) for q, child in zip(draft, children, strict=True)]
+                    skewed[number, path_index, depth] = [mass / self.height(law) for mass in masses]
+                law = children[token]
+            if path_index == 0:
+                first = law
+            else:  # the first wins in a higher bin, and half of the time in the same
+                below = np.cumsum([law[0] * 0, *law[:-1]])
+                wins = [
+                    mine * (lower + other / 2) for mine, lower, other in zip(first, below, law, strict=True)
+                ]
+                chances[number] = sum(wins), 1 - sum(wins)
+        candidates = np.arange(2) + 0 * paths[:, :, 0]
+        return SelectedPaths(candidates, chances, target_rows, skewed)
+
+    def height(self, law: Sequence[Any]) -> Any:
+        """R = ∫ 2 s μ(ds)."""
+        return sum(mass * (2 * number + 1) for number, mass in enumerate(law)) / self.bins
+
+    def split(self, law: Sequence[Any], target: Sequence[Any], draft: Sequence[Any]) -> list[list[Any]]:
+        """The score laws of the children, with Σ_t q(t) μ_t = μ; of a token with q = 0 the parent's."""
+        share, is_reversed = self.rule(target, draft)
+        drafted = [token for token in range(len(draft)) if draft[token] > 0]
+        drafted.sort(key=lambda token: target[token] / draft[token], reverse=is_reversed)
+        left, children = list(law), [list(law) for _ in draft]
+        for token in drafted:
+            wanted, cut = draft[token], []
+            for number in range(self.bins):
+                cut.append(min(wanted, left[number]))
+                wanted, left[number] = wanted - cut[-1], left[number] - cut[-1]
+            pieces = zip(law, cut, strict=True)
+            children[token] = [share * mass + (1 - share) * piece / draft[token] for mass, piece in pieces]
+        return children
+
+
+# ------------------------------------------------------------------------------------------ values
+
+
+def kseq_defect(target: list[str], draft: list[str], num_drafts: int, division_factor: str) -> Any:
+    """The total variation of K-SEQ with a factor that need not be valid (Statement 3.5)."""
+    pair = ModelPair.context_free_pair(target, draft, draft_length=1)
+    return output_law(KSeq(Fraction(division_factor), checked=False), pair, num_drafts).total_variation
+
+
+def values_of_rankings(
+    target: list[str], draft: list[str], draft_length: int, num_drafts: int
+) -> tuple[Any, Any]:
+    """Block efficiency of the ranking by p/q, and of the best orders of children, context by context."""
+    pair = ModelPair.context_free_pair(target, draft, draft_length)
+    found = best_ranking(pair, num_drafts, with_optimum=False)
+    return found.greedy.value, found.best.value
+
+
+def bound_with_cap(pair: ModelPair, num_drafts: int, cap: str) -> Any:
+    """B(C) of Statement 5.14, an upper bound on every lossless verifier."""
+    return upper_bound_from_scores(pair, num_drafts, cap_scores(pair, Fraction(cap)))
+
+
+def cap_scores(pair: ModelPair, cap: Fraction) -> list[np.ndarray]:
+    """y of Statement 5.14 by depth 0..L: G(a) on hits and 0 elsewhere."""
+    capped, hits = [Fraction(1)], [[True]]
+    for target, draft in zip(pair.target[:-1], pair.draft, strict=True):
+        grown = [
+            score * p / q if q else None
+            for score, p_row, q_row in zip(capped, target, draft, strict=True)
+            for p, q in zip(p_row, q_row, strict=True)
+        ]
+        hits.append([value is None or value >= cap for value in grown])
+        capped = [cap if hit else value for value, hit in zip(grown, hits[-1], strict=True)]
+    scores: list[np.ndarray] = []
+    carried = None  # z of the level below
+    for depth in reversed(range(pair.draft_length + 1)):
+        visited = np.full(pair.vocab_size**depth, Fraction(1))
+        if carried is not None:
+            visited = visited + (pair.target[depth] * carried.reshape(-1, pair.vocab_size)).sum(axis=1)
+        scores.append(np.where(hits[depth], visited, Fraction(0)))
+        carried = np.where(hits[depth], Fraction(0), visited)
+    return scores[::-1]
+
+
+def on_path_optimum(pairs: tuple[ModelPair, ...]) -> float:
+    """The best sum of block efficiencies of one on-path verifier of two drafts (Statement 5.17), in float64.
+
+    The pairs agree on every row except below the first token 0.  So the verifier may tell them apart only
+    where a draft starts with 0; its conditional law given any other drafts is one set of variables.
+    The constraints: every conditional law sums to 1, and on every pair the completed output is p_{L+1}.
+    """
+    size, length = pairs[0].vocab_size, pairs[0].draft_length
+    columns: dict[Any, int] = {}  # (drafts and, where it may matter, the pair; output) -> column
+    gain: dict[int, float] = {}
+    entries: list[tuple[int, int, float]] = []  # row, column, value
+    limits: list[float] = []
+    for which, pair in enumerate(pairs):
+        leaf_probs = pair.draft_path_probs(length).astype(float)
+        first_row = len(limits)
+        limits += pair.target_path_probs(length + 1).astype(float).tolist()
+        for leaves in combinations_with_replacement(range(size**length), 2):
+            paths = [numbered_context(leaf, length, size) for leaf in leaves]
+            prob = float(np.prod(leaf_probs[list(leaves)])) * len(set(leaves))
+            law = (which if any(path[0] == 0 for path in paths) else None, leaves)
+            prefixes = {path[:depth] for path in paths for depth in range(length + 1)}
+            for output in sorted((*prefix, token) for prefix in prefixes for token in range(size)):
+                column = columns.setdefault((law, output), len(columns))
+                gain[column] = gain.get(column, 0.0) + prob * len(output)
+                entries += [
+                    (first_row + leaf, column, prob * share) for leaf, share in _completions(pair, output)
+                ]
+    row_of_law = {law: len(limits) + n for n, law in enumerate(dict.fromkeys(law for law, _ in columns))}
+    limits += [1.0] * len(row_of_law)
+    entries += [(row_of_law[law], column, 1.0) for (law, _), column in columns.items()]
+    row, column_of, value = (np.array(part) for part in zip(*entries, strict=True))
+    matrix = coo_array((value, (row, column_of)), shape=(len(limits), len(columns))).tocsr()
+    objective = -np.array([gain[column] for column in range(len(columns))])
+    found = linprog(objective, A_eq=matrix, b_eq=limits, bounds=(0, 1), method="highs")
+    assert found.status == 0, found.message
+    return -float(found.fun)
+
+
+def _completions(pair: ModelPair, output: Context) -> list[tuple[int, float]]:
+    """(number, probability) of every path of L+1 tokens that the target makes of ``output``."""
+    number = 0
+    for token in output:
+        number = number * pair.vocab_size + token
+    reached = [(number, 1.0)]
+    for depth in range(len(output), pair.draft_length + 1):
+        reached = [
+            (at * pair.vocab_size + token, share * float(prob))
+            for at, share in reached
+            for token, prob in enumerate(pair.target[depth][at])
+            if prob
+        ]
+    return reached
