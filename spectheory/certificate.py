@@ -148,7 +148,8 @@ class Certificate:
             drafts = " and ".join(f"({_words(path)})" for path in found.drafts)
             return (
                 f"the completed output starts with {_words(found.path)} with probability {law}; the target "
-                f"gives {target}. Most to blame are the drafts {drafts}: given them the probability is {given}"
+                f"gives {target}. Most to blame are the drafts {drafts}: given them the probability is "
+                f"{given}"
             )
         violation = self.antichain_violation
         if violation is None:

@@ -100,7 +100,7 @@ def test_every_submodule_is_reachable() -> None:
 def test_public_objects_keep_their_names() -> None:
     """An object called like its file is the object, also once the file has been imported by its path."""
     modules_after(
-        "import spectheory.acceptance, spectheory.defects.matrix, spectheory.programs.optimum\n"
+        "import spectheory.acceptance, spectheory.defects.corrections, spectheory.programs.optimum\n"
         "import spectheory.models.restrict\n"
         "import spectheory\n"
         "assert callable(spectheory.acceptance) and callable(spectheory.programs.optimum)\n"

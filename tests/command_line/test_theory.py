@@ -75,10 +75,12 @@ def test_certify_own_verifier_and_its_wrong_partner(
     wrong = ("certify", pair_file, "--verifier", "cli_own_verifier:ForgotTheResidual")
     document = run_json(capsys, *wrong, code=1)
     assert document["target_matching"] is False
-    assert document["counterexample"] == {"path": ["A"], "law": "4/9", "target": "1/3"}
+    assert document["counterexample"] == {
+        "path": ["A"], "law": "4/9", "target": "1/3", "drafts": [["A", "A"]], "given_drafts": "2/3",
+    }  # fmt: skip
 
     assert main(list(wrong)) == 1
-    sentence = "the completed output starts with A with probability 4/9; the target gives 1/3"
+    sentence = "the completed output starts with 'A' with probability 4/9; the target gives 1/3"
     assert sentence in " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 
