@@ -13,13 +13,10 @@ import pytest
 
 from spectheory import instances
 from spectheory.bounds.antichain_hulls import most_violated_antichain
-from spectheory.bounds.certified import (
-    InfeasiblePointError,
-    lower_bound_from_skewed_draft,
-    upper_bound_from_prices,
-)
-from spectheory.bounds.context_tree import ContextTree
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.bounds.context_tree import ContextTree, subtree_sums
+from spectheory.bounds.dual_scores import certified_upper_bound
+from spectheory.bounds.lower_bounds import certified_lower_bound
+from spectheory.errors import EnumerationTooLargeError, InfeasiblePointError, InvalidInputError
 from spectheory.pair import ModelPair
 from spectheory.programs import multi_path_optimum, single_path_optimum, solve, solve_exact
 from spectheory.programs.compact_form import compact_form_program
@@ -41,8 +38,8 @@ def small_enough(pair: ModelPair) -> bool:
 
 def proofs_hold(pair: ModelPair, num_drafts: int, best: CertifiedInterval) -> None:
     """Both ends follow from the published points alone, through the two bounding functions."""
-    assert lower_bound_from_skewed_draft(pair, num_drafts, best.skewed_draft) == best.lower == best.value
-    assert upper_bound_from_prices(pair, num_drafts, best.draft_prices, best.target_prices) == pytest.approx(
+    assert certified_lower_bound(pair, num_drafts, best.skewed_draft) == best.lower == best.value
+    assert certified_upper_bound(pair, num_drafts, best.scores, best.slacks) == pytest.approx(
         best.upper, rel=1e-9
     )
     assert sum(float(level.sum()) for level in best.node_masses) == pytest.approx(best.lower, rel=1e-10)
@@ -81,7 +78,7 @@ def test_both_proofs_hold_in_rational_arithmetic(seed: int) -> None:
     assert violation == 0
     assert sum(level.sum() for level in masses) >= Fraction(best.lower)
 
-    z = [np.array([Fraction(price) for price in level], dtype=object) for level in best.target_prices]
+    z = [np.array([Fraction(price) for price in level], dtype=object) for level in best.slacks]
     scores = np.array([Fraction(0)], dtype=object)
     for depth in range(4):
         required = np.full(3**depth, Fraction(1), dtype=object)
@@ -185,13 +182,13 @@ def test_any_feasible_point_bounds_the_optimum(seed: int) -> None:
         order = rng.permutation(9)  # ascending rank: the top of the ranking comes last
         cumulative = np.cumsum(draft[order])
         mixture[order] += weight * np.diff(cumulative**num_drafts, prepend=0.0)
-    assert Fraction(lower_bound_from_skewed_draft(pair, num_drafts, mixture)) <= exact
+    assert Fraction(certified_lower_bound(pair, num_drafts, mixture)) <= exact
     z = [np.zeros(1), rng.uniform(0, 2, 3), rng.uniform(0, 1, 9)]
     y = [np.ones(1), np.ones(3), np.maximum(1 - z[2], 0.0)]
     target = pair.to_float().target
     y[1] = np.maximum(1 + (target[1] * z[2].reshape(3, 3)).sum(axis=1) - z[1], 0.0)
     y[0] = 1 + (target[0] * z[1]).sum(axis=1)
-    assert exact <= Fraction(upper_bound_from_prices(pair, num_drafts, y, z))
+    assert exact <= Fraction(certified_upper_bound(pair, num_drafts, y, z))
 
 
 def test_an_infeasible_skewed_draft_is_rejected_with_its_witness() -> None:
@@ -203,7 +200,7 @@ def test_an_infeasible_skewed_draft_is_rejected_with_its_witness() -> None:
     wrong = 0.9 * best.skewed_draft
     wrong[leaf] += 0.1
     with pytest.raises(InfeasiblePointError, match="leaves") as caught:
-        lower_bound_from_skewed_draft(pair, 3, wrong)
+        certified_lower_bound(pair, 3, wrong)
     numbers = [int(np.dot(context, (9, 3, 1))) for context in caught.value.witness]
     reachable = 1 - (1 - draft[numbers].sum()) ** 3
     assert wrong[numbers].sum() > reachable
@@ -214,30 +211,30 @@ def test_mass_on_an_undrafted_leaf_is_rejected() -> None:
     """q(b) = 0 and r(b) > 0 is infeasible whatever the size; r = 0 there is not."""
     pair = instances.disjoint_supports(1)
     with pytest.raises(InfeasiblePointError) as caught:
-        lower_bound_from_skewed_draft(pair, 2, np.array([1e-3, 0.0, 0.0, 0.999]))
+        certified_lower_bound(pair, 2, np.array([1e-3, 0.0, 0.0, 0.999]))
     assert caught.value.witness == ((0,),)
-    assert lower_bound_from_skewed_draft(pair, 2, np.array([0.0, 0.0, 0.5, 0.5])) == pytest.approx(1.0)
+    assert certified_lower_bound(pair, 2, np.array([0.0, 0.0, 0.5, 0.5])) == pytest.approx(1.0)
 
 
 def test_infeasible_prices_are_rejected_with_their_node() -> None:
     """Optimal prices pass; lowered at one node, negative, or of a wrong shape they do not."""
     pair = instances.random_float(3, 2, 4)
     best = multi_path_interval(pair, 2)
-    y, z = [level.copy() for level in best.draft_prices], [level.copy() for level in best.target_prices]
-    bound = upper_bound_from_prices(pair, 2, y, z)
+    y, z = [level.copy() for level in best.scores], [level.copy() for level in best.slacks]
+    bound = certified_upper_bound(pair, 2, y, z)
     assert bound == pytest.approx(best.upper, rel=1e-9)
     node = int(np.argmax(y[4]))
     y[4][node] -= 1e-3
     with pytest.raises(InfeasiblePointError, match="expected at least") as caught:
-        upper_bound_from_prices(pair, 2, y, z)
+        certified_upper_bound(pair, 2, y, z)
     assert caught.value.witness == (pair.context(4, node),)
     y[4][node] += 2e-3
-    assert upper_bound_from_prices(pair, 2, y, z) > bound
+    assert certified_upper_bound(pair, 2, y, z) > bound
     z[2][1] = -0.5
     with pytest.raises(InvalidInputError, match="at least 0"):
-        upper_bound_from_prices(pair, 2, y, z)
+        certified_upper_bound(pair, 2, y, z)
     with pytest.raises(InvalidInputError, match="depths"):
-        upper_bound_from_prices(pair, 2, y[:3], z)
+        certified_upper_bound(pair, 2, y[:3], z)
 
 
 def test_rows_that_do_not_quite_sum_to_one_widen_the_bounds() -> None:
@@ -257,7 +254,7 @@ def test_mismatch_covers_both_directions() -> None:
         target = tuple(np.full((2**depth, 2), 0.5) for depth in range(3))
         pair = ModelPair(target, draft, ("A", "B"), row_sum_tolerance=0.5)
         tree = ContextTree.of(pair)
-        below = tree.subtree_sums(tree.draft_probs[-1])
+        below = subtree_sums(tree.draft_probs[-1], 2, 2)
         for masses, leaves in zip(tree.draft_probs, below, strict=True):
             most = np.maximum(masses / leaves, leaves / masses).max()
             assert most <= (1 + tree.mismatch) * (1 + 1e-15)
@@ -446,7 +443,7 @@ def test_a_signal_within_a_step(
     proofs_hold(pair, 4, best)
 
 
-@pytest.mark.parametrize("name", ["lower_bound", "upper_bound"])
+@pytest.mark.parametrize("name", ["certified_bound_of_draft", "certified_bound_of_slacks"])
 def test_a_signal_within_a_bound(
     monkeypatch: pytest.MonkeyPatch, ctrl_c: Callable[[], None], name: str
 ) -> None:

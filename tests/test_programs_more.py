@@ -20,7 +20,16 @@ import sympy
 import torch
 
 from spectheory import instances
-from spectheory.bounds.skewed_draft_bound import skewed_draft_bound, skewed_draft_objective
+from spectheory.bounds.dual_scores import (
+    ScoreChain,
+    dual_objective,
+    feasible_scores,
+    level_set_weights,
+    path_scores,
+    sampled_upper_bound,
+    upper_bound,
+)
+from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.pair import ModelPair
@@ -49,23 +58,12 @@ from spectheory.programs.block_transport import (
 from spectheory.programs.dual import (
     dual_optimum,
     dual_program,
-    expected_maximum,
-    feasible_scores,
-    level_set_weights,
-    path_scores,
-    sampled_upper_bound,
     scores_of,
-    upper_bound_from_scores,
 )
+from spectheory.programs.one_position.closed_forms import bernoulli_closed_form, closed_form_symbols
 from spectheory.programs.one_position.min_cut import min_cut_of_law, optimal_acceptance_curve
-from spectheory.programs.one_position.otm import otm_optimum_of_law, otm_program_of_law, position_draft_law
+from spectheory.programs.one_position.otm import position_draft_law
 from spectheory.programs.one_position.otm_bounds import equation_9, transport_bounds
-from spectheory.programs.one_position.otm_closed_forms import (
-    bernoulli_closed_form,
-    bernoulli_equation_10,
-    closed_form_symbols,
-    uniform_closed_form,
-)
 from spectheory.programs.unsimplified import unsimplified_optimum, unsimplified_program
 
 Law = dict[tuple[int, ...], Any]
@@ -160,7 +158,7 @@ def cuts_by_hand(target: list[Fraction], law: Law) -> list[Fraction]:
 @pytest.mark.parametrize(("name", "target", "law"), LAWS, ids=[name for name, _, _ in LAWS])
 def test_min_cut_is_the_transport_optimum_for_any_law(name: str, target: list[Fraction], law: Law) -> None:
     """max P(Y ∈ S(X)) = min_H [target(H) + 1 - P(S(X) ⊆ H)], exactly."""
-    exact = otm_optimum_of_law(target, law)
+    exact = otm_optimum(target, draft_law=law)
     cut = min_cut_of_law(target, law)
     assert cut.value == 1 - exact.value == min(cuts_by_hand(target, law))
     inside = set(np.flatnonzero(cut.tokens).tolist())
@@ -171,8 +169,8 @@ def test_min_cut_is_the_transport_optimum_for_any_law(name: str, target: list[Fr
 
     row, floats = np.array(target, dtype=float), {x: float(prob) for x, prob in law.items()}
     assert min_cut_of_law(row, floats).value == pytest.approx(float(cut.value), abs=1e-14)
-    programs = otm_program_of_law(target, law), otm_program_of_law(row, floats)
-    assert_solved(programs[0], exact, programs[1], otm_optimum_of_law(row, floats))
+    programs = otm_program(target, draft_law=law), otm_program(row, draft_law=floats)
+    assert_solved(programs[0], exact, programs[1], otm_optimum(row, draft_law=floats))
 
 
 @pytest.mark.parametrize("first", range(0, 210, 15))
@@ -184,7 +182,7 @@ def test_iid_law_is_the_product_program(first: int) -> None:
         target, draft = pair.target[0][0], pair.draft[0][0]
         law = position_draft_law(pair, Iid(num_drafts))
         exact = otm_optimum(target, draft, num_drafts)
-        assert exact.value == otm_optimum_of_law(target, law).value
+        assert exact.value == otm_optimum(target, draft_law=law).value
         assert 1 - exact.value == optimal_acceptance(target, draft, num_drafts).value
         assert 1 - exact.value == min_cut_of_law(target, law).value
         rows = target.astype(float), draft.astype(float)
@@ -198,9 +196,9 @@ def test_known_laws() -> None:
     """Two distinct drafts of two tokens are both; K copies of one draft are worth one draft."""
     pair = instances.two_token(1)
     everything = position_draft_law(pair, WithoutReplacement((2,)))
-    assert otm_optimum_of_law(["1/3", "2/3"], everything).value == 0
+    assert otm_optimum(["1/3", "2/3"], draft_law=everything).value == 0
     copies = {(x, x, x): draft for x, draft in enumerate(pair.draft[0][0])}
-    assert 1 - otm_optimum_of_law(["1/3", "2/3"], copies).value == Fraction(2, 3)
+    assert 1 - otm_optimum(["1/3", "2/3"], draft_law=copies).value == Fraction(2, 3)
     # P(both drafts in H) is not a function of the sums over H: distinct drafts beat independent ones
     pair = instances.three_token_reversed(1)
     distinct = min_cut_of_law(pair.target[0][0], position_draft_law(pair, WithoutReplacement((2,)))).value
@@ -331,7 +329,7 @@ def test_bernoulli_expressions_at_rational_points() -> None:
         best = sympy.Rational(str(1 - program.value))
         assert bernoulli_closed_form().subs({**at, K: num_drafts}) == best
         assert bernoulli_closed_form(num_drafts).subs(at) == best
-        assert bernoulli_equation_10().subs({**at, K: num_drafts}) == best
+        assert bernoulli_acceptance(b, c, K).subs({**at, K: num_drafts}) == best
         assert sympy.Rational(str(bernoulli_acceptance(draft_head, target_head, num_drafts))) == best
         conditions = [condition.subs(at) for _, condition in bernoulli_closed_form(num_drafts).args]
         pieces.add(conditions.index(True))
@@ -365,13 +363,18 @@ def test_uniform_expression_at_rational_points() -> None:
         for num_drafts in (1, 2, 3):
             program = otm_optimum(pair.target[0][0], pair.draft[0][0], num_drafts)
             best = sympy.Rational(str(1 - program.value))
-            assert uniform_closed_form().subs({r: ratio, K: num_drafts}) == best
-            assert uniform_closed_form(num_drafts).subs(r, ratio) == best
+            assert uniform_acceptance(r, K).subs({r: ratio, K: num_drafts}) == best
+            assert uniform_acceptance(r, num_drafts).subs(r, ratio) == best
             assert sympy.Rational(str(uniform_acceptance(ratio, num_drafts))) == best
-    assert uniform_closed_form(3).subs(r, 2) != uniform_closed_form(2).subs(r, 2)
-    for form in (bernoulli_closed_form, bernoulli_equation_10, uniform_closed_form):
+    assert uniform_acceptance(r, 3).subs(r, 2) != uniform_acceptance(r, 2).subs(r, 2)
+    b, c, _, _ = closed_form_symbols()
+    for function, arguments in (
+        (bernoulli_closed_form, ()),
+        (bernoulli_acceptance, (b, c)),
+        (uniform_acceptance, (r,)),
+    ):
         with pytest.raises(InvalidInputError, match="num_drafts"):
-            form(0)
+            function(*arguments, 0)
 
 
 # ----------------------------------------------------------------------- block transport
@@ -432,9 +435,9 @@ def test_unsimplified_program_and_dual_for_other_processes() -> None:
     for number in range(24):
         pair = instances.random_rational(100 + number, 2, 2, zero_probability=0)
         for process in (PrefixTree((2, 2)), WithoutReplacement((2, 1)), PerPath((pair, pair))):
-            best = multi_path_optimum(pair, process).value
-            assert unsimplified_optimum(pair, process).value == best
-            assert dual_optimum(pair, process).value == best
+            best = multi_path_optimum(pair, process=process).value
+            assert unsimplified_optimum(pair, process=process).value == best
+            assert dual_optimum(pair, process=process).value == best
 
 
 # --------------------------------------------------------------------------------- dual
@@ -468,12 +471,12 @@ def test_dual_program_is_tight(number: int) -> None:
     exact, primal = dual_optimum(pair, num_drafts), multi_path_optimum(pair, num_drafts)
     assert exact.value == primal.value
     scores = scores_of(pair, exact)
-    assert upper_bound_from_scores(pair, num_drafts, scores) == primal.value
+    assert upper_bound(pair, num_drafts, scores) == primal.value
     floats = pair.to_float()
     programs = dual_program(pair, num_drafts), dual_program(floats, num_drafts)
     floating = dual_optimum(floats, num_drafts)
     assert_solved(programs[0], exact, programs[1], floating)
-    bound = upper_bound_from_scores(floats, num_drafts, scores_of(floats, floating))
+    bound = upper_bound(floats, num_drafts, scores_of(floats, floating))
     assert bound == pytest.approx(float(primal.value), abs=1e-8)
 
 
@@ -516,7 +519,7 @@ def test_complementary_slackness_with_the_primal(num_drafts: int) -> None:
         assert set(slackness(pair, num_drafts, budgets, best)) <= {0}
         other = random_scores(rng, pair)
         products = slackness(pair, num_drafts, budgets, other)
-        bound = upper_bound_from_scores(pair, num_drafts, other)
+        bound = dual_objective(pair, num_drafts, other)
         assert min(products) >= 0
         assert sum(products) == bound - budgets.value
         strict += bound > budgets.value
@@ -529,7 +532,8 @@ def test_any_feasible_scores_bound_the_optimum() -> None:
     for number, pair in enumerate(DUAL_PAIRS):
         num_drafts = 1 + number % 3
         scores = random_scores(rng, pair)
-        bound = upper_bound_from_scores(pair, num_drafts, scores)
+        bound = dual_objective(pair, num_drafts, scores)
+        assert upper_bound(pair, num_drafts, scores) == min(bound, pair.draft_length + 1)
         assert isinstance(bound, Fraction)
         assert bound == maximum_by_hand(pair, num_drafts, scores)
         assert bound >= multi_path_optimum(pair, num_drafts).value
@@ -539,7 +543,7 @@ def test_any_feasible_scores_bound_the_optimum() -> None:
             total += weight * (1 - (1 - drafted) ** num_drafts)
         assert total == bound
         floats = [level.astype(float) for level in scores]
-        assert upper_bound_from_scores(pair.to_float(), num_drafts, floats) == pytest.approx(float(bound))
+        assert dual_objective(pair.to_float(), num_drafts, floats) == pytest.approx(float(bound))
         kept = feasible_scores(pair, scores)
         assert all((a == b).all() for a, b in zip(kept, scores, strict=True))
 
@@ -561,29 +565,29 @@ def test_infeasible_scores_are_refused_with_the_violated_condition() -> None:
         (changed(1, 0, -9), r"y\(a\) >= 0, got .* at context \(0,\)"),
     ):
         with pytest.raises(InvalidInputError, match=text):
-            upper_bound_from_scores(pair, 2, scores)
+            upper_bound(pair, 2, scores)
     floats = pair.to_float()
     nearly = [level.astype(float) + 1e-13 for level in best]
-    assert upper_bound_from_scores(floats, 2, nearly) == pytest.approx(212 / 81, abs=1e-11)
+    assert upper_bound(floats, 2, nearly) == pytest.approx(212 / 81, abs=1e-11)
     with pytest.raises(InvalidInputError, match="not feasible"):
-        upper_bound_from_scores(floats, 2, [level + 1e-3 for level in nearly])
+        upper_bound(floats, 2, [level + 1e-3 for level in nearly])
     with pytest.raises(InvalidInputError, match="not feasible"):
-        upper_bound_from_scores(floats, 2, [level * float("nan") for level in nearly])
+        upper_bound(floats, 2, [level * float("nan") for level in nearly])
     with pytest.raises(InvalidInputError, match="2 depths; expected 3"):
-        upper_bound_from_scores(pair, 2, best[:2])
+        upper_bound(pair, 2, best[:2])
     with pytest.raises(InvalidInputError, match="shape"):
-        upper_bound_from_scores(pair, 2, [best[0], best[0], best[0]])
+        upper_bound(pair, 2, [best[0], best[0], best[0]])
     with pytest.raises(InvalidInputError, match="use one kind"):
-        upper_bound_from_scores(pair, 2, nearly)
+        upper_bound(pair, 2, nearly)
     with pytest.raises(InvalidInputError, match="num_drafts"):
-        upper_bound_from_scores(pair, 0, best)
+        upper_bound(pair, 0, best)
 
 
 def test_a_moved_score_is_no_longer_optimal() -> None:
     """Scores 1 everywhere are feasible and bound by L + 1, strictly above the optimum 212/81."""
     pair = instances.two_token(2)
     ones = [np.array([Fraction(1)] * 2**depth, dtype=object) for depth in range(3)]
-    assert upper_bound_from_scores(pair, 2, ones) == 3
+    assert upper_bound(pair, 2, ones) == 3
     assert any(slackness(pair, 2, multi_path_optimum(pair, 2), ones))
 
 
@@ -592,7 +596,7 @@ def test_bound_from_sampled_drafts() -> None:
     rng = np.random.default_rng(2)
     for pair, num_drafts in ((instances.two_token(3), 2), (instances.sticky_chain(2), 3), (TREE_PAIRS[5], 2)):
         scores = random_scores(rng, pair)
-        bound = float(upper_bound_from_scores(pair, num_drafts, scores))
+        bound = float(dual_objective(pair, num_drafts, scores))
         probs = pair.draft_path_probs(pair.draft_length).astype(float)
         leaves = rng.choice(len(probs), size=(20_000, num_drafts), p=probs)
         estimate = sampled_upper_bound(path_scores(pair, scores), leaves, confidence=0.999)
@@ -652,17 +656,17 @@ def test_lemma_4_7_bounds_the_objective_of_rankings() -> None:
         leaves = pair.vocab_size**pair.draft_length
         for _ in range(3):
             skewed = ranking_draft(pair, tuple(rng.permutation(leaves).tolist()), num_drafts)
-            objective = skewed_draft_objective(pair, skewed)
-            bound = skewed_draft_bound(pair, skewed)
+            draft = SkewedDraft.from_leaf_law(pair, skewed)
+            objective, bound = draft.block_efficiency(pair), draft.lower_bound(pair)
             assert objective == objective_by_hand(pair, skewed)
             assert bound <= objective <= best
             positive += bound > 0
             present = pair.target_path_probs(pair.draft_length) > 0
             largest = max(skewed[present] / pair.target_path_probs(pair.draft_length)[present])
             wrong += (pair.draft_length + 1) * largest > objective
-            floats = skewed.astype(float)
-            assert skewed_draft_bound(pair.to_float(), floats) == pytest.approx(float(bound))
-            assert skewed_draft_objective(pair.to_float(), floats) == pytest.approx(float(objective))
+            floats = SkewedDraft.from_leaf_law(pair.to_float(), skewed.astype(float))
+            assert floats.lower_bound(pair.to_float()) == pytest.approx(float(bound))
+            assert floats.block_efficiency(pair.to_float()) == pytest.approx(float(objective))
     assert positive > 40
     assert wrong > 40
 
@@ -671,12 +675,14 @@ def test_lemma_4_7_is_attained_by_the_target_itself() -> None:
     """r = p gives L + 1 on both sides; r ≠ p gives less."""
     for pair in ALL_PAIRS:
         target = pair.target_path_probs(pair.draft_length)
-        both = skewed_draft_objective(pair, target), skewed_draft_bound(pair, target)
+        skewed = SkewedDraft.from_leaf_law(pair, target)
+        both = skewed.block_efficiency(pair), skewed.lower_bound(pair)
         assert both == (pair.draft_length + 1, pair.draft_length + 1)
         draft = pair.draft_path_probs(pair.draft_length)
         if (draft != target).any():
-            assert skewed_draft_bound(pair, draft) < pair.draft_length + 1
-            assert skewed_draft_objective(pair, draft) == single_path_optimum(pair).value
+            skewed = SkewedDraft.from_leaf_law(pair, draft)
+            assert skewed.lower_bound(pair) < pair.draft_length + 1
+            assert skewed.block_efficiency(pair) == single_path_optimum(pair).value
 
 
 def test_best_ranking_of_a_small_pair_attains_the_optimum() -> None:
@@ -684,22 +690,22 @@ def test_best_ranking_of_a_small_pair_attains_the_optimum() -> None:
     for draft_length, value in ((1, "17/9"), (2, "212/81")):
         pair = instances.two_token(draft_length)
         orders = permutations(range(2**draft_length))
-        objectives = [skewed_draft_objective(pair, ranking_draft(pair, order, 2)) for order in orders]
+        drafts = [SkewedDraft.from_leaf_law(pair, ranking_draft(pair, order, 2)) for order in orders]
+        objectives = [draft.block_efficiency(pair) for draft in drafts]
         assert max(objectives) == Fraction(value)
         assert min(objectives) < Fraction(value)
 
 
 def test_skewed_drafts_that_are_none_are_refused() -> None:
     pair = instances.two_token(1)
-    for function in (skewed_draft_bound, skewed_draft_objective):
-        with pytest.raises(InvalidInputError, match="sum to 1"):
-            function(pair, ["1/2", "1/3"])
-        with pytest.raises(InvalidInputError, match="sum to 1"):
-            function(pair, ["3/2", "-1/2"])
-        with pytest.raises(InvalidInputError, match=r"expected \(2,\)"):
-            function(pair, ["1"])
-        with pytest.raises(InvalidInputError, match="use one kind"):
-            function(pair, [0.5, 0.5])
+    for law, text in (
+        (["1/2", "1/3"], "sum to 1"),
+        (["3/2", "-1/2"], "at least 0"),
+        (["1"], r"expected \(2,\)"),
+        ([0.5, 0.5], "use one kind"),
+    ):
+        with pytest.raises(InvalidInputError, match=text):
+            SkewedDraft.from_leaf_law(pair, law)
 
 
 # -------------------------------------------------------------------------------- errors
@@ -762,7 +768,7 @@ def test_too_large_programs_are_refused_with_advice() -> None:
     with pytest.raises(EnumerationTooLargeError, match=r"65536 variables, .* block_transport_value"):
         block_transport_optimum(instances.two_token(8))
     with pytest.raises(EnumerationTooLargeError, match=r"6 variables, the limit is 5; use min_cut_of_law"):
-        otm_program_of_law(["1/2", "1/4", "1/4"], {(0, 1): "1/2", (1, 2): "1/2"}, max_variables=5)
+        otm_program(["1/2", "1/4", "1/4"], draft_law={(0, 1): "1/2", (1, 2): "1/2"}, max_variables=5)
     with pytest.raises(
         EnumerationTooLargeError, match=r"20 tokens has 2\^20 sets, .* use optimal_acceptance"
     ):
@@ -787,9 +793,11 @@ def test_draft_laws_that_are_none_are_refused() -> None:
         ({(0, 1): "3/2", (1, 1): "-1/2"}, "≥ 0"),
         ({(0, 1): 1.0}, "use one kind"),
     ):
-        for function in (min_cut_of_law, otm_program_of_law, otm_optimum_of_law):
+        with pytest.raises(InvalidInputError, match=text):
+            min_cut_of_law(row, law)
+        for function in (otm_program, otm_optimum):
             with pytest.raises(InvalidInputError, match=text):
-                function(row, law)
+                function(row, draft_law=law)
     with pytest.raises(InvalidInputError, match="one numpy row"):
         min_cut_of_law(np.full((2, 2), 0.5), {(0,): 1.0})
     with pytest.raises(InvalidInputError, match="draft length 1, the pair has 2"):
@@ -802,6 +810,6 @@ def test_expected_maximum_of_ties_and_single_draws() -> None:
     """K = 1 is the mean; equal values are worth that value for every K."""
     values = np.array([Fraction(2), Fraction(1), Fraction(2)], dtype=object)
     probs = np.array([Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)], dtype=object)
-    assert expected_maximum(values, probs, 1) == Fraction(7, 4)
-    assert expected_maximum(values, probs, 2) == 2 - Fraction(1, 16)
-    assert expected_maximum(values * 0 + 3, probs, 5) == 3
+    assert ScoreChain.of(values, probs).expected_maximum(1) == Fraction(7, 4)
+    assert ScoreChain.of(values, probs).expected_maximum(2) == 2 - Fraction(1, 16)
+    assert ScoreChain.of(values * 0 + 3, probs).expected_maximum(5) == 3

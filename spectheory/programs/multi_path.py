@@ -1,4 +1,8 @@
-"""The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3)."""
+"""The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3).
+
+``optimum`` solves it for several drafted paths and any draft process.  Three other programs cross-check its
+value (``unsimplified``, ``dual``, ``path_selection``), and so does ``multi_path_interval``.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.bounds.context_tree import node_probs
+from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.contexts import Context, all_contexts, count_nodes
-from spectheory.drafts import DraftProcess, Iid
+from spectheory.drafts import DraftProcess, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import PREFIX_MATCHING, budget_program, node_probs, some_draft_probs
+from spectheory.programs.budgets import PREFIX_MATCHING, budget_program
 from spectheory.programs.solving.exact_solver import solve_exact, solve_exact_by_rows
 from spectheory.programs.solving.float_solver import solve
 from spectheory.programs.solving.linear_program import LinearProgram
 from spectheory.programs.solving.solution import Solution
-from spectheory.validate import check_num_drafts
 
 MAX_ANTICHAINS = 100_000
 ROWS_AT_ONCE = 2_000
@@ -77,6 +82,12 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
     return members[np.lexsort((first, np.minimum(sizes, 2)))]
 
 
+def named_antichains(pair: ModelPair, members: np.ndarray) -> list[tuple[Context, ...]]:
+    """The rows of ``antichains`` as tuples of contexts."""
+    nodes = all_contexts(pair.vocab_size, pair.draft_length)
+    return [tuple(nodes[node] for node in np.flatnonzero(row)) for row in members]
+
+
 def largest_listed_excess(
     pair: ModelPair, node_masses: Sequence[np.ndarray], process: DraftProcess
 ) -> tuple[Any, tuple[Context, ...]]:
@@ -92,21 +103,23 @@ def largest_listed_excess(
     Raises:
         EnumerationTooLargeError: there are more antichains than are listed.
     """
-    nodes = all_contexts(pair.vocab_size, pair.draft_length)
     masses = np.concatenate(node_masses)
+    members = antichains(pair.vocab_size, pair.draft_length)
     worst: tuple[Any, tuple[Context, ...]] = (masses[0] - masses[0], ())
-    for row in antichains(pair.vocab_size, pair.draft_length):
-        members = np.flatnonzero(row)
-        antichain = tuple(nodes[node] for node in members)
-        excess = masses[members].sum() - process.hit_probability(pair, antichain)
+    for row, antichain in zip(members, named_antichains(pair, members), strict=True):
+        excess = masses[row].sum() - process.hit_probability(pair, antichain)
         worst = max(worst, (excess, antichain), key=lambda found: found[0])
     return worst
 
 
 def multi_path_program(
-    pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    max_antichains: int = MAX_ANTICHAINS,
+    *,
+    process: DraftProcess | None = None,
 ) -> LinearProgram:
-    """The linear program whose optimum is the best block efficiency with K i.i.d. drafted paths.
+    """The linear program whose optimum is the best block efficiency with K drafted paths.
 
     Source: greedy2026 Theorem 4.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
 
@@ -119,8 +132,9 @@ def multi_path_program(
 
     Args:
         pair: the models; an exact pair gives an exact program.
-        drafts: K for i.i.d. paths, or a draft process.
+        num_drafts: K, the number of i.i.d. drafted paths; 1 if neither it nor ``process`` is given.
         max_antichains: refuse to state more antichain constraints.
+        process: another draft process, instead of ``num_drafts``.
 
     Raises:
         InvalidInputError: num_drafts is not a whole number of at least 1.
@@ -139,12 +153,16 @@ def multi_path_program(
         source="greedy2026 Theorem 4.3",
         equations=("greedy2026 Eq. 11", "greedy2026 Eq. 12"),
         members=(rows, columns),
-        limits=_hit_probs(pair, members, drafts),
+        limits=_hit_probs(pair, members, draft_process(num_drafts, process)),
     )
 
 
 def multi_path_optimum(
-    pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    max_antichains: int = MAX_ANTICHAINS,
+    *,
+    process: DraftProcess | None = None,
 ) -> Solution:
     """The largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
 
@@ -152,8 +170,7 @@ def multi_path_optimum(
     every antichain.
 
     Args:
-        pair: the models.
-        drafts: K for i.i.d. paths, or a draft process.
+        pair, num_drafts, process: as in ``multi_path_program``.
         max_antichains: refuse larger programs.
 
     Returns:
@@ -169,7 +186,7 @@ def multi_path_optimum(
         >>> print(multi_path_optimum(pair, 2).value)
         17/9
     """
-    program = multi_path_program(pair, drafts, max_antichains)
+    program = multi_path_program(pair, num_drafts, max_antichains, process=process)
     if not pair.is_exact:
         return solve(program)
     if program.block(PREFIX_MATCHING).size <= ROWS_AT_ONCE:
@@ -188,18 +205,15 @@ def _check_count(vocab_size: int, depth: int, max_antichains: int) -> None:
         )
 
 
-def _hit_probs(pair: ModelPair, members: np.ndarray, drafts: int | DraftProcess) -> np.ndarray:
+def _hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:
     """P(some draft passes through T) for every listed antichain, [sets]."""
-    if isinstance(drafts, DraftProcess) and not isinstance(drafts, Iid):
-        drafts.check(pair)
-        nodes = all_contexts(pair.vocab_size, pair.draft_length)
-        sets = [[nodes[node] for node in np.flatnonzero(row)] for row in members]
-        limits = np.empty(len(sets), dtype=pair.target[0].dtype)
-        limits[:] = [drafts.hit_probability(pair, antichain) for antichain in sets]
-        return limits
-    num_drafts = drafts.num_drafts if isinstance(drafts, Iid) else check_num_drafts(drafts)
-    _, draft_probs = node_probs(pair)
-    return some_draft_probs(_set_probs(members, draft_probs), num_drafts)
+    if isinstance(process, Iid):
+        _, draft_probs = node_probs(pair)
+        return some_draft_probs(_set_probs(members, draft_probs), process.num_drafts)
+    process.check(pair)
+    limits = np.empty(len(members), dtype=pair.target[0].dtype)
+    limits[:] = [process.hit_probability(pair, antichain) for antichain in named_antichains(pair, members)]
+    return limits
 
 
 def _set_probs(members: np.ndarray, node_values: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from flint import fmpq
 
 from spectheory.errors import InvalidInputError
 
@@ -61,10 +62,40 @@ class ConstraintBlock:
         for array in (self.rows, self.columns, self.coefficients, self.rhs):
             array.setflags(write=False)
 
+    @staticmethod
+    def of_terms(
+        name: str,
+        equation: str,
+        sense: Sense,
+        rhs: np.ndarray,
+        *terms: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ) -> ConstraintBlock:
+        """A block whose rows are sums of terms, each given as (rows, columns, coefficients)."""
+        rows, columns, coefficients = (np.concatenate(parts) for parts in zip(*terms, strict=True))
+        return ConstraintBlock(name, equation, sense, rows, columns, coefficients, rhs)
+
     @property
     def size(self) -> int:
         """M, the number of constraints in the block."""
         return len(self.rhs)
+
+    def activity(self, point: np.ndarray) -> np.ndarray:
+        """Σ_j a_ij x_j of every row at a point [n], [M]; the point holds floats or python-flint rationals."""
+        if point.dtype != object:
+            weights = self.coefficients.astype(float) * point[self.columns]
+            return np.bincount(self.rows, weights=weights, minlength=self.size)
+        sums = [fmpq(0)] * self.size
+        known: dict[int, fmpq] = {}  # many rows share one coefficient object
+        for row, column, entry in zip(
+            self.rows.tolist(), self.columns.tolist(), self.coefficients, strict=True
+        ):
+            factor = known.get(id(entry))
+            if factor is None:
+                factor = known.setdefault(id(entry), fmpq(entry.numerator, entry.denominator))
+            sums[row] += factor * point[column]
+        activity = np.empty(self.size, dtype=object)
+        activity[:] = sums
+        return activity
 
     def select(self, kept: np.ndarray) -> ConstraintBlock:
         """The block with only the rows numbered in ``kept`` (distinct), in that order."""
