@@ -331,7 +331,18 @@ def _checked_point(
     if slacks is None:
         y = check_levels(tree.pair, "scores", scores)
         point = _clipped(tree, y)
-        _check_scores(tree, y, point, tolerance)
+        # whatever clipping moved breaks y, z ≥ 0 or z(∅) = 0
+        for depth, needed in reversed(list(enumerate(needed_scores(tree, point.slacks)))):
+            excess = y[depth] - point.scores[depth]
+            if depth:
+                text = (
+                    "z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a) >= 0, got y(a) = {0} above {1} at context {context}"
+                )
+                _refuse(tree, depth, -excess, tolerance, "y(a) >= 0, got {0} at context {context}", y[depth])
+                _refuse(tree, depth, excess, tolerance, text, y[depth], needed)
+            else:
+                text = "z(∅) = 1 + Σ_x p(x) z(x) - y(∅) = 0, got y(∅) = {0}, expected {1}"
+                _refuse(tree, depth, abs(excess), tolerance, text, y[depth], needed)
         return point
     y = check_levels(tree.pair, "scores", scores, nonnegative=True)
     z = check_levels(tree.pair, "slacks", slacks, nonnegative=True)
@@ -342,21 +353,6 @@ def _checked_point(
         _refuse(tree, depth, short, tolerance, text, y[depth] + z[depth], needed)
         shortfall = max(shortfall, np.max(short))
     return _Point(y, z, shortfall)
-
-
-def _check_scores(tree: ContextTree, scores: Levels, point: _Point, tolerance: float) -> None:
-    """Refuse scores that clipping moved: y, z ≥ 0 and z(∅) = 0 for z = 1 + Σ p z - y."""
-    needed = needed_scores(tree, point.slacks)
-    for depth in reversed(range(len(scores))):
-        y, most = scores[depth], needed[depth]
-        too_large = y - point.scores[depth]
-        if depth == 0:
-            text = "z(∅) = 1 + Σ_x p(x) z(x) - y(∅) = 0, got y(∅) = {0}, expected {1}"
-            _refuse(tree, depth, abs(too_large), tolerance, text, y, most)
-            continue
-        _refuse(tree, depth, -too_large, tolerance, "y(a) >= 0, got {0} at context {context}", y)
-        text = "z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a) >= 0, got y(a) = {0} above {1} at context {context}"
-        _refuse(tree, depth, too_large, tolerance, text, y, most)
 
 
 def _refuse(

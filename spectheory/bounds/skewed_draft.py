@@ -157,16 +157,16 @@ class SkewedDraft:
         """E[tau + 1] of block verification with this draft: the objective of Eq. 16, tokens per call."""
         return plain_number(sum(level.sum() for level in self._accepted_masses(pair)))
 
-    def lower_bound(self, pair: ModelPair) -> Any:
+    def lemma_4_7_bound(self, pair: ModelPair) -> Any:
         """A lower bound on ``block_efficiency``, (L + 1) min_a r(a)/p(a) over a ∈ V^{≤L} with p(a) > 0.
 
-        Source: Lemma 4.7, Eq. 18.  A context with p(a) = 0 has no part in the objective.  The bound is L + 1,
+        Source: Eq. 18.  A context with p(a) = 0 has no part in the objective.  The bound is L + 1,
         and attained, when r = p.
 
         Example:
             >>> from spectheory import instances
             >>> draft = SkewedDraft.from_leaf_law(instances.two_token(1), ["4/9", "5/9"])
-            >>> print(draft.lower_bound(instances.two_token(1)))
+            >>> print(draft.lemma_4_7_bound(instances.two_token(1)))
             5/3
         """
         skewed, (target_probs, _) = np.concatenate(self.node_laws), node_probs(pair)

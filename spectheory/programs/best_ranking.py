@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
@@ -111,48 +112,27 @@ def best_ranking(
         212/81 212/81 146/81 212/81 True
     """
     num_drafts = check_num_drafts(num_drafts)
-    evaluate = _Evaluator(pair, num_drafts)
-    greedy = evaluate.ranked(_orders_of(pair, ratio_ranking))
+
+    @cache
+    def earned(orders: Orders) -> Any:
+        return SkewedDraft.from_ranking(pair, num_drafts, _as_ranking(orders)).block_efficiency(pair)
+
+    def ranked(orders: Orders) -> RankedEfficiency:
+        return RankedEfficiency(earned(orders), leaf_order(pair, _as_ranking(orders)))
+
+    greedy = ranked(_orders_of(pair, ratio_ranking))
     exhaustive = count_tree_rankings(pair) <= check_count("max_rankings", max_rankings)
-
-    def negated(orders: Orders) -> Any:
-        return -evaluate(orders)
-
-    found = []
-    for score in (evaluate, negated):
-        if exhaustive:
-            orders = max(product(*map(permutations, _supports(pair))), key=score)
-        else:
-            orders = _local_search(pair, score, num_restarts, seed)
-        found.append(evaluate.ranked(orders))
-    best = path_selection_optimum(pair, num_drafts).value if with_optimum else None
-    return BestRanking(found[0], found[1], greedy, best, exhaustive, evaluate.count)
+    scores: list[Callable[[Orders], Any]] = [earned, lambda orders: -earned(orders)]
+    if exhaustive:
+        found = [max(product(*map(permutations, _supports(pair))), key=score) for score in scores]
+    else:
+        found = [_local_search(pair, score, num_restarts, seed) for score in scores]
+    best, worst = map(ranked, found)
+    optimum = path_selection_optimum(pair, num_drafts).value if with_optimum else None
+    return BestRanking(best, worst, greedy, optimum, exhaustive, earned.cache_info().currsize)
 
 
-# ----------------------------------------------------------------------------- evaluation
-
-
-class _Evaluator:
-    """Block efficiency of one ranking after the other on one pair; remembers what it has seen."""
-
-    def __init__(self, pair: ModelPair, num_drafts: int) -> None:
-        self.pair, self.num_drafts = pair, num_drafts
-        self.seen: dict[Orders, Any] = {}
-
-    @property
-    def count(self) -> int:
-        """How many different rankings were evaluated."""
-        return len(self.seen)
-
-    def __call__(self, orders: Orders) -> Any:
-        if orders not in self.seen:
-            draft = SkewedDraft.from_ranking(self.pair, self.num_drafts, _as_ranking(orders))
-            self.seen[orders] = draft.block_efficiency(self.pair)
-        return self.seen[orders]
-
-    def ranked(self, orders: Orders) -> RankedEfficiency:
-        """The value with the order of all leaves."""
-        return RankedEfficiency(self(orders), leaf_order(self.pair, _as_ranking(orders)))
+# --------------------------------------------------------------------------- orders of tokens
 
 
 def _as_ranking(orders: Orders) -> Ranking:

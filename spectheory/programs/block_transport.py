@@ -80,16 +80,13 @@ def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES)
 def block_transport_optimum(pair: ModelPair, max_variables: int = MAX_VARIABLES) -> Solution:
     """The largest expected common prefix of a drafted path and a target path, with a coupling.
 
-    Args:
-        pair: the models.
-        max_variables: refuse programs with more variables.
+    Args and errors are those of ``block_transport_program``.
 
     Returns:
         The solution; ``value`` is E[β], in drafted tokens per block (the token after them does not
         count), exact for exact pairs.
 
     Raises:
-        EnumerationTooLargeError: there are more variables.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:

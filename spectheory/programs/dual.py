@@ -98,15 +98,12 @@ def dual_optimum(
 ) -> Solution:
     """The smallest upper bound of this form; it equals the optimum of ``multi_path_optimum``.
 
-    Args:
-        pair, num_drafts, max_antichains, process: as in ``multi_path_program``.
+    Args and errors are those of ``dual_program``.
 
     Returns:
         The solution (tokens per target call); ``scores_of`` reads the scores y off it.
 
     Raises:
-        InvalidInputError: num_drafts is not a whole number of at least 1.
-        EnumerationTooLargeError: there are more antichains.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:

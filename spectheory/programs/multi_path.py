@@ -64,7 +64,13 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
         >>> [tuple(np.flatnonzero(row).tolist()) for row in antichains(2, 1)]
         [(), (0,), (1,), (2,), (1, 2)]
     """
-    _check_count(vocab_size, depth, max_antichains)
+    count = count_antichains(vocab_size, depth) - 1
+    if count > max_antichains:
+        shown = str(count) if count < 10**15 else f"about 1e{int(math.log10(count))}"
+        raise EnumerationTooLargeError(
+            f"{vocab_size} tokens and draft length {depth} have {shown} non-empty antichains, the limit is "
+            f"{max_antichains}; truncate the pair, restrict its tokens, or raise max_antichains"
+        )
     levels = [np.array([[False], [True]])]  # membership by depth below the subtree's root
     for _ in range(depth):
         chosen = np.indices((len(levels[0]),) * vocab_size).reshape(vocab_size, -1)
@@ -169,16 +175,12 @@ def multi_path_optimum(
     Exact programs with many antichains are solved by row generation, and then certified against
     every antichain.
 
-    Args:
-        pair, num_drafts, process: as in ``multi_path_program``.
-        max_antichains: refuse larger programs.
+    Args and errors are those of ``multi_path_program``.
 
     Returns:
         The solution (tokens per target call), exact for exact pairs.
 
     Raises:
-        InvalidInputError: num_drafts is not a whole number of at least 1.
-        EnumerationTooLargeError: there are more antichains.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:
@@ -193,16 +195,6 @@ def multi_path_optimum(
         return solve_exact(program)
     single_nodes = range(count_nodes(pair.vocab_size, pair.draft_length))
     return solve_exact_by_rows(program, PREFIX_MATCHING, single_nodes)
-
-
-def _check_count(vocab_size: int, depth: int, max_antichains: int) -> None:
-    count = count_antichains(vocab_size, depth) - 1
-    if count > max_antichains:
-        shown = str(count) if count < 10**15 else f"about 1e{int(math.log10(count))}"
-        raise EnumerationTooLargeError(
-            f"{vocab_size} tokens and draft length {depth} have {shown} non-empty antichains, the limit is "
-            f"{max_antichains}; truncate the pair, restrict its tokens, or raise max_antichains"
-        )
 
 
 def _hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:

@@ -93,15 +93,12 @@ def unsimplified_optimum(
 
     The optimum is that of ``multi_path_optimum``, found through other variables.
 
-    Args:
-        pair, num_drafts, max_antichains, process: as in ``multi_path_program``.
+    Args and errors are those of ``unsimplified_program``.
 
     Returns:
         The solution (tokens per target call); ``primal`` is R, by output sequence.
 
     Raises:
-        InvalidInputError: num_drafts is not a whole number of at least 1.
-        EnumerationTooLargeError: there are more antichains.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:

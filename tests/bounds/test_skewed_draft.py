@@ -103,7 +103,7 @@ def test_lemma_4_7_bounds_the_objective_of_rankings() -> None:
         for _ in range(3):
             skewed = ranking_draft(pair, tuple(rng.permutation(leaves).tolist()), num_drafts)
             draft = SkewedDraft.from_leaf_law(pair, skewed)
-            objective, bound = draft.block_efficiency(pair), draft.lower_bound(pair)
+            objective, bound = draft.block_efficiency(pair), draft.lemma_4_7_bound(pair)
             assert objective == objective_by_hand(pair, skewed)
             assert bound <= objective <= best
             positive += bound > 0
@@ -111,7 +111,7 @@ def test_lemma_4_7_bounds_the_objective_of_rankings() -> None:
             largest = max(skewed[present] / pair.target_path_probs(pair.draft_length)[present])
             wrong += (pair.draft_length + 1) * largest > objective
             floats = SkewedDraft.from_leaf_law(pair.to_float(), skewed.astype(float))
-            assert floats.lower_bound(pair.to_float()) == pytest.approx(float(bound))
+            assert floats.lemma_4_7_bound(pair.to_float()) == pytest.approx(float(bound))
             assert floats.block_efficiency(pair.to_float()) == pytest.approx(float(objective))
     assert positive > 40
     assert wrong > 40
@@ -122,12 +122,12 @@ def test_lemma_4_7_is_attained_by_the_target_itself() -> None:
     for pair in ALL_PAIRS:
         target = pair.target_path_probs(pair.draft_length)
         skewed = SkewedDraft.from_leaf_law(pair, target)
-        both = skewed.block_efficiency(pair), skewed.lower_bound(pair)
+        both = skewed.block_efficiency(pair), skewed.lemma_4_7_bound(pair)
         assert both == (pair.draft_length + 1, pair.draft_length + 1)
         draft = pair.draft_path_probs(pair.draft_length)
         if (draft != target).any():
             skewed = SkewedDraft.from_leaf_law(pair, draft)
-            assert skewed.lower_bound(pair) < pair.draft_length + 1
+            assert skewed.lemma_4_7_bound(pair) < pair.draft_length + 1
             assert skewed.block_efficiency(pair) == single_path_optimum(pair).value
 
 

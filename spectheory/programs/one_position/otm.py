@@ -102,15 +102,13 @@ def otm_optimum(
 ) -> Solution:
     """The least rejection probability at one position, with an optimal transport plan.
 
-    Args:
-        target_probs, draft_probs, num_drafts, max_variables, draft_law: as in ``otm_program``.
+    Args and errors are those of ``otm_program``.
 
     Returns:
         The solution of ``otm_program``: ``value`` is the rejection probability (acceptance is
         1 - value) and ``primal`` the plan, {(drafts, output): probability}.
 
     Raises:
-        InvalidInputError, EnumerationTooLargeError: as ``otm_program``.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:

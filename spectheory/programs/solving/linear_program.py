@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from flint import fmpq
 
+from spectheory.arrays import to_flint
 from spectheory.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -84,18 +85,9 @@ class ConstraintBlock:
         if point.dtype != object:
             weights = self.coefficients.astype(float) * point[self.columns]
             return np.bincount(self.rows, weights=weights, minlength=self.size)
-        sums = [fmpq(0)] * self.size
-        known: dict[int, fmpq] = {}  # many rows share one coefficient object
-        for row, column, entry in zip(
-            self.rows.tolist(), self.columns.tolist(), self.coefficients, strict=True
-        ):
-            factor = known.get(id(entry))
-            if factor is None:
-                factor = known.setdefault(id(entry), fmpq(entry.numerator, entry.denominator))
-            sums[row] += factor * point[column]
-        activity = np.empty(self.size, dtype=object)
-        activity[:] = sums
-        return activity
+        sums = np.full(self.size, fmpq(0), dtype=object)
+        np.add.at(sums, self.rows, to_flint(self.coefficients) * point[self.columns])
+        return sums
 
     def select(self, kept: np.ndarray) -> ConstraintBlock:
         """The block with only the rows numbered in ``kept`` (distinct), in that order."""

@@ -179,3 +179,19 @@ def test_draft_laws_that_are_none_are_refused() -> None:
         position_draft_law(instances.two_token(2), Iid(2))
     with pytest.raises(InvalidInputError, match="distinct tokens"):
         position_draft_law(instances.two_token(1), WithoutReplacement((3,)))
+
+
+def test_drafts_are_given_in_one_way() -> None:
+    """A row with K, or a law: not both, not neither, and no row without K."""
+    row = ["1/2", "1/2"]
+    law = {(0,): "1/2", (1,): "1/2"}
+    assert otm_optimum(row, row, 1).value == otm_optimum(row, draft_law=law).value == 0
+    for arguments, keywords, text in (
+        ((row, row, 1), {"draft_law": law}, "give one of the two"),
+        ((row, None, 1), {"draft_law": law}, "give one of the two"),
+        ((row,), {}, "drafts are missing"),
+        ((row, row), {}, "num_drafts must be a whole number"),
+    ):
+        for function in (otm_program, otm_optimum):
+            with pytest.raises(InvalidInputError, match=text):
+                function(*arguments, **keywords)
