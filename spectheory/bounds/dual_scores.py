@@ -219,11 +219,11 @@ def upper_bound(
         Tokens per target call: a Fraction that is a proof, or a float up to rounding.
 
     Example:
-        >>> from spectheory import instances
-        >>> from spectheory.programs import dual_optimum, scores_of
-        >>> pair = instances.two_token(2)
-        >>> print(upper_bound(pair, 2, scores_of(pair, dual_optimum(pair, 2))))
-        212/81
+        >>> from fractions import Fraction
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
+        >>> scores = [np.array([Fraction(4, 3)]), np.array([Fraction(0), Fraction(1)])]
+        >>> print(upper_bound(pair, 2, scores))
+        17/9
     """
     value = dual_objective(pair, num_drafts, scores, slacks, tolerance)
     return min(value, type(value)(pair.draft_length + 1))

@@ -231,21 +231,21 @@ def best_mixture(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_rank
         laws = [_one_sided(share * q + (1 - share) * top, side * (q - top)) for q, top in levels]
         masses = (mass for level in accepted_masses(laws, rows) for mass in level)
         total = sum(masses, start=_OneSided(0, 0))
-        return _OneSided(total.value, side * total.change)
+        return _OneSided(total.value, side * total.slope)
 
     low, high = draft[0][0] * 0, draft[0][0] * 0 + 1
     at_low, at_high = at(low, 1), at(high, -1)
     while True:
-        if at_low.change <= 0:
+        if at_low.slope <= 0:
             return _rounded(pair, low, at_low.value)
-        if at_high.change >= 0:
+        if at_high.slope >= 0:
             return _rounded(pair, high, at_high.value)
-        gap = at_high.value - at_low.value - at_high.change * (high - low)
-        middle = low + gap / (at_low.change - at_high.change)
+        gap = at_high.value - at_low.value - at_high.slope * (high - low)
+        middle = low + gap / (at_low.slope - at_high.slope)
         left, right = at(middle, -1), at(middle, 1)
-        if left.change >= 0 >= right.change:
+        if left.slope >= 0 >= right.slope:
             return _rounded(pair, middle, left.value)
-        if right.change > 0:
+        if right.slope > 0:
             low, at_low = middle, right
         else:
             high, at_high = middle, left
@@ -253,21 +253,21 @@ def best_mixture(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_rank
 
 @dataclass(frozen=True, order=True)
 class _OneSided:
-    """value + change ε for an ε > 0 as small as need be: ordered by the value, then by the change."""
+    """value + slope ε for an ε > 0 as small as need be: ordered by the value, then by the slope."""
 
     value: Any
-    change: Any
+    slope: Any
 
     def __add__(self, other: _OneSided) -> _OneSided:
-        return _OneSided(self.value + other.value, self.change + other.change)
+        return _OneSided(self.value + other.value, self.slope + other.slope)
 
     def __mul__(self, factor: Any) -> _OneSided:
-        return _OneSided(self.value * factor, self.change * factor)
+        return _OneSided(self.value * factor, self.slope * factor)
 
 
-def _one_sided(values: np.ndarray, changes: np.ndarray) -> np.ndarray:
+def _one_sided(values: np.ndarray, slopes: np.ndarray) -> np.ndarray:
     numbers = np.empty(len(values), dtype=object)
-    for index, pair in enumerate(zip(values, changes, strict=True)):
+    for index, pair in enumerate(zip(values, slopes, strict=True)):
         numbers[index] = _OneSided(*pair)
     return numbers
 

@@ -19,7 +19,7 @@ from spectheory.programs.interval.interval import multi_path_interval
 
 
 def test_a_time_limit_returns_a_valid_interval() -> None:
-    """The first check already comes too late, so block verification and its prices remain."""
+    """The first check already comes too late, so block verification and its slacks remain."""
     pair = instances.random_float(1, 10, 3, 1.0, 0.5)
     best = multi_path_interval(pair, 4, time_limit=1e-9)
     assert best.status == "time limit"

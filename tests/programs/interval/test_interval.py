@@ -48,7 +48,7 @@ def test_the_interval_contains_the_exact_optimum(number: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_both_proofs_hold_in_rational_arithmetic(seed: int) -> None:
     """The stored floats, read as rationals: the masses satisfy every constraint of Theorem 4.3 exactly and
-    sum to at least ``lower``; the least draft prices that go with z give an exact bound of at most ``upper``.
+    sum to at least ``lower``; the least scores that go with z give an exact bound of at most ``upper``.
     Masses a percent larger break a constraint."""
     pair, num_drafts = instances.random_rational([41, seed], 3, 3), 2 + seed % 4
     best = multi_path_interval(pair, num_drafts)
@@ -59,7 +59,7 @@ def test_both_proofs_hold_in_rational_arithmetic(seed: int) -> None:
     assert violation == 0
     assert sum(level.sum() for level in masses) >= Fraction(best.lower)
 
-    z = [np.array([Fraction(price) for price in level], dtype=object) for level in best.slacks]
+    z = [np.array([Fraction(slack) for slack in level], dtype=object) for level in best.slacks]
     scores = np.array([Fraction(0)], dtype=object)
     for depth in range(4):
         required = np.full(3**depth, Fraction(1), dtype=object)
@@ -82,7 +82,7 @@ def test_both_proofs_hold_in_rational_arithmetic(seed: int) -> None:
 
 
 def test_one_path_and_identical_models_need_no_step() -> None:
-    """Block verification and its prices are optimal for K = 1, and for identical models at any K."""
+    """Block verification and its slacks are optimal for K = 1, and for identical models at any K."""
     pair = instances.random_float(4, 3, 3)
     assert multi_path_interval(pair, 1).rounds == 0
     same = instances.random_float(4, 3, 3, agreement=1.0)
