@@ -40,12 +40,15 @@ from rich.console import Console
 from rich.table import Table
 
 from spectheory import instances
-from spectheory.bounds.certified import largest_excess, lower_bound, upper_bound
 from spectheory.bounds.context_tree import ContextTree
+from spectheory.bounds.dual_scores import certified_bound_of_slacks
+from spectheory.bounds.level_sets import LevelSets
+from spectheory.bounds.lower_bounds import certified_bound_of_draft
+from spectheory.contexts import split_by_depth
 from spectheory.errors import ComputationError, EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs import multi_path_optimum
-from spectheory.programs.interval import multi_path_interval
+from spectheory.programs.interval.interval import multi_path_interval
 from spectheory.programs.multi_path import MAX_ANTICHAINS, count_antichains
 
 if TYPE_CHECKING:
@@ -114,7 +117,7 @@ class Result:
 def leaf_set_cuts(case: Case) -> tuple[str, float, float, int]:
     """max Σ x with x(a) ≤ r(a), x(a, t) ≤ p(t|a) x(a), Σ r = 1 and a growing list of r(S) ≤ f(q(S)).
 
-    Every round adds the most violated leaf set.  Bounds: the rows' multipliers are prices, the point
+    Every round adds the most violated leaf set.  Bounds: the rows' multipliers are slacks, the point
     scaled into the program is feasible, both certified as for ``multi_path_interval``.
 
     Returns:
@@ -134,7 +137,7 @@ def leaf_set_cuts(case: Case) -> tuple[str, float, float, int]:
     for depth in range(1, L + 1):
         for node in range(sizes[depth]):
             parent = first[depth - 1] + node // V
-            conditional = -float(tree.target_conditionals[depth][node])
+            conditional = -float(tree.target_rows[depth - 1].flat[node])
             solver.addRow(-highspy.kHighsInf, 0.0, 2, [first[depth] + node, parent], [1.0, conditional])
     for depth in range(1, L + 1):
         below = V ** (L - depth)
@@ -151,16 +154,17 @@ def leaf_set_cuts(case: Case) -> tuple[str, float, float, int]:
         rounds += 1
         solution = solver.getSolution()
         law = np.maximum(np.array(solution.col_value)[first[-1] :], 0.0)
-        prices = np.maximum(-np.array(solution.row_dual)[: first[-1] - 1], 0.0)
-        z = [np.zeros(1), *np.split(prices, first[1:-1][1:] - 1)]
-        lower = max(lower, lower_bound(tree, case.num_drafts, law).value)
-        upper = min(upper, upper_bound(tree, case.num_drafts, z).value)
+        slacks = np.maximum(-np.array(solution.row_dual)[: first[-1] - 1], 0.0)
+        z = split_by_depth(np.append(0.0, slacks), V, L)
+        lower = max(lower, certified_bound_of_draft(tree, case.num_drafts, law).value)
+        upper = min(upper, certified_bound_of_slacks(tree, case.num_drafts, z).value)
         if upper - lower <= case.relative_gap * lower:
             return "optimal", lower, upper, rounds
-        excess, members = largest_excess(tree, case.num_drafts, law)
-        if excess <= 1e-12:
+        sets = LevelSets.of(law, tree.draft_probs[-1], case.num_drafts)
+        if sets.is_feasible(tolerance=1e-12):
             return "stalled", lower, upper, rounds
-        limit = 1.0 - (1.0 - min(1.0, float(tree.draft_probs[-1][members].sum()))) ** case.num_drafts
+        worst = int(np.argmax(sets.shares))
+        members, limit = sets.leaves(worst), float(sets.limits[worst])
         solver.addRow(-highspy.kHighsInf, limit, len(members), first[-1] + members, np.ones(len(members)))
     return "time limit", lower, upper, rounds
 

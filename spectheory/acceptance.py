@@ -12,10 +12,10 @@ import numpy as np
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
+from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.documents import both, plain
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import some_draft_probs
 from spectheory.programs.one_position.min_cut import optimal_acceptance
 from spectheory.validate import check_num_drafts
 

@@ -21,6 +21,8 @@ import numpy as np
 from array_api_compat import array_namespace
 from flint import fmpq
 
+from spectheory.errors import InvalidInputError
+
 Array = Any
 """A numpy array (object or float64) or a torch tensor."""
 
@@ -74,6 +76,60 @@ def to_fraction(value: Any) -> Fraction:
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return Fraction(int(value))
     raise TypeError(f"expected an exact rational, got {type(value).__name__} {value!r}")
+
+
+def flint_if_exact(array: np.ndarray) -> np.ndarray:
+    """What to compute with: python-flint rationals for exact entries, anything else as it is."""
+    return to_flint(array) if is_exact(array) else array
+
+
+def fractions_if_exact(array: np.ndarray) -> np.ndarray:
+    """What to return: Fractions for exact entries, anything else as it is."""
+    return to_fractions(array) if is_exact(array) else array
+
+
+def plain_number(value: Any) -> Fraction | float:
+    """One number of a result: a float for a float, a Fraction for anything exact."""
+    return float(value) if isinstance(value, (float, np.floating)) else to_fraction(value)
+
+
+def exact_values(array: np.ndarray) -> np.ndarray:
+    """Every entry as the Fraction it is; a float is the rational that its bits say.
+
+    Example:
+        >>> exact_values(np.array([0.25, 0.1]))[0]
+        Fraction(1, 4)
+    """
+    if is_exact(array):
+        return to_fractions(array)
+    values = np.empty(array.shape, dtype=object)
+    values.ravel()[:] = [Fraction(value) for value in array.ravel().tolist()]
+    return values
+
+
+def like_rows(table: np.ndarray, rows: Array) -> Array:
+    """A table of an enumerated pair in the arithmetic, precision and device of ``rows``.
+
+    Raises:
+        InvalidInputError: the rows are exact and the table is not.
+    """
+    if not is_exact(rows):
+        return namespace(rows).asarray(table.astype(float), dtype=rows.dtype, device=rows.device)
+    if not is_exact(table):
+        raise InvalidInputError(
+            "a verifier bound to a float64 pair was asked about exact rows; bind it to the exact pair"
+        )
+    return to_flint(table) if isinstance(rows.ravel()[0], fmpq) else table
+
+
+def like_entries(value: Any, array: Array) -> Array:
+    """One rational number as an array of the shape and arithmetic of ``array``, never through a float
+    where that is exact."""
+    one = ones_like(array)
+    if not is_exact(array):
+        return one * float(value)
+    number = to_fraction(value)
+    return one * number.numerator / number.denominator
 
 
 def zeros_like(array: Array) -> Array:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import product
 
+import numpy as np
+
 from spectheory.arrays import Array, namespace
 
 Context = tuple[int, ...]
@@ -69,6 +71,37 @@ def all_contexts(vocab_size: int, depth: int) -> tuple[Context, ...]:
         ((), (0,), (1,))
     """
     return tuple(context for i in range(depth + 1) for context in product(range(vocab_size), repeat=i))
+
+
+def parent_nodes(vocab_size: int, depth: int) -> np.ndarray:
+    """The parent of every node of V^{≤depth} but the root, in the order of the nodes.
+
+    Example:
+        >>> parent_nodes(2, 2)
+        array([0, 0, 1, 1, 2, 2])
+    """
+    return (np.arange(1, count_nodes(vocab_size, depth)) - 1) // vocab_size
+
+
+def split_by_depth(values: np.ndarray, vocab_size: int, depth: int) -> list[np.ndarray]:
+    """One value per node of V^{≤depth} as one array per depth, [V^i] for i = 0..depth.
+
+    Example:
+        >>> split_by_depth(np.arange(3), 2, 1)
+        [array([0]), array([1, 2])]
+    """
+    return np.split(values, [count_nodes(vocab_size, i) for i in range(depth)])
+
+
+def leaves_below(number: int, context_depth: int, vocab_size: int, depth: int) -> range:
+    """The numbers of the leaves of V^depth below a context, given by its number and its depth.
+
+    Example:
+        >>> leaves_below(1, 1, 2, 3)
+        range(4, 8)
+    """
+    width = vocab_size ** (depth - context_depth)
+    return range(number * width, (number + 1) * width)
 
 
 def prefix_numbers(paths: Array, vocab_size: int) -> Array:

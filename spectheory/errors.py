@@ -36,6 +36,21 @@ class TokenizerMismatchError(InvalidInputError):
     """Target and draft do not share one tokenizer."""
 
 
+class InfeasiblePointError(InvalidInputError):
+    """A point breaks a constraint of the multi-path program or of its dual; ``witness`` names one.
+
+    Attributes:
+        witness: contexts: the leaves of a set that a skewed draft is too heavy on, or the one context whose
+            score and slack are too small.
+        violation: by how much.
+    """
+
+    def __init__(self, message: str, witness: tuple[tuple[int, ...], ...], violation: float) -> None:
+        super().__init__(message)
+        self.witness = witness
+        self.violation = violation
+
+
 class ComputationError(RuntimeError):
     """A computation on valid input did not reach a result that can be vouched for."""
 

@@ -23,7 +23,8 @@ from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath,
 from spectheory.algorithms.path_selection.optimal_multipath import OptimalMultipath
 from spectheory.arrays import Array, to_flint
 from spectheory.bounds.antichain_hulls import most_violated_antichain
-from spectheory.bounds.skewed_draft import Ranking, SkewedDraft, check_leaf_order, leaf_order, ratio_ranking
+from spectheory.bounds.rankings import Ranking, check_leaf_order, leaf_order, ratio_ranking
+from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.contexts import prefix_numbers
 from spectheory.drafts import DraftProcess, WithoutReplacement
 from spectheory.errors import InvalidInputError
@@ -138,7 +139,7 @@ def test_skewed_draft_bad_input() -> None:
         SkewedDraft.from_order(pair, 2, [0, 1, 2, 2])
     with pytest.raises(InvalidInputError, match=r"outside 0\.\.1"):
         SkewedDraft.from_order(pair, 2, [(0, 0), (0, 1), (1, 0), (1, 2)])
-    with pytest.raises(InvalidInputError, match="one entry per path"):
+    with pytest.raises(InvalidInputError, match=r"expected \(4,\), one per context"):
         SkewedDraft.from_leaf_law(pair, np.array([Fraction(1)]))
     with pytest.raises(InvalidInputError, match="one key per token"):
         SkewedDraft.from_ranking(pair, 2, lambda target_rows, draft_rows: draft_rows[..., 0])

@@ -11,10 +11,11 @@ import numpy as np
 import pytest
 
 from spectheory import ModelPair, certify, instances, optimal_acceptance, optimum, output_law
+from spectheory.bounds import dual_objective
 from spectheory.drafts import DraftProcess, PrefixTree, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.instances import random_rational
-from spectheory.programs import compact_form_program, dual_optimum, solve_exact, upper_bound_from_scores
+from spectheory.programs import compact_form_program, dual_optimum, solve_exact
 from spectheory.programs.dual import scores_of
 from theory_examples import ScoredPair, cap_scores, kseq_defect, low_ratio_pair
 
@@ -180,9 +181,9 @@ def test_capped_scores_bound_every_verifier_and_give_block_on_one_path() -> None
     """Feasible for every C > 0; K = 1, C = 1 is the block efficiency of block verification."""
     for pair in [instances.two_token(3), *random_pairs(3, 2, 12, 75)]:
         block = output_law("block", pair).block_efficiency
-        assert upper_bound_from_scores(pair, 1, cap_scores(pair, Fraction(1))) == block
+        assert dual_objective(pair, 1, cap_scores(pair, Fraction(1))) == block
         for num_drafts, cap in product((2, 3), (Fraction(1, 3), Fraction(1), Fraction(2), Fraction(7))):
-            bound = upper_bound_from_scores(pair, num_drafts, cap_scores(pair, cap))
+            bound = dual_objective(pair, num_drafts, cap_scores(pair, cap))
             assert bound >= optimum(pair, num_drafts).value
 
 
@@ -192,9 +193,7 @@ def test_capped_scores_reach_the_optimum_at_one_position() -> None:
     for pair in [low_ratio_pair(), *random_pairs(3, 1, 40, 76)]:
         best = 1 + optimal_acceptance(pair.target[0][0], pair.draft[0][0], 2).value
         caps = thresholds(pair, 2)
-        values = {
-            cap: upper_bound_from_scores(pair, 2, cap_scores(pair, cap)) for cap in [*caps, Fraction(1)]
-        }
+        values = {cap: dual_objective(pair, 2, cap_scores(pair, cap)) for cap in [*caps, Fraction(1)]}
         assert min(values.values()) == best
         missed += min(value for cap, value in values.items() if cap >= 1) > best
     assert missed > 0
@@ -206,7 +205,7 @@ def test_capped_scores_partner_smaller_scores_are_refused() -> None:
     scores = cap_scores(pair, Fraction(1))
     scores[0] = scores[0] - Fraction(1, 100)
     with pytest.raises(InvalidInputError):
-        upper_bound_from_scores(pair, 2, scores)
+        dual_objective(pair, 2, scores)
 
 
 # --------------------------------------------------------------------------- Statement 5.18: scored selection

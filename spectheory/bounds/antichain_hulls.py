@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import to_flint, to_fraction
-from spectheory.errors import InvalidInputError
+from spectheory.arrays import flint_if_exact, plain_number
+from spectheory.bounds.context_tree import Levels, check_levels
+from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import some_draft_probs
 from spectheory.validate import check_num_drafts
 
 Key = tuple[bool, Any]
@@ -76,7 +76,7 @@ def most_violated_antichain(
         1/9 ((1,),)
     """
     num_drafts = check_num_drafts(num_drafts)
-    masses = _checked_masses(pair, node_masses)
+    masses = check_levels(pair, "node_masses", node_masses)
     hulls = _hulls(pair, masses)
     zero = masses[0][0] * 0
     vertices = hulls[0][0].vertices(zero)
@@ -84,38 +84,15 @@ def most_violated_antichain(
     node_mass = np.array([x for _, x in vertices], dtype=masses[0].dtype)
     violations = node_mass - some_draft_probs(draft_mass, num_drafts)
     best = int(np.argmax(violations))
-    violation = to_fraction(violations[best]) if pair.is_exact else float(violations[best])
-    return violation, tuple(sorted(_members(pair, hulls, best)))
+    return plain_number(violations[best]), tuple(sorted(_members(pair, hulls, best)))
 
 
-def _checked_masses(pair: ModelPair, node_masses: Sequence[np.ndarray]) -> list[np.ndarray]:
-    if len(node_masses) != pair.draft_length + 1:
-        raise InvalidInputError(
-            f"node_masses has {len(node_masses)} depths; expected {pair.draft_length + 1}, one per depth 0..L"
-        )
-    masses = [np.asarray(mass) for mass in node_masses]
-    for depth, mass in enumerate(masses):
-        if mass.shape != (pair.vocab_size**depth,):
-            raise InvalidInputError(
-                f"node_masses[{depth}] has shape {mass.shape}; expected ({pair.vocab_size**depth},)"
-            )
-        if (mass.dtype == object) != pair.is_exact:
-            raise InvalidInputError(
-                f"node_masses[{depth}] holds {mass.dtype} entries but the pair is {pair.arithmetic}; "
-                "use one kind (pair.to_float() for float masses)"
-            )
-    if pair.is_exact:
-        return [to_flint(mass) for mass in masses]
-    return [mass.astype(float) for mass in masses]
-
-
-def _hulls(pair: ModelPair, masses: list[np.ndarray]) -> list[list[_Hull]]:
+def _hulls(pair: ModelPair, masses: Levels) -> list[list[_Hull]]:
     """The hull of the antichains at or below every node, by depth."""
     V = pair.vocab_size
     levels: list[list[_Hull]] = []
     for depth in reversed(range(pair.draft_length + 1)):
-        probs = pair.draft_path_probs(depth)
-        probs = to_flint(probs) if pair.is_exact else probs
+        probs = flint_if_exact(pair.draft_path_probs(depth))
         below = levels[-1] if levels else []
         levels.append(
             [

@@ -1,16 +1,18 @@
-"""The full tree of contexts in float64, by depth, with the passes that both bounds are made of."""
+"""The tree of contexts by depth: probabilities at its nodes, and the passes that every bound is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from spectheory.arrays import flint_if_exact
+from spectheory.bounds.tolerances import rounding_allowance
 from spectheory.contexts import count_nodes
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs.solving.float_solver import MACHINE_EPSILON
 
 Levels = list[np.ndarray]
 """One array per depth 0..L, [V^depth] each."""
@@ -18,131 +20,163 @@ Levels = list[np.ndarray]
 
 @dataclass(frozen=True, eq=False)
 class ContextTree:
-    """p and q at every context.
+    """p and q at every context of a pair, in its arithmetic: python-flint rationals or float64.
 
     Attributes:
-        pair: the models, as given.
-        vocab_size, draft_length: V and L.
-        target_conditionals: p(x|a) at node (a, x), by depth 0..L; 1 at the root.
+        pair: the models.
+        target_rows: p(.|a) by depth 0..L-1, [V^depth, V].
         target_probs, draft_probs: p(a) and q(a) by depth 0..L.
-        rounding: 4 ε (nodes + 16), ε = 2^-52: a relative error that covers the rounding of the path
-            probabilities, of f, and of every sum and cumulative sum of nonnegative numbers below.
-        mismatch: 1/Π_d (1 - δ_d) - 1 with δ_d = max |Σ_x q(x|a) - 1| over the rows of depth d.  The sum
-            of q over the leaves below a is q(a) times one row sum per depth, each within [1 - δ_d, 1 + δ_d],
-            so neither of the two exceeds the other by a larger factor than 1 + mismatch.  Rounding for
-            normalised rows, up to about L times the pair's row tolerance otherwise.
+        rounding: the allowance of float64 for a sum over all nodes (``rounding_allowance``); 0 when exact.
+        mismatch: how much q(a) and the mass of the leaves below a may differ.  Neither exceeds the other by
+            a larger factor than 1 + mismatch.  It is 1/Π_d (1 - δ_d) - 1 with δ_d = max |Σ_x q(x|a) - 1|
+            over the rows of depth d: the leaves hold q(a) times one row sum per depth, and each of these
+            lies within [1 - δ_d, 1 + δ_d].  For normalised rows it is rounding, 0 when exact.
     """
 
     pair: ModelPair
-    vocab_size: int
-    draft_length: int
-    target_conditionals: Levels
+    target_rows: Levels
     target_probs: Levels
     draft_probs: Levels
     rounding: float
-    mismatch: float
+    mismatch: Any
 
     @staticmethod
     def of(pair: ModelPair) -> ContextTree:
-        """The tree of a pair; an exact pair is converted to float64.
+        """The tree of a pair.
 
         Raises:
             InvalidInputError: a draft row whose sum is off by 1 or more, as a wide row_sum_tolerance allows.
         """
-        models = pair.to_float()
-        V, L = models.vocab_size, models.draft_length
-        mismatch = 1.0
-        for depth, rows in enumerate(models.draft):
-            deviation = float(abs(rows.sum(axis=1) - 1.0).max())
-            if deviation >= 1.0:
-                raise InvalidInputError(
-                    f"a draft row at depth {depth} has a sum that differs from 1 by {deviation:.3g}; "
-                    "expected less than 1: normalise the rows"
-                )
-            mismatch /= 1.0 - deviation
+        depths, num_nodes = range(pair.draft_length + 1), count_nodes(pair.vocab_size, pair.draft_length)
         return ContextTree(
             pair=pair,
-            vocab_size=V,
-            draft_length=L,
-            target_conditionals=[np.ones(1), *(models.target[depth].ravel() for depth in range(L))],
-            target_probs=[models.target_path_probs(depth) for depth in range(L + 1)],
-            draft_probs=[models.draft_path_probs(depth) for depth in range(L + 1)],
-            rounding=4 * MACHINE_EPSILON * (count_nodes(V, L) + 16),
-            mismatch=mismatch - 1.0,
+            target_rows=[flint_if_exact(rows) for rows in pair.target[:-1]],
+            target_probs=[flint_if_exact(pair.target_path_probs(depth)) for depth in depths],
+            draft_probs=[flint_if_exact(pair.draft_path_probs(depth)) for depth in depths],
+            rounding=0.0 if pair.is_exact else rounding_allowance(num_nodes),
+            mismatch=0 if pair.is_exact else _mismatch(pair),
         )
 
-    def from_children(self, level: np.ndarray) -> np.ndarray:
-        """The sum over the children of every node, [V^depth] -> [V^(depth-1)]."""
-        return level.reshape(-1, self.vocab_size).sum(axis=1)
+    @property
+    def vocab_size(self) -> int:
+        """V."""
+        return self.pair.vocab_size
 
-    def from_parents(self, level: np.ndarray) -> np.ndarray:
-        """The parent's entry at every node, [V^depth] -> [V^(depth+1)]."""
-        return np.repeat(level, self.vocab_size)
+    @property
+    def draft_length(self) -> int:
+        """L."""
+        return self.pair.draft_length
 
-    def subtree_sums(self, leaves: np.ndarray) -> Levels:
-        """The sum over the leaves below every node, by depth."""
-        levels = [leaves]
-        for _ in range(self.draft_length):
-            levels.append(self.from_children(levels[-1]))
-        return levels[::-1]
 
-    def path_sums(self, levels: Sequence[np.ndarray]) -> np.ndarray:
-        """The sum along the path to every leaf, [V^L]."""
-        total = levels[0]
-        for level in levels[1:]:
-            total = self.from_parents(total) + level
-        return total
-
-    def block_verification_masses(self, skewed: Sequence[np.ndarray]) -> Levels:
-        """x(a) = min{r(a), p(a_i | a_{1:i-1}) x(a_{1:i-1})}, x(∅) = 1: block verification with draft r.
-
-        Unrolled, x(a) = min_k p(a_{k+1:} | a_{1:k}) r(a_{1:k}): the closed form of block efficiency.
-        """
-        masses = [np.ones(1)]
-        for depth in range(1, self.draft_length + 1):
-            proposed = self.target_conditionals[depth] * self.from_parents(masses[-1])
-            masses.append(np.minimum(skewed[depth], proposed))
-        return masses
-
-    def required_prices(self, target_prices: Sequence[np.ndarray]) -> Levels:
-        """1 + Σ_x p(x|a) z(a, x) by depth: what y(a) + z(a) must reach."""
-        required = [np.ones(self.vocab_size**depth) for depth in range(self.draft_length + 1)]
-        for depth in range(self.draft_length):
-            carried = self.target_conditionals[depth + 1] * target_prices[depth + 1]
-            required[depth] += self.from_children(carried)
-        return required
-
-    def draft_prices(self, target_prices: Sequence[np.ndarray]) -> Levels:
-        """The least y ≥ 0 with y(a) + z(a) ≥ 1 + Σ_x p(x|a) z(a, x)."""
-        required = self.required_prices(target_prices)
-        return [np.maximum(need - z, 0.0) for need, z in zip(required, target_prices, strict=True)]
-
-    def check_levels(self, name: str, levels: Sequence[np.ndarray]) -> Levels:
-        """The arrays as float64.
-
-        Raises:
-            InvalidInputError: not one array of V^depth finite, nonnegative numbers per depth 0..L.
-        """
-        if len(levels) != self.draft_length + 1:
+def _mismatch(pair: ModelPair) -> float:
+    factor = 1.0
+    for depth, rows in enumerate(pair.draft):
+        deviation = float(abs(rows.sum(axis=1) - 1.0).max())
+        if deviation >= 1.0:
             raise InvalidInputError(
-                f"{name} has {len(levels)} depths; expected {self.draft_length + 1}, one per depth 0..L"
+                f"a draft row at depth {depth} has a sum that differs from 1 by {deviation:.3g}; "
+                "expected less than 1: normalise the rows"
             )
-        return [self.check_level(f"{name}[{i}]", level, i) for i, level in enumerate(levels)]
+        factor /= 1.0 - deviation
+    return factor - 1.0
 
-    def check_level(self, name: str, level: np.ndarray, depth: int) -> np.ndarray:
-        """One array as float64.
 
-        Raises:
-            InvalidInputError: not V^depth finite, nonnegative numbers.
-        """
-        array = np.asarray(level, dtype=float)
-        size = self.vocab_size**depth
-        if array.shape != (size,):
-            raise InvalidInputError(f"{name} has shape {array.shape}; expected ({size},), one per context")
-        wrong = np.flatnonzero(~(np.isfinite(array) & (array >= 0)))
-        if wrong.size:
-            context = self.pair.context(depth, int(wrong[0]))
-            raise InvalidInputError(
-                f"{name} is {array[wrong[0]]} at context {context}; expected a finite number of at least 0"
-            )
-        return array
+def node_probs(pair: ModelPair) -> tuple[np.ndarray, np.ndarray]:
+    """p(a) and q(a) at every node, breadth first, each [nodes]."""
+    depths = range(pair.draft_length + 1)
+    return (
+        np.concatenate([pair.target_path_probs(depth) for depth in depths]),
+        np.concatenate([pair.draft_path_probs(depth) for depth in depths]),
+    )
+
+
+# ------------------------------------------------------------------------------- passes
+
+
+def sum_over_children(level: np.ndarray, vocab_size: int) -> np.ndarray:
+    """The sum over the children of every node, [V^depth] -> [V^(depth-1)]."""
+    return level.reshape(-1, vocab_size).sum(axis=1)
+
+
+def subtree_sums(leaves: np.ndarray, vocab_size: int, draft_length: int) -> Levels:
+    """The sum over the leaves below every node, [V^L] -> by depth 0..L."""
+    levels = [leaves]
+    for _ in range(draft_length):
+        levels.append(sum_over_children(levels[-1], vocab_size))
+    return levels[::-1]
+
+
+def prefix_sums(levels: Sequence[np.ndarray], vocab_size: int) -> Levels:
+    """The sum along the path from the root to every node, by depth; the last one is over whole paths."""
+    sums = [levels[0]]
+    for level in levels[1:]:
+        sums.append(np.repeat(sums[-1], vocab_size) + level)
+    return sums
+
+
+def accepted_masses(node_laws: Sequence[np.ndarray], target_rows: Sequence[np.ndarray]) -> Levels:
+    """x(a) = min{r(a), p(a_i | a_{1:i-1}) x(a_{1:i-1})} down from x(∅) = r(∅) (greedy2026 Eqs. 16, 83).
+
+    P(τ ≥ i and X_{1:i} = a) of block verification with draft r.  Unrolled it is
+    min_{k ≤ i} p(a_{k+1:} | a_{1:k}) r(a_{1:k}), so the sum over all nodes is the block efficiency.
+
+    Args:
+        node_laws: r(a) by depth 0..L, [V^depth]: any numbers that are ordered and take a probability as a
+            factor on the right.
+        target_rows: p(.|a) by depth 0..L-1, [V^depth, V].
+
+    Example:
+        >>> laws, rows = [np.ones(1), np.array([0.5, 0.5])], [np.array([[0.25, 0.75]])]
+        >>> accepted_masses(laws, rows)[1]
+        array([0.25, 0.5 ])
+    """
+    masses = [node_laws[0]]
+    for law, rows in zip(node_laws[1:], target_rows, strict=True):
+        masses.append(np.minimum(law, (masses[-1][:, None] * rows).ravel()))
+    return masses
+
+
+# ------------------------------------------------------------------------------- checks
+
+
+def check_levels(
+    pair: ModelPair, name: str, levels: Sequence[np.ndarray], nonnegative: bool = False
+) -> Levels:
+    """One array per depth, as the passes take them: python-flint rationals or float64.
+
+    Raises:
+        InvalidInputError: not one array per depth 0..L that ``check_level`` accepts.
+    """
+    if len(levels) != pair.draft_length + 1:
+        raise InvalidInputError(
+            f"{name} has {len(levels)} depths; expected {pair.draft_length + 1}, one per depth 0..L"
+        )
+    return [check_level(pair, f"{name}[{i}]", level, i, nonnegative) for i, level in enumerate(levels)]
+
+
+def check_level(
+    pair: ModelPair, name: str, level: np.ndarray, depth: int, nonnegative: bool = False
+) -> np.ndarray:
+    """One array of ``check_levels``.
+
+    Raises:
+        InvalidInputError: not V^depth numbers in the pair's arithmetic, or one that must be finite and at
+            least 0 and is not.
+    """
+    array, size = np.asarray(level), pair.vocab_size**depth
+    if array.shape != (size,):
+        raise InvalidInputError(f"{name} has shape {array.shape}; expected ({size},), one per context")
+    if (array.dtype == object) != pair.is_exact:
+        raise InvalidInputError(
+            f"{name} holds {array.dtype} entries but the pair is {pair.arithmetic}; use one kind "
+            "(pair.to_float() for floats)"
+        )
+    array = flint_if_exact(array) if pair.is_exact else array.astype(float)
+    allowed = array >= 0 if pair.is_exact else (array >= 0) & np.isfinite(array)
+    wrong = np.flatnonzero(~allowed.astype(bool))
+    if nonnegative and wrong.size:
+        raise InvalidInputError(
+            f"{name} is {array[wrong[0]]} at context {pair.context(depth, int(wrong[0]))}; expected a finite "
+            "number of at least 0"
+        )
+    return array

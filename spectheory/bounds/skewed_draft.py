@@ -1,81 +1,204 @@
-"""The skewed draft q^Γ: the law of the path that a ranking selects among K i.i.d. drafts.
+"""The skewed draft q^Γ: the law of the path that a selection rule takes among K i.i.d. drafts.
 
-Two statements of it (greedy2026, section 5), which the tests hold together: over an explicit
-order of all leaves (Eq. 19), and along one path for a ranking that orders the children of every
+For the law of a ranking there are two statements (greedy2026, section 5), which the tests hold together: over
+an explicit order of all leaves (Eq. 19), and along one path for a ranking that orders the children of every
 context (Eqs. 22-23), which needs on-path values only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from flint import fmpq
 
 from spectheory.arrays import (
     Array,
     divide_or_zero,
-    is_exact,
+    flint_if_exact,
+    fractions_if_exact,
     namespace,
     normalise,
     ones_like,
+    plain_number,
     power_sum,
     take_token,
-    to_flint,
-    to_fraction,
-    to_fractions,
     zeros_like,
 )
+from spectheory.bounds.context_tree import (
+    Levels,
+    accepted_masses,
+    check_level,
+    node_probs,
+    subtree_sums,
+)
+from spectheory.bounds.level_sets import LevelSets
+from spectheory.bounds.rankings import (
+    LeafOrder,
+    Ranking,
+    check_leaf_order,
+    mass_ranked_below,
+    ranking_keys,
+    ratio_ranking,
+)
+from spectheory.bounds.tolerances import FEASIBILITY_TOLERANCE, SUM_TOLERANCE
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
+from spectheory.rows import parse_probs
 from spectheory.validate import check_num_drafts
 
-Ranking = Callable[[Array, Array], Array]
-"""A tree-based ranking π (Def. 5.2): (target_rows [..., V], draft_rows [..., V]) -> keys [..., V], ascending.
 
-A row's keys may depend on that row's values only.  Tokens with equal keys rank by their id.  Where
-q = 0 a key may be anything but a NaN: such a token is never drafted.
-"""
+@dataclass(frozen=True, eq=False)
+class SkewedDraft:
+    """A law of the selected path on an enumerated pair, with its conditionals.
 
-LeafOrder = Sequence[int] | Sequence[Sequence[int]] | np.ndarray
-"""A total order on the V^L leaves (Def. 5.1), lowest rank first: leaf numbers or paths of token ids."""
-
-
-def ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
-    """π(x) = p(x|a) / q(x|a), the ranking of the paper (Eq. 21).  [..., V], [..., V] -> [..., V]
+    Attributes:
+        node_laws: ``node_laws[i]`` = r(a_{1:i}), [V^i], for depths 0..L (Eq. 13); Fractions or float64.
+        vocab_size: V.
 
     Example:
-        >>> ratio_ranking(np.array([0.25, 0.75]), np.array([0.5, 0.5]))
-        array([0.5, 1.5])
+        The paper's ranking on the two-token example: the leaf A is drafted alone with (2/3)^2.
+
+        >>> from spectheory import instances
+        >>> skewed = SkewedDraft.from_ranking(instances.two_token(1), num_drafts=2)
+        >>> print(skewed.leaf_law, skewed.block_efficiency(instances.two_token(1)))
+        [Fraction(4, 9) Fraction(5, 9)] 17/9
     """
-    return divide_or_zero(target_rows, draft_rows)
+
+    node_laws: tuple[np.ndarray, ...]
+    vocab_size: int
+
+    @property
+    def draft_length(self) -> int:
+        """L."""
+        return len(self.node_laws) - 1
+
+    @property
+    def leaf_law(self) -> np.ndarray:
+        """r(a_{1:L}), [V^L]."""
+        return self.node_laws[-1]
+
+    @cached_property
+    def rows(self) -> tuple[np.ndarray, ...]:
+        """r(. | a_{1:i}) for i = 0..L-1, arrays [V^i, V] (Eq. 14); zeros where r(a_{1:i}) = 0."""
+        levels = (level.reshape(-1, self.vocab_size) for level in self.node_laws[1:])
+        return tuple(normalise(level) for level in levels)
+
+    @staticmethod
+    def from_leaf_law(
+        pair: ModelPair, leaf_law: Sequence[Any] | np.ndarray, tolerance: float = SUM_TOLERANCE
+    ) -> SkewedDraft:
+        """The draft with this law on the leaves of a pair, [V^L].
+
+        Whether K drafts can make it is not asked; ``is_skewed_draft`` says.
+
+        Raises:
+            InvalidInputError: not a distribution over the leaves in the pair's arithmetic; in float64 the sum
+                may be off by the tolerance.
+        """
+        return SkewedDraft.summed(pair, _checked_law(pair, leaf_law, tolerance, nonnegative=True))
+
+    @staticmethod
+    def summed(pair: ModelPair, leaf_law: np.ndarray) -> SkewedDraft:
+        """Any numbers on the leaves summed up the tree (Eq. 13), unchecked."""
+        V, L = pair.vocab_size, pair.draft_length
+        levels = subtree_sums(flint_if_exact(leaf_law), V, L)
+        return SkewedDraft(tuple(fractions_if_exact(level) for level in levels), V)
+
+    @staticmethod
+    def from_order(pair: ModelPair, num_drafts: int, order: LeafOrder) -> SkewedDraft:
+        """The law of the highest-ranked of K drafts (``ranked_leaf_law``).
+
+        The laws of all orders are the vertices of {r : r(S) ≤ f(q(S)), r(V^L) = 1} (App. H).
+
+        Raises:
+            InvalidInputError: a bad number of drafts, or an order that does not list every leaf once.
+
+        Example:
+            >>> from spectheory import instances
+            >>> print(SkewedDraft.from_order(instances.two_token(1), 2, [1, 0]).leaf_law)
+            [Fraction(8, 9) Fraction(1, 9)]
+        """
+        num_drafts, numbers = check_num_drafts(num_drafts), check_leaf_order(pair, order)
+        probs = flint_if_exact(pair.draft_path_probs(pair.draft_length))
+        return SkewedDraft.summed(pair, ranked_leaf_law(probs, numbers, num_drafts))
+
+    @staticmethod
+    def from_ranking(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_ranking) -> SkewedDraft:
+        """q^Γ(a_{1:i}) = (q(a_{1:i}) + B)^K - B^K at every node, B the mass ranked below it (Eqs. 22-23).
+
+        Printed with q(t) in the inner sums; it is the conditional q(t | a_{1:j}).
+        """
+        num_drafts = check_num_drafts(num_drafts)
+        probs = flint_if_exact(pair.draft_path_probs(0))
+        below = probs - probs
+        levels = [probs]
+        for target_rows, draft_rows in zip(pair.target[:-1], pair.draft, strict=True):
+            rows = flint_if_exact(draft_rows)
+            keys = ranking_keys(ranking, flint_if_exact(target_rows), rows)
+            below = (below[:, None] + probs[:, None] * mass_ranked_below(keys, rows)).ravel()
+            probs = (probs[:, None] * rows).ravel()
+            levels.append(probs * power_sum(below + probs, below, num_drafts))
+        return SkewedDraft(tuple(fractions_if_exact(level) for level in levels), pair.vocab_size)
+
+    @staticmethod
+    def mixture(weights: Sequence[Any], drafts: Sequence[SkewedDraft]) -> SkewedDraft:
+        """sum_w weight_w r_w: draw a path-selection rule, then select with it."""
+        levels = zip(*(draft.node_laws for draft in drafts), strict=True)
+        mixed = (sum(w * level for w, level in zip(weights, group, strict=True)) for group in levels)
+        return SkewedDraft(tuple(np.asarray(level) for level in mixed), drafts[0].vocab_size)
+
+    def accepted_masses(self, pair: ModelPair) -> tuple[np.ndarray, ...]:
+        """P(tau >= i and X_{1:i} = a_{1:i}) of block verification with draft r, by depth, [V^i] (Eq. 83)."""
+        return tuple(fractions_if_exact(level) for level in self._accepted_masses(pair))
+
+    def block_efficiency(self, pair: ModelPair) -> Any:
+        """E[tau + 1] of block verification with this draft: the objective of Eq. 16, tokens per call."""
+        return plain_number(sum(level.sum() for level in self._accepted_masses(pair)))
+
+    def lemma_4_7_bound(self, pair: ModelPair) -> Any:
+        """A lower bound on ``block_efficiency``, (L + 1) min_a r(a)/p(a) over a ∈ V^{≤L} with p(a) > 0.
+
+        Source: Eq. 18.  A context with p(a) = 0 has no part in the objective.  The bound is L + 1,
+        and attained, when r = p.
+
+        Example:
+            >>> from spectheory import instances
+            >>> draft = SkewedDraft.from_leaf_law(instances.two_token(1), ["4/9", "5/9"])
+            >>> print(draft.lemma_4_7_bound(instances.two_token(1)))
+            5/3
+        """
+        skewed, (target_probs, _) = np.concatenate(self.node_laws), node_probs(pair)
+        present = target_probs > 0
+        return plain_number((pair.draft_length + 1) * np.min(skewed[present] / target_probs[present]))
+
+    def _accepted_masses(self, pair: ModelPair) -> Levels:
+        laws = [flint_if_exact(law) for law in self.node_laws]
+        return accepted_masses(laws, [flint_if_exact(rows) for rows in pair.target[:-1]])
 
 
-def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Array:
-    """The keys of a ranking, one per token.  [..., V], [..., V] -> [..., V]
+def ranked_leaf_law(draft_probs: np.ndarray, order: np.ndarray, num_drafts: int) -> np.ndarray:
+    """r(P_i) = F_i^K - F_{i-1}^K, F_i the draft mass of the i lowest leaves (greedy2026 Eq. 19).
 
-    Raises:
-        InvalidInputError: the ranking returns another shape.
+    Printed with q(P_i) inside the sums over j; it is q(P_j).  The greedy polymatroid algorithm (App. H) has
+    the same law as its output.  It takes the leaves in the order of Eq. 93, ψ({P_1..P_i}) - ψ({P_1..P_{i-1}})
+    with ψ = f∘q, which gives the first leaf the most: its order is the ranking from the top down.
+
+    Args:
+        draft_probs: q at the leaves, [M].
+        order: leaf numbers, lowest rank first, [M].
+        num_drafts: K.
+
+    Returns:
+        r, [M].
     """
-    keys = ranking(target_rows, draft_rows)
-    if tuple(keys.shape) != tuple(draft_rows.shape):
-        raise InvalidInputError(
-            f"the ranking returned keys of shape {tuple(keys.shape)} for rows of shape "
-            f"{tuple(draft_rows.shape)}; return one key per token"
-        )
-    return keys
-
-
-def mass_ranked_below(keys: Array, draft_rows: Array) -> Array:
-    """sum_{t ranked below x} q(t | a) for every token x, keys ascending, ties by token id.  [..., V]"""
-    xp = namespace(draft_rows)
-    order = xp.argsort(keys, axis=-1, stable=True)
-    in_order = xp.take_along_axis(draft_rows, order, axis=-1)
-    below = xp.cumulative_sum(in_order, axis=-1) - in_order
-    return xp.take_along_axis(below, xp.argsort(order, axis=-1, stable=True), axis=-1)
+    probs = draft_probs[order]
+    upper = probs.cumsum()
+    law = np.empty_like(probs)
+    law[order] = probs * power_sum(upper, upper - probs, num_drafts)
+    return law
 
 
 def skewed_draft_rows(
@@ -125,191 +248,70 @@ def skewed_draft_rows(
     return xp.stack(rows, axis=-2)
 
 
-# ------------------------------------------------------------------ orders of the leaves
+# ------------------------------------------------------------------------- which laws are one
 
 
-def leaf_order(pair: ModelPair, ranking: Ranking = ratio_ranking) -> np.ndarray:
-    """All leaves in the lexicographic order of a tree-based ranking (Def. 5.2), lowest first.
-
-    Returns:
-        Leaf numbers, [V^L].
-
-    Example:
-        >>> from spectheory import instances
-        >>> leaf_order(instances.bernoulli("1/4", "1/8", draft_length=2)).tolist()
-        [3, 2, 1, 0]
-    """
-    positions = np.zeros(1, dtype=np.int64)
-    for target_rows, draft_rows in zip(pair.target[:-1], pair.draft, strict=True):
-        keys = ranking_keys(ranking, target_rows, draft_rows)
-        token_ranks = np.argsort(np.argsort(keys, axis=-1, stable=True), axis=-1, stable=True)
-        positions = (positions[:, None] * pair.vocab_size + token_ranks).ravel()
-    return np.argsort(positions)
-
-
-def check_leaf_order(pair: ModelPair, order: LeafOrder) -> np.ndarray:
-    """An explicit order as leaf numbers, [V^L].
-
-    Raises:
-        InvalidInputError: it does not list every leaf exactly once.
-
-    Example:
-        >>> from spectheory import instances
-        >>> check_leaf_order(instances.two_token(2), [(0, 0), (1, 1), (0, 1), (1, 0)]).tolist()
-        [0, 3, 1, 2]
-    """
-    V, L = pair.vocab_size, pair.draft_length
-    numbers = np.asarray(order)
-    if numbers.ndim == 2 and numbers.shape[-1] == L and numbers.dtype.kind == "i":
-        if not ((numbers >= 0) & (numbers < V)).all():
-            raise InvalidInputError(f"an order of leaves names a token outside 0..{V - 1}")
-        numbers = numbers @ V ** np.arange(L)[::-1]
-    if numbers.dtype.kind != "i" or sorted(numbers.ravel().tolist()) != list(range(V**L)):
-        raise InvalidInputError(
-            f"an order of leaves must list each of the {V**L} paths of {L} tokens exactly once, as leaf "
-            f"numbers 0..{V**L - 1} or as tuples of token ids, got {np.asarray(order).tolist()}"
-        )
-    return numbers
-
-
-# ----------------------------------------------------------------------------- the object
-
-
-@dataclass(frozen=True, eq=False)
-class SkewedDraft:
-    """A law of the selected path on an enumerated pair, with its conditionals.
+class Membership(NamedTuple):
+    """Whether a law is a skewed draft, with the proof when it is not.
 
     Attributes:
-        node_laws: ``node_laws[i]`` = r(a_{1:i}), [V^i], for depths 0..L (Eq. 13); Fractions or float64.
-        vocab_size: V.
-
-    Example:
-        The paper's ranking on the two-token example: the leaf A is drafted alone with (2/3)^2.
-
-        >>> from spectheory import instances
-        >>> skewed = SkewedDraft.from_ranking(instances.two_token(1), num_drafts=2)
-        >>> print(skewed.leaf_law, skewed.block_efficiency(instances.two_token(1)))
-        [Fraction(4, 9) Fraction(5, 9)] 17/9
+        is_member: whether r(S) ≤ f(q(S)) for every set S of leaves.
+        witness: leaf numbers of the set with the largest excess, ascending; empty if there is none.
+        excess: r(S) - f(q(S)) of it; 0 if there is none.
     """
 
-    node_laws: tuple[np.ndarray, ...]
-    vocab_size: int
-
-    @property
-    def draft_length(self) -> int:
-        """L."""
-        return len(self.node_laws) - 1
-
-    @property
-    def leaf_law(self) -> np.ndarray:
-        """r(a_{1:L}), [V^L]."""
-        return self.node_laws[-1]
-
-    @cached_property
-    def rows(self) -> tuple[np.ndarray, ...]:
-        """r(. | a_{1:i}) for i = 0..L-1, arrays [V^i, V] (Eq. 14); zeros where r(a_{1:i}) = 0."""
-        levels = (level.reshape(-1, self.vocab_size) for level in self.node_laws[1:])
-        return tuple(normalise(level) for level in levels)
-
-    @staticmethod
-    def from_leaf_law(pair: ModelPair, leaf_law: np.ndarray) -> SkewedDraft:
-        """The draft with this law on the leaves of a pair, summed up the tree (Eq. 13).
-
-        Raises:
-            InvalidInputError: there is not one entry per leaf.
-        """
-        V, L = pair.vocab_size, pair.draft_length
-        levels = [np.asarray(leaf_law)]
-        if levels[0].shape != (V**L,):
-            raise InvalidInputError(
-                f"a leaf law has one entry per path of {L} tokens, shape ({V**L},); got {levels[0].shape}"
-            )
-        for _ in range(L):
-            levels.append(levels[-1].reshape(-1, V).sum(axis=1))
-        return SkewedDraft(tuple(_plain(level) for level in reversed(levels)), V)
-
-    @staticmethod
-    def from_order(pair: ModelPair, num_drafts: int, order: LeafOrder) -> SkewedDraft:
-        """r(P_i) = F_i^K - F_{i-1}^K, F_i the draft mass of the i lowest leaves (Eq. 19).
-
-        Printed with q(P_i) inside the sums over j; it is q(P_j).
-        """
-        num_drafts, numbers = check_num_drafts(num_drafts), check_leaf_order(pair, order)
-        probs = _fast(pair.draft_path_probs(pair.draft_length))[numbers]
-        upper = probs.cumsum()
-        leaf_law = np.empty_like(probs)
-        leaf_law[numbers] = probs * power_sum(upper, upper - probs, num_drafts)
-        return SkewedDraft.from_leaf_law(pair, leaf_law)
-
-    @staticmethod
-    def from_ranking(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_ranking) -> SkewedDraft:
-        """q^Γ(a_{1:i}) = (q(a_{1:i}) + B)^K - B^K at every node, B the mass ranked below it (Eqs. 22-23).
-
-        Printed with q(t) in the inner sums; it is the conditional q(t | a_{1:j}).
-        """
-        num_drafts = check_num_drafts(num_drafts)
-        probs = _fast(pair.draft_path_probs(0))
-        below = probs - probs
-        levels = [probs]
-        for target_rows, draft_rows in zip(pair.target[:-1], pair.draft, strict=True):
-            rows = _fast(draft_rows)
-            below_token = mass_ranked_below(ranking_keys(ranking, _fast(target_rows), rows), rows)
-            below = (below[:, None] + probs[:, None] * below_token).ravel()
-            probs = (probs[:, None] * rows).ravel()
-            levels.append(probs * power_sum(below + probs, below, num_drafts))
-        return SkewedDraft(tuple(_plain(level) for level in levels), pair.vocab_size)
-
-    @staticmethod
-    def mixture(weights: Sequence[Any], drafts: Sequence[SkewedDraft]) -> SkewedDraft:
-        """sum_w weight_w r_w: draw a path-selection rule, then select with it."""
-        levels = zip(*(draft.node_laws for draft in drafts), strict=True)
-        mixed = (sum(w * level for w, level in zip(weights, group, strict=True)) for group in levels)
-        return SkewedDraft(tuple(np.asarray(level) for level in mixed), drafts[0].vocab_size)
-
-    def accepted_masses(self, pair: ModelPair) -> tuple[np.ndarray, ...]:
-        """min_{k <= i} p(a_{k+1:i} | a_{1:k}) r(a_{1:k}) for depths 0..L, [V^i] (Eq. 83).
-
-        P(tau >= i and X_{1:i} = a_{1:i}) of block verification with draft r.
-        """
-        levels = [_fast(self.node_laws[0])]
-        for law, target_rows in zip(self.node_laws[1:], pair.target, strict=False):
-            reached = (levels[-1][:, None] * _fast(target_rows)).ravel()
-            levels.append(np.minimum(_fast(law), reached))
-        return tuple(_plain(level) for level in levels)
-
-    def block_efficiency(self, pair: ModelPair) -> Any:
-        """E[tau + 1] of block verification with this draft (Eq. 16), tokens per target call."""
-        return sum(level.sum() for level in self.accepted_masses(pair))
+    is_member: bool
+    witness: tuple[int, ...]
+    excess: Any
 
 
-def like_rows(table: np.ndarray, rows: Array) -> Array:
-    """A table of an enumerated pair in the arithmetic, precision and device of ``rows``.
+def is_skewed_draft(
+    pair: ModelPair,
+    leaf_law: Sequence[Any] | np.ndarray,
+    num_drafts: int,
+    tolerance: float = FEASIBILITY_TOLERANCE,
+) -> Membership:
+    """Whether some path-selection rule over K i.i.d. drafts selects with this law.
+
+    Source: greedy2026 Lemma 4.5, r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K
+    (Eq. 15 prints r(a_{1:L}) in the sum; it is r(a_{1:i})).  The level sets of r/q decide
+    (``bounds.level_sets``): O(M log M) for M leaves.
+
+    A negative entry shows up as the set of all other leaves, which then holds more than 1.
+
+    Args:
+        pair: the models; only the draft is used.
+        leaf_law: r, [V^L], in the pair's arithmetic.
+        num_drafts: K.
+        tolerance: in float64, the excess of a set relative to f(q(S)), and the error of the sum, that still
+            count as 0.
 
     Raises:
-        InvalidInputError: the rows are exact and the table is not.
+        InvalidInputError: wrong shape, arithmetic or number of drafts, or entries that do not sum to 1.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length=1)
+        >>> is_skewed_draft(pair, ["1/4", "3/4"], 2).is_member
+        True
+        >>> found = is_skewed_draft(pair, ["1/5", "4/5"], 2)
+        >>> print(found.witness, found.excess)
+        (1,) 1/20
     """
-    if not is_exact(rows):
-        return namespace(rows).asarray(table.astype(float), dtype=rows.dtype, device=rows.device)
-    if not is_exact(table):
-        raise InvalidInputError(
-            "a verifier bound to a float64 pair was asked about exact rows; bind it to the exact pair"
-        )
-    return to_flint(table) if isinstance(rows.ravel()[0], fmpq) else table
+    num_drafts = check_num_drafts(num_drafts)
+    law = _checked_law(pair, leaf_law, tolerance, nonnegative=False)
+    sets = LevelSets.of(law, flint_if_exact(pair.draft_path_probs(pair.draft_length)), num_drafts)
+    if sets.is_feasible(0 if pair.is_exact else tolerance):
+        return Membership(True, (), plain_number(law[0] * 0))
+    worst = int(np.argmax(sets.excesses))
+    return Membership(False, tuple(sets.leaves(worst).tolist()), plain_number(sets.excesses[worst]))
 
 
-def like_entries(value: Any, array: Array) -> Array:
-    """One rational number as an array of the shape and arithmetic of ``array``, never through a float
-    where that is exact."""
-    one = ones_like(array)
-    if not is_exact(array):
-        return one * float(value)
-    number = to_fraction(value)
-    return one * number.numerator / number.denominator
-
-
-def _fast(array: np.ndarray) -> np.ndarray:
-    return to_flint(array) if is_exact(array) else array
-
-
-def _plain(array: np.ndarray) -> np.ndarray:
-    return to_fractions(array) if is_exact(array) else array
+def _checked_law(
+    pair: ModelPair, leaf_law: Sequence[Any] | np.ndarray, tolerance: float, nonnegative: bool
+) -> np.ndarray:
+    """r on the leaves as python-flint rationals or float64, [V^L], once it sums to 1."""
+    given = leaf_law if isinstance(leaf_law, np.ndarray) else parse_probs(leaf_law)
+    law = check_level(pair, "leaf_law", given, pair.draft_length, nonnegative)
+    if not abs(law.sum() - 1) <= (0 if pair.is_exact else tolerance):
+        raise InvalidInputError(f"leaf_law must sum to 1, its sum is {law.sum()}")
+    return law

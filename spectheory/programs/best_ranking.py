@@ -1,17 +1,22 @@
-"""The best and the worst tree-based ranking of greedy multi-path block verification on a small pair."""
+"""The best and the worst tree-based ranking of greedy multi-path block verification on a small pair.
+
+Nothing in the package uses it.  It says how much of the optimum a ranking can reach, and that the ranking by
+p/q is not the best one.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import permutations, product
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import power_sum, to_flint, to_fraction
-from spectheory.bounds.skewed_draft import Ranking, leaf_order, ranking_keys, ratio_ranking
+from spectheory.bounds.rankings import Ranking, leaf_order, ranking_keys, ratio_ranking
+from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.pair import ModelPair
 from spectheory.programs.path_selection import path_selection_optimum
 from spectheory.validate import check_count, check_num_drafts
@@ -19,8 +24,8 @@ from spectheory.validate import check_count, check_num_drafts
 MAX_RANKINGS = 5_000
 """Up to this many tree-based rankings all of them are tried."""
 
-Orders = list[list[tuple[int, ...]]]
-"""Orders[i][n]: the tokens after context n of depth i that can be drafted, lowest rank first."""
+Orders = tuple[tuple[int, ...], ...]
+"""The tokens that can be drafted after every context, lowest rank first; contexts by depth and number."""
 
 
 class RankedEfficiency(NamedTuple):
@@ -67,7 +72,7 @@ def count_tree_rankings(pair: ModelPair) -> int:
         >>> count_tree_rankings(instances.three_token_reversed(2))
         1296
     """
-    return math.prod(math.factorial(len(tokens)) for level in _supports(pair) for tokens in level)
+    return math.prod(math.factorial(len(tokens)) for tokens in _supports(pair))
 
 
 def best_ranking(
@@ -107,151 +112,87 @@ def best_ranking(
         212/81 212/81 146/81 212/81 True
     """
     num_drafts = check_num_drafts(num_drafts)
-    evaluate = _Evaluator(pair, num_drafts)
-    greedy = _ranked(evaluate, _orders_of(pair, ratio_ranking))
+
+    @cache
+    def earned(orders: Orders) -> Any:
+        return SkewedDraft.from_ranking(pair, num_drafts, _as_ranking(orders)).block_efficiency(pair)
+
+    def ranked(orders: Orders) -> RankedEfficiency:
+        return RankedEfficiency(earned(orders), leaf_order(pair, _as_ranking(orders)))
+
+    greedy = ranked(_orders_of(pair, ratio_ranking))
     exhaustive = count_tree_rankings(pair) <= check_count("max_rankings", max_rankings)
-
-    def negated(orders: Orders) -> Any:
-        return -evaluate(orders)
-
-    found = []
-    for score in (evaluate, negated):
-        if exhaustive:
-            orders = max(_all_orders(pair), key=score)
-        else:
-            orders = _local_search(pair, score, num_restarts, seed)
-        found.append(_ranked(evaluate, orders))
-    best = path_selection_optimum(pair, num_drafts).value if with_optimum else None
-    return BestRanking(found[0], found[1], greedy, best, exhaustive, evaluate.count)
+    scores: list[Callable[[Orders], Any]] = [earned, lambda orders: -earned(orders)]
+    if exhaustive:
+        found = [max(product(*map(permutations, _supports(pair))), key=score) for score in scores]
+    else:
+        found = [_local_search(pair, score, num_restarts, seed) for score in scores]
+    best, worst = map(ranked, found)
+    optimum = path_selection_optimum(pair, num_drafts).value if with_optimum else None
+    return BestRanking(best, worst, greedy, optimum, exhaustive, earned.cache_info().currsize)
 
 
-# ----------------------------------------------------------------------------- evaluation
+# --------------------------------------------------------------------------- orders of tokens
 
 
-class _Evaluator:
-    """Block efficiency of one ranking after the other on one pair; remembers what it has seen."""
-
-    def __init__(self, pair: ModelPair, num_drafts: int) -> None:
-        convert = to_flint if pair.is_exact else np.asarray
-        self.pair, self.num_drafts = pair, num_drafts
-        self.target = [convert(level) for level in pair.target[:-1]]
-        self.draft = [convert(level) for level in pair.draft]
-        self.one = self.draft[0][0, 0] * 0 + 1
-        self.seen: dict[tuple[Any, ...], Any] = {}
-
-    @property
-    def count(self) -> int:
-        """How many different rankings were evaluated."""
-        return len(self.seen)
-
-    def __call__(self, orders: Orders) -> Any:
-        key = tuple(tuple(level) for level in orders)
-        if key not in self.seen:
-            self.seen[key] = self._below(orders, 0, 0, self.one * 0, self.one, self.one)
-        return self.seen[key]
-
-    def _below(self, orders: Orders, depth: int, number: int, lower: Any, prob: Any, mass: Any) -> Any:
-        """The sum of x over a context and everything below it; its draft mass starts at ``lower``.
-
-        ``prob`` is q and ``mass`` is x = min_k p(a_{k+1:} | a_{1:k}) r(a_{1:k}) of the context.
-        """
-        total = mass
-        if depth == self.pair.draft_length:
-            return total
-        for token in orders[depth][number]:
-            here = prob * self.draft[depth][number, token]
-            skewed = here * power_sum(lower + here, lower, self.num_drafts)
-            reached = min(skewed, mass * self.target[depth][number, token])
-            child = number * self.pair.vocab_size + token
-            total = total + self._below(orders, depth + 1, child, lower, here, reached)
-            lower = lower + here
-        return total
-
-
-def _ranked(evaluate: _Evaluator, orders: Orders) -> RankedEfficiency:
-    value = evaluate(orders)
-    order = leaf_order(evaluate.pair, _as_ranking(evaluate.pair, orders))
-    return RankedEfficiency(to_fraction(value) if evaluate.pair.is_exact else float(value), order)
-
-
-def _as_ranking(pair: ModelPair, orders: Orders) -> Ranking:
-    """A ranking that returns the orders depth after depth, as ``leaf_order`` asks for them."""
-    depths = iter(orders)
+def _as_ranking(orders: Orders) -> Ranking:
+    """A ranking that returns the orders of one depth after the other, the way it is asked for them."""
+    rest = iter(orders)
 
     def ranking(target_rows: np.ndarray, draft_rows: np.ndarray) -> np.ndarray:
         keys = np.full(draft_rows.shape, -1, dtype=np.int64)  # what is never drafted ranks lowest
-        for number, tokens in enumerate(next(depths)):
-            keys[number, list(tokens)] = np.arange(len(tokens))
+        for row in keys:
+            tokens = next(rest)
+            row[list(tokens)] = np.arange(len(tokens))
         return keys
 
     return ranking
 
 
-# ------------------------------------------------------------------------- all the orders
-
-
-def _supports(pair: ModelPair) -> list[list[tuple[int, ...]]]:
+def _supports(pair: ModelPair) -> Orders:
     """The tokens that can be drafted after every context; none where the context cannot be drafted."""
-    return [
-        [
-            tuple(np.flatnonzero(row > 0).tolist()) if reached > 0 else ()
-            for row, reached in zip(level, pair.draft_path_probs(depth), strict=True)
-        ]
+    return tuple(
+        tuple(np.flatnonzero(row > 0).tolist()) if reached > 0 else ()
         for depth, level in enumerate(pair.draft)
-    ]
+        for row, reached in zip(level, pair.draft_path_probs(depth), strict=True)
+    )
 
 
 def _orders_of(pair: ModelPair, ranking: Ranking) -> Orders:
     """The drafted tokens of every context in the order of a ranking."""
-    orders: Orders = []
-    for depth, level in enumerate(_supports(pair)):
-        keys = ranking_keys(ranking, pair.target[depth], pair.draft[depth])
-        ascending = np.argsort(keys, axis=-1, stable=True)
-        orders.append(
-            [
-                tuple(t for t in row.tolist() if t in tokens)
-                for row, tokens in zip(ascending, level, strict=True)
-            ]
-        )
-    return orders
+    keys = [ranking_keys(ranking, *rows) for rows in zip(pair.target[:-1], pair.draft, strict=True)]
+    ascending = np.concatenate([np.argsort(level, axis=-1, stable=True) for level in keys]).tolist()
+    orders = zip(ascending, _supports(pair), strict=True)
+    return tuple(tuple(token for token in row if token in tokens) for row, tokens in orders)
 
 
-def _all_orders(pair: ModelPair) -> Iterator[Orders]:
-    supports = _supports(pair)
-    sizes = [len(level) for level in supports]
-    for chosen in product(*(list(permutations(tokens)) for level in supports for tokens in level)):
-        rest = iter(chosen)
-        yield [[next(rest) for _ in range(size)] for size in sizes]
+# ------------------------------------------------------------------------------ local search
 
 
 def _local_search(pair: ModelPair, score: Callable[[Orders], Any], num_restarts: int, seed: int) -> Orders:
     """The best local optimum from the ranking by p/q, its reverse and random rankings."""
     rng = np.random.default_rng(seed)
     greedy = _orders_of(pair, ratio_ranking)
-    starts = [greedy, [[tokens[::-1] for tokens in level] for level in greedy]]
+    starts = [greedy, tuple(tokens[::-1] for tokens in greedy)]
     starts += [
-        [[tuple(rng.permutation(tokens).tolist()) for tokens in level] for level in greedy]
-        for _ in range(num_restarts)
+        tuple(tuple(rng.permutation(tokens).tolist()) for tokens in greedy) for _ in range(num_restarts)
     ]
     return max((_climb(start, score) for start in starts), key=score)
 
 
 def _climb(orders: Orders, score: Callable[[Orders], Any]) -> Orders:
-    value, improved = score(orders), True
-    while improved:
-        improved = False
-        for neighbour in _neighbours(orders):
-            if score(neighbour) > value:
-                orders, value, improved = neighbour, score(neighbour), True
-                break
-    return orders
+    """Take the first better neighbour until there is none."""
+    while True:
+        value = score(orders)
+        better = next((found for found in _neighbours(orders) if score(found) > value), None)
+        if better is None:
+            return orders
+        orders = better
 
 
 def _neighbours(orders: Orders) -> Iterator[Orders]:
     """Two neighbouring tokens at one context change places."""
-    for depth, level in enumerate(orders):
-        for number, tokens in enumerate(level):
-            for i in range(len(tokens) - 1):
-                swapped = (*tokens[:i], tokens[i + 1], tokens[i], *tokens[i + 2 :])
-                changed = [*level[:number], swapped, *level[number + 1 :]]
-                yield [*orders[:depth], changed, *orders[depth + 1 :]]
+    for number, tokens in enumerate(orders):
+        for i in range(len(tokens) - 1):
+            swapped = (*tokens[:i], tokens[i + 1], tokens[i], *tokens[i + 2 :])
+            yield (*orders[:number], swapped, *orders[number + 1 :])

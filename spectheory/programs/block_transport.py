@@ -1,8 +1,11 @@
-"""The block transport problem: one drafted path coupled with a target path (block2024 Eq. 40-42)."""
+"""The block transport problem: one drafted path coupled with a target path (block2024 Eq. 40-42).
+
+Nothing in the package solves the program.  It cross-checks ``block_transport_value``, the closed form that
+greedy block verification attains.
+"""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,7 @@ from spectheory.pair import ModelPair
 from spectheory.programs.one_position.otm import coupling_repair, marginal_blocks
 from spectheory.programs.solving.exact_solver import solve_exact
 from spectheory.programs.solving.float_solver import solve
-from spectheory.programs.solving.linear_program import LinearProgram
+from spectheory.programs.solving.linear_program import LinearProgram, ones
 from spectheory.programs.solving.solution import Solution
 
 MAX_VARIABLES = 20_000
@@ -60,8 +63,6 @@ def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES)
         prefix = numbers // V ** (L - depth)
         reward += prefix[:, None] == prefix
     draft_probs, target_probs = pair.draft_path_probs(L), pair.target_path_probs(L)
-    exact = pair.is_exact
-    objective = np.array([Fraction(int(b)) if exact else float(b) for b in reward.ravel()])
     names = ("draft marginal", "target marginal")
     rows, columns = marginal_blocks(draft_probs, target_probs, names, "block2024 Eq. 41-42")
     return LinearProgram(
@@ -69,7 +70,7 @@ def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES)
         source="block2024 Eq. 40",
         direction="max",
         variables=tuple((x, y) for x in paths for y in paths),
-        objective=objective.astype(object) if exact else objective,
+        objective=ones(reward.size, pair.is_exact) * reward.ravel(),
         blocks=(rows, columns),
         box=1.0,
         repair=coupling_repair(draft_probs, target_probs),
@@ -79,16 +80,13 @@ def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES)
 def block_transport_optimum(pair: ModelPair, max_variables: int = MAX_VARIABLES) -> Solution:
     """The largest expected common prefix of a drafted path and a target path, with a coupling.
 
-    Args:
-        pair: the models.
-        max_variables: refuse programs with more variables.
+    Args and errors are those of ``block_transport_program``.
 
     Returns:
         The solution; ``value`` is E[β], in drafted tokens per block (the token after them does not
         count), exact for exact pairs.
 
     Raises:
-        EnumerationTooLargeError: there are more variables.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:

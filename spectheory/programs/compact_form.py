@@ -1,18 +1,23 @@
-"""The compact form: all antichain constraints of the multi-path program under finitely many lines."""
+"""The compact form: all antichain constraints of the multi-path program under finitely many lines.
+
+Nothing in the package uses it.  It cross-checks ``multi_path_interval`` from both sides on trees whose
+antichains cannot be listed, and is exact where every q(T) is a point.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 
-from spectheory.contexts import all_contexts, count_nodes
+from spectheory.bounds.context_tree import node_probs
+from spectheory.bounds.level_sets import some_draft_probs
+from spectheory.contexts import all_contexts, count_nodes, parent_nodes
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import node_probs
+from spectheory.programs.budgets import mass_chain
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, ones
 from spectheory.rows import parse_probs
 from spectheory.validate import check_num_drafts
@@ -76,34 +81,18 @@ def compact_form_program(
         )
     labels = all_contexts(V, L)
     one, zero = ones(nodes, pair.is_exact), ones(lines * nodes, pair.is_exact) * 0
+    root = np.zeros(1, dtype=int)
+    root_mass = ConstraintBlock("root mass", "greedy2026 Eq. 11", "==", root, root, one[:1], one[:1])
+    chain = mass_chain(pair, "target matching", "greedy2026 Eq. 11")
     return LinearProgram(
         name=f"multi-path compact form, {side}",
         source="theory.md §5; greedy2026 Theorem 4.3",
         direction="max",
         variables=(*labels, *((number, label) for number in range(lines) for label in labels)),
         objective=np.concatenate([one, zero]),
-        blocks=(*_mass_blocks(pair), *_line_blocks(pair, slopes, offsets)),
+        blocks=(root_mass, chain, *_line_blocks(pair, slopes, offsets)),
         box=1.0,  # x ≤ 1; W_s(a) ≤ W_s(∅) ≤ α_s ≤ f ≤ 1 at a tangent's or chord's left end
     )
-
-
-def _mass_blocks(pair: ModelPair) -> tuple[ConstraintBlock, ConstraintBlock]:
-    """x(∅) = 1 and x(a, t) ≤ p(t|a) x(a)."""
-    equation = "greedy2026 Eq. 11"
-    child = np.arange(1, count_nodes(pair.vocab_size, pair.draft_length))
-    parent = (child - 1) // pair.vocab_size
-    conditionals = np.concatenate([level.ravel() for level in pair.target[: pair.draft_length]])
-    root, one, ones_each = np.zeros(1, dtype=int), ones(1, pair.is_exact), ones(len(child), pair.is_exact)
-    matching = ConstraintBlock(
-        name="target matching",
-        equation=equation,
-        sense="<=",
-        rows=np.concatenate([child - 1, child - 1]),
-        columns=np.concatenate([child, parent]),
-        coefficients=np.concatenate([ones_each, -conditionals]),
-        rhs=ones_each - ones_each,
-    )
-    return ConstraintBlock("root mass", equation, "==", root, root, one, one), matching
 
 
 def _line_blocks(pair: ModelPair, slopes: np.ndarray, offsets: np.ndarray) -> tuple[ConstraintBlock, ...]:
@@ -111,38 +100,19 @@ def _line_blocks(pair: ModelPair, slopes: np.ndarray, offsets: np.ndarray) -> tu
     V, exact, lines = pair.vocab_size, pair.is_exact, len(slopes)
     nodes, inner = count_nodes(V, pair.draft_length), count_nodes(V, pair.draft_length - 1)
     _, draft_probs = node_probs(pair)
-    line, node = np.divmod(np.arange(lines * nodes), nodes)
-    column = (line + 1) * nodes + node
-    child = node > 0
+    row = np.arange(lines * nodes)
+    line, node = np.divmod(row, nodes)
+    column, child = row + nodes, node > 0
+    parents = line[child] * inner + parent_nodes(V, pair.draft_length)[node[child] - 1]
     one, inner_one = ones(lines * nodes, exact), ones(lines * inner, exact)
-    alone = ConstraintBlock(
-        name="one node",
-        equation="theory.md §5",
-        sense=">=",
-        rows=np.concatenate([np.arange(lines * nodes)] * 2),
-        columns=np.concatenate([column, node]),
-        coefficients=np.concatenate([one, -one]),
-        rhs=-slopes[line] * draft_probs[node],
+    alone = (row, column, one), (row, node, -one)
+    below = (np.arange(lines * inner), column[node < inner], inner_one), (parents, column[child], -one[child])
+    top, limit = (np.arange(lines), column[node == 0], ones(lines, exact)), -slopes[line] * draft_probs[node]
+    return (
+        ConstraintBlock.of_terms("one node", "theory.md §5", ">=", limit, *alone),
+        ConstraintBlock.of_terms("antichains below", "theory.md §5", ">=", inner_one - inner_one, *below),
+        ConstraintBlock.of_terms("line", "greedy2026 Eq. 12", "<=", offsets, top),
     )
-    below = ConstraintBlock(
-        name="antichains below",
-        equation="theory.md §5",
-        sense=">=",
-        rows=np.concatenate([np.arange(lines * inner), line[child] * inner + (node[child] - 1) // V]),
-        columns=np.concatenate([column[node < inner], column[child]]),
-        coefficients=np.concatenate([inner_one, -one[child]]),
-        rhs=inner_one - inner_one,
-    )
-    limit = ConstraintBlock(
-        name="line",
-        equation="greedy2026 Eq. 12",
-        sense="<=",
-        rows=np.arange(lines),
-        columns=column[node == 0],
-        coefficients=ones(lines, exact),
-        rhs=offsets,
-    )
-    return alone, below, limit
 
 
 def _checked_points(pair: ModelPair, points: Sequence[Any] | np.ndarray, side: Side) -> np.ndarray:
@@ -165,10 +135,9 @@ def _checked_points(pair: ModelPair, points: Sequence[Any] | np.ndarray, side: S
 
 def _lines(points: np.ndarray, num_drafts: int, side: Side) -> tuple[np.ndarray, np.ndarray]:
     """Slopes s and offsets α of the tangents at the points or of the chords between them."""
-    one: Any = Fraction(1) if points.dtype == object else 1.0
-    values = one - (one - points) ** num_drafts
+    values = some_draft_probs(points, num_drafts)
     if side == "outer":
-        slopes = num_drafts * (one - points) ** (num_drafts - 1)
+        slopes = num_drafts * (1 - points) ** (num_drafts - 1)
         return slopes, values - slopes * points
     slopes = np.diff(values) / np.diff(points)
     return slopes, values[:-1] - slopes * points[:-1]

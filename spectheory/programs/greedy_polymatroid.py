@@ -1,4 +1,7 @@
-"""Rankings as vertices of the polytope of skewed drafts (greedy2026 Appendix H)."""
+"""Rankings as vertices of the polytope of skewed drafts (greedy2026 Appendix H).
+
+``OptimalMultipath`` draws one of the rankings that ``decompose_into_rankings`` finds.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.arrays import to_flint, to_fraction
-from spectheory.bounds.skewed_draft import LeafOrder, SkewedDraft
+from spectheory.bounds.level_sets import LevelSets, some_draft_probs
+from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft, ranked_leaf_law
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import some_draft_probs
-from spectheory.programs.path_selection import is_skewed_draft, prefix_excesses
 
 
 class RankingDecomposition(NamedTuple):
@@ -29,32 +31,8 @@ class RankingDecomposition(NamedTuple):
 
     def leaf_law(self, pair: ModelPair, num_drafts: int) -> np.ndarray:
         """sum_w weight_w r_w, the law of the path selected by the ranking that was drawn, [V^L]."""
-        laws = [ranking_vertex(pair, num_drafts, order) for order in self.orders]
-        return np.asarray(sum(weight * law for weight, law in zip(self.weights, laws, strict=True)))
-
-
-def ranking_vertex(pair: ModelPair, num_drafts: int, order: LeafOrder) -> np.ndarray:
-    """The law of the highest-ranked of K drafts: a vertex of {r : r(S) ≤ f(q(S)), r(V^L) = 1}.
-
-    Source: greedy2026 Eq. 19, and Appendix H as the output of the greedy polymatroid algorithm.
-    The greedy algorithm takes leaves in the order of Eq. 93, ψ({P_1..P_i}) - ψ({P_1..P_{i-1}}) with
-    ψ = f∘q, which gives the first leaf the most: its order is the ranking from the top down, the
-    reverse of the order of Eq. 19.
-
-    Args:
-        pair: the models; only the draft is used.
-        num_drafts: K.
-        order: every leaf once, lowest rank first.
-
-    Returns:
-        r, [V^L].
-
-    Example:
-        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
-        >>> print(ranking_vertex(pair, 2, [0, 1]), ranking_vertex(pair, 2, [1, 0]))
-        [Fraction(4, 9) Fraction(5, 9)] [Fraction(8, 9) Fraction(1, 9)]
-    """
-    return SkewedDraft.from_order(pair, num_drafts, order).leaf_law
+        drafts = [SkewedDraft.from_order(pair, num_drafts, order) for order in self.orders]
+        return SkewedDraft.mixture(self.weights, drafts).leaf_law
 
 
 def decompose_into_rankings(pair: ModelPair, num_drafts: int, leaf_law: np.ndarray) -> RankingDecomposition:
@@ -116,7 +94,7 @@ def _rankings(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> Iter
     while True:
         by_ratio = np.argsort(-(law / draft_probs), kind="stable")
         top_down = by_ratio[np.argsort(step[by_ratio], kind="stable")]
-        direction = law - _vertex(top_down, draft_probs, num_drafts)
+        direction = law - ranked_leaf_law(draft_probs, top_down[::-1], num_drafts)
         if not (direction != 0).any():
             yield left, top_down
             return
@@ -126,14 +104,6 @@ def _rankings(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> Iter
             left = left / (1 + length)
             law = law + length * direction
         step = np.unique(2 * step + ~tight, return_inverse=True)[1]
-
-
-def _vertex(top_down: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> np.ndarray:
-    """f(q(P_1..P_i)) - f(q(P_1..P_{i-1})), from the top down (Eq. 93)."""
-    covered = some_draft_probs(draft_probs[top_down].cumsum(), num_drafts)
-    vertex = np.empty_like(covered)
-    vertex[top_down] = np.concatenate([covered[:1], covered[1:] - covered[:-1]])
-    return vertex
 
 
 def _to_the_boundary(
@@ -149,10 +119,10 @@ def _to_the_boundary(
     length = (law[falling] / -direction[falling]).min()
     tight = np.zeros(len(law), dtype=bool)
     while True:
-        order, excesses = prefix_excesses(law + length * direction, draft_probs, num_drafts)
-        worst = int(np.argmax(excesses))
-        if excesses[worst] <= 0:
+        sets = LevelSets.of(law + length * direction, draft_probs, num_drafts)
+        worst = int(np.argmax(sets.excesses))
+        if sets.excesses[worst] <= 0:
             return length, tight
-        tight = np.isin(np.arange(len(law)), order[: worst + 1])
+        tight = np.isin(np.arange(len(law)), sets.leaves(worst))
         limit = some_draft_probs(draft_probs[tight].sum(keepdims=True), num_drafts)[0]
         length = (limit - law[tight].sum()) / direction[tight].sum()

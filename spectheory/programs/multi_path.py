@@ -1,4 +1,8 @@
-"""The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3)."""
+"""The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3).
+
+``optimum`` solves it for several drafted paths and any draft process.  Three other programs cross-check its
+value (``unsimplified``, ``dual``, ``path_selection``), and so does ``multi_path_interval``.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.bounds.context_tree import node_probs
+from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.contexts import Context, all_contexts, count_nodes
-from spectheory.drafts import DraftProcess, Iid
+from spectheory.drafts import DraftProcess, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import PREFIX_MATCHING, budget_program, node_probs, some_draft_probs
+from spectheory.programs.budgets import PREFIX_MATCHING, budget_program
 from spectheory.programs.solving.exact_solver import solve_exact, solve_exact_by_rows
 from spectheory.programs.solving.float_solver import solve
 from spectheory.programs.solving.linear_program import LinearProgram
 from spectheory.programs.solving.solution import Solution
-from spectheory.validate import check_num_drafts
 
 MAX_ANTICHAINS = 100_000
 MAX_LISTED_ANTICHAINS = 2_000
@@ -61,7 +66,13 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
         >>> [tuple(np.flatnonzero(row).tolist()) for row in antichains(2, 1)]
         [(), (0,), (1,), (2,), (1, 2)]
     """
-    _check_count(vocab_size, depth, max_antichains)
+    count = count_antichains(vocab_size, depth) - 1
+    if count > max_antichains:
+        shown = str(count) if count < 10**15 else f"about 1e{int(math.log10(count))}"
+        raise EnumerationTooLargeError(
+            f"{vocab_size} tokens and draft length {depth} have {shown} non-empty antichains, the limit is "
+            f"{max_antichains}; truncate the pair, restrict its tokens, or raise max_antichains"
+        )
     levels = [np.array([[False], [True]])]  # membership by depth below the subtree's root
     for _ in range(depth):
         chosen = np.indices((len(levels[0]),) * vocab_size).reshape(vocab_size, -1)
@@ -77,6 +88,12 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
     sizes = members.sum(axis=1)
     first = np.where(sizes > 0, members.argmax(axis=1), -1)
     return members[np.lexsort((first, np.minimum(sizes, 2)))]
+
+
+def named_antichains(pair: ModelPair, members: np.ndarray) -> list[tuple[Context, ...]]:
+    """The rows of ``antichains`` as tuples of contexts."""
+    nodes = all_contexts(pair.vocab_size, pair.draft_length)
+    return [tuple(nodes[node] for node in np.flatnonzero(row)) for row in members]
 
 
 def largest_listed_excess(
@@ -98,21 +115,23 @@ def largest_listed_excess(
     Raises:
         EnumerationTooLargeError: there are more.
     """
-    nodes = all_contexts(pair.vocab_size, pair.draft_length)
     masses = np.concatenate(node_masses)
+    members = antichains(pair.vocab_size, pair.draft_length, max_antichains)
     worst: tuple[Any, tuple[Context, ...]] = (masses[0] - masses[0], ())
-    for row in antichains(pair.vocab_size, pair.draft_length, max_antichains):
-        members = np.flatnonzero(row)
-        antichain = tuple(nodes[node] for node in members)
-        excess = masses[members].sum() - process.hit_probability(pair, antichain)
+    for row, antichain in zip(members, named_antichains(pair, members), strict=True):
+        excess = masses[row].sum() - process.hit_probability(pair, antichain)
         worst = max(worst, (excess, antichain), key=lambda found: found[0])
     return worst
 
 
 def multi_path_program(
-    pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    max_antichains: int = MAX_ANTICHAINS,
+    *,
+    process: DraftProcess | None = None,
 ) -> LinearProgram:
-    """The linear program whose optimum is the best block efficiency with K i.i.d. drafted paths.
+    """The linear program whose optimum is the best block efficiency with K drafted paths.
 
     Source: greedy2026 Theorem 4.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
 
@@ -125,8 +144,9 @@ def multi_path_program(
 
     Args:
         pair: the models; an exact pair gives an exact program.
-        drafts: K for i.i.d. paths, or a draft process.
+        num_drafts: K, the number of i.i.d. drafted paths; 1 if neither it nor ``process`` is given.
         max_antichains: refuse to state more antichain constraints.
+        process: another draft process, instead of ``num_drafts``.
 
     Raises:
         InvalidInputError: num_drafts is not a whole number of at least 1.
@@ -145,29 +165,28 @@ def multi_path_program(
         source="greedy2026 Theorem 4.3",
         equations=("greedy2026 Eq. 11", "greedy2026 Eq. 12"),
         members=(rows, columns),
-        limits=_hit_probs(pair, members, drafts),
+        limits=_hit_probs(pair, members, draft_process(num_drafts, process)),
     )
 
 
 def multi_path_optimum(
-    pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    max_antichains: int = MAX_ANTICHAINS,
+    *,
+    process: DraftProcess | None = None,
 ) -> Solution:
     """The largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
 
     Exact programs with many antichains are solved by row generation, and then certified against
     every antichain.
 
-    Args:
-        pair: the models.
-        drafts: K for i.i.d. paths, or a draft process.
-        max_antichains: refuse larger programs.
+    Args and errors are those of ``multi_path_program``.
 
     Returns:
         The solution (tokens per target call), exact for exact pairs.
 
     Raises:
-        InvalidInputError: num_drafts is not a whole number of at least 1.
-        EnumerationTooLargeError: there are more antichains.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:
@@ -175,7 +194,7 @@ def multi_path_optimum(
         >>> print(multi_path_optimum(pair, 2).value)
         17/9
     """
-    program = multi_path_program(pair, drafts, max_antichains)
+    program = multi_path_program(pair, num_drafts, max_antichains, process=process)
     if not pair.is_exact:
         return solve(program)
     if program.block(PREFIX_MATCHING).size <= ROWS_AT_ONCE:
@@ -184,28 +203,15 @@ def multi_path_optimum(
     return solve_exact_by_rows(program, PREFIX_MATCHING, single_nodes)
 
 
-def _check_count(vocab_size: int, depth: int, max_antichains: int) -> None:
-    count = count_antichains(vocab_size, depth) - 1
-    if count > max_antichains:
-        shown = str(count) if count < 10**15 else f"about 1e{int(math.log10(count))}"
-        raise EnumerationTooLargeError(
-            f"{vocab_size} tokens and draft length {depth} have {shown} non-empty antichains, the limit is "
-            f"{max_antichains}; truncate the pair, restrict its tokens, or raise max_antichains"
-        )
-
-
-def _hit_probs(pair: ModelPair, members: np.ndarray, drafts: int | DraftProcess) -> np.ndarray:
+def _hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:
     """P(some draft passes through T) for every listed antichain, [sets]."""
-    if isinstance(drafts, DraftProcess) and not isinstance(drafts, Iid):
-        drafts.check(pair)
-        nodes = all_contexts(pair.vocab_size, pair.draft_length)
-        sets = [[nodes[node] for node in np.flatnonzero(row)] for row in members]
-        limits = np.empty(len(sets), dtype=pair.target[0].dtype)
-        limits[:] = [drafts.hit_probability(pair, antichain) for antichain in sets]
-        return limits
-    num_drafts = drafts.num_drafts if isinstance(drafts, Iid) else check_num_drafts(drafts)
-    _, draft_probs = node_probs(pair)
-    return some_draft_probs(_set_probs(members, draft_probs), num_drafts)
+    if isinstance(process, Iid):
+        _, draft_probs = node_probs(pair)
+        return some_draft_probs(_set_probs(members, draft_probs), process.num_drafts)
+    process.check(pair)
+    limits = np.empty(len(members), dtype=pair.target[0].dtype)
+    limits[:] = [process.hit_probability(pair, antichain) for antichain in named_antichains(pair, members)]
+    return limits
 
 
 def _set_probs(members: np.ndarray, node_values: np.ndarray) -> np.ndarray:

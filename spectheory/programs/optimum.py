@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from spectheory.drafts import DraftProcess, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError, SolverError
 from spectheory.pair import ModelPair
@@ -41,7 +43,8 @@ def optimum(
 
     Returns:
         A ``Solution``, which is optimal, or a ``CertifiedInterval``.  Both have ``value`` and ``value_float``
-        (tokens per target call), ``lower``, ``upper``, ``method``, ``status`` and ``to_document()``.
+        (tokens per target call), ``lower``, ``upper``, ``method``, ``status`` and ``to_document()``.  None of
+        the numbers is above L + 1, and they depend on nothing but the pair and the process.
 
     Raises:
         InvalidInputError: num_drafts is not a whole number of at least 1.
@@ -62,8 +65,10 @@ def optimum(
                 f"{MAX_EXACT_DRAFTS}"
             )
         if process == Iid(1):
-            return single_path_optimum(pair, max_nodes)
-        return multi_path_optimum(pair, process, max_antichains)
+            found = single_path_optimum(pair, max_nodes)
+        else:
+            found = multi_path_optimum(pair, max_antichains=max_antichains, process=process)
+        return _at_most(found, pair.draft_length + 1)
     except (EnumerationTooLargeError, SolverError):
         # Too many antichains or nodes to state the program, or HiGHS's own dual misses its value by
         # more than the tolerance, as it can for probabilities near 1e-7.  The interval earns its
@@ -72,4 +77,18 @@ def optimum(
             raise
     return multi_path_interval(
         pair, process.num_drafts, relative_gap=relative_gap, time_limit=time_limit, progress=progress
+    )
+
+
+def _at_most(solution: Solution, length: int) -> Solution:
+    """The solution, its numbers at most L + 1: no verifier outputs more tokens.
+
+    The float program may say so by an ulp, or by the row_sum_tolerance of rows that do not sum to 1.
+    """
+    most = type(solution.value)(length)
+    return replace(
+        solution,
+        value=min(solution.value, most),
+        lower=min(solution.lower, float(length)),
+        upper=min(solution.upper, float(length)),
     )

@@ -1,4 +1,8 @@
-"""The optimum over skewed drafts (greedy2026 Theorem 4.6), and which laws are skewed drafts."""
+"""The optimum over skewed drafts (greedy2026 Theorem 4.6).
+
+``OptimalMultipath`` runs its law, and ``best_ranking`` compares with its value.  It cross-checks
+``multi_path``: one optimum, over the laws of the selected path instead of node budgets.
+"""
 
 from __future__ import annotations
 
@@ -6,17 +10,20 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from spectheory.bounds.skewed_draft import SkewedDraft
-from spectheory.contexts import all_contexts, count_nodes
-from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
+from spectheory.arrays import divide_or_zero, positive_part
+from spectheory.bounds.level_sets import LevelSets, some_draft_probs
+from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft
+from spectheory.bounds.tolerances import ROW_TOLERANCE, rounding_allowance
+from spectheory.contexts import all_contexts, count_nodes, leaves_below
+from spectheory.errors import CertificationError, EnumerationTooLargeError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import some_draft_probs
+from spectheory.programs.budgets import mass_chain
 from spectheory.programs.solving.exact_solver import exact_solution, solve_exact
-from spectheory.programs.solving.float_solver import MACHINE_EPSILON, solve
+from spectheory.programs.solving.float_solver import solve
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
 from spectheory.programs.solving.solution import Solution
 from spectheory.validate import check_count, check_num_drafts
@@ -28,70 +35,6 @@ MAX_LEAVES = 81
 """Generating leaf sets takes seconds here and converges slowly beyond."""
 
 LeafSet = frozenset[int]
-
-
-class Membership(NamedTuple):
-    """Whether a law is a skewed draft, with the proof when it is not.
-
-    Attributes:
-        is_member: whether r(S) ≤ f(q(S)) for every set S of leaves.
-        witness: leaf numbers of the most violated set, ascending; empty if there is none.
-        excess: r(S) - f(q(S)) of it; 0 if there is none.
-    """
-
-    is_member: bool
-    witness: tuple[int, ...]
-    excess: Any
-
-
-def is_skewed_draft(
-    pair: ModelPair, leaf_law: np.ndarray, num_drafts: int, tolerance: float = 1e-12
-) -> Membership:
-    """Whether some path-selection rule over K i.i.d. drafts selects with this law.
-
-    Source: greedy2026 Lemma 4.5, r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K
-    (Eq. 15 prints r(a_{1:L}) in the sum; it is r(a_{1:i})).  r(S) - f(q(S)) is convex in the two sums,
-    so the largest is at a level set of r/q.  With M leaves, O(M log M):
-
-    1. Sort the leaves by r/q, descending; leaves with q = 0 < r come first.
-    2. Compare the cumulative r with f(cumulative q).
-
-    A negative entry shows up as the set of all other leaves, which then holds more than 1.
-
-    Args:
-        pair: the models; only the draft is used.
-        leaf_law: r, [V^L], in the pair's arithmetic.
-        num_drafts: K.
-        tolerance: in float64, the excess and the error of the sum that still count as 0.
-
-    Raises:
-        InvalidInputError: wrong shape, arithmetic or number of drafts, or entries that do not sum to 1.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> pair = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length=1)
-        >>> is_skewed_draft(pair, np.array([Fraction(1, 4), Fraction(3, 4)]), 2).is_member
-        True
-        >>> found = is_skewed_draft(pair, np.array([Fraction(1, 5), Fraction(4, 5)]), 2)
-        >>> print(found.witness, found.excess)
-        (1,) 1/20
-    """
-    num_drafts = check_num_drafts(num_drafts)
-    law = np.asarray(leaf_law)
-    draft_probs = pair.draft_path_probs(pair.draft_length)
-    if law.shape != draft_probs.shape or (law.dtype == object) != pair.is_exact:
-        raise InvalidInputError(
-            f"leaf_law has shape {law.shape} and {law.dtype} entries; expected one per path, shape "
-            f"{draft_probs.shape}, in the pair's {pair.arithmetic} arithmetic"
-        )
-    slack = 0 if pair.is_exact else tolerance
-    if not abs(law.sum() - 1) <= slack:
-        raise InvalidInputError(f"leaf_law must sum to 1, its sum is {law.sum()}")
-    order, excesses = prefix_excesses(law, draft_probs, num_drafts)
-    worst = int(np.argmax(excesses))
-    if not excesses[worst] > slack:
-        return Membership(True, (), excesses[worst] * 0)
-    return Membership(False, tuple(sorted(order[: worst + 1].tolist())), excesses[worst])
 
 
 def path_selection_program(
@@ -127,10 +70,11 @@ def path_selection_program(
         (11, 29)
     """
     num_drafts = check_num_drafts(num_drafts)
-    V, L, exact = pair.vocab_size, pair.draft_length, pair.is_exact
+    V, L = pair.vocab_size, pair.draft_length
     nodes, leaves = count_nodes(V, L), V**L
     sets = _all_leaf_sets(leaves) if leaf_sets is None else [sorted(members) for members in leaf_sets]
-    one = ones(1, exact)
+    one = ones(nodes, pair.is_exact)
+    zero, all_leaves = np.zeros(leaves, dtype=int), nodes + np.arange(leaves)
     node_names = all_contexts(V, L)
     repair: Repair = partial(_feasible_point, pair=pair, num_drafts=num_drafts)
     return LinearProgram(
@@ -141,19 +85,11 @@ def path_selection_program(
             *(("x", context) for context in node_names),
             *(("r", context) for context in node_names[nodes - leaves :]),
         ),
-        objective=np.concatenate([np.repeat(one, nodes), np.repeat(one - one, leaves)]),
+        objective=np.concatenate([one, one[:leaves] - one[:leaves]]),
         blocks=(
-            _within_draft_block(pair),
-            _chain_block(pair),
-            ConstraintBlock(
-                "total",
-                "greedy2026 Eq. 13",
-                "==",
-                np.zeros(leaves, dtype=int),
-                nodes + np.arange(leaves),
-                np.repeat(one, leaves),
-                one,
-            ),
+            _within_draft(pair),
+            mass_chain(pair, "chain of minima", "greedy2026 Eqs. 16, 87"),
+            ConstraintBlock("total", "greedy2026 Eq. 13", "==", zero, all_leaves, one[:leaves], one[:1]),
             _leaf_set_block(pair, num_drafts, sets),
         ),
         box=1.0,
@@ -187,15 +123,14 @@ def path_selection_optimum(
     num_drafts: int,
     max_leaves: int = MAX_LEAVES,
     max_rounds: int = 500,
-    tolerance: float = 1e-9,
+    tolerance: float = ROW_TOLERANCE,
 ) -> PathSelection:
     """The best law of the selected path over K i.i.d. drafts, by generating leaf sets.
 
     1. State the program with single leaves and the leaves below every context.
-    2. Solve.  Trim r to what x needs, for the rest of it may lie anywhere; sort the leaves by r/q; add
-       the violated level sets.  Repeat until there are none.
-    3. Extend the trimmed r to a law: r(b) grows by min_{S ∋ b} f(q(S)) - r(S), leaf after leaf.  As
-       f∘q is submodular the sum reaches f(1) = 1, and r ≥ trimmed r earns x still.
+    2. Solve.  Trim r to what x needs, because the rest may lie anywhere.  Sort the leaves by r/q, and add
+       the level sets that are violated.  Repeat until none is.
+    3. Extend the trimmed r to a law that satisfies every leaf set.
     4. For an exact pair do so in floats first, then in rationals: r is feasible exactly.
 
     The value is that of ``multi_path_optimum``, the program over antichains (Theorem 4.6).
@@ -205,7 +140,7 @@ def path_selection_optimum(
         num_drafts: K.
         max_leaves: refuse more leaves V^L; beyond the default the rounds become many.
         max_rounds: most rounds of step 2.
-        tolerance: in float64, the excess of a leaf set that still counts as none.
+        tolerance: in float64, the excess of a leaf set that still counts as none in step 2.
 
     Returns:
         The optimum, exact for exact pairs.
@@ -232,45 +167,28 @@ def path_selection_optimum(
     if pair.is_exact:
         program, solution, sets = _generate(pair, num_drafts, sets, solve_exact, max_rounds, 0)
         law = _extended(pair, _trimmed(pair, _leaf_law(pair, solution)), num_drafts)
-        draft = SkewedDraft.from_leaf_law(pair, law)
+        draft = SkewedDraft.summed(pair, law)
         if not is_skewed_draft(pair, draft.leaf_law, num_drafts).is_member:
             raise CertificationError(f"{program.describe()}: the leaf law violates a leaf set exactly")
         point = np.concatenate([*draft.accepted_masses(pair), draft.leaf_law])
         solution = exact_solution(program, point, np.concatenate(list(solution.dual.values())))
     else:
         solution = solve(program)
-        draft = SkewedDraft.from_leaf_law(pair, _leaf_law(pair, solution))
+        draft = SkewedDraft.summed(pair, _leaf_law(pair, solution))
     return PathSelection(solution, draft, tuple(tuple(sorted(members)) for members in sets))
 
 
 # ------------------------------------------------------------------------------- separation
 
 
-def prefix_excesses(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> tuple[np.ndarray, Any]:
-    """Leaves by r/q descending, and r(S) - f(q(S)) of every prefix S of that order, both [M]."""
-    order = _by_ratio(law, draft_probs)
-    excesses = law[order].cumsum() - some_draft_probs(draft_probs[order].cumsum(), num_drafts)
-    return order, excesses
-
-
-def _by_ratio(law: np.ndarray, draft_probs: np.ndarray) -> np.ndarray:
-    """Leaf numbers by r/q descending; q = 0 counts as infinite for r > 0 and as last for r ≤ 0."""
-    drafted = draft_probs > 0
-    safe = np.where(drafted, draft_probs, draft_probs * 0 + 1)
-    ratio = law / safe
-    top = max(ratio.max(), 0) + 1
-    bottom = min(ratio.min(), 0) - 1
-    ratio = np.where(drafted, ratio, np.where(law > 0, top, bottom))
-    return np.argsort(-ratio, kind="stable")
-
-
 def _violated_sets(law: np.ndarray, pair: ModelPair, num_drafts: int, tolerance: float) -> list[LeafSet]:
     """The level sets whose excess is a local maximum above the tolerance."""
-    order, excesses = prefix_excesses(law, pair.draft_path_probs(pair.draft_length), num_drafts)
+    sets = LevelSets.of(law, pair.draft_path_probs(pair.draft_length), num_drafts)
+    excesses = sets.excesses
     before = np.concatenate([excesses[:1] - 1, excesses[:-1]])
     after = np.concatenate([excesses[1:], excesses[-1:] - 1])
     peaks = np.flatnonzero((excesses > tolerance) & (excesses >= before) & (excesses > after))
-    return [frozenset(order[: peak + 1].tolist()) for peak in peaks]
+    return [frozenset(sets.order[: peak + 1].tolist()) for peak in peaks]
 
 
 def _generate(
@@ -298,29 +216,34 @@ def _generate(
 
 
 def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
-    """The part of r on the leaves that x needs below the root: r' ≤ r with r'(a) ≥ x(a), [V^L].
+    """The part of r that x needs: r' ≤ r on the leaves, r'(a) ≥ x(a) at every context but the root, [V^L].
 
-    From the leaves up; where the parts below a context fall short of x(a), its leaves take back the
-    same share of what they have left.  An optimum leaves much of r free, and cuts on the free part
-    would prove nothing.
+    An optimum fixes little of r: it may put what x does not need anywhere, and leaf sets violated by that
+    part prove nothing.  So the trimming starts from r' = x on the leaves and goes up the tree.  Where the
+    leaves below a context hold less than x(a), each takes the same share of what it gave up, as much as is
+    missing.
     """
-    masses = SkewedDraft.from_leaf_law(pair, law).accepted_masses(pair)
+    masses = SkewedDraft.summed(pair, law).accepted_masses(pair)
     kept = masses[-1]
     for mass in reversed(masses[1:-1]):
         below = kept.reshape(len(mass), -1)
-        spare = law.reshape(len(mass), -1) - below
-        lack, room = mass - below.sum(axis=1), spare.sum(axis=1)
-        share = np.where(lack > 0, lack, lack - lack) / np.where(room > 0, room, room * 0 + 1)
-        kept = (below + share[:, None] * spare).ravel()
+        given_up = law.reshape(len(mass), -1) - below
+        missing, available = positive_part(mass - below.sum(axis=1)), positive_part(given_up.sum(axis=1))
+        kept = (below + divide_or_zero(missing, available)[:, None] * given_up).ravel()
     return kept
 
 
 def _extended(pair: ModelPair, law: np.ndarray, num_drafts: int) -> np.ndarray:
-    """A law ≥ r that satisfies every leaf set if r does, [V^L]."""
+    """A law of sum 1 that is at least r and satisfies every leaf set, if r satisfies every leaf set, [V^L].
+
+    Leaf after leaf, r(b) grows by the least room min_{S ∋ b} f(q(S)) - r(S).  The set with the least room is
+    b with a prefix of the others in the order of r/q.  Afterwards every leaf lies in a set without room.
+    As f∘q is submodular, the union of two such sets has none either.  So r reaches f(1) = 1.
+    """
     draft_probs = pair.draft_path_probs(pair.draft_length)
     law = law.copy()
     for leaf in np.flatnonzero(draft_probs > 0):
-        order = _by_ratio(law, draft_probs)
+        order = LevelSets.of(law, draft_probs, num_drafts).order
         order = np.concatenate([[leaf], order[order != leaf]])
         room = some_draft_probs(draft_probs[order].cumsum(), num_drafts) - law[order].cumsum()
         law[leaf] = law[leaf] + max(room.min(), room[0] * 0)
@@ -352,45 +275,23 @@ def _starting_sets(pair: ModelPair) -> list[LeafSet]:
     """The leaves below every context but the root."""
     V, L = pair.vocab_size, pair.draft_length
     below = {
-        frozenset(range(number * V ** (L - depth), (number + 1) * V ** (L - depth)))
+        frozenset(leaves_below(number, depth, V, L))
         for depth in range(1, L + 1)
         for number in range(V**depth)
     }
     return sorted(below, key=lambda members: (len(members), min(members)))
 
 
-def _within_draft_block(pair: ModelPair) -> ConstraintBlock:
+def _within_draft(pair: ModelPair) -> ConstraintBlock:
     """x(a) - Σ_{b below a} r(b) ≤ 0."""
     V, L, exact = pair.vocab_size, pair.draft_length, pair.is_exact
-    nodes, leaves = count_nodes(V, L), V**L
-    starts = [count_nodes(V, depth) - V**depth for depth in range(L + 1)]
-    ancestors = [starts[depth] + np.arange(leaves) // V ** (L - depth) for depth in range(L + 1)]
-    leaf_columns = nodes + np.tile(np.arange(leaves), L + 1)
-    return ConstraintBlock(
-        name="within the draft",
-        equation="greedy2026 Eqs. 13, 16",
-        sense="<=",
-        rows=np.concatenate([np.arange(nodes), *ancestors]),
-        columns=np.concatenate([np.arange(nodes), leaf_columns]),
-        coefficients=np.concatenate([ones(nodes, exact), -ones(len(leaf_columns), exact)]),
-        rhs=ones(nodes, exact) * 0,
-    )
-
-
-def _chain_block(pair: ModelPair) -> ConstraintBlock:
-    """x(a, t) - p(t | a) x(a) ≤ 0."""
-    V, exact = pair.vocab_size, pair.is_exact
-    child = np.arange(1, count_nodes(V, pair.draft_length))
-    conditionals = np.concatenate([level.ravel() for level in pair.target[:-1]])
-    return ConstraintBlock(
-        name="chain of minima",
-        equation="greedy2026 Eqs. 16, 87",
-        sense="<=",
-        rows=np.concatenate([child - 1, child - 1]),
-        columns=np.concatenate([child, (child - 1) // V]),
-        coefficients=np.concatenate([ones(len(child), exact), -conditionals]),
-        rhs=ones(len(child), exact) * 0,
-    )
+    nodes, leaves = count_nodes(V, L), np.arange(V**L)
+    one, leaf_one = ones(nodes, exact), ones(len(leaves), exact)
+    terms = [(np.arange(nodes), np.arange(nodes), one)]
+    for depth in range(L + 1):
+        ancestors = count_nodes(V, depth) - V**depth + leaves // V ** (L - depth)
+        terms.append((ancestors, nodes + leaves, -leaf_one))
+    return ConstraintBlock.of_terms("within the draft", "greedy2026 Eqs. 13, 16", "<=", one - one, *terms)
 
 
 def _leaf_set_block(pair: ModelPair, num_drafts: int, sets: list[Any]) -> ConstraintBlock:
@@ -401,15 +302,8 @@ def _leaf_set_block(pair: ModelPair, num_drafts: int, sets: list[Any]) -> Constr
     masses[:] = [probs[list(members)].sum() for members in sets]
     rows = np.repeat(np.arange(len(sets)), [len(members) for members in sets])
     columns = nodes + np.array([leaf for members in sets for leaf in members], dtype=int)
-    return ConstraintBlock(
-        name=LEAF_SETS,
-        equation="greedy2026 Eq. 17",
-        sense="<=",
-        rows=rows,
-        columns=columns,
-        coefficients=ones(len(rows), pair.is_exact),
-        rhs=some_draft_probs(masses, num_drafts),
-    )
+    one, limits = ones(len(rows), pair.is_exact), some_draft_probs(masses, num_drafts)
+    return ConstraintBlock(LEAF_SETS, "greedy2026 Eq. 17", "<=", rows, columns, one, limits)
 
 
 def _feasible_point(
@@ -418,25 +312,24 @@ def _feasible_point(
     """A law that satisfies every leaf set, stated or not, next to one that nearly does, and its x.
 
     1. r without negative entries, and 0 where q = 0, trimmed and extended, divided by its sum.
-    2. r moves towards q, which satisfies every set, by just the share that the worst set needs;
-       an excess of 4 ε (variables + 16) of a set's limit is rounding.
-    3. x(a) = min(r(a), p x(parent)) below the root, times 1 minus that rounding.
+    2. r moves towards q, which satisfies every set, by just the share that the worst set needs.
+       An excess within the rounding allowance of a set's limit counts as none.
+    3. x(a) = min(r(a), p x(parent)) below the root, less the rounding allowance.
     """
     draft_probs = pair.draft_path_probs(pair.draft_length)
-    rounding = 4 * MACHINE_EPSILON * (program.num_variables + 16)
-    law = np.where(draft_probs > 0, np.maximum(point[-len(draft_probs) :], 0.0), 0.0)
+    rounding = rounding_allowance(program.num_variables)
+    law = np.where(draft_probs > 0, positive_part(point[-len(draft_probs) :]), 0.0)
     law = _extended(pair, _trimmed(pair, law), num_drafts)
     law = law / law.sum()
     for _ in range(100):
-        order, excesses = prefix_excesses(law, draft_probs, num_drafts)
-        masses = draft_probs[order].cumsum()
-        limits = some_draft_probs(masses, num_drafts)
-        worst = excesses > rounding * limits
+        sets = LevelSets.of(law, draft_probs, num_drafts)
+        worst = sets.excesses > rounding * sets.limits
         if not worst.any():
             break
-        room = np.maximum(limits - masses, 0.0)[worst]
-        share = float(np.max(excesses[worst] / (excesses[worst] + room)))
+        excesses = sets.excesses[worst]
+        room = positive_part(sets.limits - sets.draft_masses)[worst]
+        share = float(np.max(excesses / (excesses + room)))
         law = (1 - share) * law + share * draft_probs
-    masses = np.concatenate(SkewedDraft.from_leaf_law(pair, law).accepted_masses(pair))
+    masses = np.concatenate(SkewedDraft.summed(pair, law).accepted_masses(pair))
     masses[1:] *= 1 - rounding
     return np.concatenate([masses, law])

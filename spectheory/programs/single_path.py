@@ -1,11 +1,18 @@
-"""The single-path information-agnostic program (greedy2026 Theorem 3.3)."""
+"""The single-path information-agnostic program (greedy2026 Theorem 3.3).
+
+``optimum`` solves it for one drafted path.  Its value is block verification's closed form, and that of the
+multi-path program at K = 1: the tests hold the three together.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from spectheory.bounds.context_tree import node_probs
+from spectheory.contexts import count_nodes
+from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import budget_program, check_node_count, node_probs
+from spectheory.programs.budgets import budget_program
 from spectheory.programs.solving.exact_solver import solve_exact
 from spectheory.programs.solving.float_solver import solve
 from spectheory.programs.solving.linear_program import LinearProgram
@@ -69,7 +76,15 @@ def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Soluti
         >>> print(single_path_optimum(pair).value)
         8/3
     """
-    default = MAX_EXACT_NODES if pair.is_exact else MAX_FLOAT_NODES
-    check_node_count(pair, default if max_nodes is None else max_nodes)
+    if max_nodes is None:
+        max_nodes = MAX_EXACT_NODES if pair.is_exact else MAX_FLOAT_NODES
+    count = count_nodes(pair.vocab_size, pair.draft_length)
+    if count > max_nodes:
+        raise EnumerationTooLargeError(
+            f"{pair.vocab_size} tokens and draft length {pair.draft_length} make a tree of {count} nodes; "
+            f"the {pair.arithmetic} program takes at most {max_nodes}; truncate the pair, restrict its tokens"
+            + (", use pair.to_float()" if pair.is_exact else "")
+            + ", or raise max_nodes"
+        )
     program = single_path_program(pair)
     return solve_exact(program) if pair.is_exact else solve(program)

@@ -1,4 +1,8 @@
-"""Bipartite transport feasibility (greedy2026 Lemma A.1) as a maximum flow."""
+"""Bipartite transport feasibility (greedy2026 Lemma A.1) as a maximum flow.
+
+Nothing in the package uses it.  It cross-checks ``is_skewed_draft`` (Lemma 4.5): which laws a selection rule
+can have, by maximum flow instead of level sets.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The multi-path program before its simplification, in the output law R (greedy2026 Lemma A.5)."""
+"""The multi-path program before its simplification, in the output law R (greedy2026 Lemma A.5).
+
+Nothing in the package uses it.  It cross-checks ``multi_path`` through other variables: one optimum, and an
+output law with R = 0 where p = 0.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from functools import partial
 
 import numpy as np
 
-from spectheory.contexts import all_contexts
+from spectheory.bounds.context_tree import prefix_sums
+from spectheory.contexts import all_contexts, count_nodes, parent_nodes, split_by_depth
 from spectheory.drafts import DraftProcess
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import PREFIX_MATCHING, feasible_budgets
@@ -20,7 +25,11 @@ MAX_ANTICHAINS = 1_000
 
 
 def unsimplified_program(
-    pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    max_antichains: int = MAX_ANTICHAINS,
+    *,
+    process: DraftProcess | None = None,
 ) -> LinearProgram:
     """The multi-path program over output laws instead of node budgets.
 
@@ -37,9 +46,7 @@ def unsimplified_program(
     undefined: R = 0 where p = 0.
 
     Args:
-        pair: the models; an exact pair gives an exact program.
-        drafts: K for i.i.d. paths, or a draft process, as in ``multi_path_program``.
-        max_antichains: refuse to state more antichain constraints.
+        pair, num_drafts, max_antichains, process: as in ``multi_path_program``.
 
     Raises:
         InvalidInputError: num_drafts is not a whole number of at least 1.
@@ -50,7 +57,7 @@ def unsimplified_program(
         >>> unsimplified_program(pair, 2).size
         (14, 34)
     """
-    budgets = multi_path_program(pair, drafts, max_antichains)
+    budgets = multi_path_program(pair, num_drafts, max_antichains, process=process)
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
     variables = all_contexts(pair.vocab_size, pair.draft_length + 1)[1:]
     one = ones(len(variables), pair.is_exact)
@@ -76,23 +83,22 @@ def unsimplified_program(
 
 
 def unsimplified_optimum(
-    pair: ModelPair, drafts: int | DraftProcess, max_antichains: int = MAX_ANTICHAINS
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    max_antichains: int = MAX_ANTICHAINS,
+    *,
+    process: DraftProcess | None = None,
 ) -> Solution:
     """The largest block efficiency of any valid verifier, with its output law.
 
     The optimum is that of ``multi_path_optimum``, found through other variables.
 
-    Args:
-        pair: the models.
-        drafts: K for i.i.d. paths, or a draft process.
-        max_antichains: refuse larger programs.
+    Args and errors are those of ``unsimplified_program``.
 
     Returns:
         The solution (tokens per target call); ``primal`` is R, by output sequence.
 
     Raises:
-        InvalidInputError: num_drafts is not a whole number of at least 1.
-        EnumerationTooLargeError: there are more antichains.
         SolverError, CertificationError: no optimal solution was reached.
 
     Example:
@@ -100,7 +106,7 @@ def unsimplified_optimum(
         >>> print(unsimplified_optimum(pair, 2).value)
         17/9
     """
-    program = unsimplified_program(pair, drafts, max_antichains)
+    program = unsimplified_program(pair, num_drafts, max_antichains, process=process)
     return solve_exact(program) if program.is_exact else solve(program)
 
 
@@ -108,46 +114,27 @@ def _target_matching(pair: ModelPair) -> ConstraintBlock:
     """(38) times p(a_{1:L+1}): one row per path of V^{L+1}."""
     V, L = pair.vocab_size, pair.draft_length
     path = np.arange(V ** (L + 1))
-    rows, columns, coefficients = [], [], []
+    terms = []
     continuation = ones(len(path), pair.is_exact)  # p(a_{length+1:L+1} | a_{1:length})
     for length in reversed(range(1, L + 2)):
-        below = V ** (L + 1 - length)
-        rows.append(path)
-        # depth `length` starts after the V + .. + V^{length-1} sequences that are shorter
-        columns.append(sum(V**i for i in range(1, length)) + path // below)
-        coefficients.append(continuation)
-        continuation = continuation * pair.target[length - 1].ravel()[path // below]
-    present = np.concatenate(coefficients) != 0
-    return ConstraintBlock(
-        name="target matching",
-        equation="greedy2026 Eq. 38",
-        sense="==",
-        rows=np.concatenate(rows)[present],
-        columns=np.concatenate(columns)[present],
-        coefficients=np.concatenate(coefficients)[present],
-        rhs=pair.target_path_probs(L + 1),
-    )
+        prefix = path // V ** (L + 1 - length)
+        present = continuation != 0
+        column = count_nodes(V, length - 1) - 1 + prefix  # the root is no variable
+        terms.append((path[present], column[present], continuation[present]))
+        continuation = continuation * pair.target[length - 1].ravel()[prefix]
+    rhs = pair.target_path_probs(L + 1)
+    return ConstraintBlock.of_terms("target matching", "greedy2026 Eq. 38", "==", rhs, *terms)
 
 
 def _prefix_matching(pair: ModelPair, members: np.ndarray, limits: np.ndarray) -> ConstraintBlock:
     """(39): all output sequences strictly below a member of the antichain."""
     V = pair.vocab_size
-    below = np.zeros((len(members), V * members.shape[1]), dtype=bool)
-    for child in range(1, V * members.shape[1] + 1):  # nodes of depth 1..L+1, breadth first
-        parent = (child - 1) // V
-        below[:, child - 1] = members[:, parent]
-        if parent:
-            below[:, child - 1] |= below[:, parent - 1]
-    rows, columns = np.nonzero(below)
-    return ConstraintBlock(
-        name=PREFIX_MATCHING,
-        equation="greedy2026 Eq. 39",
-        sense="<=",
-        rows=rows,
-        columns=columns,
-        coefficients=ones(len(rows), pair.is_exact),
-        rhs=limits,
-    )
+    below = np.zeros((len(members), 1 + V * members.shape[1]), dtype=bool)
+    for child, parent in enumerate(parent_nodes(V, pair.draft_length + 1), start=1):
+        below[:, child] = members[:, parent] | below[:, parent]
+    rows, columns = np.nonzero(below[:, 1:])
+    one = ones(len(rows), pair.is_exact)
+    return ConstraintBlock(PREFIX_MATCHING, "greedy2026 Eq. 39", "<=", rows, columns, one, limits)
 
 
 def _as_law(program: LinearProgram, point: np.ndarray, budgets: LinearProgram, pair: ModelPair) -> np.ndarray:
@@ -157,12 +144,10 @@ def _as_law(program: LinearProgram, point: np.ndarray, budgets: LinearProgram, p
     """
     V, L = pair.vocab_size, pair.draft_length
     probs = np.concatenate([pair.target_path_probs(depth).astype(float) for depth in range(L + 2)])
-    parent = (np.arange(1, len(probs)) - 1) // V
     falls = np.where(probs[1:] > 0, point / np.where(probs[1:] > 0, probs[1:], 1.0), 0.0)
-    found = np.ones(len(probs))
-    for node in range(1, len(probs)):
-        found[node] = found[parent[node - 1]] - falls[node - 1]
+    steps = split_by_depth(np.concatenate([np.ones(1), -falls]), V, L + 1)
+    found = np.concatenate(prefix_sums(steps, V))
     inner = budgets.num_variables
     found[:inner] = feasible_budgets(budgets, found[:inner], V, L)
     found[inner:] = 0.0
-    return (found[parent] - found[1:]) * probs[1:]
+    return (found[parent_nodes(V, L + 1)] - found[1:]) * probs[1:]

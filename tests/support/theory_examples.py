@@ -18,9 +18,10 @@ from spectheory.algorithms.one_path.block import Block
 from spectheory.algorithms.path_selection.base import PathSelection, SelectedPaths
 from spectheory.algorithms.position_by_position.base import PositionByPosition
 from spectheory.algorithms.position_by_position.kseq import KSeq
+from spectheory.bounds import dual_objective
 from spectheory.contexts import numbered_context
 from spectheory.instances import random_rational
-from spectheory.programs import best_ranking, upper_bound_from_scores
+from spectheory.programs import best_ranking
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
 """Target and draft row of the two-token pair."""
@@ -199,7 +200,7 @@ def values_of_rankings(
 
 def bound_with_cap(pair: ModelPair, num_drafts: int, cap: str) -> Any:
     """B(C) of Statement 5.14, an upper bound on every lossless verifier."""
-    return upper_bound_from_scores(pair, num_drafts, cap_scores(pair, Fraction(cap)))
+    return dual_objective(pair, num_drafts, cap_scores(pair, Fraction(cap)))
 
 
 def cap_scores(pair: ModelPair, cap: Fraction) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from spectheory.algorithms.one_path.block import Block
 from spectheory.arrays import Array, namespace, take_path, take_row, take_token
-from spectheory.bounds.skewed_draft import Ranking, ranking_keys, ratio_ranking
+from spectheory.bounds.rankings import Ranking, ranking_keys, ratio_ranking
 from spectheory.outcome import Outcome, credit_to_first, first_path_with_prefix
 from spectheory.verifier import Verifier
 

@@ -12,7 +12,8 @@ from spectheory.algorithms.path_selection.base import (
 )
 from spectheory.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.arrays import Array, ones_like
-from spectheory.bounds.skewed_draft import LeafOrder, Ranking, ratio_ranking, skewed_draft_rows
+from spectheory.bounds.rankings import LeafOrder, Ranking, ratio_ranking
+from spectheory.bounds.skewed_draft import skewed_draft_rows
 from spectheory.pair import ModelPair
 
 

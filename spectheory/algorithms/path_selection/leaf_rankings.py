@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spectheory.algorithms.path_selection.base import PathSelection, SelectedPaths
-from spectheory.arrays import Array, namespace, zeros_like
-from spectheory.bounds.skewed_draft import LeafOrder, SkewedDraft, check_leaf_order, like_entries, like_rows
+from spectheory.arrays import Array, like_entries, like_rows, namespace, zeros_like
+from spectheory.bounds.rankings import LeafOrder, check_leaf_order
+from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.contexts import prefix_numbers
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError

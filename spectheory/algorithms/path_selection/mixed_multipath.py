@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -16,7 +17,9 @@ from spectheory.algorithms.path_selection.base import (
 from spectheory.arrays import (
     Array,
     divide_or_zero,
+    exact_values,
     is_exact,
+    like_entries,
     namespace,
     ones_like,
     power_sum,
@@ -25,15 +28,9 @@ from spectheory.arrays import (
     to_fraction,
     zeros_like,
 )
-from spectheory.bounds.skewed_draft import (
-    Ranking,
-    SkewedDraft,
-    like_entries,
-    mass_ranked_below,
-    ranking_keys,
-    ratio_ranking,
-    skewed_draft_rows,
-)
+from spectheory.bounds.context_tree import accepted_masses
+from spectheory.bounds.rankings import Ranking, mass_ranked_below, ranking_keys, ratio_ranking
+from spectheory.bounds.skewed_draft import SkewedDraft, skewed_draft_rows
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
 
@@ -223,69 +220,61 @@ def best_mixture(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_rank
         >>> print(best.first_draft_prob, best.block_efficiency)
         11/20 943/324
     """
-    draft, ranked = _node_laws(pair, num_drafts, ranking)
-    target = [_to_flint(level) for level in pair.target]
+    skewed = SkewedDraft.from_ranking(pair, num_drafts, ranking).node_laws
+    draft = [to_flint(exact_values(pair.draft_path_probs(depth))) for depth in range(pair.draft_length + 1)]
+    ranked = [to_flint(exact_values(level)) for level in skewed]
+    rows = [to_flint(exact_values(level)) for level in pair.target[:-1]]
+
+    def at(share: Any, side: int) -> _OneSided:
+        """E(λ), and its slope to the right (side 1) or to the left (side -1)."""
+        levels = zip(draft, ranked, strict=True)
+        laws = [_one_sided(share * q + (1 - share) * top, side * (q - top)) for q, top in levels]
+        masses = (mass for level in accepted_masses(laws, rows) for mass in level)
+        total = sum(masses, start=_OneSided(0, 0))
+        return _OneSided(total.value, side * total.slope)
+
     low, high = draft[0][0] * 0, draft[0][0] * 0 + 1
-    at_low = _value_and_slope(low, draft, ranked, target, 1)
-    at_high = _value_and_slope(high, draft, ranked, target, -1)
+    at_low, at_high = at(low, 1), at(high, -1)
     while True:
-        if at_low[1] <= 0:
-            return _rounded(pair, low, at_low[0])
-        if at_high[1] >= 0:
-            return _rounded(pair, high, at_high[0])
-        gap = at_high[0] - at_low[0] - at_high[1] * (high - low)
-        middle = low + gap / (at_low[1] - at_high[1])
-        left = _value_and_slope(middle, draft, ranked, target, -1)
-        right = _value_and_slope(middle, draft, ranked, target, 1)
-        if left[1] >= 0 >= right[1]:
-            return _rounded(pair, middle, left[0])
-        if right[1] > 0:
+        if at_low.slope <= 0:
+            return _rounded(pair, low, at_low.value)
+        if at_high.slope >= 0:
+            return _rounded(pair, high, at_high.value)
+        gap = at_high.value - at_low.value - at_high.slope * (high - low)
+        middle = low + gap / (at_low.slope - at_high.slope)
+        left, right = at(middle, -1), at(middle, 1)
+        if left.slope >= 0 >= right.slope:
+            return _rounded(pair, middle, left.value)
+        if right.slope > 0:
             low, at_low = middle, right
         else:
             high, at_high = middle, left
 
 
-def _node_laws(
-    pair: ModelPair, num_drafts: int, ranking: Ranking
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """q and q^Γ at every node by depth, as rationals."""
-    depths = range(pair.draft_length + 1)
-    skewed = SkewedDraft.from_ranking(pair, num_drafts, ranking).node_laws
-    return (
-        [_to_flint(pair.draft_path_probs(depth)) for depth in depths],
-        [_to_flint(level) for level in skewed],
-    )
+@dataclass(frozen=True, order=True)
+class _OneSided:
+    """value + slope ε for an ε > 0 as small as need be: ordered by the value, then by the slope."""
+
+    value: Any
+    slope: Any
+
+    def __add__(self, other: _OneSided) -> _OneSided:
+        return _OneSided(self.value + other.value, self.slope + other.slope)
+
+    def __mul__(self, factor: Any) -> _OneSided:
+        return _OneSided(self.value * factor, self.slope * factor)
 
 
-def _value_and_slope(
-    share: Any, draft: list[np.ndarray], ranked: list[np.ndarray], target: list[np.ndarray], side: int
-) -> tuple[Any, Any]:
-    """E(λ) and its derivative to the right (side 1) or to the left (side -1)."""
-    values, slopes = draft[0], draft[0] - draft[0]
-    total, total_slope = values.sum(), slopes.sum()
-    for depth in range(1, len(draft)):
-        rows = target[depth - 1]
-        values = (values[:, None] * rows).ravel()
-        slopes = (slopes[:, None] * rows).ravel()
-        law = share * draft[depth] + (1 - share) * ranked[depth]
-        law_slope = draft[depth] - ranked[depth]
-        smaller = (law < values) | ((law == values) & (side * law_slope < side * slopes))
-        values, slopes = np.where(smaller, law, values), np.where(smaller, law_slope, slopes)
-        total, total_slope = total + values.sum(), total_slope + slopes.sum()
-    return total, total_slope
+def _one_sided(values: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    numbers = np.empty(len(values), dtype=object)
+    for index, pair in enumerate(zip(values, slopes, strict=True)):
+        numbers[index] = _OneSided(*pair)
+    return numbers
 
 
 def _rounded(pair: ModelPair, share: Any, value: Any) -> BestMixture:
     exact = to_fraction(share), to_fraction(value)
     return BestMixture(*(exact if pair.is_exact else map(float, exact)))
-
-
-def _to_flint(array: np.ndarray) -> np.ndarray:
-    if is_exact(array):
-        return to_flint(array)
-    fractions = np.empty(array.shape, dtype=object)
-    fractions.ravel()[:] = [Fraction(value) for value in array.ravel().tolist()]
-    return to_flint(fractions)
 
 
 def _as_fraction(value: Any) -> Fraction:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import ClassVar
 
-import numpy as np
-
 from spectheory.algorithms.path_selection.leaf_rankings import LeafRankings
-from spectheory.arrays import Array
+from spectheory.arrays import Array, exact_values, normalise
 from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
@@ -113,11 +110,5 @@ def exact_neighbour(pair: ModelPair) -> ModelPair:
         [Fraction(1, 4) Fraction(3, 4)]
     """
 
-    def exact(level: np.ndarray) -> np.ndarray:
-        fractions = np.empty(level.shape, dtype=object)
-        fractions.ravel()[:] = [Fraction(value) for value in level.ravel().tolist()]
-        return fractions / fractions.sum(axis=1, keepdims=True)
-
-    return ModelPair(
-        tuple(exact(level) for level in pair.target), tuple(exact(level) for level in pair.draft), pair.vocab
-    )
+    target, draft = ([exact_values(level) for level in side] for side in (pair.target, pair.draft))
+    return ModelPair(tuple(map(normalise, target)), tuple(map(normalise, draft)), pair.vocab)

@@ -26,6 +26,7 @@ from spectheory.arrays import (
     to_fraction,
     zeros_like,
 )
+from spectheory.bounds.level_sets import ratios
 from spectheory.errors import InvalidInputError
 from spectheory.outcome import Outcome
 
@@ -306,13 +307,7 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
 def _sorted_by_ratio(target_probs: Array, draft_probs: Array) -> tuple[Array, _Split]:
     """p/q ascending (infinite where q = 0), and the masses that entry i splits after its token."""
     xp = namespace(target_probs)
-    empty = draft_probs == 0
-    infinite = xp.zeros_like(draft_probs[..., :1]) + float("inf")
-    with np.errstate(
-        over="ignore"
-    ):  # a ratio beyond the range of floats becomes infinite, which is larger than any ρ: correct
-        ratio = target_probs / xp.where(empty, xp.ones_like(draft_probs[..., :1]), draft_probs)
-    ratio = xp.where(empty, infinite, ratio)
+    ratio = ratios(target_probs, draft_probs)
     order = xp.argsort(ratio, axis=-1, stable=True)
     ratio = xp.take_along_axis(ratio, order, axis=-1)
     return ratio, _splits(*(xp.take_along_axis(row, order, axis=-1) for row in (target_probs, draft_probs)))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from spectheory.bounds.certified import Chain
-from spectheory.programs.budgets import some_draft_probs
+from spectheory.bounds.dual_scores import ScoreChain
+from spectheory.bounds.level_sets import some_draft_probs
 
 
 def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:
@@ -20,7 +20,7 @@ def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:
     return 1.0 - (1.0 - steps) ** (3.0 / (num_drafts + 1.0))
 
 
-def chord_errors(edges: np.ndarray, num_drafts: int, chain: Chain) -> np.ndarray:
+def chord_errors(edges: np.ndarray, num_drafts: int, chain: ScoreChain) -> np.ndarray:
     """What the chords miss at every set of a chain: (c_i - c_{i+1}) (f - chord)(q(S_i)), [sets].
 
     Their sum is the upper bound's value under f minus that under the chords.
@@ -31,7 +31,7 @@ def chord_errors(edges: np.ndarray, num_drafts: int, chain: Chain) -> np.ndarray
 
 
 def refined_breakpoints(
-    edges: np.ndarray, num_drafts: int, chain: Chain, allowed_error: float, most_segments: int
+    edges: np.ndarray, num_drafts: int, chain: ScoreChain, allowed_error: float, most_segments: int
 ) -> np.ndarray:
     """Add breakpoints where a chain loses most to the chords.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from spectheory.bounds.context_tree import accepted_masses
+from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.errors import SolverError
-from spectheory.programs.budgets import some_draft_probs
 from spectheory.programs.interval.live_tree import LiveTree
 from spectheory.programs.interval.newton import NewtonSystem, Point, Targets
 
@@ -27,12 +28,12 @@ class ChordProgram:
     is a transport of leaves to ranks, r_b = Σ_j φ_j π_bj.  The program and its dual:
 
         max Σ_a κ(a) x(a)                                     min Σ_b q_b α_b + Σ_j w_j β_j + const
-        u(a) = r(a) - x(a) ≥ 0                   price y(a)   y(a) + z(a) = κ(a) + Σ_x p(x|a) z(a, x)
-        v(a) = p x(parent) - x(a) ≥ 0            price z(a)   c_b = Σ y on the path to b
+        u(a) = r(a) - x(a) ≥ 0                   score y(a)   y(a) + z(a) = κ(a) + Σ_x p(x|a) z(a, x)
+        v(a) = p x(parent) - x(a) ≥ 0            slack z(a)   c_b = Σ y on the path to b
         Σ_j π_bj = q_b, Σ_b π_bj = w_j, π ≥ 0                 s_bj = α_b + β_j - φ_j c_b ≥ 0
 
-    Chords lie below f, so r is feasible for the true program too; and the prices z are feasible for its
-    dual whatever f is.  So every iterate gives a lower and an upper bound.
+    Chords lie below f, so r is feasible for the true program too.  The slacks z are feasible for its dual
+    whatever f is.  So every iterate gives a lower and an upper bound.
 
     The method: predictor and corrector (mehrotra1992) with centrality corrections (gondzio1996), from a
     strictly feasible start, along a central path with weights: the product π_bj s_bj tends to
@@ -56,7 +57,7 @@ class ChordProgram:
         self.widths = np.diff(edges)
         self.slopes = np.diff(some_draft_probs(edges, num_drafts)) / self.widths
         bins, segments = len(live.bin_mass), len(self.widths)
-        block = _block_masses(live)
+        block = live.gather(accepted_masses(live.tree.draft_probs, live.tree.target_rows))
         self._node_weights = block + EVENNESS / live.size
         self._pair_weights = np.multiply.outer(live.bin_mass, self.widths)
         self._pair_weights += EVENNESS / (bins * segments)
@@ -167,7 +168,7 @@ class ChordProgram:
 
     def _start(self, block: np.ndarray) -> Point:
         """A strictly feasible point: independent transport (r = q), masses below block verification's, and
-        prices shared so that u y = v z."""
+        scores and slacks shared so that u y = v z."""
         live = self.live
         depths = np.repeat(np.arange(len(live.depth_ends)), np.diff(live.depth_ends, prepend=0))[1:]
         share = depths / (len(live.depth_ends) - 1)
@@ -194,23 +195,13 @@ class ChordProgram:
         return Point(np.multiply.outer(live.bin_mass, self.widths), s, u, y, v, z)
 
 
-def _block_masses(live: LiveTree) -> np.ndarray:
-    """x°(a) = min{q(a), p(x|a) x°(parent)} at the live nodes, [n]."""
-    masses = np.ones(live.size + 1)
-    for depth in range(1, len(live.depth_ends)):
-        nodes = live.nodes_at(depth)
-        proposed = live.target_conditionals[nodes] * masses[live.parent[nodes]]
-        masses[nodes.start + 1 : nodes.stop + 1] = np.minimum(live.draft_probs[nodes], proposed)
-    return masses[1:]
-
-
-def _bin_scores(live: LiveTree, draft_prices: np.ndarray) -> np.ndarray:
+def _bin_scores(live: LiveTree, scores: np.ndarray) -> np.ndarray:
     """c_b, the sum of y on the path to the bin's node below the root, [B]."""
-    scores = np.zeros(live.size + 1)
+    sums = np.zeros(live.size + 1)
     for depth in range(1, len(live.depth_ends)):
         nodes = live.nodes_at(depth)
-        scores[nodes.start + 1 : nodes.stop + 1] = scores[live.parent[nodes]] + draft_prices[nodes]
-    return scores[live.bin_node]
+        sums[nodes.start + 1 : nodes.stop + 1] = sums[live.parent[nodes]] + scores[nodes]
+    return sums[live.bin_node]
 
 
 def _gap(point: Point) -> float:

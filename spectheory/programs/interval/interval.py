@@ -1,7 +1,7 @@
 """The multi-path optimum at scale: an interval that closes, certified at every step.
 
 The interval does not depend on the search being right: the two bounding passes (``bounds``) recompute
-everything from a leaf law r and from prices z ≥ 0, whoever proposes them, and a wrong Newton step costs
+everything from a leaf law r and from slacks z ≥ 0, whoever proposes them, and a wrong Newton step costs
 time, not soundness.  The search is an interior-point method of its own, and not a linear-programming solver
 with cuts, because of time: at 1 000 leaves (V = 10, L = 3, K = 4) it closes to a relative gap of 1e-6 in
 0.13 s, where one most violated leaf set per round with warm-started HiGHS is still at 2.2e-3 after 30 s
@@ -13,23 +13,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from spectheory.bounds.certified import (
-    LowerBound,
-    UpperBound,
-    block_verification_prices,
-    lower_bound,
-    upper_bound,
-)
 from spectheory.bounds.context_tree import ContextTree, Levels
+from spectheory.bounds.dual_scores import (
+    CertifiedUpperBound,
+    block_verification_slacks,
+    certified_bound_of_slacks,
+)
+from spectheory.bounds.lower_bounds import CertifiedLowerBound, certified_bound_of_draft
 from spectheory.errors import EnumerationTooLargeError, SolverError
 from spectheory.pair import ModelPair
 from spectheory.programs.interval.breakpoints import chord_errors, first_breakpoints, refined_breakpoints
 from spectheory.programs.interval.interior_point import ChordProgram
 from spectheory.programs.interval.live_tree import LiveTree
+from spectheory.programs.solving.solution import Bracketed
 from spectheory.validate import check_num_drafts, check_positive
 
 FIRST_SEGMENTS = 48
@@ -44,7 +43,7 @@ Progress = Callable[[int, float, float], None]
 
 
 @dataclass(frozen=True, eq=False)
-class CertifiedInterval:
+class CertifiedInterval(Bracketed):
     """A certified interval around the multi-path optimum, with the points that prove both ends.
 
     Attributes:
@@ -57,9 +56,9 @@ class CertifiedInterval:
         rounds: interior-point steps taken.
         segments: chords in the last piecewise linear stand-in of f.
         seconds: wall-clock time.
-        skewed_draft: r, a feasible leaf law, [V^L]: ``lower_bound_from_skewed_draft`` accepts it.
+        skewed_draft: r, a feasible leaf law, [V^L]: ``certified_lower_bound`` accepts it.
         node_masses: x(a) = D(a) p(a) by depth.
-        draft_prices, target_prices: y and z by depth: ``upper_bound_from_prices`` accepts them.
+        scores, slacks: y and z by depth: ``certified_upper_bound`` accepts them.
     """
 
     program: str
@@ -72,17 +71,12 @@ class CertifiedInterval:
     seconds: float
     skewed_draft: np.ndarray
     node_masses: Levels
-    draft_prices: Levels
-    target_prices: Levels
+    scores: Levels
+    slacks: Levels
 
     @property
     def value(self) -> float:
         """The lower end, which a verifier attains."""
-        return self.lower
-
-    @property
-    def value_float(self) -> float:
-        """The same."""
         return self.lower
 
     @property
@@ -100,17 +94,6 @@ class CertifiedInterval:
         """Whether the gap asked for was reached."""
         return self.status == "optimal"
 
-    def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory optimum --json``; no exact value is known."""
-        return {
-            "value": None,
-            "value_float": self.lower,
-            "lower": self.lower,
-            "upper": self.upper,
-            "method": self.method,
-            "status": self.status,
-        }
-
 
 class _Best:
     """The best bounds so far, with their proofs."""
@@ -119,21 +102,21 @@ class _Best:
         self.tree, self.num_drafts = tree, num_drafts
         self.rounds, self.segments = 0, 0
         draft = tree.draft_probs[-1]
-        self.below: LowerBound = lower_bound(tree, num_drafts, draft)
-        self.above: UpperBound = upper_bound(tree, num_drafts, block_verification_prices(tree, draft))
+        self.below = certified_bound_of_draft(tree, num_drafts, draft)
+        self.above = certified_bound_of_slacks(tree, num_drafts, block_verification_slacks(tree, draft))
 
     @property
     def gap(self) -> float:
         return self.above.value - self.below.value
 
-    def offer_draft(self, skewed: np.ndarray) -> LowerBound:
-        bound = lower_bound(self.tree, self.num_drafts, skewed)
+    def offer_draft(self, skewed_draft: np.ndarray) -> CertifiedLowerBound:
+        bound = certified_bound_of_draft(self.tree, self.num_drafts, skewed_draft)
         if bound.value > self.below.value:
             self.below = bound  # one assignment: Ctrl-C cannot part a bound from its proof
         return bound
 
-    def offer_prices(self, target_prices: Levels) -> UpperBound:
-        bound = upper_bound(self.tree, self.num_drafts, target_prices)
+    def offer_slacks(self, slacks: Levels) -> CertifiedUpperBound:
+        bound = certified_bound_of_slacks(self.tree, self.num_drafts, slacks)
         if bound.value < self.above.value:
             self.above = bound
         return bound
@@ -160,10 +143,10 @@ def multi_path_interval(
 
     1. Replace f by its chords between breakpoints (``ChordProgram``): an interior-point step costs
        a few passes over leaves × segments.
-    2. After every step read off r, which is feasible for f, and prices, which are dual feasible for
+    2. After every step read off r, which is feasible for f, and slacks, which are dual feasible for
        f: two sorts give a lower and an upper bound with f itself, whatever the accuracy of the step.
     3. When the chords' error is a fair part of what separates the bounds, add breakpoints at the level
-       sets of the prices' scores, where the chords lose most, and go on from there.  With a breakpoint
+       sets of the path scores, where the chords lose most, and go on from there.  With a breakpoint
        at every level set of an optimal dual the chords lose nothing.
 
     Memory: some 15 arrays of leaves × segments, at most 2.5 GB.  The arrays are small for threaded BLAS:
@@ -206,7 +189,7 @@ def multi_path_interval(
             f"the limit is {MAX_LEAVES}; truncate the pair or restrict its tokens"
         )
     started = time.monotonic()
-    tree = ContextTree.of(pair)
+    tree = ContextTree.of(pair.to_float())
     best = _Best(tree, num_drafts)
 
     def after_round() -> None:
@@ -233,7 +216,7 @@ def _close(best: _Best, relative_gap: float, after_round: Callable[[], None]) ->
         return
     nodes = sum(len(level) for level in tree.draft_probs)
     live = LiveTree.of(tree, K, 1e-2 * relative_gap / (nodes * (tree.draft_length + 1)))
-    best.offer_prices(live.full_prices(np.zeros(live.size)))
+    best.offer_slacks(live.full_slacks(np.zeros(live.size)))
     if live.size == 0:
         return
     program, fresh = ChordProgram(live, K, first_breakpoints(FIRST_SEGMENTS, K)), True
@@ -257,7 +240,7 @@ def _run_stage(
     relative_gap: float,
     may_refine: bool,
     after_round: Callable[[], None],
-) -> tuple[UpperBound, bool]:
+) -> tuple[CertifiedUpperBound, bool]:
     """Steps on one set of breakpoints, until it pays to add some.
 
     That is when the gap under the chords is no more than five times what the chords miss: refining
@@ -275,7 +258,7 @@ def _run_stage(
             return above, False
         best.rounds += 1
         below = best.offer_draft(live.leaf_law(program.bin_law))
-        above = best.offer_prices(live.full_prices(program.point.z))
+        above = best.offer_slacks(live.full_slacks(program.point.z))
         after_round()
         goal = relative_gap * best.below.value
         missed = float(chord_errors(program.edges, best.num_drafts, above.chain).sum())
@@ -300,6 +283,6 @@ def _solution(best: _Best, status: str, seconds: float) -> CertifiedInterval:
         seconds=seconds,
         skewed_draft=best.below.skewed_draft,
         node_masses=best.below.masses,
-        draft_prices=best.above.draft_prices,
-        target_prices=best.above.target_prices,
+        scores=best.above.scores,
+        slacks=best.above.slacks,
     )

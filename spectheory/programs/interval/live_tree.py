@@ -7,32 +7,37 @@ from dataclasses import dataclass
 import numpy as np
 
 from spectheory.bounds.context_tree import ContextTree, Levels
+from spectheory.bounds.dual_scores import needed_scores, slacks_of_shares
+from spectheory.contexts import parent_nodes
 
 
 @dataclass(frozen=True, eq=False)
 class LiveTree:
     """Live nodes, and bins that hold the draft's mass.
 
-    A node is live if its parent is and min{p(a), K q(a)}, a bound on x(a), is above a threshold.  The
-    other nodes have x(a) = 0 here, and fixed prices: where p(a) ≤ K q(a) the target's price carries all of
-    it (y = 0 in the subtree), elsewhere the draft's does (z = 0).  The leaves below a node that have no
-    live node further down share their fate, so they are one *bin* of draft mass q_b.
+    A node is live if its parent is and min{p(a), K q(a)}, a bound on x(a), is above a threshold.  The other
+    nodes are dead.  A dead node has x(a) = 0 here, and a fixed share of what its score and slack must reach.
+    It goes by the first dead node on the path.  Where p(a) ≤ K q(a) there, the target limits the subtree: the
+    slacks take all of it, and y = 0.  Elsewhere the draft limits it: the scores take all, and z = 0.
 
-    Numbering: the root is 0, the other live nodes 1..n by depth and parent; entries of an array [n]
-    are for the nodes 1..n.
+    Every leaf hangs from its last live context.  The leaves that hang from one node have the same path score
+    here, so they are one *bin*, of draft mass q_b.  Bins of hardly any mass are left out.
+
+    The live nodes are numbered by depth, and within a depth as the tree's contexts.  The root is 0.  An array
+    [n] has entries for the nodes 1..n.
 
     Attributes:
         tree: the full tree.
         parent: the parent's number, [n].
         depth_ends: the number of live nodes of depth at most d, root included, for d = 0..L.
         target_conditionals: p(x|a) at node (a, x), [n].
-        weights: what one unit of x(a) is worth, 1 + Σ p(x|a) z(a, x) over children with fixed z, [n].
+        weights: what one unit of x(a) is worth, 1 + Σ p(x|a) z(a, x) over dead children, [n].
         draft_probs: q(a), [n].
         bin_node: the node a bin hangs from, [B], increasing.
         bin_mass: q_b, [B], of sum 1.
         bin_of_leaf: the bin of every leaf of the full tree, -1 for leaves in no bin, [V^L].
         positions: the index within its depth of every live node, by depth.
-        fixed_prices: z by depth where it is fixed, and 0 elsewhere.
+        fixed_slacks: z by depth at dead nodes, and 0 at live ones.
     """
 
     tree: ContextTree
@@ -45,50 +50,46 @@ class LiveTree:
     bin_mass: np.ndarray
     bin_of_leaf: np.ndarray
     positions: list[np.ndarray]
-    fixed_prices: Levels
+    fixed_slacks: Levels
 
     @staticmethod
     def of(tree: ContextTree, num_drafts: int, threshold: float) -> LiveTree:
-        """Prune the tree at a threshold on min{p(a), K q(a)}."""
-        V, L = tree.vocab_size, tree.draft_length
-        live = [np.ones(1, dtype=bool)]
-        for depth in range(1, L + 1):
-            reach = np.minimum(tree.target_probs[depth], num_drafts * tree.draft_probs[depth])
-            live.append(tree.from_parents(live[-1]) & (reach > threshold))
-        fixed = _fixed_prices(tree, num_drafts, live)
-        positions = [np.flatnonzero(level) for level in live]
-        numbers, attached, count = [], np.zeros(1, dtype=int), 0
-        for level, position in zip(live, positions, strict=True):
-            number = np.full(len(level), -1)
-            number[position] = np.arange(count, count + len(position))
-            count += len(position)
-            numbers.append(number)
-            inherited = attached if not numbers[:-1] else np.repeat(attached, V)
-            attached = np.where(level, number, inherited)
-        mass = np.bincount(attached, weights=tree.draft_probs[L], minlength=count)
+        """Prune a float64 tree at a threshold on min{p(a), K q(a)}."""
+        V = tree.vocab_size
+        live, limited = [np.ones(1, dtype=bool)], [np.zeros(1, dtype=bool)]
+        for target, draft in zip(tree.target_probs[1:], tree.draft_probs[1:], strict=True):
+            parent_lives = np.repeat(live[-1], V)
+            live.append(parent_lives & (np.minimum(target, num_drafts * draft) > threshold))
+            by_target = np.where(parent_lives, target <= num_drafts * draft, np.repeat(limited[-1], V))
+            limited.append(~live[-1] & by_target)
+        fixed = slacks_of_shares(tree, limited)
+
+        numbers = _numbered(live)  # of live nodes in the numbering above, of dead ones -1
+        attached = numbers[0]  # the last live context on the path to every node
+        for level in numbers[1:]:
+            attached = np.where(level >= 0, level, np.repeat(attached, V))
+        count = sum(int(level.sum()) for level in live)
+        mass = np.bincount(attached, weights=tree.draft_probs[-1], minlength=count)
         bin_node = np.flatnonzero(mass > threshold / num_drafts)
         bin_of_node = np.full(count, -1)
         bin_of_node[bin_node] = np.arange(len(bin_node))
-        worth = tree.required_prices(fixed)
 
-        def gather(levels: Levels) -> np.ndarray:
-            parts = [level[position] for level, position in zip(levels, positions, strict=True)]
-            return np.concatenate([np.zeros(0), *parts[1:]])
-
+        below_root = np.concatenate(live)
+        below_root[0] = False
+        parents = np.concatenate(numbers)[parent_nodes(V, tree.draft_length)]
+        conditionals = np.concatenate([rows.ravel() for rows in tree.target_rows])
         return LiveTree(
             tree=tree,
-            parent=np.concatenate(
-                [np.zeros(0, dtype=int), *(numbers[d - 1][positions[d] // V] for d in range(1, L + 1))]
-            ),
-            depth_ends=np.cumsum([len(position) for position in positions]),
-            target_conditionals=gather(tree.target_conditionals),
-            weights=gather(worth),
-            draft_probs=gather(tree.draft_probs),
+            parent=parents[below_root[1:]],
+            depth_ends=np.cumsum([level.sum() for level in live]),
+            target_conditionals=conditionals[below_root[1:]],
+            weights=np.concatenate(needed_scores(tree, fixed))[below_root],
+            draft_probs=np.concatenate(tree.draft_probs)[below_root],
             bin_node=bin_node,
             bin_mass=mass[bin_node] / mass[bin_node].sum(),
             bin_of_leaf=bin_of_node[attached],
-            positions=positions,
-            fixed_prices=fixed,
+            positions=[np.flatnonzero(level) for level in live],
+            fixed_slacks=fixed,
         )
 
     @property
@@ -100,31 +101,27 @@ class LiveTree:
         """Where the nodes of a depth ≥ 1 stand in an array [n]."""
         return slice(self.depth_ends[depth - 1] - 1, self.depth_ends[depth] - 1)
 
+    def gather(self, levels: Levels) -> np.ndarray:
+        """The entries of the live nodes below the root, [n], of numbers by depth on the full tree."""
+        parts = [level[position] for level, position in zip(levels, self.positions, strict=True)]
+        return np.concatenate(parts[1:])
+
     def leaf_law(self, bin_law: np.ndarray) -> np.ndarray:
         """r on the leaves of the full tree: every bin's share spread in proportion to q, [V^L]."""
         ratio = np.append(bin_law / self.bin_mass, 0.0)  # the last entry serves the leaves in no bin
         kept = np.bincount(self.bin_of_leaf + 1, weights=self.tree.draft_probs[-1])[1:].sum()
         return ratio[self.bin_of_leaf] * self.tree.draft_probs[-1] / kept
 
-    def full_prices(self, target_prices: np.ndarray) -> Levels:
+    def full_slacks(self, slacks: np.ndarray) -> Levels:
         """z on the full tree, from z at the live nodes."""
-        levels = [level.copy() for level in self.fixed_prices]
+        levels = [level.copy() for level in self.fixed_slacks]
         for depth in range(1, self.tree.draft_length + 1):
-            levels[depth][self.positions[depth]] = target_prices[self.nodes_at(depth)]
+            levels[depth][self.positions[depth]] = slacks[self.nodes_at(depth)]
         return levels
 
 
-def _fixed_prices(tree: ContextTree, num_drafts: int, live: Levels) -> Levels:
-    """z at the nodes that are not live: 1 + Σ p z where the target limits the subtree, else 0."""
-    limited_by_target = [np.zeros(1, dtype=bool)]
-    for depth in range(1, tree.draft_length + 1):
-        here = tree.target_probs[depth] <= num_drafts * tree.draft_probs[depth]
-        first = tree.from_parents(live[depth - 1]) & ~live[depth]
-        inherited = tree.from_parents(limited_by_target[-1])
-        limited_by_target.append(~live[depth] & np.where(first, here, inherited))
-    prices = [np.zeros(len(level)) for level in live]
-    below = np.zeros(len(live[-1]))
-    for depth in range(tree.draft_length, 0, -1):
-        prices[depth] = np.where(limited_by_target[depth], 1.0 + below, 0.0)
-        below = tree.from_children(tree.target_conditionals[depth] * prices[depth])
-    return prices
+def _numbered(live: list[np.ndarray]) -> list[np.ndarray]:
+    """0, 1, .. at the nodes that are true, depth after depth, and -1 elsewhere."""
+    flags = np.concatenate(live)
+    numbers = np.where(flags, np.cumsum(flags) - 1, -1)
+    return np.split(numbers, np.cumsum([len(level) for level in live])[:-1])

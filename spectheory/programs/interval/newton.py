@@ -1,9 +1,9 @@
 """One Newton system of the interior-point method: factored once, solved for several right-hand sides.
 
 Notation of ``interior_point.ChordProgram``: bins b, segments j with width w_j and slope φ_j, nodes a with
-p = p(x|a) on the edge from the parent, transport π_bj, slacks s_bj, u(a), v(a), prices y(a), z(a), duals
-α_b, β_j, scores c_b, masses x(a) and the leaf law r_b.  Every iterate is a ``Point``.  A Newton step solves
-the optimality conditions linearised there, in the steps Δ:
+p = p(x|a) on the edge from the parent, transport π_bj, margins s_bj, u(a), v(a), scores y(a), slacks z(a),
+duals α_b, β_j, path scores c_b, masses x(a) and the leaf law r_b.  Every iterate is a ``Point``.  A Newton
+step solves the optimality conditions linearised there, in the steps Δ:
 
     s Δπ + π Δs = R_π,   u Δy + y Δu = R_u,   v Δz + z Δv = R_v                     (complementarity)
     Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   Δc(a) = Δc(parent) + Δy(a)

@@ -1,4 +1,7 @@
-"""Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables."""
+"""Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables.
+
+``acceptance`` and the figures use it.  The linear program of ``otm`` cross-checks it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, is_exact, namespace, to_flint, to_fraction, to_fractions
+from spectheory.arrays import (
+    Array,
+    flint_if_exact,
+    fractions_if_exact,
+    is_exact,
+    namespace,
+    plain_number,
+)
+from spectheory.bounds.level_sets import ratios
+from spectheory.bounds.tolerances import ROW_SUM_TOLERANCE, SUM_TOLERANCE
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.rows import parse_probs
 from spectheory.validate import check_num_drafts
@@ -35,7 +47,7 @@ def optimal_acceptance(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
     num_drafts: int,
-    row_sum_tolerance: float = 1e-4,
+    row_sum_tolerance: float = ROW_SUM_TOLERANCE,
 ) -> MinCut:
     """The largest probability that the output is one of K i.i.d. drafts, in O(V log V).
 
@@ -77,7 +89,7 @@ def optimal_acceptance_curve(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
     max_num_drafts: int,
-    row_sum_tolerance: float = 1e-4,
+    row_sum_tolerance: float = ROW_SUM_TOLERANCE,
 ) -> list[MinCut]:
     """α_1, .., α_K with their minimising sets; the tokens are sorted once.
 
@@ -136,13 +148,13 @@ def min_cut_of_law(
         2/3 [ True  True False]
     """
     target, tuples, probs = check_draft_law(target_probs, draft_law)
-    V, exact = len(target), is_exact(target)
+    V = len(target)
     if max_tokens < V:
         raise EnumerationTooLargeError(
             f"the min cut of a general draft law over {V} tokens has 2^{V} sets, the limit is "
             f"2^{max_tokens}; use optimal_acceptance for i.i.d. drafts, or raise max_tokens"
         )
-    target, probs = (to_flint(target), to_flint(probs)) if exact else (target, probs)
+    target, probs = flint_if_exact(target), flint_if_exact(probs)
     zero = target[:1] * 0
     target_in, drafts_in = np.repeat(zero, 2**V), np.repeat(zero, 2**V)
     for drafts, prob in zip(tuples, probs, strict=True):
@@ -154,52 +166,13 @@ def min_cut_of_law(
         drafts_in[inside] += drafts_in[~inside]
     cut = target_in + 1 - drafts_in
     best = int(np.argmin(cut))
-    value = to_fraction(cut[best]) if exact else cut[best]
-    return MinCut(value, (best >> np.arange(V) & 1).astype(bool))
-
-
-def bernoulli_acceptance(draft_head: Any, target_head: Any, num_drafts: int) -> Any:
-    """α_K of Bernoulli rows: min(c, 1 - (1-b)^K) + min(1-c, 1 - b^K) (theory.md Statement 3.8).
-
-    Args:
-        draft_head: b, the draft's probability of heads, a Fraction or a float.
-        target_head: c, the target's.
-        num_drafts: K.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> print(bernoulli_acceptance(Fraction(2, 3), Fraction(1, 3), 2))
-        8/9
-    """
-    num_drafts = check_num_drafts(num_drafts)
-    for name, head in (("draft_head", draft_head), ("target_head", target_head)):
-        if not 0 <= head <= 1:
-            raise InvalidInputError(f"{name} must be a probability between 0 and 1, got {head}")
-    heads = min(target_head, 1 - (1 - draft_head) ** num_drafts)
-    return heads + min(1 - target_head, 1 - draft_head**num_drafts)
-
-
-def uniform_acceptance(ratio: Any, num_drafts: int) -> Any:
-    """α_K of a draft uniform on d tokens and a target uniform on d/r of them: 1 - (1 - 1/r)^K.
-
-    Args:
-        ratio: r ≥ 1, a Fraction, an int or a float.
-        num_drafts: K.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> print(uniform_acceptance(Fraction(2), 3))
-        7/8
-    """
-    num_drafts = check_num_drafts(num_drafts)
-    if not ratio >= 1:
-        raise InvalidInputError(f"ratio must be at least 1, got {ratio}")
-    exact_one = ratio / ratio if not isinstance(ratio, int) else to_fraction(1)
-    return 1 - (1 - exact_one / ratio) ** num_drafts
+    return MinCut(plain_number(cut[best]), (best >> np.arange(V) & 1).astype(bool))
 
 
 def check_rows(
-    target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array, row_sum_tolerance: float = 1e-4
+    target_probs: Sequence[Any] | Array,
+    draft_probs: Sequence[Any] | Array,
+    row_sum_tolerance: float = ROW_SUM_TOLERANCE,
 ) -> tuple[Array, Array]:
     """Both rows as arrays of one shape and arithmetic, each a probability distribution.
 
@@ -228,7 +201,7 @@ def check_rows(
 
 
 def check_draft_law(
-    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, sum_tolerance: float = 1e-9
+    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, sum_tolerance: float = SUM_TOLERANCE
 ) -> tuple[np.ndarray, list[tuple[int, ...]], np.ndarray]:
     """The target row [V], the tuples of a draft law in the order given, and their probabilities [N].
 
@@ -272,10 +245,10 @@ def _prefixes(target: Array, draft: Array) -> _Prefixes:
     """In python-flint rationals, or in float64 whatever the precision of the rows."""
     xp = namespace(target)
     if is_exact(target):
-        target, draft = to_flint(target), to_flint(draft)
+        target, draft = flint_if_exact(target), flint_if_exact(draft)
     else:
         target, draft = xp.astype(target, xp.float64), xp.astype(draft, xp.float64)
-    ratio = _ratios(target, draft)
+    ratio = ratios(target, draft)
     order = xp.argsort(ratio, axis=-1)
     target_below = xp.take_along_axis(target, order, axis=-1).cumsum(-1)
     draft_below = xp.take_along_axis(draft, order, axis=-1).cumsum(-1)
@@ -293,18 +266,5 @@ def _min_cut(prefixes: _Prefixes, num_drafts: int) -> MinCut:
     # within equal ratios the cut is concave, so a minimum sits at an end: H = {ratio ≤ last ratio}
     last = xp.take_along_axis(order, xp.where(best > 0, best - 1, best), axis=-1)
     tokens = (ratio <= xp.take_along_axis(ratio, last, axis=-1)) & (best > 0)
-    if is_exact(ratio):
-        value = to_fractions(value)
     # one numpy row gives a scalar, not an array without axes
-    return MinCut(value[()] if isinstance(value, np.ndarray) else value, tokens)
-
-
-def _ratios(target: Array, draft: Array) -> Array:
-    """target/draft; where the draft is 0, larger than every other ratio."""
-    xp = namespace(target)
-    drafted = draft > 0
-    with np.errstate(over="ignore"):  # a ratio beyond the range of floats ranks last, as it should
-        ratio = target / xp.where(drafted, draft, draft * 0 + 1)
-    if is_exact(target):  # rationals have no infinity
-        return xp.where(drafted, ratio, np.max(ratio) + 1)
-    return xp.where(drafted, ratio, ratio * 0 + float("inf"))
+    return MinCut(fractions_if_exact(value)[()] if isinstance(value, np.ndarray) else value, tokens)

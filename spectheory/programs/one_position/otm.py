@@ -1,4 +1,7 @@
-"""Optimal transport with membership cost at one position (spectr2023 Eq. 3-4), for any law of the drafts."""
+"""Optimal transport with membership cost at one position (spectr2023 Eq. 3-4), for any law of the drafts.
+
+The verifier ``otm`` follows its plans.  Its value cross-checks the min cuts, and network simplex its plans.
+"""
 
 from __future__ import annotations
 
@@ -9,18 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import to_fractions
+from spectheory.arrays import fractions_if_exact, positive_part
 from spectheory.drafts import DraftProcess
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair
 from spectheory.programs.one_position.min_cut import (
     DraftLaw,
-    MinCut,
-    bernoulli_acceptance,
     check_draft_law,
     check_rows,
-    optimal_acceptance,
-    uniform_acceptance,
 )
 from spectheory.programs.solving.exact_solver import solve_exact
 from spectheory.programs.solving.float_solver import solve
@@ -28,26 +27,16 @@ from spectheory.programs.solving.linear_program import ConstraintBlock, LinearPr
 from spectheory.programs.solving.solution import Solution
 from spectheory.validate import check_num_drafts
 
-__all__ = [
-    "MinCut",
-    "bernoulli_acceptance",
-    "optimal_acceptance",
-    "otm_optimum",
-    "otm_optimum_of_law",
-    "otm_program",
-    "otm_program_of_law",
-    "position_draft_law",
-    "uniform_acceptance",
-]
-
 MAX_VARIABLES = 20_000
 
 
 def otm_program(
     target_probs: Sequence[Any] | np.ndarray,
-    draft_probs: Sequence[Any] | np.ndarray,
-    num_drafts: int,
+    draft_probs: Sequence[Any] | np.ndarray | None = None,
+    num_drafts: int | None = None,
     max_variables: int = MAX_VARIABLES,
+    *,
+    draft_law: DraftLaw | None = None,
 ) -> LinearProgram:
     """The linear program of optimal transport with membership cost.
 
@@ -59,69 +48,86 @@ def otm_program(
              Σ_x π(x, y) = target(y)        for all y
              π ≥ 0
 
-    The optimum is the rejection probability; the optimal acceptance is 1 minus it.
+    The optimum is the rejection probability; the optimal acceptance is 1 minus it.  An arbitrary joint law
+    of the K drafts takes the place of Π_k draft(x_k) in Eq. 3-4; footnote 8 there has drafts from different
+    models.  ``position_draft_law`` gives the law of a draft process.
 
     Args:
-        target_probs, draft_probs: one row each, [V]; strings and Fractions are exact.
+        target_probs: one row, [V]; strings and Fractions are exact.
+        draft_probs: the row of K i.i.d. drafts, [V].
         num_drafts: K.
-        max_variables: refuse programs with more than this many of the V^{K+1} variables.
+        max_variables: refuse programs with more variables than this, V times the tuples of drafts.
+        draft_law: instead of ``draft_probs`` and ``num_drafts``, {(x_1, .., x_K): probability}; tuples left
+            out have probability 0.
 
     Returns:
         The program; variables are labelled (drafts, output).
 
     Raises:
-        InvalidInputError: rows that are not probabilities over one vocabulary, or a bad num_drafts.
-        EnumerationTooLargeError: V^{K+1} is above the limit.
+        InvalidInputError: not one of the two ways to give the drafts, rows that are not probabilities over
+            one vocabulary, not a law over tuples of its tokens, or a bad num_drafts.
+        EnumerationTooLargeError: there are more variables.
 
     Example:
         >>> otm_program(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2).size
         (8, 6)
+        >>> otm_program(["1/2", "1/4", "1/4"], draft_law={(0, 1): "1/2", (1, 2): "1/2"}).size
+        (6, 5)
     """
+    if draft_law is not None:
+        if draft_probs is not None or num_drafts is not None:
+            raise InvalidInputError(
+                "draft_law stands instead of draft_probs and num_drafts; give one of the two"
+            )
+        target, tuples, law = check_draft_law(target_probs, draft_law)
+        _check_count(len(target), len(tuples), len(tuples[0]), max_variables, "use min_cut_of_law")
+        return _program(target, tuples, law)
+    if draft_probs is None:
+        raise InvalidInputError("the drafts are missing; give draft_probs and num_drafts, or draft_law")
     num_drafts = check_num_drafts(num_drafts)
     target, draft = check_rows(target_probs, draft_probs)
     V = len(target)
     _check_count(V, V**num_drafts, num_drafts, max_variables, "use optimal_acceptance (the min cut)")
-    drafts = list(product(range(V), repeat=num_drafts))
-    probs = reduce(lambda law, row: np.multiply.outer(law, row).ravel(), [draft] * num_drafts)
-    return _program(target, drafts, probs)
+    law = reduce(lambda law, row: np.multiply.outer(law, row).ravel(), [draft] * num_drafts)
+    return _program(target, list(product(range(V), repeat=num_drafts)), law)
 
 
-def otm_program_of_law(
-    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, max_variables: int = MAX_VARIABLES
-) -> LinearProgram:
-    """The same program for an arbitrary joint law of the K drafts.
+def otm_optimum(
+    target_probs: Sequence[Any] | np.ndarray,
+    draft_probs: Sequence[Any] | np.ndarray | None = None,
+    num_drafts: int | None = None,
+    max_variables: int = MAX_VARIABLES,
+    *,
+    draft_law: DraftLaw | None = None,
+) -> Solution:
+    """The least rejection probability at one position, with an optimal transport plan.
 
-    Source: spectr2023 Eq. 3-4 with Π_k draft(x_k) replaced by the law; footnote 8 there has drafts from
-    different models.  ``position_draft_law`` gives the law of a draft process.
-
-    Args:
-        target_probs: [V]; strings and Fractions are exact.
-        draft_law: {(x_1, .., x_K): probability}; tuples left out have probability 0.
-        max_variables: refuse programs with more variables (tuples times V).
+    Args and errors are those of ``otm_program``.
 
     Returns:
-        The program; variables are labelled (drafts, output).
+        The solution of ``otm_program``: ``value`` is the rejection probability (acceptance is
+        1 - value) and ``primal`` the plan, {(drafts, output): probability}.
 
     Raises:
-        InvalidInputError: not a probability row, or not a law over tuples of its tokens.
-        EnumerationTooLargeError: there are more variables.
+        SolverError, CertificationError: no optimal solution was reached.
 
     Example:
-        >>> otm_program_of_law(["1/2", "1/4", "1/4"], {(0, 1): "1/2", (1, 2): "1/2"}).size
-        (6, 5)
+        >>> solution = otm_optimum(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2)
+        >>> print(solution.value, solution.primal[(1, 1), 1])
+        1/9 1/9
+        >>> print(otm_optimum(["1/2", "1/4", "1/4"], draft_law={(0, 1): "1/3", (1, 2): "2/3"}).value)
+        1/6
     """
-    target, tuples, probs = check_draft_law(target_probs, draft_law)
-    advice = "use min_cut_of_law"
-    _check_count(len(target), len(tuples), len(tuples[0]), max_variables, advice)
-    return _program(target, tuples, probs)
+    program = otm_program(target_probs, draft_probs, num_drafts, max_variables, draft_law=draft_law)
+    return solve_exact(program) if program.is_exact else solve(program)
 
 
-def position_draft_law(pair: ModelPair, drafts: DraftProcess) -> dict[tuple[int, ...], Any]:
+def position_draft_law(pair: ModelPair, process: DraftProcess) -> dict[tuple[int, ...], Any]:
     """The joint law of the K drafts of a process at one position.
 
     Args:
         pair: models with draft length 1.
-        drafts: how the K tokens are drawn: ``Iid``, ``WithoutReplacement``, ``PerPath``, ...
+        process: how the K tokens are drawn: ``Iid``, ``WithoutReplacement``, ``PerPath``, ...
 
     Returns:
         {(x_1, .., x_K): probability}, tuples of positive probability only.
@@ -139,66 +145,12 @@ def position_draft_law(pair: ModelPair, drafts: DraftProcess) -> dict[tuple[int,
         raise InvalidInputError(
             f"one position has draft length 1, the pair has {pair.draft_length}; use pair.truncate(1)"
         )
-    drafts.check(pair)
+    process.check(pair)
     law: dict[tuple[int, ...], Any] = {}
-    for tuples in drafts.tuples(pair, size=10_000):
-        probs = to_fractions(tuples.probs) if pair.is_exact else tuples.probs
+    for tuples in process.tuples(pair, size=10_000):
+        probs = fractions_if_exact(tuples.probs)
         law |= dict(zip(map(tuple, tuples.leaves.tolist()), probs.tolist(), strict=True))
     return law
-
-
-def otm_optimum(
-    target_probs: Sequence[Any] | np.ndarray,
-    draft_probs: Sequence[Any] | np.ndarray,
-    num_drafts: int,
-    max_variables: int = MAX_VARIABLES,
-) -> Solution:
-    """The least rejection probability at one position, with an optimal transport plan.
-
-    Args:
-        target_probs, draft_probs: one row each, [V]; strings and Fractions are exact.
-        num_drafts: K.
-        max_variables: refuse programs with more variables.
-
-    Returns:
-        The solution of ``otm_program``: ``value`` is the rejection probability (acceptance is
-        1 - value) and ``primal`` the plan, {(drafts, output): probability}.
-
-    Raises:
-        InvalidInputError, EnumerationTooLargeError: as ``otm_program``.
-        SolverError, CertificationError: no optimal solution was reached.
-
-    Example:
-        >>> solution = otm_optimum(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2)
-        >>> print(solution.value, solution.primal[(1, 1), 1])
-        1/9 1/9
-    """
-    program = otm_program(target_probs, draft_probs, num_drafts, max_variables)
-    return solve_exact(program) if program.is_exact else solve(program)
-
-
-def otm_optimum_of_law(
-    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, max_variables: int = MAX_VARIABLES
-) -> Solution:
-    """``otm_optimum`` for an arbitrary joint law of the K drafts.
-
-    Args:
-        target_probs, draft_law, max_variables: as in ``otm_program_of_law``.
-
-    Returns:
-        The solution of ``otm_program_of_law``: ``value`` is the rejection probability.
-
-    Raises:
-        InvalidInputError, EnumerationTooLargeError: as ``otm_program_of_law``.
-        SolverError, CertificationError: no optimal solution was reached.
-
-    Example:
-        >>> solution = otm_optimum_of_law(["1/2", "1/4", "1/4"], {(0, 1): "1/3", (1, 2): "2/3"})
-        >>> print(solution.value)
-        1/6
-    """
-    program = otm_program_of_law(target_probs, draft_law, max_variables)
-    return solve_exact(program) if program.is_exact else solve(program)
 
 
 def _check_count(vocab_size: int, tuples: int, num_drafts: int, max_variables: int, advice: str) -> None:
@@ -253,13 +205,13 @@ def _as_coupling(
 ) -> np.ndarray:
     """A coupling next to a plan that nearly is one: scale rows, then columns, down to their
     marginals, and spread what is missing independently."""
-    plan = np.maximum(point, 0.0).reshape(len(draft_law), len(target_probs))
+    plan = positive_part(point).reshape(len(draft_law), len(target_probs))
     for axis, law in ((1, draft_law), (0, target_probs)):
         sums = plan.sum(axis=axis)
         factor = np.minimum(1.0, law / np.where(sums > 0, sums, 1.0))
         plan = plan * (factor[:, None] if axis == 1 else factor)
-    missing_rows = np.maximum(draft_law - plan.sum(axis=1), 0.0)
-    missing_columns = np.maximum(target_probs - plan.sum(axis=0), 0.0)
+    missing_rows = positive_part(draft_law - plan.sum(axis=1))
+    missing_columns = positive_part(target_probs - plan.sum(axis=0))
     total = missing_columns.sum()
     if total > 0:
         plan = plan + np.multiply.outer(missing_rows, missing_columns / total)

@@ -1,4 +1,7 @@
-"""Bounds on the optimal acceptance at one position (spectr2023 Lemma 3), by enumeration."""
+"""Bounds on the optimal acceptance at one position (spectr2023 Lemma 3), by enumeration.
+
+Nothing in the package uses them.  They cross-check the min cut, which attains the upper one.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import is_exact, to_flint, to_fraction
+from spectheory.arrays import flint_if_exact, plain_number
+from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.programs.one_position.min_cut import check_rows
 from spectheory.validate import check_num_drafts
@@ -75,8 +79,7 @@ def transport_bounds(
             f"the bounds of spectr2023 Eq. 9 for {num_drafts} drafts over {V} tokens have {terms} terms, the "
             f"limit is {max_terms}; use optimal_acceptance (the bound is attained), or raise max_terms"
         )
-    exact = is_exact(target)
-    target, draft = (to_flint(target), to_flint(draft)) if exact else (target, draft)
+    target, draft = flint_if_exact(target), flint_if_exact(draft)
     values = [
         equation_9(target, draft, num_drafts, np.array(inside[::-1]))
         for inside in product((False, True), repeat=V)
@@ -86,9 +89,7 @@ def transport_bounds(
     # integers first: rationals stay rationals
     lower = upper * (num_drafts**num_drafts - (num_drafts - 1) ** num_drafts) / num_drafts**num_drafts
     tokens = (best >> np.arange(V) & 1).astype(bool)
-    if exact:
-        return TransportBounds(to_fraction(lower), to_fraction(upper), tokens)
-    return TransportBounds(float(lower), float(upper), tokens)
+    return TransportBounds(plain_number(lower), plain_number(upper), tokens)
 
 
 def equation_9(target: np.ndarray, draft: np.ndarray, num_drafts: int, tokens: np.ndarray) -> Any:
@@ -104,7 +105,7 @@ def equation_9(target: np.ndarray, draft: np.ndarray, num_drafts: int, tokens: n
         >>> float(equation_9(row, row, 2, np.array([True, True])))
         1.0
     """
-    total = np.minimum(target[tokens], 1 - (1 - draft[tokens]) ** num_drafts).sum() + target[0] * 0
+    total = np.minimum(target[tokens], some_draft_probs(draft[tokens], num_drafts)).sum() + target[0] * 0
     outside: dict[frozenset[int], Any] = {}
     for drafts in combinations_with_replacement(range(len(draft)), num_drafts):
         support = frozenset(drafts)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import fmpq
 
-from spectheory.arrays import to_fraction, to_fractions
+from spectheory.arrays import to_flint, to_fraction, to_fractions
+from spectheory.bounds.tolerances import ROW_TOLERANCE, SOLVER_TOLERANCE, outward
 from spectheory.errors import CertificationError, InvalidInputError, SolverError
 from spectheory.programs.solving.exact_basis import ExactBasis, as_objects, optimise, standard_form
 from spectheory.programs.solving.linear_program import LinearProgram
-from spectheory.programs.solving.solution import Solution, check_solution, outward
+from spectheory.programs.solving.solution import Solution, check_solution
 
 if TYPE_CHECKING:
     import highspy
@@ -148,8 +149,8 @@ def float_basis(program: LinearProgram) -> list[int]:
     solver.setOptionValue("threads", 1)
     # crossover-free: the simplex method always ends in a basis
     solver.setOptionValue("solver", "simplex")
-    solver.setOptionValue("primal_feasibility_tolerance", 1e-10)
-    solver.setOptionValue("dual_feasibility_tolerance", 1e-10)
+    solver.setOptionValue("primal_feasibility_tolerance", SOLVER_TOLERANCE)
+    solver.setOptionValue("dual_feasibility_tolerance", SOLVER_TOLERANCE)
     solver.passModel(_highs_model(program))
     # As in ``float_solver``: presolve can call programs with tiny right-hand sides infeasible.
     for presolve in ("on", "off"):
@@ -189,28 +190,12 @@ def _highs_model(program: LinearProgram) -> highspy.HighsLp:
 def _violated_rows(program: LinearProgram, block_name: str, solution: Solution, most: int) -> np.ndarray:
     """Rows of the block that the primal violates, worst first; found in floats, or else exactly."""
     block = program.block(block_name)
-    point = np.array([float(value) for value in solution.primal.values()])
-    excess = np.bincount(
-        block.rows, weights=block.coefficients.astype(float) * point[block.columns], minlength=block.size
-    )
-    excess -= block.rhs.astype(float)
-    excess = excess if block.sense == "<=" else -excess
+    up = 1 if block.sense == "<=" else -1
+    point = np.array(list(solution.primal.values()), dtype=object)
+    excess = up * (block.activity(point.astype(float)) - block.rhs.astype(float))
     worst = np.argsort(-excess)[:most]
     # far above rounding, so these rows are violated beyond doubt; the exact pass decides the rest
-    clear = worst[excess[worst] > 1e-9]
-    return clear if clear.size else _exactly_violated(program, block_name, solution)[:most]
-
-
-def _exactly_violated(program: LinearProgram, block_name: str, solution: Solution) -> np.ndarray:
-    block = program.block(block_name)
-    point = [fmpq(v.numerator, v.denominator) for v in solution.primal.values()]
-    excess = [-fmpq(v.numerator, v.denominator) for v in block.rhs]
-    known: dict[int, fmpq] = {}  # many rows share one coefficient object
-    rows, columns = block.rows.tolist(), block.columns.tolist()
-    for row, column, entry in zip(rows, columns, block.coefficients, strict=True):
-        factor = known.get(id(entry))
-        if factor is None:
-            factor = known.setdefault(id(entry), fmpq(entry.numerator, entry.denominator))
-        excess[row] += factor * point[column]
-    up = 1 if block.sense == "<=" else -1
-    return np.array([row for row, value in enumerate(excess) if up * value > 0], dtype=int)
+    clear = worst[excess[worst] > ROW_TOLERANCE]
+    if clear.size:
+        return clear
+    return np.flatnonzero(up * (block.activity(to_flint(point)) - to_flint(block.rhs)) > 0)[:most]

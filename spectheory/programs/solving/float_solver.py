@@ -6,14 +6,17 @@ import math
 
 import numpy as np
 
+from spectheory.bounds.tolerances import GAP_TOLERANCE, SOLVER_TOLERANCE, rounding_allowance
 from spectheory.errors import SolverError
 from spectheory.programs.solving.linear_program import CvxpyProgram, LinearProgram
 from spectheory.programs.solving.solution import Solution
 
-MACHINE_EPSILON = 2.0**-52
 
-
-def solve(program: LinearProgram, gap_tolerance: float = 1e-7, solver_tolerance: float = 1e-10) -> Solution:
+def solve(
+    program: LinearProgram,
+    gap_tolerance: float = GAP_TOLERANCE,
+    solver_tolerance: float = SOLVER_TOLERANCE,
+) -> Solution:
     """Solve a program in float64 through cvxpy with HiGHS.
 
     Args:
@@ -73,7 +76,7 @@ def certified_bounds(
         c·x ≤ optimum ≤ b·y + u Σ_j max(0, c_j - (Aᵀy)_j),
 
     the left side for a feasible x.  For a minimum the two sides change places.  Both are widened
-    by 4 ε (N + 16) Σ|terms|, with ε = 2^-52 and N the number of variables plus of nonzero
+    by the rounding allowance of N terms times Σ|terms|, N the number of variables plus of nonzero
     multipliers: that covers the rounding of the sums, of the products p(a) and of f(q(T)) behind
     the coefficients.  A side for which the program has no box or no repair is infinite.
 
@@ -89,7 +92,7 @@ def certified_bounds(
     up = 1.0 if program.direction == "max" else -1.0
     signs = program.dual_signs()
     y = up * np.where(signs * multipliers < 0, 0.0, multipliers)
-    unit = 4 * MACHINE_EPSILON * (program.num_variables + np.count_nonzero(y) + 16)
+    unit = rounding_allowance(program.num_variables + int(np.count_nonzero(y)))
 
     below, above = -math.inf, math.inf
     if program.repair is not None:

@@ -14,7 +14,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
+from flint import fmpq
 
+from spectheory.arrays import to_flint
 from spectheory.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -61,10 +63,31 @@ class ConstraintBlock:
         for array in (self.rows, self.columns, self.coefficients, self.rhs):
             array.setflags(write=False)
 
+    @staticmethod
+    def of_terms(
+        name: str,
+        equation: str,
+        sense: Sense,
+        rhs: np.ndarray,
+        *terms: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ) -> ConstraintBlock:
+        """A block whose rows are sums of terms, each given as (rows, columns, coefficients)."""
+        rows, columns, coefficients = (np.concatenate(parts) for parts in zip(*terms, strict=True))
+        return ConstraintBlock(name, equation, sense, rows, columns, coefficients, rhs)
+
     @property
     def size(self) -> int:
         """M, the number of constraints in the block."""
         return len(self.rhs)
+
+    def activity(self, point: np.ndarray) -> np.ndarray:
+        """Σ_j a_ij x_j of every row at a point [n], [M]; the point holds floats or python-flint rationals."""
+        if point.dtype != object:
+            weights = self.coefficients.astype(float) * point[self.columns]
+            return np.bincount(self.rows, weights=weights, minlength=self.size)
+        sums = np.full(self.size, fmpq(0), dtype=object)
+        np.add.at(sums, self.rows, to_flint(self.coefficients) * point[self.columns])
+        return sums
 
     def select(self, kept: np.ndarray) -> ConstraintBlock:
         """The block with only the rows numbered in ``kept`` (distinct), in that order."""

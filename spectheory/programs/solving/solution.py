@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.arrays import to_flint, to_fraction
+from spectheory.arrays import plain_number, to_flint
 from spectheory.documents import exact_text
 from spectheory.errors import CertificationError, InvalidInputError
 from spectheory.programs.solving.linear_program import LinearProgram
 
 
+class Bracketed:
+    """An optimum between two certified floats: what a ``Solution`` and a ``CertifiedInterval`` share."""
+
+    value: Any
+    lower: float
+    upper: float
+    method: str
+
+    @property
+    def value_float(self) -> float:
+        """The value as a float."""
+        return float(self.value)
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object of ``spectheory optimum --json``: ``value`` is null where it is a float."""
+        return {
+            "value": exact_text(self.value),
+            "value_float": self.value_float,
+            "lower": self.lower,
+            "upper": self.upper,
+            "method": self.method,
+            "status": self.status,  # type: ignore[attr-defined]
+        }
+
+
 @dataclass(frozen=True, eq=False)
-class Solution:
+class Solution(Bracketed):
     """An optimal solution with its proof.
 
     Attributes:
@@ -47,25 +70,9 @@ class Solution:
     """Nothing else is ever returned."""
 
     @property
-    def value_float(self) -> float:
-        """The optimum as a float."""
-        return float(self.value)
-
-    @property
     def reached(self) -> bool:
         """Always: there is no precision to be reached."""
         return True
-
-    def to_document(self) -> dict[str, Any]:
-        """The JSON object of ``spectheory optimum --json``: ``value`` is null where it is a float."""
-        return {
-            "value": exact_text(self.value),
-            "value_float": self.value_float,
-            "lower": self.lower,
-            "upper": self.upper,
-            "method": self.method,
-            "status": self.status,
-        }
 
 
 @dataclass(frozen=True)
@@ -86,22 +93,6 @@ class OptimalityResiduals:
     complementarity: Any
     gap: Any
     value: Any
-
-
-def outward(value: Fraction) -> tuple[float, float]:
-    """The nearest floats around a rational from below and from above.
-
-    Example:
-        >>> outward(Fraction(1, 2))
-        (0.5, 0.5)
-        >>> low, high = outward(Fraction(1, 3))
-        >>> Fraction(low) < Fraction(1, 3) < Fraction(high)
-        True
-    """
-    near = float(value)
-    low = near if Fraction(near) <= value else math.nextafter(near, -math.inf)
-    high = near if Fraction(near) >= value else math.nextafter(near, math.inf)
-    return low, high
 
 
 def optimality_residuals(program: LinearProgram, solution: Solution) -> OptimalityResiduals:
@@ -137,8 +128,8 @@ def optimality_residuals(program: LinearProgram, solution: Solution) -> Optimali
         primal=_largest(broken, -point, zero=zero),
         dual=_largest(-signs * multipliers, reduced, zero=zero),
         complementarity=_largest(abs(multipliers * slack), abs(point * reduced), zero=zero),
-        gap=_plain(abs(objective - (rhs * multipliers).sum() - zero)),
-        value=_plain(abs(objective - stated)),
+        gap=plain_number(abs(objective - (rhs * multipliers).sum() - zero)),
+        value=plain_number(abs(objective - stated)),
     )
 
 
@@ -173,26 +164,19 @@ def _products(
     if not program.is_exact:
         A, _, b, _ = program.matrices
         return A @ point, A.T @ multipliers, b
-    activity = [zero] * program.num_constraints
-    weighted = [zero] * program.num_variables
+    weighted = np.array([zero] * program.num_variables, dtype=object)
     start = 0
     for block in program.blocks:
-        coefficients = to_flint(block.coefficients)
-        rows = (block.rows + start).tolist()
-        for row, column, entry in zip(rows, block.columns.tolist(), coefficients, strict=True):
-            activity[row] += entry * point[column]
-            if multipliers[row] != 0:
-                weighted[column] += entry * multipliers[row]
+        used = np.flatnonzero(multipliers[block.rows + start] != 0)
+        terms = to_flint(block.coefficients[used]) * multipliers[block.rows[used] + start]
+        np.add.at(weighted, block.columns[used], terms)
         start += block.size
-    rhs = to_flint(np.concatenate([np.zeros(0, dtype=object), *(block.rhs for block in program.blocks)]))
-    return np.array(activity, dtype=object), np.array(weighted, dtype=object), rhs
+    none = np.zeros(0, dtype=object)
+    activity = np.concatenate([none, *(block.activity(point) for block in program.blocks)])
+    return activity, weighted, to_flint(np.concatenate([none, *(block.rhs for block in program.blocks)]))
 
 
 def _largest(*violations: np.ndarray, zero: Any) -> Any:
     """The largest entry, at least 0; a NaN stays a NaN."""
     stacked = np.concatenate([[zero], *violations])
-    return _plain(np.max(stacked))
-
-
-def _plain(value: Any) -> Any:
-    return float(value) if isinstance(value, (float, np.floating)) else to_fraction(value)
+    return plain_number(np.max(stacked))

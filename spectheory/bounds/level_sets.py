@@ -1,0 +1,120 @@
+"""Level sets of a ratio: the sets that decide whether K drafts can serve a law, found by one sort.
+
+A law r of one of K i.i.d. drafts has r(S) ≤ f(q(S)) for every set S of leaves, f(u) = 1 - (1 - u)^K.  There
+are 2^M sets of M leaves, and M of them decide.  For every c ≥ 0 the function r - c f(q) of the two masses
+(q(S), r(S)) is convex, grows with r and falls with q.  So its maximum over all sets is at a vertex of the
+upper hull of their masses, and every vertex is a level set {b : r(b)/q(b) ≥ t}.  With c = 1 that is the
+largest excess r(S) - f(q(S)).  The largest ratio r(S)/f(q(S)) is the c at which the maximum is 0, so it is
+at a level set too.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.arrays import Array, is_exact, namespace, ones_like
+
+
+def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
+    """f(u) = 1 - (1 - u)^K: the probability that one of K i.i.d. drafts passes through a set.
+
+    For floats f is computed through log1p and expm1, so that a small u keeps its relative
+    accuracy; a sum of probabilities that rounding took above 1 counts as 1.
+
+    Args:
+        draft_probs: u, the draft probabilities of the sets, [...] or one number: rational, float64 or
+            symbolic.
+        num_drafts: K.
+
+    Returns:
+        f(u), of the same shape and arithmetic.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> some_draft_probs(np.array([Fraction(1, 3)]), 2)
+        array([Fraction(5, 9)], dtype=object)
+    """
+    if num_drafts == 1:
+        return draft_probs
+    is_float = isinstance(draft_probs, float) or getattr(draft_probs, "dtype", None) == np.float64
+    if not is_float:
+        return 1 - (1 - draft_probs) ** num_drafts
+    with np.errstate(divide="ignore"):  # log1p(-1) = -inf gives f(1) = 1, as it should
+        return -np.expm1(num_drafts * np.log1p(-np.minimum(draft_probs, 1.0)))
+
+
+def ratios(numerator: Array, denominator: Array) -> Array:
+    """numerator / denominator, and ±∞ where the denominator is 0.  [..., V], [..., V] -> [..., V]
+
+    There the sign is that of the numerator, and 0/0 is +∞: in ascending order an entry with neither comes
+    last.  Rationals have no infinity.  They take a number beyond all other ratios for it.
+
+    Args:
+        numerator, denominator: rational, float64 or torch; the denominator is at least 0.
+
+    Example:
+        >>> ratios(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.0, 0.0]))
+        array([ 2., inf, inf])
+    """
+    xp = namespace(numerator)
+    empty = denominator == 0
+    one = ones_like(denominator[..., :1])
+    with np.errstate(over="ignore"):  # a ratio beyond the range of floats is infinite, as it should be
+        ratio = numerator / xp.where(empty, one, denominator)
+    beyond = np.max(abs(ratio), initial=0) + 1 if is_exact(numerator) else float("inf")
+    return xp.where(empty, xp.where(numerator < 0, -one * beyond, one * beyond), ratio)
+
+
+class LevelSets(NamedTuple):
+    """The prefixes S_1 ⊂ S_2 ⊂ .. of the leaves in descending order of r/q.
+
+    Attributes:
+        order: leaf numbers, [M]; the first i of them are S_i.  A leaf with q = 0 < r comes first, one with
+            r ≤ 0 = q comes last.
+        masses: r(S_i), [M].
+        draft_masses: q(S_i), [M].
+        limits: f(q(S_i)), [M].
+    """
+
+    order: np.ndarray
+    masses: np.ndarray
+    draft_masses: np.ndarray
+    limits: np.ndarray
+
+    @staticmethod
+    def of(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> LevelSets:
+        """One sort of the leaves.
+
+        Args:
+            law, draft_probs: r and q, [M], of one arithmetic.
+            num_drafts: K.
+
+        Example:
+            >>> sets = LevelSets.of(np.array([0.125, 0.875]), np.array([0.5, 0.5]), 2)
+            >>> print(sets.order, sets.excesses, sets.is_feasible(tolerance=1e-9))
+            [1 0] [0.125 0.   ] False
+        """
+        order = np.argsort(ratios(-law, draft_probs), kind="stable")
+        draft_masses = draft_probs[order].cumsum()
+        limits = some_draft_probs(draft_masses, num_drafts)
+        return LevelSets(order, law[order].cumsum(), draft_masses, limits)
+
+    @property
+    def excesses(self) -> np.ndarray:
+        """r(S_i) - f(q(S_i)), [M]."""
+        return self.masses - self.limits
+
+    @property
+    def shares(self) -> np.ndarray:
+        """r(S_i) / f(q(S_i)), [M], in float64: infinite where only the limit is 0, and 0 where r(S_i) is."""
+        return np.where(self.masses > 0, ratios(self.masses, self.limits), 0.0)
+
+    def is_feasible(self, tolerance: float) -> bool:
+        """Whether r(S) ≤ (1 + tolerance) f(q(S)) for every set S of leaves; rationals need no tolerance."""
+        return bool((self.excesses <= tolerance * self.limits).all())  # a NaN is refused too
+
+    def leaves(self, index: int) -> np.ndarray:
+        """The leaves of one of the sets, ascending."""
+        return np.sort(self.order[: index + 1])

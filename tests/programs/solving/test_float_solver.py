@@ -1,0 +1,67 @@
+"""Float solutions: statuses, signs of multipliers, bounds that hold for any multipliers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from program_support import PAIRS, TWO_TOKENS, toy
+from spectheory.errors import SolverError
+from spectheory.pair import ModelPair
+from spectheory.programs import (
+    certified_bounds,
+    check_solution,
+    multi_path_optimum,
+    multi_path_program,
+    single_path_program,
+    solve,
+    solve_exact,
+)
+
+
+def test_bounds_hold_for_bad_multipliers_and_points() -> None:
+    """Any multipliers bound the optimum from above, any repaired point from below."""
+    rng = np.random.default_rng(3)
+    for pair in PAIRS[:60]:
+        program = multi_path_program(pair.to_float(), 2)
+        best = multi_path_optimum(pair, 2).value
+        point = program.repair(program, rng.normal(0.5, 0.5, program.num_variables))
+        lower, upper = certified_bounds(program, point, rng.normal(0.2, 0.5, program.num_constraints))
+        assert Fraction(lower) <= best <= Fraction(upper)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize(
+    ("rows", "status"),
+    [
+        ([(1.0, "<=", 1.0), (1.0, ">=", 2.0)], "infeasible"),
+        ([(1.0, ">=", 2.0)], "unbounded"),
+    ],
+)
+def test_infeasible_and_unbounded_raise(
+    rows: list[tuple[float, str, float]], status: str, exact: bool
+) -> None:
+    program = toy("max", 1.0, rows, exact)
+    with pytest.raises(SolverError, match=rf"toy \(1 variables, {len(rows)} constraints\).*{status}"):
+        solve_exact(program) if exact else solve(program)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("direction", ["max", "min"])
+@pytest.mark.parametrize("sense", ["<=", ">=", "=="])
+def test_multiplier_signs(direction: str, sense: str, exact: bool) -> None:
+    """The multiplier is the rate of the optimum with the right-hand side, in every direction and sense."""
+    objective = {"max": {"<=": 2.0, ">=": -2.0, "==": 2.0}, "min": {"<=": -2.0, ">=": 2.0, "==": 2.0}}
+    program = toy(direction, objective[direction][sense], [(1.0, sense, 3.0)], exact)
+    solution = solve_exact(program) if exact else solve(program)
+    assert solution.value == pytest.approx(3 * objective[direction][sense])
+    assert float(solution.dual["row 0"][0]) == pytest.approx(objective[direction][sense])
+    check_solution(program, solution, 0 if exact else 1e-9)
+
+
+def test_a_gap_above_the_tolerance_is_refused() -> None:
+    program = single_path_program(ModelPair.context_free_pair(*TWO_TOKENS, 2).to_float())
+    with pytest.raises(SolverError, match="differ by"):
+        solve(program, gap_tolerance=-1.0)

@@ -1,0 +1,142 @@
+"""The optimum over skewed drafts is that over antichains; leaf sets are generated until none is violated."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import reference
+from leaf_laws import largest_excess
+from spectheory import instances
+from spectheory.bounds.skewed_draft import is_skewed_draft
+from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
+from spectheory.programs import check_solution, multi_path_optimum, solve_exact
+from spectheory.programs.greedy_polymatroid import decompose_into_rankings
+from spectheory.programs.path_selection import path_selection_optimum, path_selection_program
+from table import groups
+
+OPTIMUM_GROUPS = [
+    "two_token",
+    "partial_overlap",
+    "disjoint_supports",
+    "random-V2-L1-K3",
+    "random-V2-L2-K2",
+    "random-V2-L3-K2",
+    "random-V3-L1-K3",
+    "random-V3-L2-K2",
+    "random-V4-L1-K2",
+]
+
+
+@pytest.mark.parametrize("group", OPTIMUM_GROUPS)
+def test_optimum_over_skewed_drafts_is_the_antichain_optimum(group: str) -> None:
+    """greedy2026 Theorem 4.6: the two programs have the same value, exactly."""
+    for case in (case for case in groups()[group] if case.has_optimum):
+        best = path_selection_optimum(case.pair, case.num_drafts)
+        expected = multi_path_optimum(case.pair, case.num_drafts).value
+        assert isinstance(best.value, Fraction), case
+        assert best.value == expected, case
+        law = best.skewed_draft.leaf_law
+        assert is_skewed_draft(case.pair, law, case.num_drafts).is_member, case
+        named = dict(zip(reference.leaves(case.pair), law, strict=True))
+        assert reference.ranking_efficiency(case.pair, named) == expected, case
+
+
+SHAPES = ((2, 1), (2, 2), (3, 1), (4, 1))
+
+
+RANDOM_PAIRS = [
+    (instances.random_rational(21_000 + number, *SHAPES[number % 4]), 1 + number // 4 % 4)
+    for number in range(208)
+]
+"""Exact pairs with zeros, ties, equal rows and no overlap, K = 1..4."""
+
+
+@pytest.mark.parametrize("first", range(0, 208, 13))
+def test_random_optima_prove_themselves(first: int) -> None:
+    """Exact, float, antichain and ranking values agree, both points are optimal, moved duals are not: 208
+    pairs, 13 per test."""
+    for pair, num_drafts in RANDOM_PAIRS[first : first + 13]:
+        best = path_selection_optimum(pair, num_drafts)
+        assert best.value == multi_path_optimum(pair, num_drafts).value
+        law = best.skewed_draft.leaf_law
+        assert largest_excess(pair, law, num_drafts) == 0
+        named = dict(zip(reference.leaves(pair), law, strict=True))
+        assert reference.ranking_efficiency(pair, named) == best.value
+        floats = pair.to_float()
+        approximate = path_selection_optimum(floats, num_drafts)
+        assert approximate.solution.lower <= best.value <= approximate.solution.upper
+        assert approximate.value == pytest.approx(float(best.value), abs=1e-7)
+        for model, found, tolerance in ((pair, best, 0.0), (floats, approximate, 1e-8)):
+            program = path_selection_program(model, num_drafts, found.leaf_sets)
+            check_solution(program, found.solution, tolerance)
+            moved = {name: values.copy() for name, values in found.solution.dual.items()}
+            moved["total"][0] += 1
+            with pytest.raises(CertificationError, match="residual"):
+                check_solution(program, dataclasses.replace(found.solution, dual=moved), tolerance)
+
+
+def test_float_optimum_is_certified_from_both_sides() -> None:
+    """The rational value lies between the float bounds, which are close."""
+    for V, L, K in ((2, 2, 3), (3, 2, 2), (2, 3, 3), (3, 3, 2)):
+        for seed in range(3):
+            pair = instances.random_rational(seed, V, L)
+            exact, approximate = path_selection_optimum(pair, K), path_selection_optimum(pair.to_float(), K)
+            solution = approximate.solution
+            assert solution.lower <= exact.value <= solution.upper, (V, L, K, seed)
+            assert solution.upper - solution.lower < 1e-7
+            assert abs(approximate.value - float(exact.value)) < 1e-7
+            law = approximate.skewed_draft.leaf_law
+            assert is_skewed_draft(pair.to_float(), law, K).is_member
+
+
+def test_generated_sets_are_enough_and_all_sets_give_the_same() -> None:
+    """Row generation against the program with all 2^M - 1 leaf sets; the solution proves its value."""
+    for seed in range(6):
+        pair = instances.random_rational(seed, 3, 2)
+        best = path_selection_optimum(pair, 2)
+        assert solve_exact(path_selection_program(pair, 2)).value == best.value
+        check_solution(path_selection_program(pair, 2, best.leaf_sets), best.solution)
+        assert len(best.leaf_sets) < 2**9 - 1
+
+
+def test_optimum_partner_too_few_sets_and_moved_solutions() -> None:
+    """Without Eq. 17 the value is too large; a moved dual is refused; the wrong K differs."""
+    pair = instances.two_token(2)
+    assert solve_exact(path_selection_program(pair, 2, [])).value == 3
+    assert path_selection_optimum(pair, 2).value == Fraction(212, 81)  # theory.md §5: L=2, K=2
+    assert path_selection_optimum(pair, 3).value > Fraction(212, 81)
+    best = path_selection_optimum(pair, 2)
+    best.solution.dual["total"][0] += 1
+    with pytest.raises(CertificationError):
+        check_solution(path_selection_program(pair, 2, best.leaf_sets), best.solution)
+
+
+def test_one_draft_selects_the_draft_itself() -> None:
+    """K = 1: the only skewed draft is q, and the optimum that of block verification."""
+    for seed in range(4):
+        pair = instances.random_rational(seed, 2, 2)
+        best = path_selection_optimum(pair, 1)
+        assert (best.skewed_draft.leaf_law == pair.draft_path_probs(2)).all()
+        assert len(decompose_into_rankings(pair, 1, pair.draft_path_probs(2)).weights) == 1
+
+
+def test_size_limits_and_bad_input() -> None:
+    """Too many leaves, too many sets, laws of the wrong shape, arithmetic or sum."""
+    pair = instances.two_token(2)
+    with pytest.raises(EnumerationTooLargeError, match="128 leaves"):
+        path_selection_optimum(instances.two_token(7), 2)
+    with pytest.raises(EnumerationTooLargeError, match="2\\^16"):
+        path_selection_program(instances.two_token(4), 2)
+    with pytest.raises(InvalidInputError, match="max_rounds"):
+        path_selection_optimum(pair, 2, max_rounds=0)
+    with pytest.raises(CertificationError, match="after 1 rounds"):
+        path_selection_optimum(instances.random_rational(4, 3, 2), 2, max_rounds=1)
+    for law in (np.array([Fraction(1)]), np.full(4, 0.25)):
+        with pytest.raises(InvalidInputError, match=r"expected \(4,\)|use one kind"):
+            is_skewed_draft(pair, law, 2)
+    with pytest.raises(InvalidInputError, match="sum to 1"):
+        is_skewed_draft(pair, np.full(4, Fraction(1, 5), dtype=object), 2)

@@ -1,0 +1,140 @@
+"""Pairs that the programs are tested on, and checks that a solution passes and a moved one fails."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from spectheory import instances
+from spectheory.bounds.dual_scores import feasible_scores
+from spectheory.errors import CertificationError
+from spectheory.pair import ModelPair
+from spectheory.programs import ConstraintBlock, LinearProgram, Solution, check_solution, solve, solve_exact
+
+TREE_SIZES = ((2, 1), (2, 2), (3, 1), (4, 1))
+TREE_PAIRS = [instances.random_rational(4_000 + i, *TREE_SIZES[i % 4]) for i in range(208)]
+NAMED_PAIRS = [build(1) for build in instances.NAMED.values()] + [
+    instances.two_token(2),
+    instances.sticky_chain(2),
+    instances.point_masses(2),
+    instances.uniform_equal(2),
+]
+ALL_PAIRS = TREE_PAIRS + NAMED_PAIRS
+"""208 random and the named pairs, at most 25 antichains; small weights, zeros in either model, equal rows,
+no overlap."""
+
+DUAL_PAIRS = ALL_PAIRS + [instances.random_rational(4_500 + i, 2, 3) for i in range(4)]
+"""The same, and four pairs of draft length 3."""
+
+TWO_TOKENS = (["1/3", "2/3"], ["2/3", "1/3"])
+"""Target and draft row of the two-token example."""
+THREE_TOKENS = (["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"])
+
+
+def random_row(rng: np.random.Generator, size: int) -> list[Fraction]:
+    """Small whole weights, so that zeros and ties are frequent."""
+    weights = rng.integers(0, 5, size)
+    if not weights.any():
+        weights[rng.integers(size)] = 1
+    return [Fraction(int(weight), int(weights.sum())) for weight in weights]
+
+
+def random_pair(rng: np.random.Generator, vocab_size: int, draft_length: int) -> ModelPair:
+    """An exact pair whose rows depend on the context; some rows of both models are the same."""
+
+    def levels(count: int) -> list[np.ndarray]:
+        rows = [[random_row(rng, vocab_size) for _ in range(vocab_size**i)] for i in range(count)]
+        return [np.array(level, dtype=object) for level in rows]
+
+    target, draft = levels(draft_length + 1), levels(draft_length)
+    for depth, level in enumerate(draft):
+        same = rng.random(len(level)) < 0.2
+        level[same] = target[depth][same]
+    return ModelPair(tuple(target), tuple(draft), tuple(str(i) for i in range(vocab_size)))
+
+
+SHAPES = [(2, 1), (2, 2), (3, 1), (3, 2), (2, 3), (4, 1)]
+PAIRS = [random_pair(np.random.default_rng([7, i]), *SHAPES[i % len(SHAPES)]) for i in range(204)]
+"""Exact pairs with zeros and ties."""
+
+
+def block_verification_value(pair: ModelPair) -> Fraction:
+    """Σ_a w(a) q(a) with w(a) q(a) = min{q(a), p(a_i | a_{1:i-1}) w q(a_{1:i-1})}, w(∅) = 1."""
+    masses, total = pair.draft_path_probs(0), Fraction(1)
+    for depth in range(1, pair.draft_length + 1):
+        proposed = (masses[:, None] * pair.target[depth - 1]).ravel()
+        masses = np.minimum(pair.draft_path_probs(depth), proposed)
+        total += masses.sum()
+    return total
+
+
+def perturbed(solution: Solution) -> Solution:
+    """The same primal with one multiplier of the last block moved."""
+    name = list(solution.dual)[-1]
+    moved = solution.dual[name].copy()
+    moved[0] = moved[0] + 1
+    return dataclasses.replace(solution, dual={**solution.dual, name: moved})
+
+
+def assert_certified(program: LinearProgram, solution: Solution, tolerance: float) -> None:
+    """The solution proves its value; with one multiplier moved, or another value, it does not."""
+    check_solution(program, solution, tolerance)
+    with pytest.raises(CertificationError, match="residual"):
+        check_solution(program, perturbed(solution), tolerance)
+    value = dataclasses.replace(solution, value=solution.value + 1)
+    with pytest.raises(CertificationError, match="value"):
+        check_solution(program, value, tolerance)
+
+
+def toy(direction: str, objective: float, rows: list[tuple[float, str, float]], exact: bool) -> LinearProgram:
+    """A program in one variable, with a constraint coefficient · x (sense) right-hand side per row."""
+
+    def numbers(values: list[float]) -> np.ndarray:
+        return np.array([Fraction(v) for v in values], dtype=object) if exact else np.array(values, float)
+
+    zero = np.zeros(1, int)
+    blocks = tuple(
+        ConstraintBlock(f"row {i}", "-", sense, zero, zero, numbers([coefficient]), numbers([rhs]))
+        for i, (coefficient, sense, rhs) in enumerate(rows)
+    )
+    return LinearProgram("toy", "-", direction, ("x",), numbers([objective]), blocks)
+
+
+def moved(solution: Solution, program: LinearProgram) -> Solution:
+    """The same primal with one multiplier of the last block moved, that of the largest right-hand side."""
+    block = program.blocks[-1]
+    number = int(np.argmax(abs(block.rhs)))
+    multipliers = solution.dual[block.name].copy()
+    multipliers[number] = multipliers[number] + 1
+    return dataclasses.replace(solution, dual={**solution.dual, block.name: multipliers})
+
+
+def assert_solved(
+    exact_program: LinearProgram, exact: Solution, float_program: LinearProgram, floating: Solution
+) -> None:
+    """Both values agree, both certify themselves, the float bounds hold, and a moved dual is rejected."""
+    assert (exact.arithmetic, exact.status, exact.gap) == ("exact", "optimal", 0)
+    assert floating.arithmetic == "float64"
+    assert floating.value == pytest.approx(float(exact.value), abs=1e-9)
+    assert Fraction(floating.lower) <= exact.value <= Fraction(floating.upper)
+    assert floating.upper - floating.lower < 1e-7
+    for program, solution, tolerance in ((exact_program, exact, 0.0), (float_program, floating, 1e-8)):
+        check_solution(program, solution, tolerance)
+        with pytest.raises(CertificationError, match="residual"):
+            check_solution(program, moved(solution, program), tolerance)
+
+
+def random_scores(rng: np.random.Generator, pair: ModelPair) -> list[np.ndarray]:
+    """Feasible scores: arbitrary numbers, clipped from the leaves up."""
+    scores = []
+    for depth in range(pair.draft_length + 1):
+        numbers = rng.integers(-2, 14, pair.vocab_size**depth)
+        scores.append(np.array([Fraction(int(n), 8) for n in numbers], dtype=object))
+    return feasible_scores(pair, scores)
+
+
+def solved(program: LinearProgram) -> Solution:
+    return solve_exact(program) if program.is_exact else solve(program)
