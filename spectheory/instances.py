@@ -237,7 +237,7 @@ def tiny_probabilities(
 
     Example:
         >>> float(tiny_probabilities(1, 3, 1).draft[0].min())
-        2.499999998125e-10
+        0.0003332222592469177
     """
     rng = np.random.default_rng(seed)
     scales = (Fraction(1), Fraction(1), Fraction(1, 10**9), Fraction(1, 1000))

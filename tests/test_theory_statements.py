@@ -161,7 +161,7 @@ def test_scores_bound_every_draft_process(name: str, process: DraftProcess) -> N
 def test_scores_partner_the_best_ones_are_attained(name: str, process: DraftProcess) -> None:
     """The smallest bound is the optimum, so that no score could be left out."""
     pair = random_rational([74, 0], 2, 2, zero_probability=0)
-    scores = scores_of(pair, dual_optimum(pair, process))
+    scores = scores_of(pair, dual_optimum(pair, process=process))
     assert expected_best_score(pair, process, scores) == optimum(pair, process=process).value
     scores[0] = scores[0] - Fraction(1, 1000)
     assert expected_best_score(pair, process, scores) < optimum(pair, process=process).value

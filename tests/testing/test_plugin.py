@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
 
 def run_pytest(folder: Path, *arguments: str) -> tuple[int, str]:
+    # The one plugin under test, whatever else is installed and in whichever way this package is.
+    environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
         [
             sys.executable,
@@ -21,6 +25,7 @@ def run_pytest(folder: Path, *arguments: str) -> tuple[int, str]:
             *arguments,
         ],
         cwd=folder,
+        env=environment,
         capture_output=True,
         text=True,
         check=False,
@@ -62,3 +67,9 @@ def test_the_fixture(tmp_path: Path) -> None:
     code, printed = run_pytest(tmp_path)
     assert code == 1
     assert "1 failed, 1 passed" in printed
+
+
+def test_the_plugin_is_found_where_the_package_is_installed() -> None:
+    """The entry point that pytest looks for."""
+    found = {entry.name: entry.value for entry in entry_points(group="pytest11")}
+    assert found["spectheory"] == "spectheory.testing.plugin"
