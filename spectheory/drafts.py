@@ -85,6 +85,10 @@ class DraftProcess(ABC):
         """The same process for float64 pairs."""
         return self
 
+    def normalised(self) -> DraftProcess:
+        """The same process with normalised rows, see ``ModelPair.normalised``."""
+        return self
+
     def first_path(self) -> DraftProcess:
         """The law of the first path alone; it follows the draft model in every process."""
         return Iid(1)
@@ -177,6 +181,10 @@ class PerPath(DraftProcess):
     def to_float(self) -> PerPath:
         """The same process with float64 models."""
         return PerPath(tuple(model.to_float() for model in self.models))
+
+    def normalised(self) -> PerPath:
+        """The same process with models whose rows sum to 1."""
+        return PerPath(tuple(model.normalised() for model in self.models))
 
     def first_path(self) -> PerPath:
         """The first path follows the first model."""

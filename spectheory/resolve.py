@@ -20,7 +20,7 @@ class Resolved(NamedTuple):
 
     Attributes:
         verifier: bound to the process and the pair.
-        pair: the models in the arithmetic the verifier computes in.
+        pair: the models in the arithmetic the verifier computes in, their rows normalised.
         process: the draft process in that arithmetic.
     """
 
@@ -57,6 +57,7 @@ def resolve(
     process = draft_process(num_drafts, process)
     if not found.exact:
         pair, process = pair.to_float(), process.to_float()
+    process, pair = process.normalised(), pair.normalised()
     process.check(pair)
     return Resolved(found.bind(process, pair), pair, process)
 
