@@ -60,7 +60,7 @@ def verifier_names(listed: str) -> list[str]:
 
     names = [name.strip() for name in listed.split(",") if name.strip()]
     if not names:
-        raise InvalidInputError(f"--verifier {listed!r} names no verifier")
+        raise InvalidInputError(f"--verifier {listed!r} names no verifier; name at least one verifier")
     for name in names:
         find_verifier(name)
     return names
