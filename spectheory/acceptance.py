@@ -12,8 +12,7 @@ import numpy as np
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
-from spectheory.arrays import plain_number
-from spectheory.bounds.level_sets import some_draft_probs
+from spectheory.arrays import plain_number, some_draft_probs
 from spectheory.documents import both, number_text, plain
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
@@ -21,7 +20,7 @@ from spectheory.programs.one_position.min_cut import optimal_acceptance
 from spectheory.results import Result
 from spectheory.validate import check_num_drafts
 
-MAX_EXACT_DRAFTS = 50_000
+MAX_EXACT_POWER = 50_000
 """Beyond this the K-th powers of rationals have too many digits."""
 
 
@@ -118,9 +117,9 @@ def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_draf
     """
     num_drafts = check_num_drafts(num_drafts)
     pair = ModelPair.context_free_pair(target_probs, draft_probs, draft_length=1)
-    if pair.is_exact and num_drafts > MAX_EXACT_DRAFTS:
+    if pair.is_exact and num_drafts > MAX_EXACT_POWER:
         raise EnumerationTooLargeError(
-            f"the powers of {num_drafts} drafts are too long for rationals, the limit is {MAX_EXACT_DRAFTS}; "
+            f"the powers of {num_drafts} drafts are too long for rationals, the limit is {MAX_EXACT_POWER}; "
             "use fewer drafts, or floats in Python"
         )
     target, draft = pair.target[0][0], pair.draft[0][0]

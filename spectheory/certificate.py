@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.contexts import Context
-from spectheory.documents import exact_text, number_text, plain
+from spectheory.documents import both, number_text, plain
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
@@ -225,8 +225,7 @@ class Certificate(Result):
             "draft_length": self.draft_length,
             "num_drafts": self.num_drafts,
             "arithmetic": self.arithmetic,
-            "block_efficiency": exact_text(self.block_efficiency),
-            "block_efficiency_float": self.block_efficiency_float,
+            **both("block_efficiency", self.block_efficiency),
             "target_matching": self.target_matching,
             "total_variation": plain(self.total_variation),
             "undefined": plain(self.undefined),

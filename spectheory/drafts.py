@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from spectheory.arrays import some_draft_probs
 from spectheory.contexts import Context, context_number
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
@@ -138,7 +139,11 @@ class Iid(DraftProcess):
             yield DraftTuples(leaves, path_probs[leaves].prod(axis=1) * orders)
 
     def avoid_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
-        return (1 - _antichain_mass(pair, pair.draft, antichain)) ** self.num_drafts
+        return 1 - self.hit_probability(pair, antichain)
+
+    def hit_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
+        """f of the antichain's draft mass, f(u) = 1 - (1 - u)^K."""
+        return some_draft_probs(_antichain_mass(pair, pair.draft, antichain), self.num_drafts)
 
 
 @dataclass(frozen=True)
@@ -398,10 +403,9 @@ def _antichain_mass(pair: ModelPair, levels: tuple[np.ndarray, ...], antichain: 
     """The probability that one path drawn from these rows passes through the antichain."""
     total = levels[0][0, 0] * 0
     for context in antichain:
-        prob, number = levels[0][0, 0] * 0 + 1, 0
+        prob = levels[0][0, 0] * 0 + 1
         for depth, token in enumerate(context):
-            prob = prob * levels[depth][number, token]
-            number = number * pair.vocab_size + token
+            prob = prob * levels[depth][context_number(context[:depth], pair.vocab_size), token]
         total = total + prob
     return total
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.arrays import plain_number, to_flint
-from spectheory.documents import exact_text, number_text
+from spectheory.documents import both, exact_text, number_text
 from spectheory.errors import CertificationError, InvalidInputError
 from spectheory.programs.solving.linear_program import LinearProgram
 from spectheory.results import Result
@@ -33,8 +33,7 @@ class Bracketed(Result):
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory optimum --json``: ``value`` is null where it is a float."""
         return {
-            "value": exact_text(self.value),
-            "value_float": self.value_float,
+            **both("value", self.value),
             "lower": self.lower,
             "upper": self.upper,
             "method": self.method,
