@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 
-from spectheory.errors import UnknownNameError
 from spectheory.paper.acceptance_length import acceptance_length
 from spectheory.paper.artifact import Artifact, write_artifact
 from spectheory.paper.full_vocabulary import full_vocabulary
@@ -14,6 +12,7 @@ from spectheory.paper.otm_bernoulli import otm_bernoulli
 from spectheory.paper.real_pair import real_pair
 from spectheory.paper.report import write_report
 from spectheory.paper.two_token_table import two_token_table
+from spectheory.validate import unknown_name
 
 ARTIFACTS: Mapping[str, Callable[[], Artifact]] = {
     "two_token_table": two_token_table,
@@ -40,11 +39,7 @@ def reproduce(
     """
     for name in names:
         if name not in ARTIFACTS:
-            near = get_close_matches(name, ARTIFACTS, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise UnknownNameError(
-                f"no figure or table is called {name!r}; {hint}known: {', '.join(ARTIFACTS)}"
-            )
+            raise unknown_name("figure or table", name, ARTIFACTS)
     wanted = [name for name in ARTIFACTS if not names or name in names]
     folder.mkdir(parents=True, exist_ok=True)
     artifacts = []
