@@ -93,7 +93,7 @@ SPECIAL = [name for name in CLAIMED if name not in GENERAL]
 
 @pytest.mark.parametrize(("group", "name"), combinations(SPECIAL))
 def test_lossless(group: str, name: str) -> None:
-    """Exactly where the arithmetic is exact, to 1e-12 otherwise.  (GENERAL: test_verifiers.py.)"""
+    """Exactly where the arithmetic is exact, to 1e-12 otherwise.  (GENERAL: test_general_verifiers.py.)"""
     for case, law in judged(name, group):
         assert law.total_variation <= (0 if verifiers[name].exact else 1e-12), case
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,6 @@ from table import GENERAL, GENERAL_VERIFIERS, groups
 from torch_support import DEVICES, drafted, on_device
 
 NUM_SAMPLES = 200_000
-
-
-@pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
-    """Small batches gain nothing from more threads, and test processes run side by side."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 def generator(device: str, seed: int) -> Any:
