@@ -28,8 +28,6 @@ from table import groups
 from texts import lengths_of, texts_after
 
 ZERO, ONE = Fraction(0), Fraction(1)
-
-
 Rows = Callable[[Path], list[Any]]
 
 

@@ -128,8 +128,6 @@ class AsIfOneModel(MultiRound):
 
 TWO_LEFT = ModelPair.context_free_pair(["1/2", "1/3", "1/6"], ["1/6", "1/6", "2/3"], 2)
 """After a rejection the target has mass left on two tokens, unequally, and the draft equally."""
-
-
 ITERATED: list[tuple[ModelPair, dict[str, Any]]] = [
     (instances.two_token(2), {}),
     (instances.sticky_chain(2), {"memory": 1}),

@@ -17,8 +17,6 @@ from spectheory.law import OutputLaw
 from spectheory.pair import ModelPair
 
 Path = tuple[int, ...]
-
-
 Law = dict[Path, Any]
 
 

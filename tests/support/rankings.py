@@ -20,7 +20,6 @@ RANDOM_GROUPS = [
     "random-V4-L1-K3",
 ]
 
-
 RANKINGS: dict[str, Ranking] = {
     "ratio": ratio_ranking,
     "reversed ratio": lambda target_rows, draft_rows: -ratio_ranking(target_rows, draft_rows),

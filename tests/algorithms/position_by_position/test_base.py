@@ -153,7 +153,6 @@ def batch_of(pair: ModelPair, process: DraftProcess, batch: int, seed: int) -> t
 
 FLOAT_MODELS = tuple(instances.random_float(60 + k, 3, 2) for k in range(2))
 
-
 TORCH_CASES: list[tuple[Verifier, ModelPair, DraftProcess]] = [
     (KSeq(), instances.random_float(1, 5, 1), Iid(3)),
     (KSeq(2.5), instances.random_float(1, 5, 1), Iid(2)),
