@@ -10,11 +10,7 @@ import pytest
 from paper_support import read_csv
 from spectheory.command_line.main import main
 from spectheory.errors import UnknownNameError
-from spectheory.paper import (
-    Artifact,
-    ResultTable,
-    reproduce,
-)
+from spectheory.paper import Artifact, ResultTable, reproduce
 
 
 def test_failed_check_is_exit_code_1(

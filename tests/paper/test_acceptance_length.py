@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from spectheory.paper import (
-    acceptance_length,
-)
+from spectheory.paper import acceptance_length
 
 
 def test_acceptance_length_values() -> None:

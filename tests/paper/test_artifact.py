@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 
 from paper_support import SMALL, read_csv
-from spectheory.paper import (
-    write_artifact,
-    write_report,
-)
+from spectheory.paper import write_artifact, write_report
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -7,9 +7,7 @@ from math import comb
 
 import pytest
 
-from spectheory.paper import (
-    otm_bernoulli,
-)
+from spectheory.paper import otm_bernoulli
 
 
 def test_otm_bernoulli_values() -> None:

@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from paper_support import SMALL
-from spectheory.paper import (
-    ARTIFACTS,
-    write_artifact,
-    write_report,
-)
+from spectheory.paper import ARTIFACTS, write_artifact, write_report
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from spectheory.paper import (
-    two_token_table,
-)
+from spectheory.paper import two_token_table
 
 
 def test_two_token_table_values() -> None:

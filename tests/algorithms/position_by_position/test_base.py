@@ -16,9 +16,7 @@ from edge_pairs import SPREAD, edge_pairs, random_pairs
 from law_checks import assert_same_law
 from spectheory import instances
 from spectheory.algorithms.position_by_position.base import PositionByPosition
-from spectheory.algorithms.position_by_position.kseq import (
-    KSeq,
-)
+from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.algorithms.position_by_position.multi_round_without_replacement import (
     MultiRoundWithoutReplacement,

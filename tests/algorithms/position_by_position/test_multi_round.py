@@ -8,14 +8,7 @@ from math import prod
 import numpy as np
 import pytest
 
-from drawn_trees import (
-    SIZES,
-    acted_out,
-    drawn_paths,
-    drawn_trees,
-    mapping_of,
-    multi_round_rule,
-)
+from drawn_trees import SIZES, acted_out, drawn_paths, drawn_trees, mapping_of, multi_round_rule
 from edge_pairs import SPREAD, edge_pairs, random_pairs
 from law_checks import assert_same_law
 from spectheory import instances

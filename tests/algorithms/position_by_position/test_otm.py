@@ -9,9 +9,7 @@ import pytest
 
 from edge_pairs import edge_pairs, random_pairs
 from spectheory import certify, instances
-from spectheory.algorithms.position_by_position.kseq import (
-    KSeq,
-)
+from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.algorithms.position_by_position.otm import OTM
 from spectheory.drafts import DraftProcess, Iid, PrefixTree

@@ -9,9 +9,7 @@ import pytest
 from drawn_trees import SIZES, acted_out, assert_close, drawn_trees, kseq_rule_by_hand, mapping_of
 from edge_pairs import edge_pairs, random_pairs
 from law_checks import assert_same_law
-from spectheory.algorithms.position_by_position.kseq import (
-    KSeq,
-)
+from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.algorithms.position_by_position.spectr import SpecTr
 from spectheory.drafts import Iid, PrefixTree
 from spectheory.law import output_law
