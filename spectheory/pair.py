@@ -411,7 +411,7 @@ def _of_depth(side: str, levels: tuple[np.ndarray, ...], depth: int) -> np.ndarr
     depth = check_count("depth", depth, at_least=0, error=InvalidPairError)
     if depth >= len(levels):
         raise InvalidPairError(
-            f"the {side} has no paths of depth {depth}; expected 0..{len(levels) - 1}, the depths of this pair"
+            f"the {side} has no paths of depth {depth}; expected 0..{len(levels) - 1}, as the pair has"
         )
     return levels[depth]
 

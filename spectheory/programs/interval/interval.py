@@ -187,8 +187,8 @@ def multi_path_interval(
     Raises:
         InvalidInputError: a bad number of drafts, gap or time limit, or a draft row whose sum is off by 1
             or more.
-        EnumerationTooLargeError: more than 400 000 leaves, where the first two bounds do not meet; for one path
-            they do.
+        EnumerationTooLargeError: more than 400 000 leaves, unless the first two bounds meet, as those for one
+            path do.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
