@@ -15,6 +15,7 @@ from spectheory import instances, output_law
 from spectheory.algorithms.one_path.block import Block
 from spectheory.contexts import numbered_context
 from spectheory.instances import random_float, random_rational
+from spectheory.iteration import completed_law, modified_pair
 from spectheory.pair import ModelPair
 from spectheory.programs import block_transport_optimum, single_path_program, solve_exact
 from table import groups
@@ -293,4 +294,16 @@ def test_the_ideal_acceptance_is_that_of_a_coupling_and_not_of_a_valid_verifier(
     assert output_law("block", pair).block_efficiency - 1 == Fraction(11, 9)
     assert block_transport_optimum(pair).value == Fraction(12, 9)
     assert output_law("greedy_block", pair).total_variation > 0
+    yield
+
+
+@counted
+def test_greedy_block_needs_its_modification() -> Iterator[None]:
+    """App. C and C.1: alone BA comes out with 1/3 > 2/9; after B the modified target row is a point mass on B."""
+    pair = instances.two_token(2)
+    alone = output_law("greedy_block", pair).prefix_law(2)
+    assert alone[2] == Fraction(1, 3) > pair.target_path_probs(2)[2] == Fraction(2, 9)
+    yield
+    assert list(modified_pair("greedy_block", pair).target[1][1]) == [0, 1]
+    assert (completed_law("greedy_block", pair) == pair.target_path_probs(3)).all()
     yield
