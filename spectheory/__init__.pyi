@@ -22,8 +22,10 @@ from . import paper as paper
 from . import programs as programs
 from . import questions as questions
 from . import resolve as resolve
+from . import results as results
 from . import rows as rows
 from . import suite as suite
+from . import symbolic as symbolic
 from . import testing as testing
 from . import validate as validate
 from . import verifier as verifier

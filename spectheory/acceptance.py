@@ -12,19 +12,20 @@ import numpy as np
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
-from spectheory.bounds.level_sets import some_draft_probs
-from spectheory.documents import both, plain
+from spectheory.arrays import plain_number, some_draft_probs
+from spectheory.documents import both, number_text, plain
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs.one_position.min_cut import optimal_acceptance
+from spectheory.results import Result
 from spectheory.validate import check_num_drafts
 
-MAX_EXACT_DRAFTS = 50_000
+MAX_EXACT_POWER = 50_000
 """Beyond this the K-th powers of rationals have too many digits."""
 
 
-@dataclass(frozen=True)
-class Acceptance:
+@dataclass(frozen=True, eq=False, repr=False)
+class Acceptance(Result):
     """Probabilities that the output of one position is one of K i.i.d. drafts.
 
     Exact quantities are Fractions, and floats where the rows are.
@@ -55,6 +56,31 @@ class Acceptance:
     lower_bound: Any
     upper_bound: Any
     spectr_gbv_bound: Any
+
+    def headline(self) -> str:
+        """What is accepted, and of how many drafts."""
+        drafts = "1 draft" if self.num_drafts == 1 else f"{self.num_drafts} drafts"
+        return f"acceptance at one position, {drafts}: at most {number_text(self.optimal)}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Every rule and bound."""
+        return [(rule, number_text(value)) for rule, value, _ in self.rules()]
+
+    def rules(self) -> list[tuple[str, Any, str]]:
+        """(rule or bound, its value, what to know about it), as the table of the command."""
+        tokens = ", ".join(str(token) for token in self.minimising_set)
+        return [
+            ("upper bound", self.upper_bound, "Lemma 3, always attained"),
+            ("optimal (OTM)", self.optimal, f"min cut at the tokens {{{tokens}}}"),
+            ("K-SEQ", self.kseq, f"division factor {self.kseq_division_factor:.6f}"),
+            ("multi-round", self.multi_round, "recursive rejection"),
+            ("lower bound", self.lower_bound, "Lemma 3, the upper bound times 1 - (1 - 1/K)^K"),
+            (
+                "Bound(K)",
+                self.spectr_gbv_bound,
+                "spectrgbv2026 Eq. 5 as printed: bounds no lossless verifier",
+            ),
+        ]
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory acceptance --json``."""
@@ -91,9 +117,9 @@ def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_draf
     """
     num_drafts = check_num_drafts(num_drafts)
     pair = ModelPair.context_free_pair(target_probs, draft_probs, draft_length=1)
-    if pair.is_exact and num_drafts > MAX_EXACT_DRAFTS:
+    if pair.is_exact and num_drafts > MAX_EXACT_POWER:
         raise EnumerationTooLargeError(
-            f"the powers of {num_drafts} drafts are too long for rationals, the limit is {MAX_EXACT_DRAFTS}; "
+            f"the powers of {num_drafts} drafts are too long for rationals, the limit is {MAX_EXACT_POWER}; "
             "use fewer drafts, or floats in Python"
         )
     target, draft = pair.target[0][0], pair.draft[0][0]
@@ -106,13 +132,13 @@ def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_draf
         draft=tuple(draft.tolist()),
         num_drafts=num_drafts,
         arithmetic=pair.arithmetic,
-        optimal=cut.value,
+        optimal=plain_number(cut.value),
         minimising_set=tuple(np.flatnonzero(cut.tokens).tolist()),
         kseq=float(rule.acceptance),
         kseq_division_factor=float(rule.division_factor),
-        multi_round=multi_round_acceptance(target, draft, num_drafts),
-        lower_bound=cut.value * factor,
+        multi_round=plain_number(multi_round_acceptance(target, draft, num_drafts)),
+        lower_bound=plain_number(cut.value * factor),
         # The upper bound of Lemma 3 is attained (``otm_bounds``), so the cut gives both bounds.
-        upper_bound=cut.value,
-        spectr_gbv_bound=conditionally_independent_bound(pair, num_drafts),
+        upper_bound=plain_number(cut.value),
+        spectr_gbv_bound=plain_number(conditionally_independent_bound(pair, num_drafts)),
     )

@@ -27,7 +27,7 @@ import numpy as np
 
 from spectheory.arrays import Array, is_exact
 from spectheory.audit.replay import MAX_RUNS, CoinGenerator, all_runs
-from spectheory.contexts import context_number
+from spectheory.contexts import context_number, prefix_numbers, rows_along
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
 from spectheory.outcome import Outcome
@@ -209,17 +209,15 @@ def sampled_verdict(
             "more than 10^6 tuples of drafts; use fewer tokens, drafts or a shorter path"
         )
     rng = np.random.default_rng(seed)
-    tuples = next(process.to_float().tuples(pair, 1_000_000))
+    tuples = next(process.tuples(pair, 1_000_000))
     drawn = rng.choice(len(tuples.leaves), samples, p=tuples.probs / tuples.probs.sum())
     box = BlackBox(sampler, getattr(sampler, "__name__", "sampler"), 1)
     size, length = pair.vocab_size, pair.draft_length
     counts = np.zeros(size ** (length + 1))
     for leaves in tuples.leaves[drawn]:
         paths = np.array([pair.context(length, int(leaf)) for leaf in leaves])
-        target = np.array(
-            [[pair.target[i][context_number(p[:i], size)] for i in range(length + 1)] for p in paths]
-        )
-        draft = np.array([[pair.draft[i][context_number(p[:i], size)] for i in range(length)] for p in paths])
+        prefixes = prefix_numbers(paths, size)
+        target, draft = rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes)
         tokens = tuple(int(token) for token in sampler(paths, target, draft, rng))
         box._credited_path(paths, tokens, size)
         while len(tokens) <= length:

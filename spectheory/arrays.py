@@ -93,6 +93,20 @@ def plain_number(value: Any) -> Fraction | float:
     return float(value) if isinstance(value, (float, np.floating)) else to_fraction(value)
 
 
+def exact_number(value: Any) -> Fraction:
+    """One number as the Fraction it is; a float is the rational that its bits say.
+
+    Raises:
+        TypeError: it is no number.
+        ValueError, OverflowError: it is not finite.
+
+    Example:
+        >>> print(exact_number(0.25), exact_number(fmpq(1, 3)))
+        1/4 1/3
+    """
+    return Fraction(float(value)) if isinstance(value, (float, np.floating)) else to_fraction(value)
+
+
 def exact_values(array: np.ndarray) -> np.ndarray:
     """Every entry as the Fraction it is; a float is the rational that its bits say.
 
@@ -103,7 +117,7 @@ def exact_values(array: np.ndarray) -> np.ndarray:
     if is_exact(array):
         return to_fractions(array)
     values = np.empty(array.shape, dtype=object)
-    values.ravel()[:] = [Fraction(value) for value in array.ravel().tolist()]
+    values.ravel()[:] = [exact_number(value) for value in array.ravel().tolist()]
     return values
 
 
@@ -171,6 +185,38 @@ def prefix_products(factors: Array) -> Array:
     xp = namespace(factors)
     one = ones_like(factors[..., :1])
     return xp.cumulative_prod(xp.concat([one, factors], axis=-1), axis=-1)
+
+
+def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
+    """f(u) = 1 - (1 - u)^K: the probability that one of K i.i.d. drafts passes through a set.
+
+    For floats f is computed through log1p and expm1, so that a small u keeps its relative
+    accuracy; a sum of probabilities that rounding took above 1 counts as 1.
+
+    Args:
+        draft_probs: u, the draft probabilities of the sets, [...] or one number: rational, float, torch or
+            symbolic.
+        num_drafts: K, a number or an array [...].
+
+    Returns:
+        f(u), of the same shape and arithmetic.
+
+    Example:
+        >>> some_draft_probs(np.array([Fraction(1, 3)]), 2)
+        array([Fraction(5, 9)], dtype=object)
+        >>> some_draft_probs(1e-18, 2)
+        2e-18
+    """
+    if isinstance(num_drafts, int) and num_drafts == 1:
+        return draft_probs
+    if isinstance(draft_probs, float):
+        return float(some_draft_probs(np.asarray([draft_probs]), num_drafts)[0])
+    if not hasattr(draft_probs, "dtype") or is_exact(draft_probs):
+        return 1 - (1 - draft_probs) ** num_drafts
+    xp = namespace(draft_probs)
+    at_most_one = xp.minimum(draft_probs, ones_like(draft_probs))
+    with np.errstate(divide="ignore"):  # log1p(-1) = -inf gives f(1) = 1, as it should
+        return -xp.expm1(num_drafts * xp.log1p(-at_most_one))
 
 
 def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:

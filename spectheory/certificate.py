@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 
 from spectheory.contexts import Context
-from spectheory.documents import exact_text, number_text, plain
+from spectheory.documents import both, number_text, plain
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
-from spectheory.pair import ModelPair
+from spectheory.pair import ROUNDING_OF_A_ROW, ModelPair
 from spectheory.programs.interval.interval import CertifiedInterval
 from spectheory.programs.optimum import optimum
 from spectheory.programs.solving.solution import Solution
+from spectheory.results import Result
 
 
 @dataclass(frozen=True)
@@ -60,8 +61,8 @@ class AntichainViolation:
     excess: Any
 
 
-@dataclass(frozen=True)
-class Certificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class Certificate(Result):
     """Everything that is known of one verifier on one pair, in one place.
 
     Exact quantities are Fractions, and floats where the arithmetic is float64.
@@ -87,6 +88,8 @@ class Certificate:
             ``CertifiedInterval``; ``None`` where it was not asked for or is out of reach.
         optimum_note: why ``best`` is ``None``, or how it was obtained.
         assumed: what of a user's verifier was taken at its word and checked on a sample only.
+        row_defect: how far the sum of a float row of the pair that was given is from 1; where that is more
+            than rounding, all rows were divided by their sums before anything was computed.
         law: the output law itself.
     """
 
@@ -109,6 +112,7 @@ class Certificate:
     best: Solution | CertifiedInterval | None
     optimum_note: str
     assumed: str
+    row_defect: float
     law: OutputLaw
 
     @property
@@ -139,12 +143,59 @@ class Certificate:
         """Target-matching and prefix-matching: the verifier is lossless on this pair."""
         return self.target_matching and self.prefix_matching is not False
 
+    def headline(self) -> str:
+        """The verdict."""
+        return f"{self.verifier}: {'lossless on this pair' if self.is_valid else 'NOT lossless'}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The numbers, and for an invalid verifier the counterexample in words."""
+        drafts = "1 draft" if self.num_drafts == 1 else f"{self.num_drafts} drafts"
+        facts = [
+            ("algorithm", self.source),
+            (
+                "pair",
+                f"{self.vocab_size} tokens, draft length {self.draft_length}, {drafts}, "
+                f"{self.arithmetic} arithmetic",
+            ),
+            ("block efficiency", number_text(self.block_efficiency) + " tokens per target call"),
+        ]
+        if self.best is None:
+            facts.append(("optimum", f"not computed: {self.optimum_note}"))
+        else:
+            exact_gap = isinstance(self.best, Solution)
+            gap = (
+                number_text(self.optimum - self.block_efficiency)
+                if exact_gap
+                else f"at most {self.gap_float:.3g}"
+            )
+            facts.append(("optimum", f"{number_text(self.optimum)} ({self.optimum_note})"))
+            facts.append(("gap to the optimum", gap))
+        if self.undefined:
+            facts.append(("undefined output", f"with probability {_short(self.undefined)} it is 0/0"))
+        matching = f"{_YES[self.target_matching]}, total variation {_short(self.total_variation)}"
+        facts.append(("target-matching", matching))
+        facts.append(("prefix-matching", _YES[self.prefix_matching]))
+        if self.assumed:
+            facts.append(
+                ("assumed", f"{self.assumed}, as the verifier declares; checked on a sample of drafts")
+            )
+        if self.row_defect > ROUNDING_OF_A_ROW:
+            off = f"sums off 1 by up to {self.row_defect:.3g}; every row was divided by its sum"
+            facts.append(("rows of the pair", off))
+        law = zip(self.vocab, self.first_token_law, strict=True)
+        facts.append(
+            ("law of the first token", ", ".join(f"{name!r} {_short(value)}" for name, value in law))
+        )
+        if not self.is_valid:
+            facts.append(("counterexample", self.in_words()))
+        return facts
+
     def in_words(self) -> str:
         """The smallest counterexample of an invalid verifier as a sentence; ``"none"`` for a valid one."""
         found = self.counterexample
         if found is not None:
             numbers = (found.law, found.target, found.given_drafts)
-            law, target, given = (number_text(number, decimal=False) for number in numbers)
+            law, target, given = (_short(number) for number in numbers)
             drafts = " and ".join(f"({_words(path)})" for path in found.drafts)
             return (
                 f"the completed output starts with {_words(found.path)} with probability {law}; the target "
@@ -157,7 +208,7 @@ class Certificate:
         nodes = ", ".join(_words(context) or "the empty prefix" for context in violation.antichain)
         return (
             f"the output passes through {{{nodes}}} more often than any draft does, "
-            f"by probability {number_text(violation.excess, decimal=False)}: no verifier can do that"
+            f"by probability {_short(violation.excess)}: no verifier can do that"
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -174,8 +225,7 @@ class Certificate:
             "draft_length": self.draft_length,
             "num_drafts": self.num_drafts,
             "arithmetic": self.arithmetic,
-            "block_efficiency": exact_text(self.block_efficiency),
-            "block_efficiency_float": self.block_efficiency_float,
+            **both("block_efficiency", self.block_efficiency),
             "target_matching": self.target_matching,
             "total_variation": plain(self.total_variation),
             "undefined": plain(self.undefined),
@@ -227,6 +277,7 @@ def certify(
         19/9 20/9 0
     """
     process = draft_process(num_drafts, process)
+    row_defect, pair = pair.row_defect, pair.normalised()
     law = output_law(verifier, pair, process=process, max_tuples=max_tuples, tolerance=tolerance)
     slack = 0 if law.pair.is_exact else tolerance
     violation = _violation(law, slack)
@@ -251,6 +302,7 @@ def certify(
         best=best,
         optimum_note=note,
         assumed=law.assumed,
+        row_defect=row_defect,
         law=law,
     )
 
@@ -288,6 +340,14 @@ def _counterexample(law: OutputLaw, slack: Any) -> Counterexample | None:
             named = tuple(_names(law, path) for path in drafts)
             return Counterexample(_names(law, found[0]), *found[1:], named, given)
     return None
+
+
+_YES = {True: "yes", False: "NO", None: "not checked"}
+
+
+def _short(value: Any) -> str:
+    """A probability without its decimal, as a list of them is read."""
+    return number_text(value, decimal=False)
 
 
 def _words(names: tuple[str, ...]) -> str:

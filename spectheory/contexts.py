@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 
@@ -116,3 +117,27 @@ def prefix_numbers(paths: Array, vocab_size: int) -> Array:
     for depth in range(paths.shape[-1]):
         numbers.append(numbers[-1] * vocab_size + paths[..., depth])
     return namespace(paths).stack(numbers, axis=-1)
+
+
+def prefix_of_leaf(leaves: Any, depth: int, draft_length: int, vocab_size: int) -> Any:
+    """The number of the prefix of this depth of paths given by their leaf numbers.  [...] -> [...]
+
+    Example:
+        >>> prefix_of_leaf(5, 2, 3, 2)  # (1, 0, 1) starts with (1, 0)
+        2
+    """
+    return leaves // vocab_size ** (draft_length - depth)
+
+
+def rows_along(levels: Sequence[Array], prefixes: Array) -> Array:
+    """The rows of a model along paths.
+
+    Args:
+        levels: rows by depth, [V^depth, V].
+        prefixes: [..., L+1], the number of every prefix at its depth.
+
+    Returns:
+        [..., D, V] for the D levels given.
+    """
+    rows = [level[prefixes[..., depth]] for depth, level in enumerate(levels)]
+    return namespace(rows[0]).stack(rows, axis=-2)

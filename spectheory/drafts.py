@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from spectheory.arrays import some_draft_probs
 from spectheory.contexts import Context, context_number
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
@@ -85,6 +86,10 @@ class DraftProcess(ABC):
         """The same process for float64 pairs."""
         return self
 
+    def normalised(self) -> DraftProcess:
+        """The same process with normalised rows, see ``ModelPair.normalised``."""
+        return self
+
     def first_path(self) -> DraftProcess:
         """The law of the first path alone; it follows the draft model in every process."""
         return Iid(1)
@@ -134,7 +139,11 @@ class Iid(DraftProcess):
             yield DraftTuples(leaves, path_probs[leaves].prod(axis=1) * orders)
 
     def avoid_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
-        return (1 - _antichain_mass(pair, pair.draft, antichain)) ** self.num_drafts
+        return 1 - self.hit_probability(pair, antichain)
+
+    def hit_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
+        """f of the antichain's draft mass, f(u) = 1 - (1 - u)^K."""
+        return some_draft_probs(_antichain_mass(pair, pair.draft, antichain), self.num_drafts)
 
 
 @dataclass(frozen=True)
@@ -177,6 +186,10 @@ class PerPath(DraftProcess):
     def to_float(self) -> PerPath:
         """The same process with float64 models."""
         return PerPath(tuple(model.to_float() for model in self.models))
+
+    def normalised(self) -> PerPath:
+        """The same process with models whose rows sum to 1."""
+        return PerPath(tuple(model.normalised() for model in self.models))
 
     def first_path(self) -> PerPath:
         """The first path follows the first model."""
@@ -390,10 +403,9 @@ def _antichain_mass(pair: ModelPair, levels: tuple[np.ndarray, ...], antichain: 
     """The probability that one path drawn from these rows passes through the antichain."""
     total = levels[0][0, 0] * 0
     for context in antichain:
-        prob, number = levels[0][0, 0] * 0 + 1, 0
+        prob = levels[0][0, 0] * 0 + 1
         for depth, token in enumerate(context):
-            prob = prob * levels[depth][number, token]
-            number = number * pair.vocab_size + token
+            prob = prob * levels[depth][context_number(context[:depth], pair.vocab_size), token]
         total = total + prob
     return total
 

@@ -14,6 +14,9 @@ EXTRA_OF: Mapping[str, str] = {
     "safetensors": "models",
     "matplotlib": "paper",
     "networkx": "paper",
+    "pandas": "frames",
+    "hypothesis": "testing",
+    "pytest": "testing",
 }
 """Libraries that are not installed with the package itself, and the extra that brings them."""
 

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.contexts import numbered_context
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
 from spectheory.rows import Row, parse_probs
+from spectheory.validate import check_count
 
 
 def two_token(draft_length: int = 2) -> ModelPair:
@@ -57,7 +59,8 @@ def uniform(support: int, ratio: int, draft_length: int = 1) -> ModelPair:
     Raises:
         InvalidInputError: r does not divide d.
     """
-    if ratio < 1 or support < 1 or support % ratio:
+    support, ratio = check_count("support", support), check_count("ratio", ratio)
+    if support % ratio:
         raise InvalidInputError(f"ratio must divide support, got support {support} and ratio {ratio}")
     small = support // ratio
     target = [Fraction(1, small)] * small + [Fraction(0)] * (support - small)
@@ -81,7 +84,7 @@ def point_masses(draft_length: int = 2) -> ModelPair:
     target, draft = {}, {}
     for depth in range(draft_length + 1):
         for number in range(2**depth):
-            context = tuple(int(bit) for bit in f"{number:0{depth}b}") if depth else ()
+            context = numbered_context(number, depth, 2)
             target[context] = one[1 if context and context[-1] else 0]
             if depth < draft_length:
                 draft[context] = one[0]

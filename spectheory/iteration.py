@@ -34,7 +34,7 @@ from spectheory.drafts import DraftProcess, PerPath, draft_process
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.pair import ModelPair
-from spectheory.resolve import find_verifier
+from spectheory.resolve import find_verifier, in_arithmetic_of
 from spectheory.validate import check_count
 from spectheory.verifier import Verifier
 
@@ -335,8 +335,7 @@ class _Decoding:
         _check_process(self.verifier, process, with_modification)
         self.with_modification = with_modification and self.verifier.modified_target_rows is not None
         self.max_tuples = max_tuples
-        exact = self.verifier.exact
-        self.pair, self.process = (pair, process) if exact else (pair.to_float(), process.to_float())
+        self.pair, self.process = in_arithmetic_of(self.verifier, pair, process)
         default = pair.draft_length if draft_length is None else draft_length
         self.draft_length = check_count("draft_length", default)
         process.draws(self.draft_length)  # refuses a tree of another length

@@ -18,6 +18,7 @@ import numpy as np
 
 from spectheory.arrays import to_fraction, to_fractions
 from spectheory.bounds.antichain_hulls import most_violated_antichain
+from spectheory.bounds.context_tree import sum_over_children
 from spectheory.contexts import Context, context_number, numbered_context
 from spectheory.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError
@@ -75,12 +76,11 @@ class OutputLaw:
     @cached_property
     def accepted_masses(self) -> tuple[np.ndarray, ...]:
         """P(X_{1:tau} starts with a) for every node a of depth 0..L, arrays of shape [V^depth]."""
+        size = self.pair.vocab_size
         levels: list[np.ndarray] = []
         for mass in reversed(self.masses):
-            level = mass.reshape(-1, self.pair.vocab_size).sum(axis=1)
-            if levels:
-                level = level + levels[-1].reshape(-1, self.pair.vocab_size).sum(axis=1)
-            levels.append(level)
+            level = sum_over_children(mass, size)
+            levels.append(level + sum_over_children(levels[-1], size) if levels else level)
         return tuple(reversed(levels))
 
     @cached_property

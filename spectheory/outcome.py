@@ -27,7 +27,7 @@ class Outcome:
             of them.  Sums to 1 over the last two axes.
         correction: a function (path_index [...], length [...]) -> [..., V], the law of the
             correction token Y given a stop at that prefix, one row per batch element.  Rows are
-            computed only when asked for.  Where the stop has probability zero the row may be zero.
+            computed only when asked for.  Where the stop has probability zero the row may be anything.
 
     Example:
         >>> import numpy as np
@@ -226,6 +226,16 @@ def first_path_with_prefix(paths: Array) -> Array:
     return xp.argmax(xp.astype(shared_prefixes(paths), xp.int64), axis=-2)
 
 
+def is_first_with_prefix(paths: Array) -> Array:
+    """Whether path k is the first that starts with its first i tokens.  [..., K, L] -> bool [..., K, L+1]"""
+    return first_path_with_prefix(paths) == _numbers(paths)
+
+
+def _numbers(paths: Array) -> Array:
+    """0..K-1 as a column, [K, 1]."""
+    return namespace(paths).arange(paths.shape[-2], device=paths.device)[:, None]
+
+
 def shared_prefixes(paths: Array) -> Array:
     """Whether paths k and j agree on their first i tokens.  [..., K, L] -> bool [..., K, K, L+1]
 
@@ -250,7 +260,6 @@ def credit_to_first(paths: Array, path_index: Array, length_probs: Array) -> Arr
     """
     xp = namespace(length_probs)
     holder = take_path(first_path_with_prefix(paths), path_index)[..., None, :]
-    num_drafts = paths.shape[-2]
-    numbers = namespace(paths).arange(num_drafts, device=paths.device)[:, None]
+    numbers = _numbers(paths)
     spread = length_probs[..., None, :] + xp.zeros_like(numbers)
     return xp.where(holder == numbers, spread, spread - spread)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,11 @@ MAX_ENTRIES = 50_000_000
 """The largest number of probabilities a pair may hold; a tree of depth L grows as V^(L+1)."""
 
 
-@dataclass(frozen=True, eq=False)
+ROUNDING_OF_A_ROW = 1e-12
+"""How far the sum of a float row is off by rounding alone."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class ModelPair:
     """Target and draft conditionals on all contexts of a small vocabulary.
 
@@ -66,6 +71,22 @@ class ModelPair:
 
     def __post_init__(self) -> None:
         _validate(self)
+
+    def __repr__(self) -> str:
+        shape = f"{self.vocab_size} tokens, draft length {self.draft_length}, {self.arithmetic}"
+        return f"<ModelPair: {shape}{', context-free' if self.context_free else ''}>"
+
+    def __eq__(self, other: object) -> bool:
+        """The same rows, bit by bit and of the same kind, and the same names."""
+        if not isinstance(other, ModelPair) or self.vocab != other.vocab:
+            return False
+        mine, others = (*self.target, *self.draft), (*other.target, *other.draft)
+        return len(self.draft) == len(other.draft) and all(
+            one.dtype == level.dtype and np.array_equal(one, level)
+            for one, level in zip(mine, others, strict=True)
+        )
+
+    __hash__ = object.__hash__
 
     # ------------------------------------------------------------------ shape
 
@@ -204,6 +225,27 @@ class ModelPair:
         if not self.is_exact:
             return self
         target, draft = (tuple(level.astype(float) for level in side) for side in (self.target, self.draft))
+        return replace(self, target=target, draft=draft)
+
+    @cached_property
+    def row_defect(self) -> float:
+        """The largest |sum of a row - 1|; 0 for an exact pair."""
+        if self.is_exact:
+            return 0.0
+        return max(float(abs(level.sum(axis=1) - 1).max()) for level in (*self.target, *self.draft))
+
+    def normalised(self) -> ModelPair:
+        """The pair with every row divided by its sum; itself where all sums are 1 but for rounding.
+
+        Float rows may sum to 1 within ``row_sum_tolerance`` only.  Whatever a verifier does, its output is
+        off by as much; so that nobody is blamed for it, laws are computed on the rows that are meant.
+        """
+        if self.row_defect <= ROUNDING_OF_A_ROW:
+            return self
+        target, draft = (
+            tuple(level / level.sum(axis=1, keepdims=True) for level in side)
+            for side in (self.target, self.draft)
+        )
         return replace(self, target=target, draft=draft)
 
     def truncate(self, draft_length: int) -> ModelPair:

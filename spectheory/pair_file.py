@@ -11,6 +11,7 @@ target and draft are one row each.  Texts such as ``"1/3"`` are exact, JSON numb
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -48,13 +49,13 @@ class PairFields(NamedTuple):
 
 
 def read_document(path: str | Path) -> Any:
-    """The parsed JSON of a pair file.
+    """The parsed JSON of a pair file; ``-`` is stdin.
 
     Raises:
         InvalidPairError: the file cannot be read, is not JSON, or repeats a key in one object.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = sys.stdin.read() if str(path) == "-" else Path(path).read_text(encoding="utf-8")
         return json.loads(text, object_pairs_hook=_without_repeats)
     except OSError as error:
         raise InvalidPairError(f"cannot read {path}: {error.strerror}") from error

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.arrays import Array, first_true, is_exact, to_flint
+from spectheory.contexts import prefix_of_leaf, rows_along
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
 from spectheory.outcome import Outcome, correction_deviation, stop_deviation
@@ -70,14 +71,11 @@ class RowTables:
     def tuples(self, leaves: np.ndarray) -> Tuples:
         """The tokens and rows along drafted paths given by their leaf numbers, [N, K]."""
         size, length = self.target[0].shape[-1], len(self.target) - 1
-        prefixes = np.stack([leaves // size ** (length - depth) for depth in range(length + 1)], axis=-1)
-        target_rows = [self.target[i][prefixes[..., i]] for i in range(length + 1)]
-        draft_rows = [
-            np.stack([levels[i][prefixes[:, k, i]] for i in range(length)], axis=-2)
-            for k, levels in enumerate(self.draft)
-        ]
+        depths = range(length + 1)
+        prefixes = np.stack([prefix_of_leaf(leaves, depth, length, size) for depth in depths], axis=-1)
+        draft_rows = [rows_along(levels, prefixes[:, k]) for k, levels in enumerate(self.draft)]
         tokens = prefixes[..., 1:] % size
-        return Tuples(prefixes, tokens, np.stack(target_rows, axis=-2), np.stack(draft_rows, axis=1))
+        return Tuples(prefixes, tokens, rows_along(self.target, prefixes), np.stack(draft_rows, axis=1))
 
     def ask(self, leaves: np.ndarray, tolerance: float) -> tuple[Outcome, Tuples]:
         """The verifier's outcome on these tuples, its stop probabilities checked.

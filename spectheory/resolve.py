@@ -20,7 +20,7 @@ class Resolved(NamedTuple):
 
     Attributes:
         verifier: bound to the process and the pair.
-        pair: the models in the arithmetic the verifier computes in.
+        pair: the models in the arithmetic the verifier computes in, their rows normalised.
         process: the draft process in that arithmetic.
     """
 
@@ -54,11 +54,17 @@ def resolve(
         'float64'
     """
     found = find_verifier(verifier)
-    process = draft_process(num_drafts, process)
-    if not found.exact:
-        pair, process = pair.to_float(), process.to_float()
+    pair, process = in_arithmetic_of(found, pair, draft_process(num_drafts, process))
+    process, pair = process.normalised(), pair.normalised()
     process.check(pair)
     return Resolved(found.bind(process, pair), pair, process)
+
+
+def in_arithmetic_of(
+    verifier: Verifier, pair: ModelPair, process: DraftProcess
+) -> tuple[ModelPair, DraftProcess]:
+    """The pair and the process as they are for an exact verifier, in float64 for another."""
+    return (pair, process) if verifier.exact else (pair.to_float(), process.to_float())
 
 
 def find_verifier(verifier: str | Any) -> Verifier:

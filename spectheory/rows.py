@@ -10,7 +10,9 @@ from numbers import Integral, Rational, Real
 from typing import Any
 
 import numpy as np
+from flint import fmpq
 
+from spectheory.arrays import to_fraction
 from spectheory.errors import InvalidPairError
 
 MAX_DIGITS = 4_000
@@ -97,8 +99,8 @@ def _parse_entry(value: Any) -> int | Fraction | float:
         return Fraction(int(value.numerator), int(value.denominator))
     if isinstance(value, Real):
         return to_float64(value)
-    if hasattr(value, "p") and hasattr(value, "q"):  # flint.fmpq
-        return Fraction(int(value.p), int(value.q))
+    if isinstance(value, fmpq):
+        return to_fraction(value)
     raise InvalidPairError(f"a probability must be a string or a number, got {value!r}")
 
 

@@ -21,6 +21,7 @@ from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
+from spectheory.results import Result
 from spectheory.verifier import UsersOwn, Verifier
 
 _NAMED: tuple[tuple[str, int], ...] = (
@@ -132,8 +133,8 @@ class CaseVerdict:
     block_efficiency: Any
 
 
-@dataclass(frozen=True)
-class SuiteCertificate:
+@dataclass(frozen=True, eq=False, repr=False)
+class SuiteCertificate(Result):
     """The verdicts of a suite on one verifier.
 
     Attributes:
@@ -160,6 +161,25 @@ class SuiteCertificate:
     def failures(self) -> tuple[CaseVerdict, ...]:
         """The cases on which it is not."""
         return tuple(verdict for verdict in self.verdicts if not verdict.is_lossless)
+
+    def headline(self) -> str:
+        """The verdict."""
+        verdict = "lossless" if self.is_lossless else "NOT lossless"
+        return f"{self.verifier}: {verdict} on {len(self.verdicts)} cases of the suite"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """How many pairs, and the smallest counterexample."""
+        facts = [
+            ("algorithm", self.source),
+            ("cases", f"{len(self.verdicts)} of a pair and its drafts, {len(self.failures)} failed"),
+        ]
+        if self.refused:
+            case, reason = next(iter(self.refused.items()))
+            facts.append(("refused", f"{len(self.refused)}, such as {case}: {reason}"))
+        if self.counterexample is not None:
+            facts.append(("smallest failure", self.failures[0].case))
+            facts.append(("counterexample", self.counterexample.in_words()))
+        return facts
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory certify --suite --json``."""

@@ -25,6 +25,16 @@ def is_number(value: Any) -> bool:
         return False
 
 
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number of Python or numpy, and no truth value.
+
+    Example:
+        >>> is_whole(np.int64(2)), is_whole(True), is_whole(2.0)
+        (True, False, False)
+    """
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
 def check_count(
     name: str, value: Any, at_least: int = 1, error: type[Exception] = InvalidInputError, advice: str = ""
 ) -> int:
@@ -44,8 +54,7 @@ def check_count(
         >>> check_count("num_drafts", 2)
         2
     """
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value < at_least:
+    if not is_whole(value) or value < at_least:
         raise error(
             _with_advice(f"{name} must be a whole number of at least {at_least}, got {value!r}", advice)
         )
@@ -72,8 +81,8 @@ def check_positive(name: str, value: Any, advice: str = "") -> float:
     return float(value)
 
 
-def check_confidence(confidence: Any) -> float:
-    """The level of an interval as a float.
+def check_confidence(confidence: Any, name: str = "confidence") -> float:
+    """The level of an interval, or another probability that is neither 0 nor 1, as a float.
 
     Raises:
         InvalidInputError: it is not a number between 0 and 1, both excluded.
@@ -83,7 +92,7 @@ def check_confidence(confidence: Any) -> float:
         0.95
     """
     if not (is_number(confidence) and 0 < confidence < 1):
-        raise InvalidInputError(f"confidence must lie between 0 and 1, got {confidence}")
+        raise InvalidInputError(f"{name} must lie between 0 and 1, got {confidence}")
     return float(confidence)
 
 

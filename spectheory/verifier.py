@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
@@ -174,7 +174,8 @@ class UsersOwn(Verifier):
                 raise self._refused(
                     former, "called bind(process, pair=None), the hook that sets a verifier up"
                 )
-        self.modified_target_rows = getattr(user_object, "modified_target_rows", None)
+        if getattr(user_object, "modified_target_rows", None) is not None:
+            self.modified_target_rows = self._modified_target_rows
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
         super().bind(process, pair)
@@ -183,6 +184,10 @@ class UsersOwn(Verifier):
             return self
         with users_code(f"bind of verifier {self.name!r}"):
             bound = bind(process, pair)
+        if bound is None:
+            raise InvalidInputError(
+                f"bind of verifier {self.name!r} returned None; expected the verifier to ask"
+            )
         return self if bound is self.user_object else as_verifier(bound)
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -209,6 +214,13 @@ class UsersOwn(Verifier):
 
         return Outcome(outcome.stop_probs, correction)
 
+    def _modified_target_rows(self, target_rows: Array, *others: Any) -> Array:
+        """The user's own, with what it returns checked."""
+        with users_code(f"modified_target_rows of verifier {self.name!r}"):
+            rows = self.user_object.modified_target_rows(target_rows, *others)
+        self._check_array("modified target rows", rows, target_rows, tuple(target_rows.shape))
+        return rows
+
     def _check_array(self, what: str, array: Any, like: Array, shape: tuple[int, ...]) -> None:
         """Refuse what is no array of numbers of the kind and shape that was asked for."""
         if not isinstance(array, type(like)):
@@ -220,7 +232,7 @@ class UsersOwn(Verifier):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {what} of shape {tuple(array.shape)}; expected {shape}, "
                 "the leading axes it was given and one entry per "
-                + ("token" if what == "correction rows" else "path and length")
+                + ("path and length" if what == "stop_probs" else "token")
             )
         if not holds_numbers(array):
             kind = array.dtype if array.dtype != object else type(array.ravel()[0]).__name__
@@ -251,14 +263,15 @@ class UsersOwn(Verifier):
 
 @contextmanager
 def users_code(what: str) -> Iterator[None]:
-    """Turn whatever a user's code raises into one line that says where.
+    """Turn whatever a user's code raises into one line that says where, and send what it prints to stderr.
 
     Raises:
         InvalidOutcomeError: anything was raised, ``SystemExit`` included; the original is its cause.
         InvalidInputError: as it was raised, by a function of this package.
     """
     try:
-        yield
+        with redirect_stdout(sys.stderr):
+            yield
     except InvalidInputError:
         raise
     except (Exception, SystemExit) as error:

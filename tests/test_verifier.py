@@ -139,7 +139,7 @@ def test_bind_of_a_plain_object_is_called() -> None:
 def test_bind_that_returns_no_verifier_is_refused() -> None:
     """A hook that forgets to return."""
     forgets = type("Forgets", (UserToken,), {"bind": lambda self, process, pair=None: None})()
-    with pytest.raises(InvalidInputError, match="None is not a verifier"):
+    with pytest.raises(InvalidInputError, match="bind of verifier 'user_token' returned None"):
         certify(forgets, instances.two_token(1))
 
 

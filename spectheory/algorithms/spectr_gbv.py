@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from spectheory.algorithms.one_path.base import path_ratios
 from spectheory.arrays import (
     Array,
     divide_or_zero,
@@ -19,7 +20,7 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
-from spectheory.outcome import Outcome, first_path_with_prefix
+from spectheory.outcome import Outcome, is_first_with_prefix
 from spectheory.pair import ModelPair
 from spectheory.validate import check_num_drafts
 from spectheory.verifier import Verifier
@@ -58,7 +59,7 @@ class SpecTrGbv(Verifier):
     influence.  At K >= 2 it can have some (p(a) = 1 > q(a) with equal rows at a), and then the text does
     not determine the law.  Nor does it where Eq. 4 is 0/0 at a stop of positive probability: for identical
     models and K >= 2 all drafts can be rejected although p - q has no mass anywhere.  The correction row
-    is zero there, and a certificate refuses it as no law.
+    is zero there, and a certificate counts the stop as undefined.
 
     Example:
         >>> from spectheory import certify, instances
@@ -74,12 +75,10 @@ class SpecTrGbv(Verifier):
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(target_rows)
         num_drafts = paths.shape[-2]
-        draft_on_path = take_token(draft_rows, paths)
-        ratio = divide_or_zero(take_token(target_rows[..., :-1, :], paths), draft_on_path)
-        path_ratio = prefix_products(ratio)
-        accept = _acceptance(path_ratio, prefix_products(draft_on_path), target_rows, draft_rows)
-        numbers = xp.arange(num_drafts, device=paths.device)[:, None]
-        fresh = (first_path_with_prefix(paths) == numbers)[..., 1:]
+        path_ratio = prefix_products(path_ratios(paths, target_rows, draft_rows))
+        draft_path_probs = prefix_products(take_token(draft_rows, paths))
+        accept = _acceptance(path_ratio, draft_path_probs, target_rows, draft_rows)
+        fresh = is_first_with_prefix(paths)[..., 1:]
         stop_probs = _stop_probs(xp.where(fresh, accept, zeros_like(accept)))
 
         def correction(path_index: Array, length: Array) -> Array:

@@ -13,14 +13,17 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from numbers import Rational, Real
+from numbers import Rational
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from spectheory.arrays import exact_number
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 
 T = TypeVar("T")
+P_SUM_TOLERANCE = Fraction(1, 10**8)
+"""How far the sum of the probabilities of ``choice`` may be from 1; numpy has about the same."""
 MAX_RUNS = 100_000
 """The most runs that are followed."""
 
@@ -154,11 +157,11 @@ class Coin:
     def __lt__(self, other: Any) -> Any:
         if other is self:  # as numpy's searchsorted asks
             return False
+        if isinstance(other, (float, np.floating)) and math.isinf(other):
+            return other > 0
         number = _exact(other, "compared with")
         if number is None:
             return NotImplemented
-        if not math.isfinite(other):
-            return other > 0
         below = self._uniform.is_below((number - self._shift) / self._scale)
         return below if self._scale > 0 else not below
 
@@ -234,11 +237,16 @@ class CoinGenerator:
         return self.random(size) * (high - low) + low
 
     def choice(self, a: Any, size: None = None, replace: bool = True, p: Any = None) -> Any:
-        """One of ``range(a)`` or of a sequence, with probabilities ``p``."""
+        """One of ``range(a)`` or of a sequence, with probabilities ``p`` that sum to 1."""
         if size is not None:
             raise NotEnumerableError("choice() with a size is not enumerated; draw one at a time")
         values = range(int(a)) if isinstance(a, (int, np.integer)) else list(a)
-        return values[self._one_of([1] * len(values) if p is None else p)]
+        if p is None:
+            return values[self._one_of([1] * len(values))]
+        total = sum((_exact(weight, "used as a weight") or Fraction(0) for weight in p), Fraction(0))
+        if abs(total - 1) > P_SUM_TOLERANCE:
+            raise InvalidInputError(f"choice() was given probabilities that sum to {sum(p)}, not 1")
+        return values[self._one_of(p)]
 
     def choices(self, population: Sequence[Any], weights: Any = None, *, k: int = 1) -> list[Any]:
         """``random.choices``: k values, drawn with replacement."""
@@ -260,7 +268,7 @@ class CoinGenerator:
 
     def _one_of(self, weights: Any) -> int:
         exact = [_exact(weight, "used as a weight") or Fraction(0) for weight in weights]
-        total = sum(exact)
+        total = sum(exact, Fraction(0))
         if total <= 0 or min(exact) < 0:
             raise InvalidInputError(f"cannot draw with the weights {[str(weight) for weight in weights]}")
         return self._tape.decide([weight / total for weight in exact])
@@ -281,8 +289,9 @@ def _exact(value: Any, what: str) -> Fraction | None:
         )
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
-    if isinstance(value, (Real, np.floating, np.integer)):
-        return Fraction(float(value)) if math.isfinite(value) else Fraction(0)
-    if hasattr(value, "p") and hasattr(value, "q"):  # a rational of python-flint
-        return Fraction(int(value.p), int(value.q))
-    return None
+    try:
+        return exact_number(value)
+    except TypeError:
+        return None
+    except (ValueError, OverflowError):
+        raise InvalidInputError(f"a random number is {what} {value}, which is no finite number") from None

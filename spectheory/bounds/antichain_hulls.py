@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import flint_if_exact, plain_number
+from spectheory.arrays import flint_if_exact, plain_number, some_draft_probs
 from spectheory.bounds.context_tree import Levels, check_levels
-from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.pair import ModelPair
 from spectheory.validate import check_num_drafts
 

@@ -29,7 +29,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, fractions_if_exact, namespace, plain_number, positive_part
+from spectheory.arrays import (
+    Array,
+    fractions_if_exact,
+    namespace,
+    plain_number,
+    positive_part,
+    some_draft_probs,
+)
 from spectheory.bounds.context_tree import (
     ContextTree,
     Levels,
@@ -38,7 +45,6 @@ from spectheory.bounds.context_tree import (
     prefix_sums,
     subtree_sums,
 )
-from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.bounds.tolerances import FEASIBILITY_TOLERANCE, TIE_TOLERANCE
 from spectheory.contexts import Context, all_contexts
 from spectheory.errors import InfeasiblePointError, InvalidInputError

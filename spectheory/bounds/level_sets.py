@@ -10,39 +10,11 @@ at a level set too.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, is_exact, namespace, ones_like
-
-
-def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
-    """f(u) = 1 - (1 - u)^K: the probability that one of K i.i.d. drafts passes through a set.
-
-    For floats f is computed through log1p and expm1, so that a small u keeps its relative
-    accuracy; a sum of probabilities that rounding took above 1 counts as 1.
-
-    Args:
-        draft_probs: u, the draft probabilities of the sets, [...] or one number: rational, float64 or
-            symbolic.
-        num_drafts: K.
-
-    Returns:
-        f(u), of the same shape and arithmetic.
-
-    Example:
-        >>> from fractions import Fraction
-        >>> some_draft_probs(np.array([Fraction(1, 3)]), 2)
-        array([Fraction(5, 9)], dtype=object)
-    """
-    if num_drafts == 1:
-        return draft_probs
-    is_float = isinstance(draft_probs, float) or getattr(draft_probs, "dtype", None) == np.float64
-    if not is_float:
-        return 1 - (1 - draft_probs) ** num_drafts
-    with np.errstate(divide="ignore"):  # log1p(-1) = -inf gives f(1) = 1, as it should
-        return -np.expm1(num_drafts * np.log1p(-np.minimum(draft_probs, 1.0)))
+from spectheory.arrays import Array, is_exact, namespace, ones_like, some_draft_probs
 
 
 def ratios(numerator: Array, denominator: Array) -> Array:
@@ -65,6 +37,31 @@ def ratios(numerator: Array, denominator: Array) -> Array:
         ratio = numerator / xp.where(empty, one, denominator)
     beyond = np.max(abs(ratio), initial=0) + 1 if is_exact(numerator) else float("inf")
     return xp.where(empty, xp.where(numerator < 0, -one * beyond, one * beyond), ratio)
+
+
+class SortedByRatio(NamedTuple):
+    """Entries in ascending order of numerator/denominator, equal ones as they stood, with running sums.
+
+    Attributes:
+        ratios: in that order, [..., V]; see ``ratios`` for a denominator of 0.
+        order: which entry stands where, [..., V].
+        numerator, denominator: in that order, [..., V].
+    """
+
+    ratios: Array
+    order: Array
+    numerator: Array
+    denominator: Array
+
+    @staticmethod
+    def of(numerator: Array, denominator: Array) -> SortedByRatio:
+        """One sort.  [..., V], [..., V]"""
+        xp = namespace(numerator)
+        ratio = ratios(numerator, denominator)
+        order = xp.argsort(ratio, axis=-1, stable=True)
+        gathered = (xp.take_along_axis(array, order, axis=-1) for array in (ratio, numerator, denominator))
+        ascending, numerator, denominator = gathered
+        return SortedByRatio(ascending, order, numerator, denominator)
 
 
 class LevelSets(NamedTuple):
@@ -96,10 +93,9 @@ class LevelSets(NamedTuple):
             >>> print(sets.order, sets.excesses, sets.is_feasible(tolerance=1e-9))
             [1 0] [0.125 0.   ] False
         """
-        order = np.argsort(ratios(-law, draft_probs), kind="stable")
-        draft_masses = draft_probs[order].cumsum()
-        limits = some_draft_probs(draft_masses, num_drafts)
-        return LevelSets(order, law[order].cumsum(), draft_masses, limits)
+        _, order, negative, draft = SortedByRatio.of(-law, draft_probs)
+        draft_masses = draft.cumsum()
+        return LevelSets(order, -negative.cumsum(), draft_masses, some_draft_probs(draft_masses, num_drafts))
 
     @property
     def excesses(self) -> np.ndarray:

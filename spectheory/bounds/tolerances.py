@@ -1,4 +1,4 @@
-"""What rounding may do: the allowance that certified floats carry, and every tolerance with its default.
+"""What rounding may do: the allowance of certified floats, and the tolerances of bounds and programs.
 
 Tolerances are for float64.  Exact numbers are held to 0.
 """

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ import click
 from spectheory.command_line import models, paper, theory
 from spectheory.command_line.output import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_TERMINATED, fail
 from spectheory.errors import ComputationError, InvalidInputError
+
+TRACEBACK = "--traceback"
 
 
 @click.group(
@@ -35,6 +38,8 @@ def group(context: click.Context) -> None:
 
     It says exactly what an algorithm outputs, whether that is lossless, how many tokens per target
     call it earns, and how far that is from the best any algorithm could do.
+
+    --traceback, anywhere on the line, prints the traceback of an error too.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -56,12 +61,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # solvers and model loaders warn; stderr is for the user
     sys.set_int_max_str_digits(0)  # exact results may be long; what is read from files has a limit of its own
+    if sys.stdout is None or sys.stdout.closed:
+        return fail("stdout is closed; there is nowhere to print to", EXIT_BAD_INPUT)
+    words = list(sys.argv[1:] if arguments is None else arguments)
     with _termination_as_interrupt() as received:
-        code = _run(arguments)
+        code = _run([word for word in words if word != TRACEBACK], TRACEBACK in words)
     return EXIT_TERMINATED if code == EXIT_INTERRUPTED and received else code
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run(arguments: Sequence[str], with_traceback: bool) -> int:
     try:
         result = group.main(args=arguments, prog_name="spectheory", standalone_mode=False)
         sys.stdout.flush()
@@ -69,6 +77,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     except click.ClickException as error:
         return fail(error.format_message(), EXIT_BAD_INPUT)
     except (InvalidInputError, ComputationError) as error:
+        if with_traceback:
+            traceback.print_exception(error)
         return fail(str(error), EXIT_BAD_INPUT)
     except OSError as error:
         if isinstance(error, BrokenPipeError):

@@ -28,7 +28,7 @@ tree_option = click.option(
 
 
 def load_pair(path: str) -> ModelPair:
-    """The pair of ``PAIR.json``."""
+    """The pair of ``PAIR.json``; ``-`` is stdin."""
     from spectheory.pair import ModelPair
 
     return ModelPair.load(path)
@@ -59,6 +59,8 @@ def verifier_names(listed: str) -> list[str]:
     from spectheory.resolve import find_verifier
 
     names = [name.strip() for name in listed.split(",") if name.strip()]
+    if not names:
+        raise InvalidInputError(f"--verifier {listed!r} names no verifier; name at least one verifier")
     for name in names:
         find_verifier(name)
     return names

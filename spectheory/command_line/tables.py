@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -13,8 +14,7 @@ from spectheory.documents import number_text
 if TYPE_CHECKING:
     from spectheory.acceptance import Acceptance
     from spectheory.certificate import Certificate
-    from spectheory.programs.interval.interval import CertifiedInterval
-    from spectheory.programs.solving.solution import Solution
+    from spectheory.results import Result
 
 
 def _console() -> Console:
@@ -23,81 +23,37 @@ def _console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=120)
 
 
-def print_certificate(certificate: Certificate) -> None:
-    """The verdict, the numbers, and for an invalid verifier the counterexample in words."""
-    from spectheory.programs.solving.solution import Solution
-
-    table = _facts(
-        f"{certificate.verifier}: {'lossless on this pair' if certificate.is_valid else 'NOT lossless'}"
-    )
-    table.add_row("algorithm", escape(certificate.source))
-    table.add_row(
-        "pair",
-        f"{certificate.vocab_size} tokens, draft length {certificate.draft_length}, "
-        f"{certificate.num_drafts} {'draft' if certificate.num_drafts == 1 else 'drafts'}, "
-        f"{certificate.arithmetic} arithmetic",
-    )
-    table.add_row("block efficiency", number_text(certificate.block_efficiency) + " tokens per target call")
-    if certificate.optimum is None:
-        table.add_row("optimum", "not computed: " + escape(certificate.optimum_note))
-    else:
-        table.add_row("optimum", f"{number_text(certificate.optimum)} ({escape(certificate.optimum_note)})")
-        if isinstance(certificate.best, Solution):
-            gap = number_text(certificate.optimum - certificate.block_efficiency)
-        else:
-            gap = f"at most {certificate.gap_float:.3g}"
-        table.add_row("gap to the optimum", gap)
-    if certificate.undefined:
-        share = f"with probability {_short(certificate.undefined)} its correction token is 0/0"
-        table.add_row("undefined output", share)
-    table.add_row("target-matching", f"{_yes(certificate.target_matching)}, total variation "
-                  + _short(certificate.total_variation))  # fmt: skip
-    table.add_row("prefix-matching", _yes(certificate.prefix_matching))
-    if certificate.assumed:
-        table.add_row(
-            "assumed", f"{certificate.assumed}, as the verifier declares; checked on a sample of drafts"
-        )
-    law = zip(certificate.vocab, certificate.first_token_law, strict=True)
-    table.add_row(
-        "law of the first token", escape(", ".join(f"{name} {_short(value)}" for name, value in law))
-    )
-    if not certificate.is_valid:
-        table.add_row("counterexample", escape(certificate.in_words()))
+def print_result(result: Result, title: str | None = None) -> None:
+    """The facts of any result under its headline, or another title."""
+    table = Table(title=escape(title or result.headline()), show_header=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for what, text in result.facts():
+        table.add_row(what, escape(text))
     _console().print(table)
 
 
-def print_optimum(best: Solution | CertifiedInterval) -> None:
-    """Value, bounds and method, and where the gap was not reached the status."""
-    table = _facts("optimum over all lossless verifiers")
-    table.add_row("block efficiency", number_text(best.value) + " tokens per target call")
-    # All digits: the bounds are certified, and rounding could part them from their proofs.
-    table.add_row("certified between", f"{float(best.lower)!r} and {float(best.upper)!r}")
-    table.add_row("method", escape(best.method))
-    if not best.reached:
-        table.add_row("status", f"{best.status}: the gap asked for was not reached")
+def print_certificates(certificates: Sequence[Certificate]) -> None:
+    """Several verifiers on one pair side by side, the best first."""
+    table = Table(title="verifiers on this pair")
+    for column in ("verifier", "lossless on it", "block efficiency", "gap to the optimum", "total variation"):
+        table.add_column(column, justify="left" if column.startswith(("verifier", "lossless")) else "right")
+    for found in sorted(certificates, key=lambda certificate: -certificate.block_efficiency_float):
+        gap = "-" if found.gap_float is None else f"{found.gap_float:.6f}"
+        verdict = "yes" if found.is_valid else "NO"
+        efficiency = number_text(found.block_efficiency)
+        variation = number_text(found.total_variation, decimal=False)
+        table.add_row(escape(found.verifier), verdict, efficiency, gap, variation)
     _console().print(table)
 
 
 def print_acceptance(found: Acceptance) -> None:
     """One row per rule or bound."""
-    drafts = "1 draft" if found.num_drafts == 1 else f"{found.num_drafts} drafts"
-    table = Table(title=f"acceptance at one position, {drafts}")
+    table = Table(title=escape(found.headline()))
     table.add_column("rule")
     table.add_column("acceptance", justify="right")
     table.add_column("note")
-    tokens = ", ".join(str(token) for token in found.minimising_set)
-    for rule, value, note in (
-        ("upper bound", found.upper_bound, "Lemma 3, always attained"),
-        ("optimal (OTM)", found.optimal, f"min cut at the tokens {{{tokens}}}"),
-        ("K-SEQ", found.kseq, f"division factor {found.kseq_division_factor:.6f}"),
-        ("multi-round", found.multi_round, "recursive rejection"),
-        ("lower bound", found.lower_bound, "Lemma 3, the upper bound times 1 - (1 - 1/K)^K"),
-        (
-            "Bound(K)",
-            found.spectr_gbv_bound,
-            "spectrgbv2026 Eq. 5 as printed: no bound on lossless verifiers",
-        ),
-    ):
+    for rule, value, note in found.rules():
         table.add_row(rule, number_text(value), note)
     _console().print(table)
 
@@ -153,22 +109,6 @@ def print_verifiers(rows: list[dict[str, Any]]) -> None:
     _console().print(table)
 
 
-def _facts(title: str) -> Table:
-    table = Table(title=escape(title), show_header=False)
-    table.add_column(style="bold", no_wrap=True)
-    table.add_column()
-    return table
-
-
 def _interval(interval: Any) -> str:
     low, high = interval
     return f"{low:.4f} to {high:.4f}"
-
-
-def _yes(value: bool | None) -> str:
-    return {True: "yes", False: "NO", None: "not checked"}[value]
-
-
-def _short(value: Any) -> str:
-    """A probability without its decimal, as a list of them is read."""
-    return number_text(value, decimal=False)

@@ -11,6 +11,7 @@ from spectheory.command_line.options import (
     pair_argument,
     process_of,
     tree_option,
+    verifier_names,
 )
 from spectheory.command_line.output import (
     EXIT_DEFECT,
@@ -21,32 +22,66 @@ from spectheory.command_line.output import (
 )
 
 
-@click.command(short_help="Certify a verifier on an enumerated pair.")
-@pair_argument
+@click.command(short_help="Certify verifiers on an enumerated pair, or on a suite of pairs.")
+@click.argument("pair_file", metavar="[PAIR.json]", type=click.Path(), required=False)
 @click.option(
     "--verifier",
     "-v",
+    "listed",
     required=True,
-    metavar="NAME",
-    help="A published verifier, or package.module:attribute.",
+    metavar="NAME,..",
+    help="Published verifiers, or your own as package.module:attribute.",
 )
+@click.option("--suite", type=click.Choice(["standard"]), help="Certify on every pair of this suite instead.")
 @num_drafts_option
 @tree_option
 @json_option
-def certify(pair_file: str, verifier: str, num_drafts: int, tree: str | None, as_json: bool) -> int:
-    """Certify a verifier on an enumerated pair: lossless or not, and how good.
+def certify(
+    pair_file: str | None, listed: str, suite: str | None, num_drafts: int, tree: str | None, as_json: bool
+) -> int:
+    """Certify verifiers on an enumerated pair: lossless or not, and how good.
 
-    Exits with 1 where the verifier is not lossless and prints the smallest counterexample.
+    "-" reads the pair from stdin.  Several verifiers are compared in one table.  --suite standard takes no
+    pair: it certifies each verifier on more than a hundred, which is a verdict on the verifier.
+    Exits with 1 where one is not lossless and prints the smallest counterexample.
     """
+    if (pair_file is None) == (suite is None):
+        raise click.UsageError("give either PAIR.json or --suite standard")
+    names = verifier_names(listed)
+    if suite is not None:
+        return _certify_suite(names, as_json)
     from spectheory.certificate import certify as make_certificate
     from spectheory.command_line import tables
 
-    certificate = make_certificate(verifier, load_pair(pair_file), process=process_of(num_drafts, tree))
-    if as_json:
-        print_json(certificate.to_document())
+    pair, process = load_pair(str(pair_file)), process_of(num_drafts, tree)
+    certificates = [make_certificate(name, pair, process=process) for name in names]
+    if as_json and len(certificates) == 1:
+        print_json(certificates[0].to_document())
+    elif as_json:
+        print_json({"certificates": [certificate.to_document() for certificate in certificates]})
+    elif len(certificates) == 1:
+        tables.print_result(certificates[0])
     else:
-        tables.print_certificate(certificate)
-    return 0 if certificate.is_valid else EXIT_DEFECT
+        tables.print_certificates(certificates)
+    return 0 if all(certificate.is_valid for certificate in certificates) else EXIT_DEFECT
+
+
+def _certify_suite(names: list[str], as_json: bool) -> int:
+    from spectheory.command_line import tables
+    from spectheory.command_line.progress import progress_bar
+    from spectheory.suite import certify_suite
+
+    found = []
+    for name in names:
+        with progress_bar(name) as progress:
+            found.append(certify_suite(name, progress=progress))
+    if as_json:
+        documents = [certificate.to_document() for certificate in found]
+        print_json(documents[0] if len(documents) == 1 else {"certificates": documents})
+    else:
+        for certificate in found:
+            tables.print_result(certificate)
+    return 0 if all(certificate.is_lossless for certificate in found) else EXIT_DEFECT
 
 
 @click.command(short_help="The best block efficiency of any lossless verifier.")
@@ -77,7 +112,7 @@ def optimum(
     if as_json:
         print_json(solution.to_document())
     else:
-        tables.print_optimum(solution)
+        tables.print_result(solution, "optimum over all lossless verifiers")
     if solution.status == "interrupted":
         return fail("interrupted; the interval is what was certified by then", EXIT_INTERRUPTED)
     return 0 if solution.reached else EXIT_SHORT_OF_THE_GAP

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.contexts import prefix_of_leaf
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs.one_position.otm import coupling_repair, marginal_blocks
@@ -60,7 +61,7 @@ def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES)
     numbers = np.arange(V**L)
     reward = np.zeros((V**L, V**L), dtype=int)
     for depth in range(1, L + 1):
-        prefix = numbers // V ** (L - depth)
+        prefix = prefix_of_leaf(numbers, depth, L, V)
         reward += prefix[:, None] == prefix
     draft_probs, target_probs = pair.draft_path_probs(L), pair.target_path_probs(L)
     names = ("draft marginal", "target marginal")

@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from spectheory.arrays import some_draft_probs
 from spectheory.bounds.context_tree import node_probs
-from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.contexts import all_contexts, count_nodes, parent_nodes
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import to_flint, to_fraction
-from spectheory.bounds.level_sets import LevelSets, some_draft_probs
+from spectheory.arrays import some_draft_probs, to_flint, to_fraction
+from spectheory.bounds.level_sets import LevelSets, SortedByRatio
 from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft, ranked_leaf_law
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
@@ -92,7 +92,7 @@ def _rankings(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> Iter
     step = np.zeros(len(law), dtype=int)  # the step of the chain that each leaf was added in
     left = law[0] * 0 + 1
     while True:
-        by_ratio = np.argsort(-(law / draft_probs), kind="stable")
+        by_ratio = SortedByRatio.of(-law, draft_probs).order
         top_down = by_ratio[np.argsort(step[by_ratio], kind="stable")]
         direction = law - ranked_leaf_law(draft_probs, top_down[::-1], num_drafts)
         if not (direction != 0).any():

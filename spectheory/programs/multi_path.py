@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.arrays import some_draft_probs
 from spectheory.bounds.context_tree import node_probs
-from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.contexts import Context, all_contexts, count_nodes
 from spectheory.drafts import DraftProcess, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError

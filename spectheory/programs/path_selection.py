@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import divide_or_zero, positive_part
-from spectheory.bounds.level_sets import LevelSets, some_draft_probs
+from spectheory.arrays import divide_or_zero, positive_part, some_draft_probs
+from spectheory.bounds.level_sets import LevelSets
 from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft
 from spectheory.bounds.tolerances import ROW_TOLERANCE, rounding_allowance
-from spectheory.contexts import all_contexts, count_nodes, leaves_below
+from spectheory.contexts import all_contexts, count_nodes, leaves_below, prefix_of_leaf
 from spectheory.errors import CertificationError, EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import mass_chain
@@ -289,7 +289,7 @@ def _within_draft(pair: ModelPair) -> ConstraintBlock:
     one, leaf_one = ones(nodes, exact), ones(len(leaves), exact)
     terms = [(np.arange(nodes), np.arange(nodes), one)]
     for depth in range(L + 1):
-        ancestors = count_nodes(V, depth) - V**depth + leaves // V ** (L - depth)
+        ancestors = count_nodes(V, depth) - V**depth + prefix_of_leaf(leaves, depth, L, V)
         terms.append((ancestors, nodes + leaves, -leaf_one))
     return ConstraintBlock.of_terms("within the draft", "greedy2026 Eqs. 13, 16", "<=", one - one, *terms)
 

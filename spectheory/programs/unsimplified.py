@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from spectheory.bounds.context_tree import prefix_sums
-from spectheory.contexts import all_contexts, count_nodes, parent_nodes, split_by_depth
+from spectheory.contexts import all_contexts, count_nodes, parent_nodes, prefix_of_leaf, split_by_depth
 from spectheory.drafts import DraftProcess
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import PREFIX_MATCHING, feasible_budgets
@@ -117,7 +117,7 @@ def _target_matching(pair: ModelPair) -> ConstraintBlock:
     terms = []
     continuation = ones(len(path), pair.is_exact)  # p(a_{length+1:L+1} | a_{1:length})
     for length in reversed(range(1, L + 2)):
-        prefix = path // V ** (L + 1 - length)
+        prefix = prefix_of_leaf(path, length, L + 1, V)
         present = continuation != 0
         column = count_nodes(V, length - 1) - 1 + prefix  # the root is no variable
         terms.append((path[present], column[present], continuation[present]))

@@ -12,8 +12,8 @@ import torch
 
 from leaf_laws import f, random_law
 from spectheory import instances
-from spectheory.arrays import to_flint
-from spectheory.bounds.level_sets import LevelSets, ratios, some_draft_probs
+from spectheory.arrays import some_draft_probs, to_flint
+from spectheory.bounds.level_sets import LevelSets, ratios
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3, 64])

@@ -79,7 +79,7 @@ def test_enumeration_too_large_is_refused(capsys: pytest.CaptureFixture[str], tm
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["certify"], "Missing argument"),
+        (["certify"], "Missing option"),
         (["certify", "x.json"], "Missing option"),
         (["certfy"], "No such command"),
         (["optimum", "x.json", "--nonsense"], "No such option"),

@@ -55,7 +55,7 @@ def test_certify_table_states_the_numbers(capsys: pytest.CaptureFixture[str], pa
     assert main(["certify", pair_file, "--verifier", "block"]) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    for text in ("block: lossless", "20/9 = 2.222222", "A 1/3, B 2/3"):
+    for text in ("block: lossless", "20/9 = 2.222222", "'A' 1/3, 'B' 2/3"):
         assert text in captured.out
 
 

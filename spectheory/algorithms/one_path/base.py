@@ -20,14 +20,18 @@ class OnePath(Verifier):
     draft_processes: ClassVar[Collection[str]] = ALL_PROCESSES
 
 
-def first_path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
-    """p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}) along the first drafted path.  -> [..., L]
+def path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    """p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}) along every drafted path.  -> [..., K, L]
 
-    On a drafted path q > 0.  Where q = 0 the ratio is set to 0 and never used.
+    A path that was drafted has q > 0 everywhere; the 0 at q = 0 is never used.
     """
-    path = paths[..., 0, :]
-    target_on_path = take_token(target_rows[..., 0, :-1, :], path)
-    return divide_or_zero(target_on_path, take_token(draft_rows[..., 0, :, :], path))
+    return divide_or_zero(take_token(target_rows[..., :-1, :], paths), take_token(draft_rows, paths))
+
+
+def first_path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+    """``path_ratios`` of the first drafted path.  -> [..., L]"""
+    first = (paths[..., :1, :], target_rows[..., :1, :, :], draft_rows[..., :1, :, :])
+    return path_ratios(*first)[..., 0, :]
 
 
 def first_path_only(stop_probs: Array, paths: Array) -> Array:

@@ -111,16 +111,12 @@ class GreedyBlock(OnePath):
 
 def _acceptance(path_ratio: Array, target_rows: Array, draft_rows: Array) -> Array:
     """min(1, h_1), .., min(1, h_{L-1}), min(1, p̃_L) on one path, [..., L]."""
-    xp = namespace(target_rows)
-    one = ones_like(path_ratio[..., 0])
-    length = draft_rows.shape[-2]
-    accept = []
-    for depth in range(1, length):
-        ratio = path_ratio[..., depth]
-        excess = ratio[..., None] * target_rows[..., depth, :] - draft_rows[..., depth, :]
-        gained = xp.sum(positive_part(excess), axis=-1)
-        certain = ratio >= 1
-        # Any number but 0 would do in the denominator where acceptance is certain.
-        lost = xp.where(certain, one, gained + 1 - ratio)
-        accept.append(xp.where(certain, one, gained / lost))
-    return xp.stack([*accept, xp.minimum(one, path_ratio[..., length])], axis=-1)
+    xp = namespace(path_ratio)
+    ratio = path_ratio[..., 1:-1]
+    one = ones_like(ratio)
+    gained = Block().residual_masses(path_ratio, target_rows, draft_rows)[..., 1:]
+    certain = ratio >= 1
+    # Any number but 0 would do in the denominator where acceptance is certain.
+    lost = xp.where(certain, one, gained + 1 - ratio)
+    last = path_ratio[..., -1:]
+    return xp.concat([xp.where(certain, one, gained / lost), xp.minimum(last, ones_like(last))], axis=-1)

@@ -11,7 +11,7 @@ from spectheory.algorithms.path_selection.base import PathSelection, SelectedPat
 from spectheory.arrays import Array, like_entries, like_rows, namespace, zeros_like
 from spectheory.bounds.rankings import LeafOrder, check_leaf_order
 from spectheory.bounds.skewed_draft import SkewedDraft
-from spectheory.contexts import prefix_numbers
+from spectheory.contexts import prefix_numbers, rows_along
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
@@ -101,10 +101,7 @@ class LeafRankings(PathSelection):
         xp = namespace(target_rows)
         prefixes = prefix_numbers(paths, self.pair.vocab_size)
         tables = self.skewed_draft(paths.shape[-2]).rows
-        skewed_rows = xp.stack(
-            [like_rows(table, target_rows)[prefixes[..., depth]] for depth, table in enumerate(tables)],
-            axis=-2,
-        )
+        skewed_rows = rows_along([like_rows(table, target_rows) for table in tables], prefixes)
         every = xp.zeros_like(paths[..., 0]) + xp.arange(paths.shape[-2], device=paths.device)
         chances = zeros_like(target_rows[..., 0, 0])
         for weight, order in zip(self.weights, self.orders, strict=True):

@@ -17,6 +17,7 @@ from spectheory.algorithms.path_selection.base import (
 from spectheory.arrays import (
     Array,
     divide_or_zero,
+    exact_number,
     exact_values,
     is_exact,
     like_entries,
@@ -280,7 +281,7 @@ def _rounded(pair: ModelPair, share: Any, value: Any) -> BestMixture:
 def _as_fraction(value: Any) -> Fraction:
     """λ as the exact number it is."""
     try:
-        number = Fraction(float(value)) if isinstance(value, (float, np.floating)) else to_fraction(value)
+        number = exact_number(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise InvalidInputError(
             f"first_draft_prob must be a number between 0 and 1, got {value!r}"

@@ -27,7 +27,7 @@ from spectheory.arrays import (
 )
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
-from spectheory.outcome import Outcome, first_path_with_prefix, shared_prefixes
+from spectheory.outcome import Outcome, is_first_with_prefix, shared_prefixes
 from spectheory.pair import ModelPair
 from spectheory.verifier import Verifier
 
@@ -120,8 +120,7 @@ class PositionByPosition(Verifier):
             reach = reach * follow
         stop_probs.append(reach)
         stop = xp.stack(stop_probs, axis=-1)
-        numbers = xp.arange(paths.shape[-2], device=paths.device)[:, None]
-        holds_first = first_path_with_prefix(paths) == numbers
+        holds_first = is_first_with_prefix(paths)
 
         def correction(path_index: Array, length: Array) -> Array:
             position = _position_at(paths, target_rows, draft_rows, is_draft, path_index, length)

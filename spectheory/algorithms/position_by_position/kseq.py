@@ -19,14 +19,15 @@ from spectheory.arrays import (
     Array,
     divide_or_zero,
     is_exact,
+    like_entries,
     namespace,
     ones_like,
     positive_part,
     power_sum,
-    to_fraction,
+    some_draft_probs,
     zeros_like,
 )
-from spectheory.bounds.level_sets import ratios
+from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.errors import InvalidInputError
 from spectheory.outcome import Outcome
 
@@ -187,7 +188,7 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
     accepted = xp.minimum(draft_probs, target_probs / division_factor[..., None])
     beta = xp.sum(accepted, axis=-1)
     residual = _residual_at_root(target_probs, draft_probs, division_factor[..., None])
-    return KSeqRule(division_factor, _some_accepted(beta, num_drafts), residual)
+    return KSeqRule(division_factor, some_draft_probs(beta, num_drafts), residual)
 
 
 def _residual_at_root(target_probs: Array, draft_probs: Array, division_factor: Array) -> Array:
@@ -235,12 +236,7 @@ def kseq_rule_at(
     xp = namespace(target_probs)
     # One more axis: numpy sums a single row of rationals to a bare Fraction, not to an array.
     target_probs, draft_probs = target_probs[None], draft_probs[None]
-    factor = ones_like(target_probs[..., 0])
-    if is_exact(target_probs):
-        rational = to_fraction(division_factor)
-        factor = factor * rational.numerator / rational.denominator
-    else:
-        factor = factor * float(division_factor)
+    factor = like_entries(division_factor, target_probs[..., 0])
     scaled = target_probs / factor[..., None]
     accepted = xp.minimum(draft_probs, scaled)
     # 1 - β without a subtraction from 1, and p_acc / β = sum_{j<n} (1 - β)^j without a division: exactly 1
@@ -274,7 +270,8 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     second route.
     """
     xp = namespace(target_probs)
-    ratio, splits = _sorted_by_ratio(target_probs, draft_probs)
+    ratio, _, *masses = SortedByRatio.of(target_probs, draft_probs)
+    splits = _splits(*masses)
     one = xp.ones_like(ratio[..., 0])
     # No token passed: none lies below, and all the mass beyond.
     defaults = _Split(zeros_like(one), zeros_like(one), one, one)
@@ -302,15 +299,6 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
         above = _excess(middle, split, num_drafts) > 0
         low, high = xp.where(above, middle, low), xp.where(above, high, middle)
     return high
-
-
-def _sorted_by_ratio(target_probs: Array, draft_probs: Array) -> tuple[Array, _Split]:
-    """p/q ascending (infinite where q = 0), and the masses that entry i splits after its token."""
-    xp = namespace(target_probs)
-    ratio = ratios(target_probs, draft_probs)
-    order = xp.argsort(ratio, axis=-1, stable=True)
-    ratio = xp.take_along_axis(ratio, order, axis=-1)
-    return ratio, _splits(*(xp.take_along_axis(row, order, axis=-1) for row in (target_probs, draft_probs)))
 
 
 class _Split(NamedTuple):
@@ -361,19 +349,6 @@ def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
     difference = (split.target_beyond - division_factor * split.draft_beyond) - all_missed
     seldom = (num_drafts * beta < 1) & ~large
     return xp.where(seldom, -xp.expm1(num_drafts * log_missed) - accepted, difference)
-
-
-def _some_accepted(beta: Array, num_drafts: Array) -> Array:
-    """1 - (1 - β)^n to the last bits.
-
-    For β < 1/2 it is computed through ``log1p``.  For larger β the plain power is as accurate, and it is
-    exactly 1 where β is 1 up to rounding.
-    """
-    xp = namespace(beta)
-    large = beta >= 0.5
-    small = xp.where(large, zeros_like(beta), beta)
-    plain = 1 - positive_part(1 - beta) ** num_drafts
-    return xp.where(large, plain, -xp.expm1(num_drafts * xp.log1p(-small)))
 
 
 def _entry_or(values: Array, index: Array, default: Array) -> Array:

@@ -71,9 +71,13 @@ def recursive_rejection(position: Position, draft_rows: Iterable[Array]) -> Sele
         token = xp.broadcast_to(position.tokens[..., number, None], is_draft.shape)
         row = xp.broadcast_to(row, target_left.shape)
         accepted.append(acceptance_ratio(take_token(target_left, token), take_token(row, token), is_draft))
-        after_rejection = normalise(positive_part(target_left - row))
-        target_left = xp.where(is_draft[..., None], after_rejection, target_left)
+        target_left = xp.where(is_draft[..., None], after_rejection(target_left, row), target_left)
     return first_accepted(xp.stack(accepted, axis=-1), target_left)
+
+
+def after_rejection(target_left: Array, draft_row: Array) -> Array:
+    """Step 3: max(p_k - q, 0), normalised; zeros where nothing is left.  [..., V]"""
+    return normalise(positive_part(target_left - draft_row))
 
 
 MAX_ROUNDS = 10_000
@@ -119,7 +123,7 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
     for tried in range(num_drafts):
         rejected = 1 - xp.sum(xp.minimum(current, draft_probs), axis=-1)
         # Without any mass left nothing can be rejected: all_rejected is 0 and stays 0.
-        following = normalise(positive_part(current - draft_probs))
+        following = after_rejection(current, draft_probs)
         if bool((following == current).all()):  # and so it is after every further rejection
             return (1 - all_rejected * rejected ** (num_drafts - tried))[0]
         if tried == MAX_ROUNDS:

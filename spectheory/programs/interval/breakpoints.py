@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from spectheory.arrays import some_draft_probs
 from spectheory.bounds.dual_scores import ScoreChain
-from spectheory.bounds.level_sets import some_draft_probs
 
 
 def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from spectheory.arrays import some_draft_probs
 from spectheory.bounds.context_tree import accepted_masses
-from spectheory.bounds.level_sets import some_draft_probs
 from spectheory.errors import SolverError
 from spectheory.programs.interval.live_tree import LiveTree
 from spectheory.programs.interval.newton import NewtonSystem, Point, Targets

@@ -42,7 +42,7 @@ Progress = Callable[[int, float, float], None]
 """Called after every round with (round, lower, upper)."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CertifiedInterval(Bracketed):
     """A certified interval around the multi-path optimum, with the points that prove both ends.
 

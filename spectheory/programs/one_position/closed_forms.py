@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spectheory.arrays import plain_number
-from spectheory.bounds.level_sets import some_draft_probs
+from spectheory.arrays import plain_number, some_draft_probs
 from spectheory.errors import InvalidInputError
 from spectheory.validate import check_num_drafts
 

@@ -18,11 +18,11 @@ from spectheory.arrays import (
     namespace,
     plain_number,
 )
-from spectheory.bounds.level_sets import ratios
+from spectheory.bounds.level_sets import SortedByRatio, ratios
 from spectheory.bounds.tolerances import ROW_SUM_TOLERANCE, SUM_TOLERANCE
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.rows import parse_probs
-from spectheory.validate import check_num_drafts
+from spectheory.validate import check_num_drafts, is_whole
 
 MAX_TOKENS = 16
 """Largest vocabulary whose 2^V subsets are enumerated."""
@@ -219,7 +219,7 @@ def check_draft_law(
             f"a draft law needs tuples of one length K of at least 1, got lengths {lengths}"
         )
     for drafts in tuples:
-        if not all(isinstance(x, (int, np.integer)) and 0 <= x < len(target) for x in drafts):
+        if not all(is_whole(x) and 0 <= x < len(target) for x in drafts):
             raise InvalidInputError(f"drafts {drafts} are not token ids in 0..{len(target) - 1}")
     probs = parse_probs(list(draft_law.values()))
     if probs.dtype != target.dtype:
@@ -248,11 +248,13 @@ def _prefixes(target: Array, draft: Array) -> _Prefixes:
         target, draft = flint_if_exact(target), flint_if_exact(draft)
     else:
         target, draft = xp.astype(target, xp.float64), xp.astype(draft, xp.float64)
-    ratio = ratios(target, draft)
-    order = xp.argsort(ratio, axis=-1)
-    target_below = xp.take_along_axis(target, order, axis=-1).cumsum(-1)
-    draft_below = xp.take_along_axis(draft, order, axis=-1).cumsum(-1)
-    return _Prefixes(ratio, order, target_below, draft_below)
+    ascending = SortedByRatio.of(target, draft)
+    return _Prefixes(
+        ratios(target, draft),
+        ascending.order,
+        ascending.numerator.cumsum(-1),
+        ascending.denominator.cumsum(-1),
+    )
 
 
 def _min_cut(prefixes: _Prefixes, num_drafts: int) -> MinCut:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from spectheory.arrays import plain_number, to_flint
-from spectheory.documents import exact_text
+from spectheory.documents import both, exact_text, number_text
 from spectheory.errors import CertificationError, InvalidInputError
 from spectheory.programs.solving.linear_program import LinearProgram
+from spectheory.results import Result
 
 
-class Bracketed:
+class Bracketed(Result):
     """An optimum between two certified floats: what a ``Solution`` and a ``CertifiedInterval`` share."""
 
+    program: str
     value: Any
     lower: float
     upper: float
     method: str
+    status: str
 
     @property
     def value_float(self) -> float:
@@ -30,16 +33,32 @@ class Bracketed:
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory optimum --json``: ``value`` is null where it is a float."""
         return {
-            "value": exact_text(self.value),
-            "value_float": self.value_float,
+            **both("value", self.value),
             "lower": self.lower,
             "upper": self.upper,
             "method": self.method,
-            "status": self.status,  # type: ignore[attr-defined]
+            "status": self.status,
         }
 
+    def headline(self) -> str:
+        """What was solved and how far."""
+        value = number_text(self.value) if exact_text(self.value) else f"{self.lower!r} to {self.upper!r}"
+        return f"{self.program}: {value}" + ("" if self.status == "optimal" else f" ({self.status})")
 
-@dataclass(frozen=True, eq=False)
+    def facts(self) -> list[tuple[str, str]]:
+        """Value, bounds and method, and where the gap asked for was not reached the status."""
+        facts = [
+            ("block efficiency", number_text(self.value) + " tokens per target call"),
+            # All digits: the bounds are certified, and rounding could part them from their proofs.
+            ("certified between", f"{float(self.lower)!r} and {float(self.upper)!r}"),
+            ("method", self.method),
+        ]
+        if self.status != "optimal":
+            facts.append(("status", f"{self.status}: the gap asked for was not reached"))
+        return facts
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Solution(Bracketed):
     """An optimal solution with its proof.
 
@@ -66,7 +85,7 @@ class Solution(Bracketed):
     lower: float
     upper: float
 
-    status: ClassVar[str] = "optimal"
+    status: str = field(default="optimal", init=False)
     """Nothing else is ever returned."""
 
     @property
