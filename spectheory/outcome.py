@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, first_true, namespace, take_path, take_row, zeros_like
+from spectheory.arrays import Array, first_true, namespace, take_path, take_row, take_token, zeros_like
 from spectheory.errors import InvalidOutcomeError
 
 
@@ -86,7 +86,7 @@ class Outcome:
         lengths = self.stop_probs.shape[-1]
         flat = self.stop_probs.reshape((*self.stop_probs.shape[:-2], -1))
         number, mass = _draw(flat, generator)
-        return Stop(number // lengths, number % lengths, mass)
+        return Stop(number // lengths, number % lengths, take_token(flat, number), mass)
 
 
 @dataclass(frozen=True)
@@ -103,11 +103,13 @@ class Stop(NamedTuple):
 
     Attributes:
         path_index, length: which path, and how many of its tokens.
+        prob: of this stop.
         mass: the sum of the positive stop probabilities it was drawn from.
     """
 
     path_index: Array
     length: Array
+    prob: Array
     mass: Array
 
 

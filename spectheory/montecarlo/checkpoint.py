@@ -1,9 +1,9 @@
 """Checkpoint: the finished batches of a run, and the file that keeps them.
 
-The file is JSON Lines: a header with what the run is, then one line per finished batch, appended, flushed and
-synchronised.  Every line carries a sha256 over its content and over the header's, so that neither damage nor a
-line of another run passes.  A last line without its end was being written when the process was killed; it is
-cut off.
+The file is JSON Lines: a header with what the run is, then one line per finished batch, appended, flushed
+and synchronised.  Every line carries a sha256 over its content and over the header's, so that neither damage
+nor a line of another run passes.  A last line without its end was being written when the process was killed;
+it is cut off.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from spectheory.extras import installed
 from spectheory.montecarlo.estimates import Tally
 
 FORMAT = "spectheory-checkpoint/2"
+_BEGINNING = b'{"sha256": "'
+"""How every line begins."""
 
 
 @dataclass
@@ -38,6 +40,11 @@ class Checkpoint:
     tallies: dict[int, dict[str, Tally]] = field(default_factory=dict)
     _file: BinaryIO | None = None
     _chain: str = ""
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether finished batches outlive the process."""
+        return self._file is not None
 
     def add(self, batch: int, tallies: dict[str, Tally]) -> None:
         """Keep a finished batch: it is on disk when this returns."""
@@ -78,7 +85,9 @@ def open_checkpoint(
     with ExitStack() as stack:
         stack.enter_context(_locked(path))
         header = _line({"format": FORMAT, "identity": identity})
-        if not path.exists() or header.startswith(path.read_bytes()):  # new, empty, or killed while it was made
+        if not path.exists() or header.startswith(
+            path.read_bytes()
+        ):  # new, empty, or killed while it was made
             path.write_bytes(header)
             _synchronise_folder(path)
         tallies = _read(path, identity, verifiers, strata_per_batch, draft_length)
@@ -106,9 +115,12 @@ def refuse_other_run(path: str | Path, known: Mapping[str, Any]) -> None:
         InvalidInputError: the file is no checkpoint, or belongs to another run; the text says what differs.
     """
     path = Path(path)
-    lines, rest = _lines(path) if path.exists() else ([], b"")
-    if lines or rest[:1] != _line({})[:1] or _is_of_an_earlier_version(rest):
-        _check_identity(path, _header(path, lines), known)
+    if not path.exists():
+        return
+    lines = _whole_lines(path)
+    beginning = path.read_bytes()[: len(_BEGINNING)]
+    if lines or not _BEGINNING.startswith(beginning):  # otherwise it was killed while it wrote the header
+        _check_identity(path, _header(path, lines[0] if lines else b""), known)
 
 
 # ------------------------------------------------------------------------------------------ reading
@@ -135,17 +147,18 @@ def _read(
                 raise ValueError(f"batch {batch!r} is none of this run, or stands there twice")
             if list(record["tallies"]) != list(verifiers):
                 raise ValueError("its verifiers are not those of this run")
-            shape = (strata_per_batch[batch], draft_length + 1)
-            tallies[batch] = {name: _tally(sums, shape) for name, sums in record["tallies"].items()}
+            like = Tally.zeros(strata_per_batch[batch], draft_length)
+            tallies[batch] = {name: _tally(sums, like) for name, sums in record["tallies"].items()}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InvalidInputError(
-                f"line {number} of the checkpoint {path} is damaged ({_first_line(error)}); remove that line, "
-                "or the file"
+                f"line {number} of the checkpoint {path} is damaged ({_first_line(error)}); remove that "
+                "line, or the file"
             ) from None
     whole = sum(map(len, lines))
     if whole < path.stat().st_size:
         warnings.warn(
-            f"the last line of the checkpoint {path} was not finished and is dropped; its batch is drawn again",
+            f"the last line of the checkpoint {path} was not finished and is dropped; "
+            "its batch is drawn again",
             Notice,
             stacklevel=2,
         )
@@ -167,8 +180,8 @@ def _header(path: Path, line: bytes) -> dict[str, Any]:
         whole = json.loads(path.read_bytes()) if not line else json.loads(line)
         if isinstance(whole, dict) and {"settings", "batches"} <= whole.keys():
             raise InvalidInputError(
-                f"the checkpoint {path} was written by an earlier version, which did not record what it belongs "
-                "to; remove it and start again"
+                f"the checkpoint {path} was written by an earlier version, which did not record what it "
+                "belongs to; remove it and start again"
             )
         content = _content(line)
         if content["format"] != FORMAT or not isinstance(content["identity"], dict):
@@ -191,8 +204,8 @@ def _check_identity(
     different = [_difference(key, found.get(key), mine.get(key)) for key in sorted(keys)]
     if any(different):
         raise InvalidInputError(
-            f"the checkpoint {path} belongs to another run, different in {', '.join(filter(None, different))}; "
-            "name another file, or remove this one"
+            f"the checkpoint {path} belongs to another run, different in "
+            f"{', '.join(filter(None, different))}; name another file, or remove this one"
         )
 
 
@@ -208,15 +221,13 @@ def _difference(key: str, there: Any, here: Any) -> str:
     return key if long else f"{key} ({there} there, {here} here)"
 
 
-def _tally(sums: Any, shape: tuple[int, int]) -> Tally:
+def _tally(sums: Any, like: Tally) -> Tally:
     """The sums of one verifier, refused unless they are numbers in the shapes of this run."""
-    strata, lengths = shape
     arrays = {}
     for entry in fields(Tally):
-        array = np.array(sums[entry.name], dtype=float)
-        expected = (strata, lengths) if entry.name in Tally.BY_LENGTH else (strata,)
-        if array.shape != expected or not np.isfinite(array).all():
-            raise ValueError(f"{entry.name} is no array of {expected} numbers")
+        array, shape = np.array(sums[entry.name], dtype=float), getattr(like, entry.name).shape
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ValueError(f"{entry.name} is no array of {shape} numbers")
         arrays[entry.name] = array
     if len(sums) != len(arrays):
         raise ValueError("it has fields that are not known")

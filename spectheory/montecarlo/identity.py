@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from types import FunctionType, MethodType
+from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,8 +99,8 @@ def refuse_unknown_sources(identity: Mapping[str, Any]) -> None:
     for entry in identity["verifiers"]:
         if entry["sha256"] is None:
             raise InvalidInputError(
-                f"verifier {entry['name']!r} has no source file, so that a checkpoint could not tell an edited "
-                "version of it apart; put it into a module, or run without a checkpoint"
+                f"verifier {entry['name']!r} has no source file, so that a checkpoint could not tell an "
+                "edited version of it apart; put it into a module, or run without a checkpoint"
             )
 
 
@@ -141,6 +141,8 @@ class _Sources:
             held = [cell.cell_contents for cell in value.__closure__ or ()]
             defaults = [value.__defaults__, value.__kwdefaults__]
             return [value.__module__, value.__qualname__, self.describe(held), self.describe(defaults)]
+        if isinstance(value, ModuleType):
+            return value.__name__
         if isinstance(value, type):
             self._read_class(value)
             return f"{value.__module__}.{value.__qualname__}"
