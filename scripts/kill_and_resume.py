@@ -1,4 +1,4 @@
-"""Stop a ``simulate --checkpoint`` run at random moments, start it again each time, and compare what it prints.
+"""Stop ``simulate --checkpoint`` at random moments, start it again each time, and compare what it prints.
 
     python scripts/kill_and_resume.py --moments 30 --signal KILL -- --target TARGET --draft DRAFT --samples 2
 
@@ -55,7 +55,9 @@ def stopped_at(child: int, seconds: float, number: signal.Signals) -> int:
     return ended(child)
 
 
-def kill_and_resume(arguments: list[str], moments: int, number: signal.Signals, seed: int) -> dict[str, object]:
+def kill_and_resume(
+    arguments: list[str], moments: int, number: signal.Signals, seed: int
+) -> dict[str, object]:
     """What the docstring of this file says; the JSON object."""
     moment, folder = random.Random(seed), Path(tempfile.mkdtemp())
     with redirect_stdout(io.StringIO()) as printed:
@@ -72,10 +74,7 @@ def kill_and_resume(arguments: list[str], moments: int, number: signal.Signals, 
         for path in (out, out.with_suffix(".err")):
             path.unlink(missing_ok=True)
         child = started([*arguments, "--json", "--checkpoint", str(state)], out)
-        if stops < moments:
-            code = stopped_at(child, moment.uniform(0, seconds), number)
-        else:
-            code = ended(child)
+        code = stopped_at(child, moment.uniform(0, seconds), number) if stops < moments else ended(child)
         torn += b"was not finished and is dropped" in out.with_suffix(".err").read_bytes()
         if code == 0:
             finished += 1

@@ -74,7 +74,10 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
         "asked twice it answers differently, from state or random numbers of its own",
     )
     count, xp = len(given[0]), namespace(given[0])
-    order = xp.asarray(np.random.default_rng(1).permutation(count), device=given[0].device)
+    shuffled = np.random.default_rng(1).permutation(count)
+    order = np.empty_like(shuffled)
+    order[shuffled] = np.roll(shuffled, 1)  # one cycle through all: of two or more, none stays in its place
+    order = xp.asarray(order, device=given[0].device)
     middle = (count + 1) // 2
     for part in (order[:middle], order[middle:]) if count > 1 else (order,):
         check(

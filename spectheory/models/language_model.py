@@ -22,6 +22,7 @@ from spectheory.models.loading import (
 )
 from spectheory.models.probing import check_causal, reads_on_from_cache
 from spectheory.models.prompts import Prompt, check_text
+from spectheory.validate import check_count
 
 
 class _Texts(ABC):
@@ -47,7 +48,7 @@ class _Texts(ABC):
             if not ids and self.tokenizer.bos_token_id is not None:
                 ids = [self.tokenizer.bos_token_id]
         else:
-            ids = [int(token) for token in prompt]
+            ids = [check_count("token id", token, at_least=0) for token in prompt]
         if not ids:
             raise InvalidInputError("a prompt is empty; give at least one token to continue from")
         wrong = [token for token in ids if not 0 <= token < self.vocab_size]

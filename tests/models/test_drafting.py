@@ -69,9 +69,7 @@ def test_wrong_padding_would_be_noticed(gpt2_pair: LanguageModelPair) -> None:
 
     assert isinstance(prefilled.target, CachedReading)
     assert isinstance(prefilled.draft, CachedReading)
-    wrong = dataclasses.replace(
-        prefilled, target=as_text(prefilled.target), draft=as_text(prefilled.draft)
-    )
+    wrong = dataclasses.replace(prefilled, target=as_text(prefilled.target), draft=as_text(prefilled.draft))
     batch = draft_and_score(wrong, 2, 3, gpt2_pair.generator(5))
     assert largest_difference(gpt2_pair, batch, SamplingOptions()) > 1e-3
 

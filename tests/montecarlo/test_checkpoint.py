@@ -186,7 +186,7 @@ def test_a_line_of_something_else_is_named(
 ) -> None:
     state = tmp_path / "state.jsonl"
     state.write_bytes(b"".join([*written[:2], line, written[2]]))
-    with pytest.raises(InvalidInputError, match="^line 3 of the checkpoint .* is damaged") as caught:
+    with pytest.raises(InvalidInputError, match=r"^line 3 of the checkpoint .* is damaged") as caught:
         run(models, state)
     assert "\n" not in str(caught.value)
 
