@@ -49,7 +49,7 @@ def test_read_prompts(tmp_path: Path, name: str, content: str, expected: list[ob
         (None, "cannot read the prompts .*: No such file"),
         (b"", "no prompts"),
         (b" \n\n", "no prompts"),
-        (b"[]", "no prompts|has no prompt"),
+        (b"[]", "no prompts"),
         (b'{"text": "a"}\n{oops', "line 2 is not JSON"),
         (b"[import this", "line 1 is not JSON"),
         (b'{"source": "a"}', "line 1 has no prompt"),
