@@ -52,8 +52,9 @@ class Checkpoint:
             sums = {name: _plain(tally) for name, tally in tallies.items()}
             self._file.write(_line({"batch": batch, "tallies": sums}, self._chain))
             self._file.flush()
+        self.tallies[batch] = tallies  # written: an interrupt while the disk is waited for loses nothing
+        if self._file is not None:
             os.fsync(self._file.fileno())
-        self.tallies[batch] = tallies
 
 
 @contextmanager

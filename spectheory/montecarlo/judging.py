@@ -17,7 +17,7 @@ from spectheory.outcome import Outcome, Stop, correction_deviation, stop_deviati
 from spectheory.verifier import Verifier
 from spectheory.vetting import check_answers
 
-LAW_TOLERANCE = {"float64": 1e-9, "float32": 1e-4}
+LAW_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 """By the type of the probabilities: how far an answer may be from a law, in probability."""
 VETTED_TUPLES = 8
 """Tuples of drafted paths about which a user's own verifier is asked again."""

@@ -138,7 +138,7 @@ def test_numbers_are_checked_before_weights_are_loaded(
         (("--verifier", "token,token"), "listed twice"),
         (("--checkpoint", str(tmp_path)), "is a folder"),
         (("--checkpoint", str(tmp_path / "no" / "file")), "does not exist"),
-        (("--prompts", str(tmp_path / "long.txt")), "prompt 2 ('long long long long long '...)"),
+        (("--prompts", str(tmp_path / "long.txt")), "prompt 2 ('long long long long long'...)"),
         (("--csv", "--json"), "--csv and --json"),
     ):
         assert words in run_error(capsys, "simulate", *tiny_models, *arguments)
