@@ -53,7 +53,8 @@ def identity_before_loading(
         "device_type": pair.device.type,
         "probabilities": str(pair.probs_dtype).removeprefix("torch."),
         "prompt_tokens": _sha256([list(ids) for ids in prompts]),
-        "verifiers": [verifier_identity(verifier) for verifier in verifiers],
+        "verifiers": [verifier.name for verifier in verifiers],
+        "verifier": {verifier.name: verifier_identity(verifier) for verifier in verifiers},
         "versions": {
             "spectheory": __version__,
             "torch": str(torch.__version__),
@@ -74,7 +75,7 @@ def identity_of_weights(pair: LanguageModelPair) -> dict[str, Any]:
 
 
 def verifier_identity(verifier: Verifier) -> dict[str, Any]:
-    """Name, class, and a sha256 over the parameters and over the source of every module it is made of.
+    """Class, and a sha256 over the parameters and over the source of every module it is made of.
 
     The sources are those of the classes and functions that it and its parameters are made of, base classes
     included.  What such a module imports by itself is not looked at.  ``sha256`` is None where a source
@@ -84,7 +85,6 @@ def verifier_identity(verifier: Verifier) -> dict[str, Any]:
     reader = _Sources()
     content = reader.describe(described)
     return {
-        "name": verifier.name,
         "class": f"{type(described).__module__}.{type(described).__qualname__}",
         "sha256": None if None in reader.sources.values() else _sha256([content, reader.sources]),
     }
@@ -96,10 +96,10 @@ def refuse_unknown_sources(identity: Mapping[str, Any]) -> None:
     Raises:
         InvalidInputError: a verifier's source cannot be read.
     """
-    for entry in identity["verifiers"]:
+    for name, entry in identity["verifier"].items():
         if entry["sha256"] is None:
             raise InvalidInputError(
-                f"verifier {entry['name']!r} has no source file, so that a checkpoint could not tell an "
+                f"verifier {name!r} has no source file, so that a checkpoint could not tell an "
                 "edited version of it apart; put it into a module, or run without a checkpoint"
             )
 
