@@ -6,8 +6,11 @@ people a rational has its decimal beside it, and a long one is cut: the document
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 LONGEST_RATIONAL = 40
@@ -26,11 +29,25 @@ def plain(value: Any) -> Any:
         return str(value)
     if is_dataclass(value):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: plain(entry) for key, entry in value.items()}
     if isinstance(value, (tuple, list)):
         return [plain(entry) for entry in value]
     return value.item() if hasattr(value, "item") else value
+
+
+def replace_file(path: Path, content: str | bytes) -> None:
+    """Write a file so that whoever reads it, or interrupts this, finds the old or the new content whole."""
+    path, data = path.resolve(), content.encode("utf-8") if isinstance(content, str) else content
+    if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
+        path.write_bytes(data)
+        return
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(data)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def exact_text(value: Any) -> str | None:

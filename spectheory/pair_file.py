@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from spectheory.contexts import Context, context_text
+from spectheory.documents import replace_file
 from spectheory.errors import InvalidPairError
 from spectheory.rows import to_float64
 from spectheory.validate import is_number
@@ -67,7 +68,7 @@ def read_document(path: str | Path) -> Any:
 
 def write_document(path: str | Path, document: Mapping[str, Any]) -> None:
     """Write the JSON of a pair file."""
-    Path(path).write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    replace_file(Path(path), json.dumps(document, indent=1) + "\n")
 
 
 def parse_document(document: Any) -> PairFields:

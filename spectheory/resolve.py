@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -12,6 +11,7 @@ from spectheory.algorithms import verifiers
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import InvalidOutcomeError, UnknownNameError
 from spectheory.pair import ModelPair
+from spectheory.validate import unknown_name
 from spectheory.verifier import Verifier, as_verifier, users_code
 
 
@@ -86,21 +86,17 @@ def find_verifier(verifier: str | Any) -> Verifier:
         return verifiers[verifier]
     if ":" in verifier:
         return _users_own(verifier)
-    near = get_close_matches(verifier, verifiers, n=1, cutoff=0.4)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise UnknownNameError(
-        f"no verifier is called {verifier!r}; {hint}known: {', '.join(verifiers)}, "
-        "or your own as package.module:name"
-    )
+    raise unknown_name("verifier", verifier, verifiers, ", or your own as package.module:name")
 
 
 def _users_own(name: str) -> Verifier:
     module_name, _, attribute = name.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
-    if not all(part.isidentifier() for part in (*module_name.split("."), attribute)):
+    if module_name.endswith(".py") or not all(map(str.isidentifier, (*module_name.split("."), attribute))):
         raise UnknownNameError(
-            f"{name!r} names no verifier; expected package.module:name, an importable module and a name in it"
+            f"{name!r} names no verifier; expected package.module:name, an importable module (without .py, "
+            "in or below the current directory or installed) and a name in it"
         )
     try:
         with users_code(f"importing {module_name}"):
@@ -110,7 +106,8 @@ def _users_own(name: str) -> Verifier:
             raise UnknownNameError(f"cannot import the verifier {name!r}: {error.__cause__}") from error
         raise
     if not hasattr(module, attribute):
-        raise UnknownNameError(f"module {module_name!r} has no attribute {attribute!r}")
+        known = [name for name in vars(module) if not name.startswith("_")]
+        raise unknown_name(f"attribute of module {module_name!r}", attribute, known)
     found = getattr(module, attribute)
     if isinstance(found, type):
         with users_code(f"making {name}"):

@@ -243,9 +243,8 @@ def certify_suite(
     if progress is not None:
         progress(len(cases), len(cases))
     if not verdicts:
-        raise InvalidInputError(
-            f"verifier {judged.name!r} takes no pair of the suite: {[*refused.values(), 'too long'][0]}"
-        )
+        reason = next(iter(refused.values()), f"there are {len(cases)} cases for it")
+        raise InvalidInputError(f"verifier {judged.name!r} was judged on no case of the suite: {reason}")
     return SuiteCertificate(judged.name, judged.source, tuple(verdicts), counterexample, refused)
 
 

@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from spectheory.errors import InvalidInputError
+from spectheory.errors import InvalidInputError, UnknownNameError
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> UnknownNameError:
+    """The error about a name that does not exist, with the nearest one that does.
+
+    Args:
+        what: what was asked for: "verifier".
+        name: what the user gave.
+        known: the names that exist.
+        also: what else would do.
+
+    Example:
+        >>> print(unknown_name("verifier", "blok", ["token", "block"]))
+        no verifier is called 'blok'; did you mean 'block'? known: token, block
+    """
+    names = list(known)
+    near = get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return UnknownNameError(f"no {what} is called {name!r}; {hint}known: {', '.join(names)}{also}")
 
 
 def is_number(value: Any) -> bool:

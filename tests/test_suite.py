@@ -92,7 +92,7 @@ def test_a_suite_of_ones_own() -> None:
     """Any cases; a verifier that refuses them all gets no verdict."""
     case = SuiteCase("mine", instances.sticky_chain(2), Iid(2))
     assert assert_lossless(UserBlock(), [case]).verdicts[0].case == "mine, 2 drafts"
-    with pytest.raises(InvalidInputError, match="takes no pair of the suite"):
+    with pytest.raises(InvalidInputError, match="was judged on no case of the suite"):
         certify_suite("multi_round_without_replacement", [case])
     document = certify_suite(defects["target_correction"], [case]).to_document()
     assert document["lossless"] is False

@@ -157,7 +157,7 @@ MODULES = {
         "making arguments:Own failed: TypeError",
     ),
     "nothing": ("Own = 3\n", "3 is not a verifier"),
-    "missing": ("x = 1\n", "module 'missing' has no attribute 'Own'"),
+    "missing": ("x = 1\n", "no attribute of module 'missing' is called 'Own'"),
 }
 
 

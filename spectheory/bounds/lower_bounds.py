@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -102,3 +103,24 @@ def certified_bound_of_draft(
     masses = [masses[0], *(level * (factor * step**depth) for depth, level in enumerate(masses[1:], 1))]
     total = sum(float(level.sum()) for level in masses)
     return CertifiedLowerBound(total * (1.0 - tree.rounding), skewed_draft, masses)
+
+
+def target_among(tree: ContextTree, num_drafts: int, allowed: Sequence[np.ndarray]) -> np.ndarray:
+    """The leaf law that follows the target among the allowed children of every context, [V^L].
+
+    Where no child with target mass is allowed, it follows the draft.  With everything allowed that K drafts
+    reach almost surely, it is nearly a law of one of the drafts.  Block verification against it accepts all
+    that can be drafted.  It is divided by the largest r(S)/f(q(S)) where that is above 1.
+
+    Args:
+        tree: a float64 tree.
+        num_drafts: K.
+        allowed: truth values by depth 0..L.
+    """
+    law = np.ones(1)
+    for level, target, draft in zip(allowed[1:], tree.target_rows, tree.pair.draft, strict=True):
+        kept = target * level.reshape(target.shape)
+        total = kept.sum(axis=1, keepdims=True)
+        rows = np.where(total > 0, kept / np.where(total > 0, total, 1.0), draft)
+        law = (law[:, None] * rows).ravel()
+    return law / max(1.0, float(np.max(LevelSets.of(law, tree.draft_probs[-1], num_drafts).shares)))

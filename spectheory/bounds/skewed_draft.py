@@ -1,8 +1,8 @@
 """The skewed draft q^Γ: the law of the path that a selection rule takes among K i.i.d. drafts.
 
-For the law of a ranking there are two statements (greedy2026, section 5), which the tests hold together: over
-an explicit order of all leaves (Eq. 19), and along one path for a ranking that orders the children of every
-context (Eqs. 22-23), which needs on-path values only.
+greedy2026, section 5, states it twice for a ranking, and the tests hold the two together: over an explicit
+order of all leaves (Eq. 19), and along one path for a ranking that orders the children of every context
+(Eqs. 22-23), which needs on-path values only.
 """
 
 from __future__ import annotations

@@ -3,38 +3,78 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
 from spectheory.command_line.options import json_option
-from spectheory.command_line.output import EXIT_DEFECT, print_json
+from spectheory.command_line.output import EXIT_DEFECT, EXIT_INTERRUPTED, fail, print_json
 
 
 @click.command(short_help="Recompute the figures and tables.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
-    "--out", type=click.Path(), default="figures", show_default=True, help="Folder for the results."
+    "--out", type=click.Path(), default="reproduced", show_default=True, help="Folder for the results."
 )
+@click.option("--list", "listed", is_flag=True, help="List the names, and compute nothing.")
+@click.option(
+    "--format",
+    "formats",
+    default="pdf,png",
+    show_default=True,
+    metavar="pdf,png,svg",
+    help="Of the pictures.",
+)
+@click.option("--style", metavar="NAME|FILE", help="A matplotlib style on top of the default look.")
+@click.option("--redraw", is_flag=True, help="Draw the numbers in the folder again, and compute nothing.")
+@click.option("--resume", is_flag=True, help="Leave what lies in the folder finished.")
 @json_option
-def reproduce(names: tuple[str, ...], out: str, as_json: bool) -> int:
+def reproduce(
+    names: tuple[str, ...], out: str, listed: bool, formats: str, as_json: bool, **options: Any
+) -> int:
     """Recompute the figures and tables; all of them, or those that are named.
 
-    Writes PDF and PNG figures, every plotted number as CSV and JSON, and report.md.  Exits with 1
-    where two routes to the same number disagree.
+    Writes figures, every plotted number as CSV and JSON, and report.md, which keeps the sections of what was
+    written to the folder before.  Exits with 1 where two routes to the same number disagree.
     """
     from spectheory import models
     from spectheory.command_line import tables
     from spectheory.command_line.progress import progress_bar
-    from spectheory.paper import reproduce as run_reproduction
+    from spectheory.extras import installed
 
+    with installed():
+        from spectheory.paper.reproduction import EXHIBITS, reproduce_each
+
+    if listed:
+        rows = [
+            {"name": shown.name, "title": shown.title, "source": shown.source} for shown in EXHIBITS.values()
+        ]
+        if as_json:
+            print_json({"exhibits": rows})
+        else:
+            tables.print_exhibits(rows)
+        return 0
     models.quiet_loading()
+    wanted_formats = [ending.strip() for ending in formats.split(",") if ending.strip()]
+    written, interrupted = [], False
     with progress_bar("reproducing") as progress:
-        artifacts = run_reproduction(names, Path(out), progress=progress)
+        try:
+            for found in reproduce_each(
+                names, Path(out), formats=wanted_formats, progress=progress, **options
+            ):
+                written.append(found)  # noqa: PERF402 - what is finished stays when this is interrupted
+        except KeyboardInterrupt:
+            interrupted = True
     document = {
         "out": out,
-        "passed": all(artifact.passed for artifact in artifacts),
-        "results": [artifact.to_document() for artifact in artifacts],
+        "passed": all(found.findings.passed for found in written),
+        "results": [found.to_document() for found in written],
     }
+    if interrupted:
+        finished = ", ".join(found.name for found in written) or "nothing"
+        return fail(
+            f"interrupted; written to {out}: {finished}; --resume goes on from there", EXIT_INTERRUPTED
+        )
     if as_json:
         print_json(document)
     else:

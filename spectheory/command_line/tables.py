@@ -96,6 +96,16 @@ def print_reproduction(document: dict[str, Any]) -> None:
     console.print("All checks passed." if document["passed"] else "Some checks FAILED.")
 
 
+def print_exhibits(rows: list[dict[str, Any]]) -> None:
+    """One row per figure or table."""
+    table = Table(title="figures and tables")
+    for column in ("name", "title", "source"):
+        table.add_column(column, overflow="fold", no_wrap=column == "name")
+    for row in rows:
+        table.add_row(row["name"], escape(row["title"]), escape(row["source"]))
+    _console().print(table)
+
+
 def print_verifiers(rows: list[dict[str, Any]]) -> None:
     """One row per verifier."""
     table = Table(title="verifiers")

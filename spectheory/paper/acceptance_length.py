@@ -11,15 +11,20 @@ from scipy.stats import binomtest
 from spectheory.instances import two_token
 from spectheory.law import output_law
 from spectheory.montecarlo import simulate_enumerated
-from spectheory.paper.artifact import Artifact, ResultTable
+from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
 
 VERIFIERS = ("token", "block")
 
 
+def _draw(findings: Findings) -> dict[str, Figure]:
+    return {"acceptance_length": _plot(findings.tables[0], findings.settings["draft_length"])}
+
+
+@exhibit(title="How many drafted tokens are accepted", source="block2024, Figure 3", draw=_draw)
 def acceptance_length(
     draft_length: int = 10, samples: int = 4_000, seed: int = 3, confidence: float = 0.99
-) -> Artifact:
+) -> Findings:
     """P(tau >= l) of token and block verification on the two-token pair, exact and counted.
 
     The exact curve sums the output law; the points count sampled acceptance lengths, with exact
@@ -55,14 +60,12 @@ def acceptance_length(
         f"(all {len(VERIFIERS) * draft_length} together at {100 * confidence:g}%).",
     )
     failures = [
-        f"P(tau >= {row[1]}) of {row[0]} is {row[3]:.6f}, outside [{row[5]:.6f}, {row[6]:.6f}]"
+        f"P(τ ≥ {row[1]}) of {row[0]} is {row[3]:.6f}, outside [{row[5]:.6f}, {row[6]:.6f}]"
         for row in rows
         if not row[-1]
     ]
-    return Artifact(
-        name="acceptance_length",
-        title="How many drafted tokens are accepted",
-        source="block2024, Figure 3",
+    claim = "every exact probability lies in the interval of its sampled fraction"
+    return Findings(
         explanation=(
             f"Two-token pair, draft length {draft_length}. Lines are exact; points are fractions of "
             f"{samples} sampled drafts, bars their intervals."
@@ -71,9 +74,7 @@ def acceptance_length(
             "draft_length": draft_length, "samples": samples, "seed": seed, "confidence": confidence,
         },
         tables=[table],
-        figures={"acceptance_length": _plot(table, draft_length)},
-        failures=failures,
-        checks=["every exact probability lies in the interval of its sampled fraction"],
+        checks=[Check.of(claim, len(VERIFIERS) * draft_length, failures)],
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.instances import bernoulli
-from spectheory.paper.artifact import Artifact, ResultTable
+from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, BLUE, GREY, ORANGE, figure_style
 from spectheory.programs import bernoulli_acceptance, optimal_acceptance, otm_optimum
 
@@ -21,7 +21,16 @@ TARGET_HEADS = tuple(Fraction(head) for head in ("1/10", "1/2", "3/4", "1"))
 MAX_DRAFTS_OF_PROGRAM = 4  # the linear program has 2^(k+1) variables
 
 
-def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: int = 10) -> Artifact:
+def _draw(findings: Findings) -> dict[str, Figure]:
+    return {"otm_bernoulli": _plot(findings.tables[0])}
+
+
+@exhibit(
+    title="Acceptance at one position, Bernoulli pairs",
+    source="spectr2023, Figures 4 and 6, Eq. 10",
+    draw=_draw,
+)
+def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: int = 10) -> Findings:
     """Acceptance of OTM-k, K-SEQ and multi-round rejection, draft Ber(1/4) against targets Ber(b).
 
     OTM-k by the min cut, exactly, checked against the closed form (Eq. 10) and, for few drafts,
@@ -29,7 +38,8 @@ def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: i
     because its division factor is algebraic; multi-round exactly.
     """
     rows = []
-    failures = []
+    formula_fails, program_fails, above = [], [], []
+    programs = 0
     for head in target_heads:
         pair = bernoulli(DRAFT_HEAD, head)
         target, draft = pair.target[0][0], pair.draft[0][0]
@@ -41,40 +51,38 @@ def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: i
             rows.append((head, drafts, best, float(best), kseq, multi_round, float(multi_round)))
             formula = bernoulli_acceptance(DRAFT_HEAD, head, drafts)
             if best != formula:
-                failures.append(f"OTM at b = {head}, k = {drafts}: min cut {best}, Eq. 10 {formula}")
+                formula_fails.append(f"at b = {head}, k = {drafts}: min cut {best}, Eq. 10 {formula}")
             if drafts <= MAX_DRAFTS_OF_PROGRAM:
+                programs += 1
                 program = 1 - otm_optimum(target, draft, drafts).value
                 if best != program:
-                    failures.append(f"OTM at b = {head}, k = {drafts}: min cut {best}, Eq. 4 {program}")
+                    program_fails.append(f"at b = {head}, k = {drafts}: min cut {best}, Eq. 4 {program}")
             if kseq > float(best) + 1e-12 or multi_round > best:
-                failures.append(f"at b = {head}, k = {drafts} a rule exceeds the optimum {best}")
+                above.append(f"at b = {head}, k = {drafts} a rule exceeds {best}")
     table = ResultTable(
         "otm_bernoulli",
         ("target_head", "num_drafts", "otm", "otm_float", "kseq", "multi_round", "multi_round_float"),
         rows,
         "Acceptance probability at one position, draft Ber(1/4), target Ber(target_head), k i.i.d. drafts.",
     )
-    return Artifact(
-        name="otm_bernoulli",
-        title="Acceptance at one position, Bernoulli pairs",
-        source="spectr2023, Figures 4 and 6, Eq. 10",
+    fewer = f"for k ≤ {MAX_DRAFTS_OF_PROGRAM} it equals the linear program (Eq. 4), exactly"
+    return Findings(
         explanation=(
             "Draft Ber(0.25) against targets Ber(b). At b = 0.25 the models agree and every rule accepts "
             "with probability 1, which is not drawn. At b = 1 the three rules coincide."
         ),
         settings={"draft_head": str(DRAFT_HEAD), "max_drafts": max_drafts},
         tables=[table],
-        figures={"otm_bernoulli": _plot(table, target_heads)},
-        failures=failures,
         checks=[
-            "the min cut equals the closed form (Eq. 10), exactly",
-            f"for k ≤ {MAX_DRAFTS_OF_PROGRAM} it equals the linear program (Eq. 4), exactly",
-            "no rule exceeds the optimum",
+            Check.of("the min cut equals the closed form (Eq. 10), exactly", len(rows), formula_fails),
+            Check.of(fewer, programs, program_fails),
+            Check.of("no rule exceeds the optimum", len(rows), above),
         ],
     )
 
 
-def _plot(table: ResultTable, target_heads: Sequence[Fraction]) -> Figure:
+def _plot(table: ResultTable) -> Figure:
+    target_heads = list(dict.fromkeys(table.column("target_head")))
     with figure_style():
         figure = Figure(figsize=(7.6, 5.0), layout="constrained")
         columns = 2 if len(target_heads) > 1 else 1
@@ -93,7 +101,7 @@ def _plot(table: ResultTable, target_heads: Sequence[Fraction]) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, table: ResultTable, head: Fraction) -> None:
+def _panel(axes: Axes, table: ResultTable, head: str) -> None:
     rows = table.select(target_head=head)
     drafts = [row["num_drafts"] for row in rows]
     curves = (
@@ -114,4 +122,4 @@ def _panel(axes: Axes, table: ResultTable, head: Fraction) -> None:
             textcoords="offset points", color=BLACK,
         )  # fmt: skip
     axes.set(ylim=(0, 1.02), xticks=drafts)
-    axes.set_title(f"target Ber({float(head):g}), draft Ber({float(DRAFT_HEAD):g})")
+    axes.set_title(f"target Ber({float(Fraction(head)):g}), draft Ber({float(DRAFT_HEAD):g})")

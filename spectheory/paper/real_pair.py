@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from spectheory.certificate import certify
 from spectheory.montecarlo import Estimate, simulate
-from spectheory.paper.artifact import Artifact, ResultTable
 from spectheory.paper.bundled import bundled_pair
+from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, GREY, VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
 from spectheory.programs import optimum
 
@@ -35,9 +35,22 @@ class Setting:
         return f"{self.num_tokens} tokens, draft length {self.draft_length}, {self.num_drafts} drafts"
 
 
+AGREE = (
+    "the exact block efficiency lies in the Rao-Blackwell and in the counted interval; every verifier is "
+    "target-matching and prefix-matching (total variation below 1e-9); none exceeds the optimum"
+)
 SETTINGS = (Setting(3, 2, 2), Setting(2, 3, 2))
 
 
+def _draw(findings: Findings) -> dict[str, Figure]:
+    return {"real_pair": _plot(findings.tables[0])}
+
+
+@exhibit(
+    title="Real models on a few tokens: exact, optimal and sampled",
+    source="this package (no counterpart in the papers)",
+    draw=_draw,
+)
 def real_pair(
     prompts: Sequence[int] = (0, 1, 2),
     settings: Sequence[Setting] = SETTINGS,
@@ -46,7 +59,7 @@ def real_pair(
     seed: int = 7,
     confidence: float = 0.99,
     drafts_at_once: int = 100,
-) -> Artifact:
+) -> Findings:
     """Block efficiency of verifiers by two independent routes, on real conditionals.
 
     Exact route: both models score every context over m tokens from its full text; the outcomes are
@@ -80,10 +93,7 @@ def real_pair(
         "program over all valid verifiers; estimate: Rao-Blackwell; counted: sampled tokens. All "
         f"{comparisons} intervals together cover with probability {100 * confidence:g}%.",
     )
-    return Artifact(
-        name="real_pair",
-        title="Real models on a few tokens: exact, optimal and sampled",
-        source="this package (no counterpart in the papers)",
+    return Findings(
         explanation=(
             "The bundled target and draft, conditioned at every context on the next token being one of "
             "the m most likely ones after the prompt. Exact law and Monte Carlo take separate routes from "
@@ -94,13 +104,7 @@ def real_pair(
             "samples": samples, "seed": seed, "confidence": confidence,
         },
         tables=[table],
-        figures={"real_pair": _plot(table, settings, prompts)},
-        failures=_failures(table),
-        checks=[
-            "the exact block efficiency lies in the Rao-Blackwell and in the counted interval",
-            "every verifier is target-matching and prefix-matching (total variation below 1e-9)",
-            "no verifier exceeds the optimum",
-        ],
+        checks=[Check.of(AGREE, len(rows), _failures(table))],
     )  # fmt: skip
 
 
@@ -161,13 +165,15 @@ def _failures(table: ResultTable) -> list[str]:
     ]
 
 
-def _plot(table: ResultTable, settings: Sequence[Setting], prompts: Sequence[int]) -> Figure:
+def _plot(table: ResultTable) -> Figure:
+    prompts = list(dict.fromkeys(table.column("prompt")))
+    sizes = zip(*(table.column(name) for name in ("num_tokens", "draft_length", "num_drafts")), strict=True)
+    settings = [Setting(*size) for size in dict.fromkeys(sizes)]
     with figure_style():
         figure = Figure(figsize=(7.8, 1.2 + 1.1 * len(prompts)), layout="constrained")
         panels = figure.subplots(1, len(settings), squeeze=False)[0]
         for axes, setting in zip(panels, settings, strict=True):
-            wanted = {"num_tokens": setting.num_tokens, "draft_length": setting.draft_length}
-            _panel(axes, [table.select(prompt=prompt, **wanted) for prompt in prompts])
+            _panel(axes, [table.select(prompt=prompt, **vars(setting)) for prompt in prompts])
             axes.set_title(str(setting))
             axes.set_xlabel("block efficiency [tokens per target call]")
         for axes in panels[1:]:

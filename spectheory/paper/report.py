@@ -2,61 +2,74 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from importlib.metadata import version
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spectheory import __version__
-from spectheory.documents import decimal_text, plain
-from spectheory.paper.artifact import Artifact, ResultTable
+from spectheory.documents import decimal_text, replace_file
+from spectheory.paper.exhibit import ResultTable, Written
 
 LONG_TABLE = 12
 
 
-def write_report(artifacts: Sequence[Artifact], command: str, folder: Path) -> None:
-    """Write report.md next to the files of the artifacts; no dates, so that it is reproducible."""
-    parts = [_head(artifacts, command), *(_section(artifact) for artifact in artifacts)]
-    (folder / "report.md").write_text("\n".join(parts), encoding="utf-8")
+def write_report(exhibits: Sequence[Written | None], folder: Path) -> None:
+    """Write report.md next to the files of the exhibits; no dates, so that it is reproducible."""
+    shown = [written for written in exhibits if written is not None]
+    parts = [_head(shown), *(_section(written) for written in shown)]
+    replace_file(folder / "report.md", "\n".join(parts))
 
 
-def _head(artifacts: Sequence[Artifact], command: str) -> str:
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "matplotlib", "torch"))
-    verdict = "All checks passed." if all(a.passed for a in artifacts) else "**Some checks failed.**"
+def _head(exhibits: Sequence[Written]) -> str:
+    verdict = "All checks passed." if all(w.findings.passed for w in exhibits) else "**Some checks failed.**"
+    made_with = list(dict.fromkeys(_versions(written.made_with) for written in exhibits))
     lines = [
         "# Reproduced figures and tables",
         "",
-        f"Made by `{command}` with spectheory {__version__} ({libraries}). {verdict}",
+        f"Made by `spectheory reproduce` with {'; '.join(made_with)}. {verdict}",
         "",
         "| result | source | checks |",
         "|---|---|---|",
         *(
-            f"| [{a.title}](#{a.name}) | {a.source} | {'passed' if a.passed else 'FAILED'} |"
-            for a in artifacts
+            f"| [{w.title}](#{w.name}) | {w.source} | {'passed' if w.findings.passed else 'FAILED'} |"
+            for w in exhibits
         ),
         "",
     ]
     return "\n".join(lines)
 
 
-def _section(artifact: Artifact) -> str:
+def _versions(made_with: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {number}" for name, number in made_with.items())
+
+
+def _section(written: Written) -> str:
+    findings = written.findings
     lines = [
-        f'<a id="{artifact.name}"></a>',
+        f'<a id="{written.name}"></a>',
         "",
-        f"## {artifact.title}",
+        f"## {written.title}",
         "",
-        f"Source: {artifact.source}.",
+        f"Source: {written.source}.",
         "",
     ]
-    lines += [artifact.explanation, ""]
-    lines += [f"![{artifact.title}]({stem}.png)\n" for stem in artifact.figures]
-    for table in artifact.tables:
+    lines += [findings.explanation, ""]
+    lines += [f"![{written.title}]({file})\n" for file in _pictures(written.files)]
+    for table in findings.tables:
         lines += [table.caption, "", _markdown_table(table), ""]
-    lines += [f"- checked: {check}" for check in artifact.checks]
-    lines += [f"- **failed**: {failure}" for failure in artifact.failures]
-    lines += ["- settings: " + ", ".join(f"{key} {_text(value)}" for key, value in artifact.settings.items())]
-    lines += ["- files: " + ", ".join(f"[{name}]({name})" for name in artifact.files), ""]
+    for check in findings.checks:
+        lines += [f"- {'checked' if check.passed else '**failed**'}: {check.claim} ({check.evidence})"]
+    lines += ["- settings: " + ", ".join(f"{key} {_text(value)}" for key, value in findings.settings.items())]
+    files = [*written.files, f"{written.name}.json"]
+    lines += ["- files: " + ", ".join(f"[{name}]({name})" for name in files), ""]
     return "\n".join(lines)
+
+
+def _pictures(files: Sequence[str]) -> list[str]:
+    """One file per figure, in a format that browsers show."""
+    stems = dict.fromkeys(file.rpartition(".")[0] for file in files if file.endswith((".png", ".svg")))
+    return [
+        next(f"{stem}.{ending}" for ending in ("png", "svg") if f"{stem}.{ending}" in files) for stem in stems
+    ]
 
 
 def _markdown_table(table: ResultTable) -> str:
@@ -74,7 +87,6 @@ def _markdown_table(table: ResultTable) -> str:
 def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "NO"
-    value = plain(value)
     if isinstance(value, float):
         return decimal_text(value)
     if isinstance(value, (list, tuple)):

@@ -1,59 +1,83 @@
-"""Every figure and table by name, and ``reproduce``, which recomputes them and writes their files."""
+"""All figures and tables, computed and written to a folder."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from spectheory.errors import UnknownNameError
+from spectheory.errors import InvalidInputError
 from spectheory.paper.acceptance_length import acceptance_length
-from spectheory.paper.artifact import Artifact, write_artifact
+from spectheory.paper.exhibit import DEFAULT_FORMATS, FORMATS, Exhibit, Written, read_exhibit, write_exhibit
 from spectheory.paper.full_vocabulary import full_vocabulary
 from spectheory.paper.otm_bernoulli import otm_bernoulli
 from spectheory.paper.real_pair import real_pair
 from spectheory.paper.report import write_report
 from spectheory.paper.two_token_table import two_token_table
+from spectheory.validate import unknown_name
 
-ARTIFACTS: Mapping[str, Callable[[], Artifact]] = {
-    "two_token_table": two_token_table,
-    "acceptance_length": acceptance_length,
-    "otm_bernoulli": otm_bernoulli,
-    "real_pair": real_pair,
-    "full_vocabulary": full_vocabulary,
+EXHIBITS: Mapping[str, Exhibit] = {
+    shown.name: shown
+    for shown in (two_token_table, acceptance_length, otm_bernoulli, real_pair, full_vocabulary)
 }
-"""Every figure or table by name, in the order of the report."""
 
 
-def reproduce(
-    names: Sequence[str], folder: Path, progress: Callable[[int, int], None] | None = None
-) -> list[Artifact]:
-    """Recompute figures and tables and write them with report.md into a folder.
+def reproduce(names: Sequence[str], folder: Path, **options: object) -> list[Written]:
+    """As ``reproduce_each``, all of them before it returns."""
+    return list(reproduce_each(names, folder, **options))  # type: ignore[arg-type]
+
+
+def reproduce_each(
+    names: Sequence[str],
+    folder: Path,
+    *,
+    formats: Collection[str] = DEFAULT_FORMATS,
+    style: str | None = None,
+    redraw: bool = False,
+    resume: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Iterator[Written]:
+    """Recompute figures and tables one after another; each is written, with report.md, before the next.
+
+    The report has every exhibit that lies in the folder, those of earlier runs too.
 
     Args:
         names: which; all of them when empty.
         folder: made if it is not there.
+        formats: of the pictures, out of pdf, png and svg.
+        style: a matplotlib style on top of the house's, its name or a file.
+        redraw: draw the numbers that lie in the folder, and compute nothing.
+        resume: leave what lies in the folder finished.
         progress: called with (results done, results in all).
 
     Raises:
         UnknownNameError: a name does not exist; the error suggests the nearest one.
+        InvalidInputError: there is nothing to redraw, or no such format or style.
     """
+    from spectheory.paper.style import users_style
+
     for name in names:
-        if name not in ARTIFACTS:
-            near = get_close_matches(name, ARTIFACTS, n=1, cutoff=0.4)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            raise UnknownNameError(
-                f"no figure or table is called {name!r}; {hint}known: {', '.join(ARTIFACTS)}"
+        if name not in EXHIBITS:
+            raise unknown_name("figure or table", name, EXHIBITS)
+    if not set(formats) <= set(FORMATS) or not formats:
+        raise InvalidInputError(f"formats are {', '.join(FORMATS)}, got {', '.join(formats) or 'none'}")
+    wanted = [shown for shown in EXHIBITS.values() if not names or shown.name in names]
+    if redraw:
+        missing = [shown.name for shown in wanted if names and read_exhibit(shown.name, folder) is None]
+        wanted = [shown for shown in wanted if read_exhibit(shown.name, folder) is not None]
+        if missing or not wanted:
+            raise InvalidInputError(
+                f"{folder} holds no numbers of {', '.join(missing) or 'any exhibit'} to redraw"
             )
-    wanted = [name for name in ARTIFACTS if not names or name in names]
-    folder.mkdir(parents=True, exist_ok=True)
-    artifacts = []
-    for number, name in enumerate(wanted):
-        if progress:
-            progress(number, len(wanted))
-        artifacts.append(ARTIFACTS[name]())
-        write_artifact(artifacts[-1], folder)
+    with users_style(style):
+        for number, shown in enumerate(wanted):
+            if progress:
+                progress(number, len(wanted))
+            found = read_exhibit(shown.name, folder) if redraw or resume else None
+            if found is None:
+                found = write_exhibit(shown, shown(), folder, formats)
+            elif redraw:
+                found = write_exhibit(shown, found.findings, folder, formats)
+            write_report([read_exhibit(name, folder) for name in EXHIBITS], folder)
+            yield found
     if progress:
         progress(len(wanted), len(wanted))
-    write_report(artifacts, " ".join(["spectheory reproduce", *names]), folder)
-    return artifacts

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
+import matplotlib.style
 from matplotlib.figure import Figure
+
+from spectheory.errors import InvalidInputError
 
 # The palette of okabe2008, which stays distinguishable for colour-blind readers.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
@@ -46,22 +49,58 @@ RC_PARAMS: dict[Any, Any] = {
     "ps.fonttype": 42,
     "savefig.dpi": 200,
     "path.sketch": None,
+    "svg.hashsalt": "spectheory",
+    "svg.fonttype": "path",
 }
+
+
+_METADATA = {
+    "pdf": ("CreationDate", "Creator", "Producer"),
+    "png": ("Software",),
+    "svg": ("Date", "Creator"),
+}
+_USERS_STYLES: list[str] = []
 
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """The settings above, on top of matplotlib's own defaults and not of the user's."""
+    """The settings above, on top of matplotlib's own defaults and not of the user's.
+
+    Inside ``users_style`` the user's come on top.
+    """
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(RC_PARAMS)
+        for style in _USERS_STYLES:
+            mpl.style.use(style)
         yield
 
 
-def save_figure(figure: Figure, stem: Path) -> None:
-    """``stem``.pdf and ``stem``.png without dates or version numbers, fonts embedded."""
+@contextmanager
+def users_style(style: str | None) -> Iterator[None]:
+    """Draw with a matplotlib style on top: its name, or a file.
+
+    Raises:
+        InvalidInputError: there is none.
+    """
+    if style is not None:
+        try:
+            with mpl.rc_context():
+                mpl.style.use(style)
+        except (OSError, ValueError, TypeError) as error:
+            raise InvalidInputError(
+                f"{style!r} is neither a style of matplotlib nor a file of one"
+            ) from error
+        _USERS_STYLES.append(style)
+    try:
+        yield
+    finally:
+        _USERS_STYLES.clear()
+
+
+def figure_bytes(figure: Figure, ending: str) -> bytes:
+    """The file of a figure, ``pdf``, ``png`` or ``svg``, without dates or version numbers, fonts embedded."""
+    file = io.BytesIO()
     with figure_style():
-        figure.savefig(
-            stem.with_suffix(".pdf"), metadata={"CreationDate": None, "Creator": None, "Producer": None}
-        )
-        figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
+        figure.savefig(file, format=ending, metadata=dict.fromkeys(_METADATA[ending]))
+    return file.getvalue()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Callable
 from fractions import Fraction
 from math import comb
@@ -13,32 +12,29 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spectheory.command_line.main import main
-from spectheory.errors import UnknownNameError
 from spectheory.outcome import Outcome
 from spectheory.paper import (
-    ARTIFACTS,
-    Artifact,
-    ResultTable,
+    EXHIBITS,
+    Findings,
     Setting,
     acceptance_length,
     full_vocabulary,
     otm_bernoulli,
+    read_exhibit,
     real_pair,
-    reproduce,
     two_token_table,
-    write_artifact,
+    write_exhibit,
     write_report,
 )
 from spectheory.resolve import find_verifier
 
 
-def small_real_pair(**changes: Any) -> Artifact:
+def small_real_pair(**changes: Any) -> Findings:
     settings: dict[str, Any] = {"prompts": (0,), "settings": (Setting(2, 2, 2),), "samples": 400}
     return real_pair(**(settings | changes))
 
 
-SMALL: dict[str, Callable[[], Artifact]] = {
+SMALL: dict[str, Callable[[], Findings]] = {
     "two_token_table": lambda: two_token_table((1, 2)),
     "acceptance_length": lambda: acceptance_length(draft_length=3, samples=400),
     "otm_bernoulli": lambda: otm_bernoulli(max_drafts=3),
@@ -54,35 +50,38 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_rerun_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
-    assert SMALL.keys() == ARTIFACTS.keys()
+    assert SMALL.keys() == EXHIBITS.keys()
     for folder in ("first", "second"):
-        artifact = SMALL[name]()
-        assert artifact.failures == []
-        write_artifact(artifact, tmp_path / folder)
-        write_report([artifact], "command", tmp_path / folder)
+        findings = SMALL[name]()
+        assert findings.failures == []
+        assert findings.checks
+        written = write_exhibit(EXHIBITS[name], findings, tmp_path / folder, ("pdf", "png", "svg"))
+        write_report([written], tmp_path / folder)
     files = sorted(path.name for path in (tmp_path / "first").iterdir())
-    assert files == sorted([*artifact.files, "report.md"])
+    assert files == sorted([*written.to_document()["files"], "report.md"])
     for file in files:
         assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes(), file
 
 
 @pytest.mark.parametrize("name", SMALL)
 def test_csv_json_and_report_hold_the_same_numbers(name: str, tmp_path: Path) -> None:
-    artifact = SMALL[name]()
-    write_artifact(artifact, tmp_path)
-    write_report([artifact], "command", tmp_path)
-    for table in artifact.tables:
+    findings = SMALL[name]()
+    written = write_exhibit(EXHIBITS[name], findings, tmp_path)
+    write_report([written], tmp_path)
+    read = read_exhibit(name, tmp_path)
+    assert read is not None
+    assert read.findings.to_document() == findings.to_document()
+    for table in read.findings.tables:
         from_csv = read_csv(tmp_path / f"{table.name}.csv")
-        document = json.loads((tmp_path / f"{table.name}.json").read_text(encoding="utf-8"))
-        assert len(from_csv) == len(document["rows"]) == len(table.rows) > 0
-        for left, right in zip(from_csv, document["rows"], strict=True):
+        assert len(from_csv) == len(findings.table(table.name).rows) > 0
+        for left, right in zip(from_csv, table.select(), strict=True):
             assert left == {key: str(value) for key, value in right.items()}
     report = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert all(file in report for file in artifact.files)
+    assert all(file in report for file in written.to_document()["files"])
 
 
 def test_figures_embed_their_fonts(tmp_path: Path) -> None:
-    write_artifact(SMALL["otm_bernoulli"](), tmp_path)
+    write_exhibit(otm_bernoulli, SMALL["otm_bernoulli"](), tmp_path)
     content = (tmp_path / "otm_bernoulli.pdf").read_bytes()
     assert b"/FontFile2" in content  # TrueType, embedded
     assert b"/Type3" not in content
@@ -158,35 +157,13 @@ class TargetAfterRejection:
 def test_cross_check_fails_when_the_routes_differ() -> None:
     """Partner of the cross-check: one verifier that is two, so that the two routes disagree."""
     assert small_real_pair(verifiers=("token", "greedy_multipath")).passed
-    artifact = small_real_pair(verifiers=(DriftedCopy(),))
-    assert not artifact.passed
-    assert "drifted_copy" in artifact.failures[0]
+    findings = small_real_pair(verifiers=(DriftedCopy(),))
+    assert not findings.passed
+    assert "drifted_copy" in findings.failures[0]
 
 
 def test_cross_check_fails_for_a_verifier_that_is_not_lossless() -> None:
-    artifact = small_real_pair(verifiers=("token", TargetAfterRejection()))
-    assert [row["agree"] for row in artifact.tables[0].select(verifier="token")] == [True]
-    assert len(artifact.failures) == 1
-    assert "target_after_rejection" in artifact.failures[0]
-
-
-def test_failed_check_is_exit_code_1(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    table = ResultTable("broken", ("value",), [(1,)], "One number.")
-    broken = Artifact("broken", "Broken", "none", "", {}, [table], failures=["1 is not 2"])
-    monkeypatch.setattr("spectheory.paper.reproduction.ARTIFACTS", {"broken": lambda: broken})
-    assert main(["reproduce", "--out", str(tmp_path), "--json"]) == 1
-    document = json.loads(capsys.readouterr().out)
-    assert document["passed"] is False
-    assert "1 is not 2" in (tmp_path / "report.md").read_text(encoding="utf-8")
-
-
-def test_reproduce_one_by_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["reproduce", "two_token_table", "--out", str(tmp_path / "new"), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert [result["name"] for result in document["results"]] == ["two_token_table"]
-    rows = read_csv(tmp_path / "new" / "two_token_table.csv")
-    assert rows[7]["optimum"] == "26945/6561"
-    with pytest.raises(UnknownNameError, match="did you mean 'real_pair'"):
-        reproduce(["real_piar"], tmp_path)
+    findings = small_real_pair(verifiers=("token", TargetAfterRejection()))
+    assert [row["agree"] for row in findings.tables[0].select(verifier="token")] == [True]
+    assert len(findings.failures) == 1
+    assert "target_after_rejection" in findings.failures[0]

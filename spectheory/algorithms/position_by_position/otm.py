@@ -126,7 +126,7 @@ def _plan(target: Row, draft: Row, num_drafts: int, max_variables: int) -> Mappi
     Where the probability of a tuple is below the range of floats, and its row of the plan empty, Y
     follows the target whatever was drafted: lossless too.
     """
-    # The programs stand above the algorithms, and are needed only where a plan is.
+    # This loads solvers, which nothing but a plan needs.
     from spectheory.programs.one_position.otm import otm_optimum
 
     rows = [_as_law(row) for row in (target, draft)]

@@ -16,8 +16,8 @@ def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:
         >>> print(first_breakpoints(2, 2))
         [0.  0.5 1. ]
     """
-    steps = np.arange(num_segments + 1) / num_segments
-    return 1.0 - (1.0 - steps) ** (3.0 / (num_drafts + 1.0))
+    steps = np.arange(num_segments) / num_segments
+    return np.append(-np.expm1(3.0 / (num_drafts + 1.0) * np.log1p(-steps)), 1.0)  # distinct for any K
 
 
 def chord_errors(edges: np.ndarray, num_drafts: int, chain: ScoreChain) -> np.ndarray:

@@ -16,13 +16,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spectheory.arrays import some_draft_probs
 from spectheory.bounds.context_tree import ContextTree, Levels
 from spectheory.bounds.dual_scores import (
     CertifiedUpperBound,
     block_verification_slacks,
     certified_bound_of_slacks,
+    slacks_of_shares,
 )
-from spectheory.bounds.lower_bounds import CertifiedLowerBound, certified_bound_of_draft
+from spectheory.bounds.lower_bounds import CertifiedLowerBound, certified_bound_of_draft, target_among
 from spectheory.errors import EnumerationTooLargeError, SolverError
 from spectheory.pair import ModelPair
 from spectheory.programs.interval.breakpoints import chord_errors, first_breakpoints, refined_breakpoints
@@ -104,6 +106,20 @@ class _Best:
         draft = tree.draft_probs[-1]
         self.below = certified_bound_of_draft(tree, num_drafts, draft)
         self.above = certified_bound_of_slacks(tree, num_drafts, block_verification_slacks(tree, draft))
+        self._offer_limits_of_many_drafts()
+
+    def _offer_limits_of_many_drafts(self) -> None:
+        """Bounds that meet as K grows, where an interior point is out of float64's reach.
+
+        Then a context is drafted almost surely or hardly ever, and the target limits the former.
+        """
+        tree, K = self.tree, self.num_drafts
+        for expected in (0.0, 1.0, 10.0, 100.0):
+            self.offer_draft(target_among(tree, K, [K * level > expected for level in tree.draft_probs]))
+        limits = [some_draft_probs(level, K) for level in tree.draft_probs]
+        for factor in (0.25, 1.0, 4.0):
+            levels = zip(tree.target_probs, limits, strict=True)
+            self.offer_slacks(slacks_of_shares(tree, [target <= factor * limit for target, limit in levels]))
 
     @property
     def gap(self) -> float:

@@ -219,3 +219,30 @@ def test_a_gap_below_rounding_stalls_with_a_valid_interval() -> None:
     exact = multi_path_optimum(pair, num_drafts).value
     assert Fraction(best.lower) <= exact <= Fraction(best.upper)
     assert best.relative_gap < 1e-9
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("num_drafts", [10**6, 10**9, 10**12, 10**18])
+@pytest.mark.parametrize("name", ["sticky_chain", "partial_overlap", "disjoint_supports", "random"])
+def test_as_many_drafts_as_one_likes(name: str, num_drafts: int) -> None:
+    """With K beyond all 1/q the optimum is 1 + the target's mass on the contexts that can be drafted."""
+    pair = instances.random_rational(3, 5, 3) if name == "random" else instances.NAMED[name](3)
+    reach = sum(
+        float(pair.target_path_probs(depth)[pair.draft_path_probs(depth) > 0].sum()) for depth in range(4)
+    )
+    best = multi_path_interval(pair, num_drafts)
+    assert best.status == "optimal"
+    assert best.lower <= reach + 1e-12
+    assert best.upper >= reach * (1 - 1e-5)
+    assert best.value == pytest.approx(reach, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("num_drafts", [10**6, 10**9, 10**18])
+def test_tiny_probabilities_and_many_drafts(num_drafts: int) -> None:
+    """Where float64 does not close the gap the interval still brackets that of fewer and of more drafts."""
+    pair = instances.tiny_probabilities(200, 4, 2)
+    fewer, more = (multi_path_interval(pair, count) for count in (num_drafts // 10, num_drafts))
+    assert fewer.lower <= more.upper
+    assert more.lower <= more.upper <= 3
+    proofs_hold(pair, num_drafts, more)

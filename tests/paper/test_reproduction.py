@@ -1,0 +1,151 @@
+"""Computing, writing and redrawing exhibits: only what is asked for, whole files, nothing lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from spectheory.command_line.main import main
+from spectheory.errors import InvalidInputError, UnknownNameError
+from spectheory.paper import Check, Exhibit, Findings, ResultTable, exhibit, reproduce
+from spectheory.paper.style import figure_style
+
+CALLS: list[str] = []
+
+
+def make(name: str, height: Any = 1, checks: tuple[Check, ...] = (), interrupts: bool = False) -> Exhibit:
+    """An exhibit of one number and one line."""
+
+    def compute() -> Findings:
+        CALLS.append(name)
+        if interrupts:
+            raise KeyboardInterrupt
+        table = ResultTable(name, ("height",), [(height,)], "One number.")
+        return Findings("", {}, [table], checks)
+
+    def draw(findings: Findings) -> dict[str, Figure]:
+        with figure_style():
+            figure = Figure()
+            figure.subplots().plot([0, findings.tables[0].rows[0][0]])
+        return {name: figure}
+
+    compute.__name__ = name
+    return exhibit(title=name.title(), source="none", draw=draw)(compute)
+
+
+@pytest.fixture
+def exhibits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Sets the table of exhibits."""
+    CALLS.clear()
+
+    def install(*shown: Exhibit) -> None:
+        monkeypatch.setattr("spectheory.paper.reproduction.EXHIBITS", {one.name: one for one in shown})
+
+    return install
+
+
+def test_one_name_updates_its_section_and_leaves_the_others(
+    exhibits: Callable[..., None], tmp_path: Path
+) -> None:
+    exhibits(make("first", 1.5), make("second", 2.5))
+    reproduce([], tmp_path)
+    exhibits(make("first", 3.5), make("second", 4.5))
+    reproduce(["second"], tmp_path)
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "1.5" in report
+    assert "4.5" in report
+    assert "2.5" not in report
+    assert "3.5" not in report
+
+
+def test_interruption_keeps_and_says_what_was_written(
+    exhibits: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exhibits(make("first"), make("second", interrupts=True), make("third"))
+    assert main(["reproduce", "--out", str(tmp_path)]) == 130
+    said = capsys.readouterr()
+    assert f"written to {tmp_path}: first" in said.err
+    assert said.out == ""
+    assert "First" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    exhibits(make("first"), make("second"), make("third"))
+    CALLS.clear()
+    assert main(["reproduce", "--out", str(tmp_path), "--resume"]) == 0
+    assert CALLS == ["second", "third"]
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_redraw_computes_nothing_and_draws_the_same(exhibits: Callable[..., None], tmp_path: Path) -> None:
+    exhibits(make("first"))
+    reproduce([], tmp_path)
+    before = (tmp_path / "first.pdf").read_bytes()
+    (tmp_path / "first.pdf").unlink()
+    CALLS.clear()
+    reproduce([], tmp_path, redraw=True)
+    assert CALLS == []
+    assert (tmp_path / "first.pdf").read_bytes() == before
+    reproduce([], tmp_path, redraw=True, style="dark_background")
+    assert (tmp_path / "first.pdf").read_bytes() != before
+    (tmp_path / "mine.mplstyle").write_text("lines.linewidth: 7\n", encoding="utf-8")
+    reproduce([], tmp_path, redraw=True, style=str(tmp_path / "mine.mplstyle"), formats=["svg"])
+    assert "stroke-width: 7" in (tmp_path / "first.svg").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"names": ["frist"]}, "did you mean 'first'"),
+        ({"formats": ["gif"]}, "formats are pdf, png, svg, got gif"),
+        ({"formats": []}, "got none"),
+        ({"style": "nosuch"}, "'nosuch' is neither a style"),
+        ({"redraw": True}, "holds no numbers of any exhibit"),
+        ({"redraw": True, "names": ["first"]}, "holds no numbers of first"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    exhibits: Callable[..., None], tmp_path: Path, options: dict[str, Any], says: str
+) -> None:
+    exhibits(make("first"))
+    with pytest.raises(InvalidInputError, match=says):
+        reproduce(options.pop("names", []), tmp_path, **options)
+    assert CALLS == []
+
+
+def test_a_file_that_is_none_of_ours_is_refused(exhibits: Callable[..., None], tmp_path: Path) -> None:
+    exhibits(make("first"))
+    (tmp_path / "first.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match="not a file that reproduce wrote"):
+        reproduce([], tmp_path, resume=True)
+
+
+def test_failed_check_is_exit_code_1(
+    exhibits: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    exhibits(make("first", checks=(Check.of("1 is 2", 1, ["it is not"]),)))
+    assert main(["reproduce", "--out", str(tmp_path), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["passed"] is False
+    assert "**failed**: 1 is 2 (1 of 1 failed: it is not)" in (tmp_path / "report.md").read_text(
+        encoding="utf-8"
+    )
+
+
+def test_a_check_of_nothing_is_refused() -> None:
+    """Partner of every check: one that compared no case could not fail."""
+    with pytest.raises(InvalidInputError, match="was tried on nothing"):
+        Check.of("all zero cases agree", 0, [])
+
+
+def test_one_by_name_and_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["reproduce", "two_token_table", "--out", str(tmp_path / "new"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [result["name"] for result in document["results"]] == ["two_token_table"]
+    written = json.loads((tmp_path / "new" / "two_token_table.json").read_text(encoding="utf-8"))
+    assert written["tables"][0]["rows"][7][5] == "26945/6561"
+    assert main(["reproduce", "--list", "--json"]) == 0
+    assert "two_token_table" in [entry["name"] for entry in json.loads(capsys.readouterr().out)["exhibits"]]
+    with pytest.raises(UnknownNameError, match="did you mean 'real_pair'"):
+        reproduce(["real_piar"], tmp_path)
