@@ -201,8 +201,9 @@ def _answer(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> _
         place = (xp.zeros((count,), dtype=xp.int64, device=paths.device) + n for n in (path_index, length))
         rows = outcome.correction(*place)
         check_correction_rows(verifier, rows[made], stop[made], target_rows.shape[-1], tolerance)
-        probs, nothing = rows * stop[:, None], zeros_like(stop)[:, None]
-        joint[path_index, length] = namespace(probs).where(made[:, None], probs, nothing)
+        # Where the stop is not made the row may be anything, and not even a number to be multiplied.
+        rows = namespace(rows).where(made[:, None], rows, zeros_like(stop)[:, None])
+        joint[path_index, length] = rows * stop[:, None]
     return _Answer(outcome.stop_probs, joint)
 
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import torch
 
-from spectheory.errors import InvalidInputError, TokenizerMismatchError
+from spectheory.errors import InsufficientMemoryError, InvalidInputError, TokenizerMismatchError
 from spectheory.extras import installed
+from spectheory.models.device import is_out_of_memory
 
 BUNDLED = "bundled"
 BUNDLED_FOLDER = Path(__file__).parent / "bundled"
@@ -69,6 +70,7 @@ class ModelSource:
 
         Raises:
             InvalidInputError: it cannot be loaded, or weights are missing.
+            InsufficientMemoryError: the device has no room for it.
         """
         kind = import_transformers().AutoModelForCausalLM
         model, report = self._read("model", kind, dtype=dtype, output_loading_info=True)
@@ -81,7 +83,15 @@ class ModelSource:
             )
         for parameter in model.parameters():
             parameter.requires_grad_(False)
-        return model.to(device).eval()
+        try:
+            return model.to(device).eval()
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            raise InsufficientMemoryError(
+                f"memory ran out on {device} for the weights of the {self.side} model {self.name!r}; "
+                "use a narrower number type (--dtype bfloat16), a smaller model or another device"
+            ) from error
 
     def _read(self, what: str, kind: Any, **options: Any) -> Any:
         try:

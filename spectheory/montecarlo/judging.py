@@ -118,7 +118,8 @@ def check_users_own(
         InvalidOutcomeError: the text names the fault.
     """
     # Two rounds, so that there are two tuples to be reordered even where a batch has one prompt.
-    rounds = [draw(source.generator(seed + number), 1) for number in range(2)]
+    draws = min(source.draws_at_once, VETTED_TUPLES // 2)
+    rounds = [draw(source.generator(seed + number), draws) for number in range(2)]
     drafted = [namespace(arrays[0]).concat(arrays)[-VETTED_TUPLES:] for arrays in zip(*rounds, strict=True)]
     check_answers(verifier, drafted, tolerance_of(drafted[1], tolerance))
 

@@ -14,6 +14,7 @@ import torch
 
 from models_support import PROMPTS, save_model, save_tokenizer
 from spectheory.errors import (
+    InsufficientMemoryError,
     InvalidInputError,
     TokenizerMismatchError,
 )
@@ -114,6 +115,18 @@ def test_bad_loading_arguments_are_refused(
 ) -> None:
     with pytest.raises(InvalidInputError, match=words):
         LanguageModelPair.load(*folders["llama"], **arguments)  # type: ignore[arg-type]
+
+
+def test_weights_that_do_not_fit_are_one_line(
+    folders: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate")
+
+    monkeypatch.setattr("transformers.PreTrainedModel.to", no_room)
+    with pytest.raises(InsufficientMemoryError, match=r"memory ran out on cpu .* target model") as caught:
+        LanguageModelPair.load(*folders["llama"], device="cpu")
+    assert "\n" not in str(caught.value)
 
 
 # ------------------------------------------------------------------------------------------ the hub

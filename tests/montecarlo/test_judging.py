@@ -165,8 +165,8 @@ def by_the_batch() -> Changed:
 
 def by_object() -> Changed:
     """Answers are remembered by the identity of the paths."""
-    answers: dict[int, Outcome] = {}
-    return Changed(lambda outcome, paths: answers.setdefault(id(paths), outcome))
+    answers: dict[int, tuple[Any, Outcome]] = {}  # the paths are kept alive, so that no other gets their id
+    return Changed(lambda outcome, paths: answers.setdefault(id(paths), (paths, outcome))[1])
 
 
 def writes_into_its_input() -> Changed:
