@@ -31,32 +31,13 @@ import numpy as np
 import torch
 from timing import machine, median_seconds
 
-from spectheory.algorithms.one_path.block import Block
-from spectheory.algorithms.one_path.greedy_block import GreedyBlock
-from spectheory.algorithms.one_path.token import Token
-from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath
-from spectheory.algorithms.position_by_position.multi_round import MultiRound
-from spectheory.algorithms.position_by_position.multi_round_without_replacement import (
-    MultiRoundWithoutReplacement,
-)
-from spectheory.algorithms.position_by_position.spectr import SpecTr
-from spectheory.algorithms.spectr_gbv import SpecTrGbv
-from spectheory.drafts import WithoutReplacement
+from spectheory.algorithms import verifiers as published
+from spectheory.drafts import Iid, WithoutReplacement
 from spectheory.outcome import Outcome
 from spectheory.verifier import Verifier
 
 LIMIT = 2.0
 """The claim: peak extra memory of a one-pass verifier, as a multiple of the input rows, stays below it."""
-ONE_PASS = (
-    "token",
-    "block",
-    "greedy_block",
-    "greedy_multipath",
-    "mixed_multipath",
-    "spectr",
-    "multi_round",
-)
 NOT_RUN = {
     "otm": "a transport plan has V^(K+1) entries: for enumerable vocabularies only",
     "optimal_multipath": "needs both models at every context: for enumerable pairs only",
@@ -64,6 +45,10 @@ NOT_RUN = {
     "kseq": "one position only; spectr is K-SEQ position by position",
 }
 """The other verifiers of the package, and why they have no line."""
+NO_CLAIM = ("multi_round_without_replacement", "spectr_gbv")
+"""Measured too, without the claim."""
+ONE_PASS = tuple(name for name in published if name not in (*NOT_RUN, *NO_CLAIM))
+"""The claim is about these: every other verifier of the registry."""
 LOGIT_SCALE, DRAFT_NOISE = 6.0, 1.0
 """Standard deviations of the target's logits and of what the draft adds.  At V = 32 000 the likeliest
 token then has a sizeable share, so that some paths share prefixes."""
@@ -151,18 +136,12 @@ def _draw(row: np.ndarray, taken: Any, rng: np.random.Generator) -> int:
 def runnable(shape: Shape) -> dict[str, Verifier]:
     """The verifiers that need on-path rows only, by name."""
     widths = (shape.num_drafts, *[1] * (shape.draft_length - 1))
-    chosen: tuple[Verifier, ...] = (
-        Token(),
-        Block(),
-        GreedyBlock(),
-        GreedyMultipath(),
-        MixedMultipath(),
-        SpecTr(),
-        MultiRound(),
-        MultiRoundWithoutReplacement().bind(WithoutReplacement(widths)),
-        SpecTrGbv(),
-    )
-    return {verifier.name: verifier for verifier in chosen}
+    iid, distinct = Iid(shape.num_drafts), WithoutReplacement(widths)
+    return {
+        name: verifier.bind(iid if iid.name in verifier.draft_processes else distinct)
+        for name, verifier in published.items()
+        if name not in NOT_RUN
+    }
 
 
 def one_round(verifier: Verifier, given: Drafted, seed: int) -> tuple[Outcome, Any]:
@@ -250,7 +229,7 @@ def measure(shape: Shape, dtype: str, device: str, repeats: int, seed: int) -> l
     on_host = {False: drafted(shape, dtype, seed), True: drafted(shape, dtype, seed, distinct=True)}
     placed = {distinct: given.on(device) for distinct, given in on_host.items()}
     verifiers = runnable(shape)
-    distinct = {name: isinstance(v, MultiRoundWithoutReplacement) for name, v in verifiers.items()}
+    distinct = {name: "iid" not in v.draft_processes for name, v in verifiers.items()}
     rounds: dict[str, Callable[[], Any]] = {
         name: lambda v=verifier, given=placed[distinct[name]]: one_round(v, given, seed)  # type: ignore[misc]
         for name, verifier in verifiers.items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -254,6 +255,7 @@ def certify(
     tolerance: float = 1e-9,
     with_optimum: bool = True,
     max_tuples: int = DEFAULT_MAX_TUPLES,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Certificate:
     """The certificate of a verifier on an enumerated pair.
 
@@ -265,6 +267,8 @@ def certify(
         tolerance: in float64, the total variation and the antichain excess that still count as zero.
         with_optimum: also solve the linear program over all valid verifiers.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
+        progress: called with (steps done, steps in all): one per tuple, and V^L for each of the checks that
+            follow.
 
     Raises:
         EnumerationTooLargeError: the law itself is too large to enumerate.
@@ -278,10 +282,17 @@ def certify(
     """
     process = draft_process(num_drafts, process)
     row_defect, pair = pair.row_defect, pair.normalised()
-    law = output_law(verifier, pair, process=process, max_tuples=max_tuples, tolerance=tolerance)
+    steps = _Steps(progress, pair.vocab_size**pair.draft_length, 3)
+    law = output_law(
+        verifier, pair, process=process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
+    )
     slack = 0 if law.pair.is_exact else tolerance
+    target_matching = bool(law.total_variation <= slack)
+    steps.next()
     violation = _violation(law, slack)
+    steps.next()
     best, note = _optimum(pair, process) if with_optimum else (None, "not asked for")
+    steps.next()
     return Certificate(
         verifier=law.verifier.name,
         source=law.verifier.source,
@@ -291,7 +302,7 @@ def certify(
         draft_process=law.process.name,
         arithmetic=law.pair.arithmetic,
         block_efficiency=law.block_efficiency,
-        target_matching=bool(law.total_variation <= slack),
+        target_matching=target_matching,
         total_variation=law.total_variation,
         undefined=law.undefined,
         prefix_matching=None if law.largest_excess is None else violation is None,
@@ -305,6 +316,28 @@ def certify(
         row_defect=row_defect,
         law=law,
     )
+
+
+class _Steps:
+    """Progress through the tuples, then through ``checks`` steps of ``weight`` each."""
+
+    def __init__(self, progress: Callable[[int, int], None] | None, weight: int, checks: int) -> None:
+        self.progress, self.weight, self.checks = progress, weight, checks
+        self.done = self.tuples = 0
+
+    def enumerated(self, done: int, total: int) -> None:
+        """So many tuples are summed."""
+        self.done, self.tuples = done, total
+        self._report()
+
+    def next(self) -> None:
+        """One check is made."""
+        self.done += self.weight
+        self._report()
+
+    def _report(self) -> None:
+        if self.progress is not None:
+            self.progress(self.done, self.tuples + self.checks * self.weight)
 
 
 def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Solution | CertifiedInterval | None, str]:

@@ -8,7 +8,7 @@ R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y = a_{i+1}), and everything else is a fun
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
@@ -18,7 +18,7 @@ import numpy as np
 
 from spectheory.arrays import to_fraction, to_fractions
 from spectheory.bounds.antichain_hulls import most_violated_antichain
-from spectheory.bounds.context_tree import sum_over_children
+from spectheory.bounds.context_tree import Levels, subtree_sums, sum_over_children
 from spectheory.contexts import Context, context_number, numbered_context
 from spectheory.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError
@@ -93,7 +93,11 @@ class OutputLaw:
 
     def prefix_law(self, depth: int) -> np.ndarray:
         """The law of the first ``depth`` tokens of the completed output, shape [V^depth]."""
-        return self.completed_law.reshape(self.pair.vocab_size**depth, -1).sum(axis=1)
+        return self._prefix_laws[depth]
+
+    @cached_property
+    def _prefix_laws(self) -> Levels:
+        return subtree_sums(self.completed_law, self.pair.vocab_size, self.pair.draft_length + 1)
 
     @cached_property
     def node_budgets(self) -> tuple[np.ndarray, ...]:
@@ -161,7 +165,7 @@ class OutputLaw:
         """Completed law minus target law p_{L+1}, shape [V^(L+1)]; zero for a lossless verifier."""
         return self.completed_law - self.pair.target_path_probs(self.pair.draft_length + 1)
 
-    @property
+    @cached_property
     def total_variation(self) -> Any:
         """Half the sum of |completed law - p_{L+1}|: the defect of the verifier.
 
@@ -179,6 +183,7 @@ def output_law(
     max_tuples: int = DEFAULT_MAX_TUPLES,
     chunk_entries: int = 4_000_000,
     tolerance: float = 1e-9,
+    progress: Callable[[int, int], None] | None = None,
 ) -> OutputLaw:
     """The law of the verifier's output on an enumerated pair.
 
@@ -192,6 +197,7 @@ def output_law(
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
         chunk_entries: how many row entries are held at a time.
         tolerance: how far a conditional law in float64 may be from non-negative and sum 1.
+        progress: called with (tuples done, tuples in all).
 
     Raises:
         InvalidInputError: the verifier is not valid for the draft process or the pair.
@@ -222,7 +228,10 @@ def output_law(
         check_function_of_inputs(asked, leaves, tolerance)
         if assumed:
             check_declarations(asked, leaves, tolerance)
-    summed, undefined = _sum_outcomes(asked, seen, seen.tuples(asked.pair, size, as_multisets), tolerance)
+    chunks = seen.tuples(asked.pair, size, as_multisets)
+    if progress is not None:
+        chunks = _counted(chunks, int(count), progress)
+    summed, undefined = _sum_outcomes(asked, seen, chunks, tolerance)
     if users_own:
         others = (
             DraftTuples(chunk.leaves[::-1], chunk.probs[::-1])
@@ -230,6 +239,17 @@ def output_law(
         )
         check_same_law(asked, summed, _sum_outcomes(asked, seen, others, tolerance)[0], tolerance)
     return OutputLaw(*asked, summed, undefined, assumed)
+
+
+def _counted(
+    chunks: Iterable[DraftTuples], total: int, progress: Callable[[int, int], None]
+) -> Iterator[DraftTuples]:
+    done = 0
+    for chunk in chunks:
+        progress(done, total)
+        yield chunk
+        done += len(chunk.probs)
+    progress(done, total)
 
 
 def _tuples_to_enumerate(asked: Resolved) -> tuple[DraftProcess, bool, str]:

@@ -116,7 +116,11 @@ class ModelPair:
         Raises:
             InvalidPairError: the target has no paths of that depth.
         """
-        return _path_probs("target", self.target, depth)
+        return _of_depth("target", self._target_path_probs, depth)
+
+    @cached_property
+    def _target_path_probs(self) -> tuple[np.ndarray, ...]:
+        return _path_probs(self.target)
 
     def draft_path_probs(self, depth: int) -> np.ndarray:
         """q(a_{1:depth}) of every path of that depth (0..L), shape [V^depth].
@@ -124,7 +128,11 @@ class ModelPair:
         Raises:
             InvalidPairError: the draft has no paths of that depth.
         """
-        return _path_probs("draft", self.draft, depth)
+        return _of_depth("draft", self._draft_path_probs, depth)
+
+    @cached_property
+    def _draft_path_probs(self) -> tuple[np.ndarray, ...]:
+        return _path_probs(self.draft)
 
     def context(self, depth: int, index: int) -> Context:
         """The token ids of the context with this number at this depth.
@@ -389,16 +397,23 @@ def _levels(rows: Mapping[Context, np.ndarray], side: str, depths: int, size: in
     return tuple(levels)
 
 
-def _path_probs(side: str, levels: tuple[np.ndarray, ...], depth: int) -> np.ndarray:
+def _path_probs(levels: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """The probabilities of all paths, by depth; they are kept, so they cannot be written to."""
+    probs = [levels[0][0][:1] * 0 + 1]
+    for level in levels:
+        probs.append((probs[-1][:, None] * level).ravel())
+    for kept in probs:
+        kept.flags.writeable = False
+    return tuple(probs)
+
+
+def _of_depth(side: str, levels: tuple[np.ndarray, ...], depth: int) -> np.ndarray:
     depth = check_count("depth", depth, at_least=0, error=InvalidPairError)
-    if depth > len(levels):
+    if depth >= len(levels):
         raise InvalidPairError(
-            f"the {side} has no paths of depth {depth}; expected 0..{len(levels)}, the depths of this pair"
+            f"the {side} has no paths of depth {depth}; expected 0..{len(levels) - 1}, as the pair has"
         )
-    probs = levels[0][0][:1] * 0 + 1
-    for level in levels[:depth]:
-        probs = (probs[:, None] * level).ravel()
-    return probs
+    return levels[depth]
 
 
 # ------------------------------------------------------------------- validation

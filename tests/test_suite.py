@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from defect_table import PAIRS, matrix
 from spectheory import instances, output_law
 from spectheory.algorithms import verifiers
 from spectheory.contexts import numbered_context
@@ -17,7 +18,7 @@ from spectheory.errors import InvalidInputError
 from spectheory.law import _starts_with
 from spectheory.questions import RowTables
 from spectheory.resolve import Resolved
-from spectheory.suite import SuiteCase, certify_suite, standard_pairs, standard_suite, suite_for
+from spectheory.suite import SuiteCase, certify_suite, kill_matrix, standard_pairs, standard_suite, suite_for
 from spectheory.testing import assert_lossless
 from spectheory.verifier import as_verifier
 from user_verifiers import UserBlock, UserToken
@@ -133,3 +134,30 @@ def test_the_drafts_to_blame_add_up(name: str) -> None:
             assert terms[worst] > 0
             if not law.verifier.single_path:
                 assert (drafts, share) == (paths, given[worst])
+
+
+# ------------------------------------------------------------------ which pair catches which defect
+
+
+def test_every_pair_of_the_table_is_informative() -> None:
+    """Every pair kills something, no two the same defects; every defect dies, no two in the same way."""
+    killed_by = {label: frozenset(name for name in matrix() if matrix()[name][label]) for label in PAIRS}
+    assert all(killed_by.values())
+    assert len(set(killed_by.values())) == len(PAIRS)
+    assert all(any(row.values()) for row in matrix().values())
+    assert len({tuple(row.values()) for row in matrix().values()}) == len(matrix())
+
+
+def test_no_single_pair_is_enough() -> None:
+    """No pair kills all; one random pair of three tokens and one with ties in p/q do."""
+    killed = {label: {name for name in matrix() if matrix()[name][label]} for label in PAIRS}
+    assert max(map(len, killed.values())) == len(defects) - 1
+    assert killed["random_seed6_V3-L2"] | killed["uniform_equal-L1"] == set(defects)
+
+
+def test_kill_matrix_takes_pairs_drafts_and_verifiers() -> None:
+    """Its arguments: labels of the caller, K = 3 of spectr2023's example, float pairs, other verifiers."""
+    pairs = {"here": instances.bernoulli("1", "1/2"), "there": instances.bernoulli(1.0, 0.5)}
+    matrix = kill_matrix(pairs, 3, verifiers={"wrong": defects["independent_acceptance"]})
+    assert matrix == {"wrong": {"here": Fraction(3, 8), "there": 0.375}}
+    assert isinstance(matrix["wrong"]["there"], float)

@@ -52,9 +52,13 @@ def certify(
         return _certify_suite(names, as_json)
     from spectheory.certificate import certify as make_certificate
     from spectheory.command_line import tables
+    from spectheory.command_line.progress import progress_bar
 
     pair, process = load_pair(str(pair_file)), process_of(num_drafts, tree)
-    certificates = [make_certificate(name, pair, process=process) for name in names]
+    certificates = []
+    for name in names:
+        with progress_bar(name) as progress:
+            certificates.append(make_certificate(name, pair, process=process, progress=progress))
     if as_json and len(certificates) == 1:
         print_json(certificates[0].to_document())
     elif as_json:

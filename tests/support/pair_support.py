@@ -1,4 +1,4 @@
-"""Two pair files as JSON documents, and what it means that two pairs are the same."""
+"""Two pair files as JSON documents, rows along paths, and what it means that two pairs are the same."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from reference import draft_row, target_row
 from spectheory.pair import ModelPair
 from spectheory.pair_file import FORMAT
 
@@ -38,3 +39,11 @@ def assert_same_pair(one: ModelPair, other: ModelPair) -> None:
     for level, expected in zip((*one.target, *one.draft), (*other.target, *other.draft), strict=True):
         assert level.dtype == expected.dtype
         np.testing.assert_array_equal(level, expected)
+
+
+def rows_on(pair: ModelPair, paths: list[tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """One tuple of drafted paths with both models' rows, in a batch of one."""
+    along = [[path[:depth] for depth in range(pair.draft_length + 1)] for path in paths]
+    target = [[target_row(pair, context) for context in contexts] for contexts in along]
+    draft = [[draft_row(pair, context) for context in contexts[:-1]] for contexts in along]
+    return np.array([paths]), np.array([target], dtype=object), np.array([draft], dtype=object)

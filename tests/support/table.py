@@ -13,10 +13,18 @@ from spectheory import instances
 from spectheory.algorithms import verifiers
 from spectheory.pair import ModelPair
 
-GENERAL = ("token", "block", "spectr", "multi_round", "greedy_multipath", "mixed_multipath")
+SOLVES_A_PROGRAM = ("otm", "optimal_multipath")
+"""These grow with V^K or V^L in one call and get pairs of their own."""
+
+GENERAL_VERIFIERS = {
+    name: verifier
+    for name, verifier in verifiers.items()
+    if verifier.lossless and "iid" in verifier.draft_processes and verifier.max_draft_length is None
+    if name not in SOLVES_A_PROGRAM
+}
 """Lossless verifiers of i.i.d. drafts of any length that need nothing but the rows on the paths."""
 
-GENERAL_VERIFIERS = {name: verifiers[name] for name in GENERAL}
+GENERAL = tuple(GENERAL_VERIFIERS)
 
 
 @dataclass(frozen=True)

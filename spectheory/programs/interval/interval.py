@@ -37,6 +37,7 @@ FIRST_SEGMENTS = 48
 MAX_CELLS = 20_000_000
 """Bins times segments: about 160 MB per array, and a dozen arrays."""
 MAX_LEAVES = 400_000
+"""Of the interior point; bounds alone take a few passes over as many as a pair has."""
 MAX_STEPS = 150
 """Steps on one set of breakpoints."""
 
@@ -186,7 +187,8 @@ def multi_path_interval(
     Raises:
         InvalidInputError: a bad number of drafts, gap or time limit, or a draft row whose sum is off by 1
             or more.
-        EnumerationTooLargeError: more than 400 000 leaves.
+        EnumerationTooLargeError: more than 400 000 leaves, unless the first two bounds meet, as those for one
+            path do.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -198,12 +200,6 @@ def multi_path_interval(
     check_positive("relative_gap", relative_gap)
     if time_limit is not None:
         check_positive("time_limit", time_limit)
-    leaves = pair.vocab_size**pair.draft_length
-    if leaves > MAX_LEAVES:
-        raise EnumerationTooLargeError(
-            f"{pair.vocab_size} tokens and draft length {pair.draft_length} make {leaves} leaves, "
-            f"the limit is {MAX_LEAVES}; truncate the pair or restrict its tokens"
-        )
     started = time.monotonic()
     tree = ContextTree.of(pair.to_float())
     best = _Best(tree, num_drafts)
@@ -230,6 +226,12 @@ def _close(best: _Best, relative_gap: float, after_round: Callable[[], None]) ->
     after_round()
     if best.gap <= relative_gap * best.below.value:
         return
+    leaves = len(tree.draft_probs[-1])
+    if leaves > MAX_LEAVES:
+        raise EnumerationTooLargeError(
+            f"{tree.vocab_size} tokens and draft length {tree.draft_length} make {leaves} leaves, "
+            f"the limit is {MAX_LEAVES}; truncate the pair or restrict its tokens"
+        )
     nodes = sum(len(level) for level in tree.draft_probs)
     live = LiveTree.of(tree, K, 1e-2 * relative_gap / (nodes * (tree.draft_length + 1)))
     best.offer_slacks(live.full_slacks(np.zeros(live.size)))

@@ -246,3 +246,26 @@ def test_tiny_probabilities_and_many_drafts(num_drafts: int) -> None:
     assert fewer.lower <= more.upper
     assert more.lower <= more.upper <= 3
     proofs_hold(pair, num_drafts, more)
+
+
+def test_one_path_has_its_optimum_beyond_the_leaves_of_the_interior_point() -> None:
+    """For one path the first two bounds meet; for two they do not, and the pair is too large for more.
+
+    Block verification there: E[τ] = Σ_l E[w_l] with w_l = min(1, w_{l-1} p/q), so w = 3^-j with j one up on A
+    (drafted with 3/4) and one down on B, not below 0.
+    """
+    accepted, walk = 1.0, {0: 1.0}
+    for _ in range(19):
+        grown: dict[int, float] = {}
+        for level, mass in walk.items():
+            for to, probability in ((level + 1, 0.75), (max(level - 1, 0), 0.25)):
+                grown[to] = grown.get(to, 0.0) + mass * probability
+        walk = grown
+        accepted += sum(mass / 3**level for level, mass in walk.items())
+    pair = ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], draft_length=19)
+    best = multi_path_interval(pair, 1)
+    assert best.status == "optimal"
+    assert best.lower <= accepted <= best.upper
+    assert best.gap < 1e-7
+    with pytest.raises(EnumerationTooLargeError, match="524288 leaves, the limit is 400000"):
+        multi_path_interval(pair, 2)

@@ -24,7 +24,7 @@ from spectheory.algorithms import verifiers
 from spectheory.algorithms.one_path.token import Token
 from spectheory.outcome import Outcome
 
-FOLDER = Path(__file__).parents[1] / "benchmarks"
+FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
 def _load(name: str, module_name: str) -> ModuleType:

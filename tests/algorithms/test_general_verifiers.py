@@ -35,6 +35,7 @@ def test_table_holds_every_named_instance_and_300_random_pairs() -> None:
     ]
     tied = [p[0] * q[1] == p[1] * q[0] and q[0] * q[1] > 0 and (p != q).any() for p, q in rows]
     assert sum(tied) >= 10
+    assert {"token", "block", "spectr", "multi_round", "greedy_multipath", "mixed_multipath"} <= set(GENERAL)
     assert {case.name.split("-")[0] for case in named_cases()} <= set(GROUPS)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,8 @@ import pytest
 import torch
 
 from spectheory import Outcome, certify, instances
-from spectheory.errors import InvalidInputError, InvalidOutcomeError, UnknownNameError
+from spectheory.errors import InvalidOutcomeError
 from spectheory.pair import ModelPair
-from spectheory.resolve import find_verifier
 from user_verifiers import UserToken
 
 EXACT, FLOAT = instances.sticky_chain(2), instances.sticky_chain(2).to_float()
@@ -132,51 +130,3 @@ def test_bind_that_raises() -> None:
         InvalidOutcomeError, match=r"bind of verifier 'bind_raises' failed: RuntimeError: no such"
     ):
         certify(BindRaises(), EXACT)
-
-
-# ------------------------------------------------------------------------ names
-
-
-MODULES = {
-    "syntax": ("def f(:\n    pass\n", r"importing syntax failed: SyntaxError: .*syntax\.py, line 1\)"),
-    "division": (
-        "x = 1\ny = 1 / 0\n",
-        r"importing division failed: ZeroDivisionError: .*division\.py, line 2\)",
-    ),
-    "leaving": ("import sys\nsys.exit('bye')\n", r"importing leaving failed: SystemExit: bye \(.*line 2\)"),
-    "importing": (
-        "import no_such_library\n",
-        "cannot import the verifier .* No module named 'no_such_library'",
-    ),
-    "making": (
-        "class Own:\n    def __init__(self):\n        raise ValueError('set me up')\n",
-        r"making making:Own failed: ValueError: set me up \(.*making\.py, line 3\)",
-    ),
-    "arguments": (
-        "class Own:\n    def __init__(self, size):\n        pass\n",
-        "making arguments:Own failed: TypeError",
-    ),
-    "nothing": ("Own = 3\n", "3 is not a verifier"),
-    "missing": ("x = 1\n", "no attribute of module 'missing' is called 'Own'"),
-}
-
-
-@pytest.mark.parametrize(
-    ("module", "source", "says"), [(m, *rest) for m, rest in MODULES.items()], ids=MODULES
-)
-def test_modules_that_cannot_be_used(
-    module: str, source: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One line with the file and the line of the user's code."""
-    (tmp_path / f"{module}.py").write_text(source)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    with pytest.raises(InvalidInputError, match=says) as caught:
-        find_verifier(f"{module}:Own")
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", [":X", "../x:Y", "x:", "a b:c", "module:a.b", "1:x", "a..b:c", "::"])
-def test_names_that_name_nothing(name: str) -> None:
-    """No import is tried."""
-    with pytest.raises(UnknownNameError, match="names no verifier; expected package"):
-        find_verifier(name)

@@ -93,7 +93,7 @@ SPECIAL = [name for name in CLAIMED if name not in GENERAL]
 
 @pytest.mark.parametrize(("group", "name"), combinations(SPECIAL))
 def test_lossless(group: str, name: str) -> None:
-    """Exactly where the arithmetic is exact, to 1e-12 otherwise.  (GENERAL: test_verifiers.py.)"""
+    """Exactly where the arithmetic is exact, to 1e-12 otherwise.  (GENERAL: test_general_verifiers.py.)"""
     for case, law in judged(name, group):
         assert law.total_variation <= (0 if verifiers[name].exact else 1e-12), case
 
@@ -106,7 +106,8 @@ def test_lossless_on_the_largest_pair(name: str) -> None:
 
 
 LEAST_FLAGGED = {"greedy_block": Fraction(1, 4), "spectr_gbv": Fraction(3, 4)}
-"""Of the 75 random pairs of two drafted tokens, K = 2: greedy_block fails on 25, spectr_gbv on 59."""
+"""Of the 75 random pairs of two drafted tokens, K = 2: greedy_block fails on 25, spectr_gbv on 59; any
+other fails on one at least."""
 
 
 @pytest.mark.parametrize("name", UNCLAIMED)
@@ -115,7 +116,7 @@ def test_what_is_not_claimed_is_not_so(name: str) -> None:
     cases = [case for group in ("random-V2-L2-K2", "random-V3-L2-K2") for case in GROUPS[group]]
     verdicts = [certify(name, case.pair, case.num_drafts, with_optimum=False).is_valid for case in cases]
     assert len(verdicts) == 75
-    assert verdicts.count(False) >= LEAST_FLAGGED[name] * len(verdicts)
+    assert verdicts.count(False) >= LEAST_FLAGGED.get(name, Fraction(1, 75)) * len(verdicts)
 
 
 @pytest.mark.parametrize("group", ["uniform_equal", "equal_models"])

@@ -1,0 +1,102 @@
+"""otm: optimal at one position, lossless on longer drafts, and refused where its plan is too large."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from edge_pairs import edge_pairs, random_pairs
+from spectheory import certify, instances
+from spectheory.algorithms.position_by_position.kseq import KSeq
+from spectheory.algorithms.position_by_position.multi_round import MultiRound
+from spectheory.algorithms.position_by_position.otm import OTM
+from spectheory.drafts import DraftProcess, Iid, PrefixTree
+from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.law import output_law
+from spectheory.pair import ModelPair
+from spectheory.programs import optimal_acceptance, optimum
+
+
+@pytest.mark.parametrize(
+    ("vocab_size", "num_drafts", "how_many"), [(2, 2, 30), (2, 3, 20), (3, 2, 30), (3, 3, 12), (4, 2, 12)]
+)
+def test_otm_at_one_position_is_optimal(vocab_size: int, num_drafts: int, how_many: int) -> None:
+    """104 pairs: block efficiency 1 + α_K, exactly, with α_K from the min cut; lossless."""
+    for pair in [*edge_pairs(1), *random_pairs(vocab_size, 1, how_many, 1400)]:
+        law = output_law(OTM(), pair, num_drafts)
+        best = optimal_acceptance(pair.target[0][0], pair.draft[0][0], num_drafts).value
+        assert law.total_variation == 0
+        assert law.block_efficiency == 1 + best
+
+
+def test_otm_reference_values() -> None:
+    """Two-token pair, L = 1, K = 2: 17/9, the multi-path optimum (theory.md §5)."""
+    pair = instances.two_token(1)
+    certificate = certify(OTM(), pair, 2)
+    assert certificate.block_efficiency == Fraction(17, 9) == certificate.optimum
+    assert certificate.is_valid
+    assert output_law(OTM(), pair, 3).block_efficiency == 2
+    assert output_law(OTM(), instances.three_token_reversed(1), 3).block_efficiency == 1 + Fraction(199, 216)
+
+
+def test_otm_partner_the_others_are_below_it() -> None:
+    """K-SEQ at any factor and multi-round rejection stay strictly below the plan on the two-token pair."""
+    pair = instances.two_token(1)
+    best = output_law(OTM(), pair, 2).block_efficiency
+    assert output_law(MultiRound(), pair, 2).block_efficiency < best
+    for factor in (None, Fraction(3, 2), Fraction(7, 4), 2, 3):
+        assert output_law(KSeq(factor), pair, 2).block_efficiency < best
+
+
+@pytest.mark.parametrize("process", [Iid(2), Iid(3), PrefixTree((1, 2)), PrefixTree((2, 2))])
+def test_otm_on_longer_drafts_is_lossless(process: DraftProcess) -> None:
+    """L = 2, exactly; never above the optimum of all valid verifiers (i.i.d. drafts)."""
+    for pair in [*random_pairs(2, 2, 8, 1500), instances.point_masses(2), instances.two_token(2)]:
+        law = output_law(OTM(), pair, process=process)
+        assert law.total_variation == 0
+        if process == Iid(2):
+            assert law.block_efficiency <= optimum(pair, 2).value
+
+
+def test_otm_at_two_positions_is_not_the_block_optimum() -> None:
+    """Position by position is not optimal for the block: below the multi-path optimum at L = 2."""
+    pair = instances.two_token(2)
+    assert output_law(OTM(), pair, 2).block_efficiency < optimum(pair, 2).value
+
+
+def test_otm_float_rows_agree_with_exact_ones() -> None:
+    """The float plan is lossless to rounding and as good as the exact one."""
+    for pair in random_pairs(3, 1, 10, 1600):
+        exact, in_float = output_law(OTM(), pair, 2), output_law(OTM(), pair.to_float(), 2)
+        assert in_float.total_variation < 1e-12
+        assert in_float.block_efficiency == pytest.approx(float(exact.block_efficiency), abs=1e-9)
+
+
+def test_otm_refuses_plans_that_are_too_large() -> None:
+    """The text says the size, the limit and what to do instead; the limit can be moved both ways."""
+    pair = instances.uniform(12, 3)
+    with pytest.raises(EnumerationTooLargeError) as error:
+        output_law(OTM(), pair, 3)
+    for part in (
+        "V^(K+1) = 12^4 = 20736 entries",
+        "the limit is 20000",
+        "use 'spectr'",
+        "raise max_variables",
+    ):
+        assert part in str(error.value)
+    with pytest.raises(EnumerationTooLargeError, match=r"2\^3 = 8 entries, the limit is 7; use 'spectr' or"):
+        output_law(OTM(max_variables=7), instances.two_token(1), 2)
+    assert output_law(OTM(max_variables=8), instances.two_token(1), 2).total_variation == 0
+
+
+def test_otm_takes_drafts_of_any_probability_but_zero() -> None:
+    """A tuple whose probability underflows leaves the law lossless; an impossible one is refused."""
+    pair = ModelPair.context_free_pair([0.5, 0.5], [1.0, 1e-200], 1)
+    assert output_law(OTM(), pair, 2).total_variation < 1e-12
+    rows = np.array([[[0.5, 0.5], [0.5, 0.5]]])
+    with pytest.raises(
+        InvalidInputError, match=r"drafts \(1,\) have probability 0 under the draft row \[1.0, 0.0\]"
+    ):
+        OTM().outcome(np.array([[1]]), rows, np.array([[[1.0, 0.0]]]))

@@ -1,0 +1,40 @@
+"""Progress goes to a terminal's stderr and nowhere else."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from spectheory.command_line.progress import interval_line, progress_bar
+
+
+def test_silent_where_stderr_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """A log file gets no bars and no carriage returns."""
+    with progress_bar("working") as progress, interval_line() as report:
+        progress(1, 2)
+        report(1, 1.0, 2.0)
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "")
+
+
+def test_partner_a_terminal_sees_the_interval(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One line that is overwritten, ended when the search ends, also by an error."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+
+    def search() -> None:
+        with interval_line() as report:
+            report(1, 1.0, 2.0)
+            report(2, 1.25, 1.5)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search()
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == (
+        "\rstep 1: the optimum lies in [1.000000000, 2.000000000]"
+        "\rstep 2: the optimum lies in [1.250000000, 1.500000000]\n"
+    )

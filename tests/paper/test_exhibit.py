@@ -1,0 +1,57 @@
+"""What an exhibit writes: the same bytes every time, the same numbers in every file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from paper_support import SMALL, read_csv
+from spectheory.errors import InvalidInputError
+from spectheory.paper import EXHIBITS, Check, otm_bernoulli, read_exhibit, write_exhibit, write_report
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_rerun_gives_the_same_bytes(name: str, tmp_path: Path) -> None:
+    assert SMALL.keys() == EXHIBITS.keys()
+    for folder in ("first", "second"):
+        findings = SMALL[name]()
+        assert findings.failures == []
+        assert findings.checks
+        written = write_exhibit(EXHIBITS[name], findings, tmp_path / folder, ("pdf", "png", "svg"))
+        write_report([written], tmp_path / folder)
+    files = sorted(path.name for path in (tmp_path / "first").iterdir())
+    assert files == sorted([*written.to_document()["files"], "report.md"])
+    for file in files:
+        assert (tmp_path / "first" / file).read_bytes() == (tmp_path / "second" / file).read_bytes(), file
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_csv_json_and_report_hold_the_same_numbers(name: str, tmp_path: Path) -> None:
+    findings = SMALL[name]()
+    written = write_exhibit(EXHIBITS[name], findings, tmp_path)
+    write_report([written], tmp_path)
+    read = read_exhibit(name, tmp_path)
+    assert read is not None
+    assert read.findings.to_document() == findings.to_document()
+    for table in read.findings.tables:
+        from_csv = read_csv(tmp_path / f"{table.name}.csv")
+        assert len(from_csv) == len(findings.table(table.name).rows) > 0
+        for left, right in zip(from_csv, table.select(), strict=True):
+            assert left == {key: str(value) for key, value in right.items()}
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert all(file in report for file in written.to_document()["files"])
+
+
+def test_figures_embed_their_fonts(tmp_path: Path) -> None:
+    write_exhibit(otm_bernoulli, SMALL["otm_bernoulli"](), tmp_path)
+    content = (tmp_path / "otm_bernoulli.pdf").read_bytes()
+    assert b"/FontFile2" in content  # TrueType, embedded
+    assert b"/Type3" not in content
+    assert b"CreationDate" not in content
+
+
+def test_a_check_of_nothing_is_refused() -> None:
+    """Partner of every check: one that compared no case could not fail."""
+    with pytest.raises(InvalidInputError, match="was tried on nothing"):
+        Check.of("all zero cases agree", 0, [])

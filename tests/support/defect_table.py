@@ -1,0 +1,40 @@
+"""The defects on the standard pairs: computed once, and held against numbers derived by hand."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+from spectheory import certify
+from spectheory.defects import defects
+from spectheory.suite import kill_matrix, standard_pairs
+
+PAIRS = standard_pairs()
+SEVERAL = [name for name, defect in defects.items() if not defect.single_path]
+"""The defects that look at more than the first path."""
+
+
+@cache
+def matrix() -> dict[str, dict[str, Any]]:
+    """Defect -> pair -> total variation, K = 2."""
+    return kill_matrix()
+
+
+def defects_of(module: str) -> list[str]:
+    """The names of the defects that a module of ``spectheory.defects`` defines."""
+    return [
+        name for name, defect in defects.items() if type(defect).__module__ == f"spectheory.defects.{module}"
+    ]
+
+
+def assert_total_variation(name: str, label: str, expected: Fraction) -> None:
+    """The defect is flagged on the pair of that label, with exactly this total variation."""
+    certificate = certify(defects[name], PAIRS[label], num_drafts=2, with_optimum=False)
+    assert expected > 0
+    assert certificate.total_variation == expected
+    assert matrix()[name][label] == expected
+    assert not certificate.target_matching
+    assert not certificate.is_valid
+    assert certificate.counterexample is not None
+    assert certificate.counterexample.law != certificate.counterexample.target

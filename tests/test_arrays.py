@@ -1,0 +1,138 @@
+"""One function, one meaning: rationals of both kinds, float64 and torch, against plain loops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from flint import fmpq
+
+from spectheory import arrays
+from spectheory.errors import InvalidInputError
+
+F = Fraction
+TABLE = [[F(1, 3), F(0), F(-1, 6)], [F(2), F(1, 7), F(5, 6)]]
+DIVISORS = [[F(1, 2), F(0), F(3)], [F(0), F(2, 7), F(1, 6)]]
+
+
+def objects(table: Any) -> np.ndarray:
+    return np.array(table, dtype=object)
+
+
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "Fraction": objects,
+    "fmpq": lambda table: arrays.to_flint(objects(table)),
+    "float64": lambda table: objects(table).astype(float),
+    "torch": lambda table: torch.tensor(objects(table).astype(float)),
+}
+
+
+def assert_is(found: Any, expected: Any, kind: str) -> None:
+    """The same numbers, exactly for rationals, in the kind that went in."""
+    if kind in ("Fraction", "fmpq"):
+        assert {type(value) for value in found.ravel()} == {fmpq if kind == "fmpq" else Fraction}
+        assert arrays.to_fractions(found).tolist() == expected
+    else:
+        assert isinstance(found, torch.Tensor) == (kind == "torch")
+        np.testing.assert_allclose(np.asarray(found), objects(expected).astype(float), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_elementwise(kind: str) -> None:
+    """max(x, 0), x/y with 0 at y = 0, zeros and ones: entry by entry."""
+    made, over = KINDS[kind](TABLE), KINDS[kind](DIVISORS)
+    assert_is(arrays.positive_part(made), [[max(x, F(0)) for x in row] for row in TABLE], kind)
+    quotients = [
+        [x / y if y else F(0) for x, y in zip(*rows, strict=True)]
+        for rows in zip(TABLE, DIVISORS, strict=True)
+    ]
+    assert_is(arrays.divide_or_zero(made, over), quotients, kind)
+    assert_is(arrays.zeros_like(made), [[F(0)] * 3] * 2, kind)
+    assert_is(arrays.ones_like(made), [[F(1)] * 3] * 2, kind)
+    assert_is(arrays.like_entries(F(1, 3), made), [[F(1, 3)] * 3] * 2, kind)
+    with pytest.raises(AssertionError):  # the partner: another quotient is not that
+        assert_is(arrays.divide_or_zero(over, made), quotients, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_along_the_last_axis(kind: str) -> None:
+    """Rows divided by their sums, a row without mass left alone; products over prefixes."""
+    rows = [[F(1), F(2), F(3)], [F(0), F(0), F(0)], [F(0), F(5), F(0)]]
+    expected = [[F(1, 6), F(1, 3), F(1, 2)], [F(0)] * 3, [F(0), F(1), F(0)]]
+    assert_is(arrays.normalise(KINDS[kind](rows)), expected, kind)
+    products = [[F(1), F(1), F(2), F(6)], [F(1), F(0), F(0), F(0)], [F(1), F(0), F(0), F(0)]]
+    assert_is(arrays.prefix_products(KINDS[kind](rows)), products, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("num_drafts", [1, 2, 3, 4, 7])
+def test_several_drafts(num_drafts: int, kind: str) -> None:
+    """f(u) = 1 - (1-u)^K as the sum over which draft is the first; u^K - b^K = (u - b) S_K(u, b)."""
+    probs, other = [[F(0), F(1, 3), F(1)]], [[F(1, 2), F(1, 3), F(1, 5)]]
+    first = [[sum((u * (1 - u) ** k for k in range(num_drafts)), F(0)) for u in probs[0]]]
+    assert_is(arrays.some_draft_probs(KINDS[kind](probs), num_drafts), first, kind)
+    sums = [
+        [
+            sum((u**j * b ** (num_drafts - 1 - j) for j in range(num_drafts)), F(0))
+            for u, b in zip(probs[0], other[0], strict=True)
+        ]
+    ]
+    assert_is(arrays.power_sum(KINDS[kind](probs), KINDS[kind](other), num_drafts), sums, kind)
+
+
+def test_small_probabilities_keep_their_relative_accuracy() -> None:
+    """f(u) = K u to first order: as printed, 1 - (1 - u)^K is 0 at u = 1e-18."""
+    assert arrays.some_draft_probs(1e-18, 8) == pytest.approx(8e-18, rel=1e-15)
+    assert 1 - (1 - 1e-18) ** 8 == 0
+    assert arrays.some_draft_probs(1 + 2**-52, 3) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_at_stops(kind: str) -> None:
+    """Tokens, rows, paths and stops by index, element by element; zeros where nothing is drafted."""
+    rng = np.random.default_rng(4)
+    batch, num_paths, depths, size = 5, 3, 4, 2
+    table = [
+        [[[F(int(x), 7) for x in row] for row in path] for path in element]
+        for element in rng.integers(0, 9, (batch, num_paths, depths, size))
+    ]
+    where, length = rng.integers(0, num_paths, batch), rng.integers(0, depths + 1, batch)
+    length[0] = depths
+    stop = np.minimum(length, depths - 1)
+    token = rng.integers(0, size, batch)
+    rows = KINDS[kind](table)
+    index = torch.from_numpy if kind == "torch" else np.asarray
+    k, i, s, t = (index(values) for values in (where, length, stop, token))
+    of_stop = [table[b][where[b]][stop[b]] for b in range(batch)]
+    assert_is(arrays.take_stop_row(rows, k, s), of_stop, kind)
+    assert_is(arrays.take_path(rows, k), [table[b][where[b]] for b in range(batch)], kind)
+    assert_is(arrays.take_row(arrays.take_path(rows, k), s), of_stop, kind)
+    assert_is(
+        arrays.take_token(arrays.take_stop_row(rows, k, s), t),
+        [of_stop[b][token[b]] for b in range(batch)],
+        kind,
+    )
+    drafted = [of_stop[b] if length[b] < depths else [F(0)] * size for b in range(batch)]
+    assert_is(arrays.take_draft_row(rows, k, i), drafted, kind)
+    assert drafted != of_stop
+
+
+def test_conversions_lose_nothing() -> None:
+    """A float is the rational of its bits where that is asked for, and refused where it is not."""
+    assert arrays.exact_number(0.1) == F(3602879701896397, 36028797018963968) != F(1, 10)
+    assert arrays.exact_values(np.array([0.5, 0.25])).tolist() == [F(1, 2), F(1, 4)]
+    assert arrays.to_fraction(fmpq(-2, 6)) == F(-1, 3)
+    assert isinstance(arrays.plain_number(np.float64(0.5)), float)
+    assert arrays.plain_number(np.int64(3)) == F(3)
+    for value in (0.5, True, "1/2"):
+        with pytest.raises(TypeError, match="expected an exact rational"):
+            arrays.to_fraction(value)
+    with pytest.raises(InvalidInputError, match="bound to a float64 pair"):
+        arrays.like_rows(np.array([0.5]), objects([F(1, 2)]))
+    assert arrays.holds_numbers(objects([F(1), 2, 0.5]))
+    assert not arrays.holds_numbers(objects([F(1), True]))
+    assert not arrays.holds_numbers(np.array([True]))

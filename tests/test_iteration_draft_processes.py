@@ -1,0 +1,303 @@
+"""Several iterations on trees, on a draft model per path, and of users' own verifiers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reference import Law, Path, draft_row, law_of, normalised, target_row
+from spectheory import instances, output_law
+from spectheory.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.algorithms.position_by_position.multi_round import MultiRound
+from spectheory.algorithms.spectr_gbv import SpecTrGbv
+from spectheory.drafts import PerPath, PrefixTree, WithoutReplacement
+from spectheory.errors import InvalidInputError
+from spectheory.iteration import (
+    completed_law,
+    decoded_tokens_law,
+    expected_decoded_tokens,
+    first_tokens_law,
+    modified_pair,
+)
+from spectheory.pair import ModelPair
+from texts import lengths_of, subtree, texts_after
+from user_verifiers import UserBlock
+
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+# ------------------------------------------------------------------------------ other draft processes
+
+
+def recursive_rejection_law(pair: ModelPair, widths: tuple[int, ...], distinct: bool) -> Law:
+    """One iteration of multi-round rejection on a tree, by walking down it and drawing as it goes.
+
+    With replacement, later draws of the accepted token bring their own children: m of them make
+    m times the width draws at the next depth.
+    """
+    law: Law = defaultdict(Fraction)
+
+    def visit(context: Path, draws: int, weight: Fraction) -> None:
+        """``draws`` tokens are drawn after this context, which is accepted with probability ``weight``."""
+        depth = len(context)
+        if depth == len(widths):
+            end(context, target_row(pair, context), weight)
+            return
+        for tokens in product(range(pair.vocab_size), repeat=draws):
+            drawn, undrawn, proposals = weight, list(draft_row(pair, context)), []
+            for token in tokens:
+                if drawn:
+                    proposals.append(normalised(undrawn))
+                    drawn *= proposals[-1][token]
+                    undrawn[token] *= 1 - distinct
+            left = target_row(pair, context)
+            for number, token in enumerate(tokens):
+                if drawn == 0:
+                    break
+                accept = min(ONE, left[token] / proposals[number][token])
+                if accept:
+                    survivors = 1 if distinct else tokens[number:].count(token)
+                    next_draws = survivors * (*widths, 1)[depth + 1]
+                    visit((*context, token), next_draws, drawn * accept)
+                drawn *= 1 - accept
+                if drawn:
+                    excess = zip(left, proposals[number], strict=True)
+                    left = normalised([max(p - q, ZERO) for p, q in excess])
+            if drawn:
+                end(context, left, drawn)
+
+    def end(context: Path, row: list[Any], weight: Fraction) -> None:
+        for token, prob in enumerate(row):
+            if prob:
+                law[(*context, token)] += weight * prob
+
+    visit((), widths[0], ONE)
+    return law
+
+
+TREES: dict[str, tuple[str, Any, bool]] = {
+    "distinct": ("multi_round_without_replacement", WithoutReplacement((2, 1)), True),
+    "tree": ("multi_round", PrefixTree((2, 2)), False),
+}
+
+
+@pytest.mark.parametrize("case", TREES)
+def test_law_of_decoded_tokens_on_trees(case: str) -> None:
+    """The law of N(i) against plain recursion: context-free, Markov and deep pairs; not that of i.i.d.
+
+    i up to 3, and up to 2 where four paths make the recursion long.
+    """
+    name, drafts, distinct = TREES[case]
+    iterations = 3 if distinct else 2
+    for pair, deep, options in (
+        (instances.two_token(2), instances.two_token(8), {}),
+        (instances.sticky_chain(2), instances.sticky_chain(8), {"memory": 1}),
+        (full := instances.random_rational(6, 2, 8, zero_probability=0), full, {"draft_length": 2}),
+    ):
+        laws = decoded_tokens_law(name, pair, iterations, process=drafts, **options)
+        for i, law in enumerate(laws, start=1):
+            texts = texts_after(
+                lambda here: recursive_rejection_law(here, drafts.widths, distinct), deep, 2, i
+            )
+            assert law.tolist() == lengths_of(texts, 3 * i)
+        iid = decoded_tokens_law("multi_round", pair, 1, num_drafts=drafts.num_drafts, **options)
+        assert iid[0].tolist() != laws[0].tolist()  # partner
+        means = expected_decoded_tokens(name, pair, 2, process=drafts, **options)
+        assert means[1] == sum(n * prob for n, prob in enumerate(laws[1]))
+
+
+class AsIfWithReplacement(MultiRound):
+    """Known to be wrong: takes distinct drafts for drafts with replacement."""
+
+    draft_processes = frozenset({"without_replacement"})
+
+
+class AsIfOneModel(MultiRound):
+    """Known to be wrong: checks every draft against the rows the last path was drawn from."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+        of_last = np.broadcast_to(draft_rows[..., -1:, :, :], draft_rows.shape)
+        return super().outcome(paths, target_rows, of_last)
+
+
+TWO_LEFT = ModelPair.context_free_pair(["1/2", "1/3", "1/6"], ["1/6", "1/6", "2/3"], 2)
+"""After a rejection the target has mass left on two tokens, unequally, and the draft equally."""
+ITERATED: list[tuple[ModelPair, dict[str, Any]]] = [
+    (instances.two_token(2), {}),
+    (instances.sticky_chain(2), {"memory": 1}),
+    (instances.random_rational(6, 2, 5, zero_probability=0), {"draft_length": 2}),
+    (TWO_LEFT, {}),
+]
+
+
+@pytest.mark.parametrize("case", [*TREES, "otm", "spectr"])
+def test_lossless_over_iterations_on_trees(case: str) -> None:
+    """The first tokens of two and three iterations are p_m; exactly, but for spectr's division factor."""
+    name, drafts = TREES[case][:2] if case in TREES else (case, PrefixTree((2, 1)))
+    for pair, options in ITERATED:
+        for num_tokens, num_iterations in ((3, 3), (4, 2)):
+            found = first_tokens_law(name, pair, num_tokens, num_iterations, process=drafts, **options)
+            assert found.total_variation <= (1e-12 if case == "spectr" else 0), (pair, num_tokens)
+        completed = completed_law(name, instances.sticky_chain(2), process=drafts)
+        difference = np.abs(completed - instances.sticky_chain(2).target_path_probs(3))
+        assert difference.max() <= (1e-12 if case == "spectr" else 0)
+
+
+def test_lossless_partner_distinct_drafts_taken_for_independent_ones() -> None:
+    """The wrong rejection on the same drafts is not; every verifier is refused on drafts it is not for.
+
+    Where a rejection leaves one token only, what the second draft is checked against has no influence:
+    hence a pair where it leaves two.
+    """
+    drafts = WithoutReplacement((2, 1))
+    for num_tokens in (1, 3):
+        right, wrong = (
+            first_tokens_law(verifier, TWO_LEFT, num_tokens, process=drafts).total_variation
+            for verifier in ("multi_round_without_replacement", AsIfWithReplacement())
+        )
+        assert right == 0
+        assert wrong > 0
+    with pytest.raises(InvalidInputError, match="is not valid for 'without_replacement' drafts"):
+        first_tokens_law("multi_round", instances.two_token(2), 2, process=drafts)
+    with pytest.raises(InvalidInputError, match="is not valid for 'iid' drafts"):
+        decoded_tokens_law("multi_round_without_replacement", instances.two_token(2), 2, num_drafts=2)
+    with pytest.raises(InvalidInputError, match="is not valid for 'prefix_tree' drafts"):
+        modified_pair(SpecTrGbv(), instances.two_token(2), process=PrefixTree((2, 1)))
+
+
+def per_path_models(pair: ModelPair, seed: int) -> PerPath:
+    """The pair's own draft and a random one, on the same contexts."""
+    other = instances.random_rational(seed, pair.vocab_size, pair.draft_length, zero_probability=0)
+    return PerPath((pair, other))
+
+
+def test_a_draft_model_per_path() -> None:
+    """Models known wherever the pair is: N(i) by recursion over texts with each subtree's own models.
+
+    Context-free, Markov and deep; lossless exactly, and not with one model taken for all.
+    """
+    markov = instances.markov(
+        ["1/5", "4/5"], [["1/4", "3/4"], ["5/6", "1/6"]], ["1/3", "2/3"], [["1/7", "6/7"], ["2/3", "1/3"]], 8
+    )
+    deep = instances.random_rational(3, 2, 8, zero_probability=0)
+    reversed_roles = instances.bernoulli("1/5", "1/2", 8)
+    for pair, process, options in (
+        (instances.two_token(8), PerPath((instances.two_token(8), reversed_roles)), {}),
+        (instances.sticky_chain(8), PerPath((markov, instances.sticky_chain(8))), {"memory": 1}),
+        (deep, per_path_models(deep, 11), {}),
+    ):
+
+        def one_iteration(text: Path, pair: ModelPair = pair, process: PerPath = process) -> Law:
+            models = PerPath(tuple(subtree(model, text, 2) for model in process.models))
+            return law_of(output_law("multi_round", subtree(pair, text, 2), process=models))
+
+        texts: Law = {(): ONE}
+        laws = decoded_tokens_law("multi_round", pair, 3, process=process, draft_length=2, **options)
+        for i, law in enumerate(laws, start=1):
+            longer: Law = defaultdict(Fraction)
+            for text, prob in texts.items():
+                for output, mass in one_iteration(text).items():
+                    longer[text + output] += prob * mass
+            texts = longer
+            assert law.tolist() == lengths_of(texts, 3 * i)
+        found = first_tokens_law("multi_round", pair, 3, process=process, draft_length=2, **options)
+        assert found.total_variation == 0
+        wrong = first_tokens_law(AsIfOneModel(), pair, 3, process=process, draft_length=2, **options)
+        assert wrong.total_variation > 0
+
+
+def test_draft_models_must_go_on_as_the_pair_does() -> None:
+    """Of the pair's shape, deep enough, and with the memory that is claimed; the text says which is not."""
+    chain, pair = instances.sticky_chain(3), instances.two_token(3)
+    deep = PerPath((chain, instances.random_rational(1, 2, 3)))
+    with pytest.raises(InvalidInputError, match=r"the draft model 1 row at context \(\d, \d\) differs"):
+        decoded_tokens_law("multi_round", chain, 2, process=deep, memory=1)
+    with pytest.raises(InvalidInputError, match="need a pair of draft length 7, and this one has 3"):
+        decoded_tokens_law("multi_round", pair, 2, process=PerPath((pair, chain)))
+    assert decoded_tokens_law("multi_round", pair, 2, process=PerPath((pair, chain)), memory=1)[1].sum() == 1
+    with pytest.raises(InvalidInputError, match="draft model 1 has 2 tokens, draft length 2"):
+        decoded_tokens_law("multi_round", pair, 2, process=PerPath((pair, instances.two_token(2))))
+
+
+def test_trees_belong_to_one_draft_length() -> None:
+    """Widths are one per token of an iteration, on a deeper pair too; K is said once."""
+    deep = instances.random_rational(6, 2, 5, zero_probability=0)
+    with pytest.raises(InvalidInputError, match=r"the tree has 2 widths \[2, 2\], got draft length 5"):
+        decoded_tokens_law("multi_round", deep, 2, process=PrefixTree((2, 2)))
+    laws = decoded_tokens_law("multi_round", deep, 2, process=PrefixTree((2, 2)), draft_length=2)
+    assert [law.sum() for law in laws] == [1, 1]
+    for function, arguments in ((decoded_tokens_law, (2,)), (first_tokens_law, (2,)), (completed_law, ())):
+        with pytest.raises(InvalidInputError, match="num_drafts is 3, but the draft process draws 4"):
+            function(
+                "multi_round", instances.two_token(2), *arguments, num_drafts=3, process=PrefixTree((2, 2))
+            )
+    with pytest.raises(InvalidInputError, match="num_drafts is 3, but the draft process draws 4"):
+        modified_pair("multi_round", instances.two_token(2), 3, process=PrefixTree((2, 2)))
+
+
+def test_modification_follows_the_model_of_the_path() -> None:
+    """greedy_block under every process is lossless with its modification, which is that of its own path."""
+    pair, other = instances.two_token(2), instances.bernoulli("1/5", "1/2", 2)
+    for drafts in (PerPath((other, pair)), PrefixTree((2, 2)), WithoutReplacement((2, 1))):
+        assert first_tokens_law(GreedyBlock(), pair, 4, process=drafts).total_variation == 0
+        assert (completed_law(GreedyBlock(), pair, process=drafts) == pair.target_path_probs(3)).all()
+        without = first_tokens_law(GreedyBlock(), pair, 3, process=drafts, with_modification=False)
+        assert without.total_variation > 0
+    swapped = ModelPair(pair.target, other.draft, pair.vocab)
+    own = modified_pair(GreedyBlock(), pair, process=PerPath((other, pair)))
+    assert [level.tolist() for level in own.target] == [
+        level.tolist() for level in modified_pair(GreedyBlock(), swapped).target
+    ]
+    by_pairs_draft = modified_pair(GreedyBlock(), pair)
+    assert own.target[1].tolist() != by_pairs_draft.target[1].tolist()
+    mixed = replace(output_law(GreedyBlock(), swapped), pair=by_pairs_draft)
+    assert (mixed.completed_law != pair.target_path_probs(3)).any()  # partner: the other draft's rows
+
+
+def test_one_modification_for_several_draft_models_is_refused() -> None:
+    """A verifier of several paths is given one draft row to modify with; without modification it may run."""
+    pair = instances.two_token(2)
+    drafts = PerPath((instances.bernoulli("1/5", "1/2", 2), pair))
+    for function, arguments in ((decoded_tokens_law, (2,)), (completed_law, ()), (modified_pair, ())):
+        with pytest.raises(InvalidInputError, match="each of the 2 paths has a draft model of its own"):
+            function(UsersSeveralPaths(), pair, *arguments, process=drafts)
+    laws = decoded_tokens_law(UsersSeveralPaths(), pair, 2, process=drafts, with_modification=False)
+    assert laws[1].sum() == 1
+
+
+# ------------------------------------------------------------------------------ users' own, float, bad input
+
+
+class UsersGreedyBlock:
+    """greedy_block as a user would hand it in: any object with the two methods."""
+
+    single_path = True
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+        return GreedyBlock().outcome(paths, target_rows, draft_rows)
+
+    def modified_target_rows(self, *arguments: Any) -> Any:
+        return GreedyBlock().modified_target_rows(*arguments)
+
+
+class UsersSeveralPaths(UsersGreedyBlock):
+    """The same, not saying that it looks at one path only."""
+
+    single_path = False
+
+
+def test_users_own_verifiers() -> None:
+    """An object with ``outcome`` works; one with ``modified_target_rows`` too is lossless with it."""
+    pair = instances.two_token(2)
+    own, published = (decoded_tokens_law(v, pair, 2) for v in (UserBlock(), "block"))
+    assert [law.tolist() for law in own] == [law.tolist() for law in published]
+    assert first_tokens_law(UsersGreedyBlock(), pair, 3).total_variation == 0
+    by_name = f"{__name__}:UsersGreedyBlock"
+    assert first_tokens_law(by_name, pair, 3).total_variation == 0
+    assert first_tokens_law(by_name, pair, 3, with_modification=False).total_variation == Fraction(1, 9)

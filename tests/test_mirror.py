@@ -1,0 +1,121 @@
+"""The tests mirror the package: a test file for every module with code, none longer than 500 lines."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+MOST_LINES = 500
+
+ELSEWHERE = {
+    "acceptance": "command_line/test_theory",
+    "algorithms/one_path/base": "test_verifier",
+    "errors": "bounds/test_skewed_draft",
+    "models/__init__": "test_imports",
+    "models/device": "models/test_loading",
+    "models/language_model": "models/test_loading",
+    "models/quiet": "models/test_loading",
+    "models/restriction": "models/test_restrict",
+    "montecarlo/sources": "montecarlo/test_simulation",
+    "paper/__init__": "test_imports",
+    "paper/bundled": "paper/test_real_pair",
+    "paper/full_vocabulary": "paper/test_exhibit",
+    "paper/report": "paper/test_exhibit",
+    "paper/style": "paper/test_exhibit",
+    "programs/budgets": "programs/test_optimum",
+    "programs/interval/interior_point": "programs/interval/test_interval",
+    "programs/interval/live_tree": "programs/interval/test_interval",
+    "programs/interval/newton": "programs/interval/test_interval",
+    "testing/assertions": "test_suite",
+}
+"""Modules without a test file of their own, and the file that tests them through what uses them."""
+
+
+def has_code(path: Path) -> bool:
+    """Whether a module defines a function or a class."""
+    definitions = (ast.FunctionDef, ast.ClassDef)
+    return any(
+        isinstance(node, definitions) for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    )
+
+
+def untested(package: Path, tests: Path, elsewhere: dict[str, str]) -> list[str]:
+    """Modules with code that have no test file, and entries of the list that are wrong or idle."""
+    complaints = []
+    modules = {str(path.relative_to(package).with_suffix("")): path for path in package.rglob("*.py")}
+    for module, path in modules.items():
+        own = (tests / module).with_name(f"test_{path.stem}.py")
+        if module in elsewhere:
+            if own.exists():
+                complaints.append(f"{module} is listed, but has a test file of its own")
+        elif has_code(path) and not own.exists():
+            complaints.append(f"{module} has no test file {own.relative_to(tests)}")
+    for module, test in elsewhere.items():
+        if module not in modules:
+            complaints.append(f"{module} is listed, but is no module")
+        if not (tests / f"{test}.py").exists():
+            complaints.append(f"{module} is listed with {test}.py, which does not exist")
+    return sorted(complaints)
+
+
+def too_long(tests: Path) -> list[str]:
+    """Test files, and what they share, over the limit."""
+    lines = {path: path.read_text(encoding="utf-8").count("\n") for path in tests.rglob("*.py")}
+    return sorted(f"{path.name} has {count} lines" for path, count in lines.items() if count > MOST_LINES)
+
+
+def test_every_module_has_a_test_file() -> None:
+    """Of its name, in the folder that mirrors its own, or in the list."""
+    assert untested(ROOT / "spectheory", ROOT / "tests", ELSEWHERE) == []
+
+
+def test_no_test_file_is_long() -> None:
+    assert too_long(ROOT / "tests") == []
+
+
+def test_every_test_stands_in_a_folder_of_the_package() -> None:
+    """A test file of a folder that the package does not have would mirror nothing."""
+    tests = ROOT / "tests"
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    assert {str(folder) for folder in folders if not (ROOT / "spectheory" / folder).is_dir()} == set()
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """A package of three modules, one of them without code, and the tests of one."""
+    for name, text in {
+        "package/one.py": "def f():\n    return 1\n",
+        "package/room/two.py": "class Two:\n    pass\n",
+        "package/room/__init__.py": "",
+        "tests/test_one.py": "x = 1\n" * MOST_LINES,
+        "tests/room/test_other.py": "x = 1\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_partner_what_is_missing_is_named(small: Path) -> None:
+    """A module without tests, a list that is wrong or idle, and one line too many."""
+    package, tests = small / "package", small / "tests"
+    assert untested(package, tests, {}) == ["room/two has no test file room/test_two.py"]
+    assert untested(package, tests, {"room/two": "room/test_other"}) == []
+    wrong = {"one": "test_one", "room/two": "room/test_none", "three": "test_one"}
+    assert untested(package, tests, wrong) == [
+        "one is listed, but has a test file of its own",
+        "room/two is listed with room/test_none.py, which does not exist",
+        "three is listed, but is no module",
+    ]
+    assert too_long(tests) == []
+    (tests / "test_one.py").write_text("x = 1\n" * (MOST_LINES + 1))
+    assert too_long(tests) == ["test_one.py has 501 lines"]
+
+
+def test_partner_the_list_is_needed() -> None:
+    """Without it every module on it is missed; the names of the package are read as they are."""
+    found = untested(ROOT / "spectheory", ROOT / "tests", {})
+    assert sorted(re.match(r"\S+", line)[0] for line in found) == sorted(ELSEWHERE)  # type: ignore[index]

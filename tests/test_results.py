@@ -1,0 +1,49 @@
+"""Results are short to print, tables in notebooks, rows of a data frame, and equal by what they say."""
+
+from __future__ import annotations
+
+import pytest
+
+from spectheory import Certificate, acceptance, certify, instances
+from spectheory.results import html_table
+
+
+@pytest.fixture
+def certificate() -> Certificate:
+    return certify("block", instances.two_token(2), 2)
+
+
+def test_a_result_is_one_line_and_a_table(certificate: Certificate) -> None:
+    """The headline in brackets; every fact is a row of the table."""
+    assert repr(certificate) == f"<{certificate.headline()}>"
+    assert "\n" not in repr(certificate)
+    table = certificate._repr_html_()
+    assert table.count("<tr>") == len(certificate.facts()) > 3
+
+
+def test_texts_are_escaped() -> None:
+    """A token or a user's name is text, never markup."""
+    table = html_table("a<b>", [("<script>", "1 & 2")])
+    assert table == (
+        "<table><caption>a&lt;b&gt;</caption><tr><th>&lt;script&gt;</th><td>1 &amp; 2</td></tr></table>"
+    )
+
+
+def test_a_frame_is_the_document(certificate: Certificate) -> None:
+    """One row, the document's keys, rationals as texts."""
+    frame = certificate.to_frame()
+    document = certificate.to_document()
+    assert list(frame.columns) == list(document)
+    assert len(frame) == 1
+    assert frame["block_efficiency"][0] == document["block_efficiency"] == "20/9"
+
+
+def test_equality_is_that_of_documents(certificate: Certificate) -> None:
+    """Made twice it is one result; another verifier's is another; another kind is never equal."""
+    again = certify("block", instances.two_token(2), 2)
+    other = certify("token", instances.two_token(2), 2)
+    assert certificate == again
+    assert hash(certificate) == hash(again)
+    assert certificate != other
+    assert certificate != acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2)
+    assert certificate != certificate.to_document()
