@@ -12,7 +12,6 @@ import torch
 from transformers import (
     BertConfig,
     BertForMaskedLM,
-    BertLMHeadModel,
     MambaConfig,
     MambaForCausalLM,
     MistralConfig,
@@ -26,7 +25,6 @@ from models_support import PROMPTS, full_row, save_model, save_pair, save_tokeni
 from spectheory.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, draft_and_score, prefill
 from spectheory.models.loading import ModelSource
-from spectheory.models.reading import CachedReading, run_model
 from spectheory.montecarlo import simulate
 
 IDS = {"vocab_size": 280, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
@@ -122,22 +120,6 @@ def test_a_sliding_window_is_read_right(tmp_path: Path) -> None:
     assert float((rows[0] - rows[1]).abs().max()) > 1e-3
 
 
-def forgetful_feed(reading: CachedReading, token_ids: torch.Tensor) -> torch.Tensor:
-    """Nothing is kept of what was read: the tokens of a feed see one another only."""
-    return run_model(reading._model, token_ids, keep=token_ids.shape[1])[0]
-
-
-def test_a_wrong_cache_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache that can be copied and used, and gives other rows, is not used."""
-    pair = LanguageModelPair.load(*save_pair(tmp_path, "llama"), device="cpu")
-    monkeypatch.setattr(CachedReading, "feed", forgetful_feed)
-    with pytest.warns(Notice, match="cannot read on from a cache"):
-        assert pair.cached == (False, False)
-    monkeypatch.undo()
-    again = LanguageModelPair.load(tmp_path / "target", tmp_path / "draft", device="cpu")
-    assert again.cached == (True, True)
-
-
 def test_recomputing_gives_the_numbers_of_caching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folders = save_pair(tmp_path, "gpt2")
     cached = LanguageModelPair.load(*folders, device="cpu")
@@ -168,10 +150,3 @@ def test_other_kinds_of_models_are_refused_before_weights_are_loaded(
         UnloadedPair.find(target, folder, device="cpu")
     with pytest.raises(InvalidInputError, match=f"the target model .* {words}"):
         UnloadedPair.find(folder, target, device="cpu")
-
-
-def test_a_model_that_looks_ahead_is_refused(tmp_path: Path) -> None:
-    """Called causal, and it is not: BERT with a head for language modelling, no decoder."""
-    with pytest.raises(InvalidInputError, match=r"the target model .* looks ahead"):
-        with_target(tmp_path, lambda: bert(BertLMHeadModel))
-    with_target(tmp_path / "decoder", lambda: bert(BertLMHeadModel, is_decoder=True))  # the partner
