@@ -70,14 +70,17 @@ def print_simulation(document: dict[str, Any]) -> None:
         table.add_column(column, justify="left" if column == "verifier" else "right")
     for estimate in document["estimates"]:
         table.add_row(
-            escape(estimate["verifier"]),
+            escape(estimate["verifier"]) + ("" if estimate["lossless"] is not False else " *"),
             f"{estimate['block_efficiency']:.4f}",
             _interval(estimate["interval"]),
             f"{estimate['counted']:.4f}",
             _interval(estimate["counted_interval"]),
             str(estimate["samples"]),
         )
-    _console().print(table)
+    console = _console()
+    console.print(table)
+    if any(estimate["lossless"] is False for estimate in document["estimates"]):
+        console.print("* not lossless on its own: its output differs from the target's")
 
 
 def print_reproduction(document: dict[str, Any]) -> None:

@@ -14,7 +14,9 @@ import torch
 from torch import Tensor
 
 from spectheory.errors import EnumerationTooLargeError
-from spectheory.models.language_model import LanguageModelPair, Prompt, run_model
+from spectheory.models.language_model import LanguageModelPair
+from spectheory.models.prompts import Prompt
+from spectheory.models.reading import run_model
 from spectheory.models.restriction import Restriction, restrict_rows
 from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_likely, scaled_logits
 from spectheory.pair import ModelPair
@@ -120,7 +122,8 @@ def _checked_sizes(
 def _last_logits(pair: LanguageModelPair, model: Any, texts: Tensor, batch_size: int) -> Tensor:
     """Logits after each text, from a full forward pass.  [N, n] -> [N, V]"""
     parts = [run_model(model, part, keep=1)[0][:, 0, : pair.vocab_size] for part in texts.split(batch_size)]
-    return torch.cat(parts).float()
+    logits = torch.cat(parts)
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def _level(logits: Tensor, candidates: Tensor, options: SamplingOptions, side: str) -> np.ndarray:

@@ -152,7 +152,7 @@ def test_bad_settings(models: LanguageModelPair, changes: dict[str, Any], messag
 
 
 def test_bad_lists(models: LanguageModelPair) -> None:
-    with pytest.raises(InvalidInputError, match="no prompts"):
+    with pytest.raises(InvalidInputError, match="at least one prompt"):
         simulate(models, [], ["token"])
     with pytest.raises(InvalidInputError, match="at least one verifier"):
         simulate(models, PROMPTS, [])
