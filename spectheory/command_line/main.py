@@ -51,6 +51,7 @@ for command in (
     theory.acceptance,
     theory.verifiers,
     models.simulate,
+    models.restrict,
     paper.reproduce,
 ):
     group.add_command(command)

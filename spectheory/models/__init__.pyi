@@ -19,6 +19,7 @@ from .prompts import encode_prompts as encode_prompts
 from .prompts import prompt_name as prompt_name
 from .prompts import read_prompts as read_prompts
 from .quiet import quiet_loading as quiet_loading
+from .restrict import check_sizes as check_sizes
 from .restrict import restrict as restrict
 from .restrict import restricted_pair as restricted_pair
 from .restriction import Restriction as Restriction

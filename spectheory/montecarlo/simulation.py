@@ -235,7 +235,7 @@ def simulate_enumerated(
         True
     """
     process = Iid(check_num_drafts(num_drafts))
-    run = _Run(verifiers, process, samples, seed, confidence, tolerance)
+    run = _Run(verifiers, process, samples, seed, confidence, tolerance, pair.to_float())
     settings = {
         "verifiers": list(run.verifiers),
         "num_drafts": process.num_drafts,
@@ -264,9 +264,10 @@ class _Run:
         seed: int,
         confidence: float,
         tolerance: float | None,
+        pair: ModelPair | None = None,
     ) -> None:
         self.given = _looked_up(verifiers)
-        self.verifiers = {verifier.name: verifier.bind(process) for verifier in self.given}
+        self.verifiers = {verifier.name: verifier.bind(process, pair) for verifier in self.given}
         self.samples = check_count("samples", samples, at_least=2, advice="an interval needs a variance")
         self.seed = check_count("seed", seed, at_least=0)
         self.confidence = check_confidence(confidence)

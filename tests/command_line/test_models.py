@@ -16,6 +16,8 @@ import pytest
 
 from cli_support import run_error, run_json
 from spectheory.command_line.main import main
+from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, restrict
+from spectheory.pair import ModelPair
 
 
 def test_different_tokenizers_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -233,3 +235,50 @@ def test_simulate_interrupted(
     assert err.endswith(f"draws that were finished, which are kept in {checkpoint}\n")
     assert err.count("\n") == 1
     assert json.loads(out)["interrupted"] is True
+
+
+# ------------------------------------------------------------------------ restrict
+
+
+def test_restrict_writes_a_pair_that_certify_takes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = str(tmp_path / "pair.json")
+    summary = run_json(capsys, "restrict", "--prompt", "def main", "-m", "3", "-l", "2", "--out", path)
+    assert len(summary["vocab"]) == 3
+    pair = ModelPair.load(path)
+    assert (pair.vocab_size, pair.draft_length) == (3, 2)
+    assert summary["target_row"] == pair.target[0][0].tolist()
+    document = run_json(capsys, "certify", path, "--verifier", "block")
+    assert document["target_matching"] is True
+    assert main(["restrict", "--prompt", "def main", "--out", path]) == 0
+    assert "written to" in capsys.readouterr().out
+
+
+def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    """The models' own conditionals, renormalised on the tokens that are kept."""
+    models = LanguageModelPair.load("bundled", "bundled", device="cpu")
+    expected = restrict(models, bundled_prompts()[1], 2, 1, options=SamplingOptions(temperature=0.5))
+    document = run_json(
+        capsys, "restrict", "--prompt-number", "2", "-m", "2", "-l", "1", "--temperature", "0.5"
+    )
+    assert ModelPair.from_document(document) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--tokens", "0"], "num_tokens must be a whole number of at least 1"),
+        (["--tokens", "100", "-l", "3"], "1000000 contexts"),
+        (["-l", "0"], "draft_length must be a whole number of at least 1"),
+        (["--prompt-number", "0"], "prompt_number"),
+        (["--prompt-number", "1000"], "got --prompt-number 1000"),
+        (["--prompt", "a", "--prompts", "b"], "--prompt and --prompts"),
+        (["--temperature", "0"], ""),
+    ],
+)
+def test_restrict_refuses_before_weights_are_loaded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    monkeypatch.setattr("spectheory.models.UnloadedPair.loaded", lambda self: pytest.fail("loaded"))
+    assert says in run_error(capsys, "restrict", *arguments)
