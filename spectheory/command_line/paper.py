@@ -83,7 +83,9 @@ def reproduce(
 
 
 @click.command(short_help="What the papers claim, with verdicts.")
-@click.option("--paper", metavar="KEY", help="Of one paper: spectr2023, block2024, greedy2026, spectrgbv2026.")
+@click.option(
+    "--paper", metavar="KEY", help="Of one paper: spectr2023, block2024, greedy2026, spectrgbv2026."
+)
 @click.option("--verdict", metavar="VERDICT", help="With one verdict, such as refuted or misprint.")
 @json_option
 def claims(paper: str | None, verdict: str | None, as_json: bool) -> int:

@@ -43,7 +43,7 @@ def _claims() -> str:
     lines = [
         "## Claims",
         "",
-        "The statements of the papers by paper and verdict; `spectheory claims` lists them with their evidence.",
+        "The statements of the papers by verdict; `spectheory claims` lists them with their evidence.",
         "",
         claims_summary(),
         "",

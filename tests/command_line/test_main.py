@@ -141,7 +141,7 @@ def test_help_answers_at_once() -> None:
         "sys.exit(code or bool(heavy))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for command in ("certify", "optimum", "acceptance", "simulate", "reproduce"):
+    for command in ("certify", "optimum", "acceptance", "simulate", "claims", "reproduce"):
         assert command in result.stdout
 
 

@@ -15,9 +15,10 @@ from spectheory.paper.claims.statements import (
 TITLE = "# Claims of the papers"
 INTRODUCTION = """\
 What the four papers claim, statement by statement, in our own words and in the letters of
-[theory.md §1](theory.md#1-notation-output-laws-validity). A verdict is measured: its evidence is a test or an exhibit of this
-repository. N is how many instances the counted tests run, and every one of these tests compares the number with what it ran.
-`spectheory claims` prints the same table. This page is written by `spectheory.paper.claims_page()`."""
+[theory.md §1](theory.md#1-notation-output-laws-validity). A verdict is measured: its evidence is a test
+or an exhibit of this repository. N is how many instances the counted tests run, and every one of these
+tests compares the number with what it ran. `spectheory claims` prints the same table. This page is
+written by `spectheory.paper.claims_page()`."""
 
 
 def claims_page() -> str:

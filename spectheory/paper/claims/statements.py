@@ -102,7 +102,9 @@ def select_claims(paper: str | None = None, verdict: str | None = None) -> list[
         raise unknown_name("paper", paper, PAPERS)
     if verdict is not None and verdict not in VERDICTS:
         raise unknown_name("verdict", verdict, VERDICTS)
-    return [claim for claim in all_claims() if paper in (None, claim.paper) if verdict in (None, claim.verdict)]
+    return [
+        claim for claim in all_claims() if paper in (None, claim.paper) if verdict in (None, claim.verdict)
+    ]
 
 
 def count_verdicts(claims: Sequence[Claim]) -> dict[str, int]:

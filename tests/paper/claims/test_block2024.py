@@ -28,7 +28,7 @@ def exact_pairs() -> Iterator[ModelPair]:
     seen = set()
     for cases in groups().values():
         for case in cases:
-            if id(case.pair) not in seen and case.pair.vocab_size ** case.pair.draft_length <= 27:
+            if id(case.pair) not in seen and case.pair.vocab_size**case.pair.draft_length <= 27:
                 seen.add(id(case.pair))
                 yield case.pair
 
@@ -108,7 +108,10 @@ def test_the_toy_algorithm_is_block_verification() -> Iterator[None]:
 
 @counted
 def test_the_printed_argmin_is_the_first_accepted_index() -> Iterator[None]:
-    """Below Fig. 2: token's τ is (min{i : rejected}) - 1, the number of leading acceptances; printed argmin."""
+    """Below Fig. 2.
+
+    The τ of token verification is (min{i : rejected}) - 1, the number of leading acceptances.
+    """
     for length in (2, 3, 4):
         for accepted in product((False, True), repeat=length):
             leading = next((i for i, good in enumerate(accepted) if not good), length)
@@ -122,7 +125,10 @@ def test_the_printed_argmin_is_the_first_accepted_index() -> Iterator[None]:
 
 @counted
 def test_behind_an_accepted_prefix_the_target_continues() -> Iterator[None]:
-    """Lemma 6, Eqs. 17 and 29: what passes through an accepted a and starts with (a, t) has mass x(a) p(t|a)."""
+    """Lemma 6, Eqs. 17 and 29.
+
+    What passes through an accepted a and starts with (a, t) has mass x(a) p(t|a).
+    """
     for name, number in product(("token", "block", "multi_round", "greedy_multipath"), range(10)):
         pair = random_rational([222, number], 2 + number % 2, 2)
         law = output_law(name, pair, 2)
@@ -191,7 +197,10 @@ def test_the_gain_of_block_need_not_grow_with_the_draft_length() -> Iterator[Non
 
 @counted
 def test_the_gain_of_block_falls_as_the_models_agree() -> Iterator[None]:
-    """Section 6.1: mean gain over random pairs (V = 3, L = 3) falls from agreement 0.2 on, to 0 for equal models."""
+    """Section 6.1.
+
+    Mean gain over random pairs (V = 3, L = 3) falls from agreement 0.2 on, to 0 for equal models.
+    """
     means = []
     for agreement in (0.2, 0.6, 0.9, 1.0):
         gains = []
@@ -299,7 +308,10 @@ def test_the_ideal_acceptance_is_that_of_a_coupling_and_not_of_a_valid_verifier(
 
 @counted
 def test_greedy_block_needs_its_modification() -> Iterator[None]:
-    """App. C and C.1: alone BA comes out with 1/3 > 2/9; after B the modified target row is a point mass on B."""
+    """App. C and C.1.
+
+    Alone BA comes out with 1/3 > 2/9; after B the modified target row is a point mass on B.
+    """
     pair = instances.two_token(2)
     alone = output_law("greedy_block", pair).prefix_law(2)
     assert alone[2] == Fraction(1, 3) > pair.target_path_probs(2)[2] == Fraction(2, 9)

@@ -1,12 +1,13 @@
 """Claims of block2024 on several calls: Theorem 2 and what is true in its place.
 
 Given the output x*, the calls of a lossless one-path verifier are independent of what was drafted before.
-A call that starts behind x*_{1:s} accepts at least i tokens with probability D(x*_{s+1:s+i}), the node budget,
-which depends on the probabilities of the tokens of x* only.
+A call that starts behind x*_{1:s} accepts at least i tokens with probability D(x*_{s+1:s+i}), the node
+budget, which depends on the probabilities of the tokens of x* only.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 
@@ -49,7 +50,7 @@ def tokens_given_the_output(
         return {start: ONE}
     kept = [*budgets(rows[start : start + draft_length]), ZERO]
     law: dict[int, Fraction] = {}
-    for accepted, (here, longer) in enumerate(zip(kept, kept[1:], strict=False)):
+    for accepted, (here, longer) in enumerate(itertools.pairwise(kept)):
         if here > longer:
             after = min(len(rows), start + accepted + 1)
             for end, prob in tokens_given_the_output(budgets, rows, draft_length, calls - 1, after).items():
@@ -92,7 +93,10 @@ def test_block_is_never_behind_token_on_any_output() -> Iterator[None]:
 
 @counted
 def test_token_verification_gains_from_a_later_start() -> Iterator[None]:
-    """The step of Statement 4.7 that fails for block: started later, token's calls end later, on every output."""
+    """The step of Statement 4.7 that fails for block.
+
+    Started later, token's calls end later, on every output.
+    """
     block_fails = 0
     for number in range(200):
         rows = random_output(number, 9)
@@ -163,12 +167,16 @@ def test_first_calls_are_ordered_on_every_output() -> Iterator[None]:
 
 @counted
 def test_greedy_block_wins_on_some_pairs_and_loses_on_others() -> Iterator[None]:
-    """C.1 and Table 4: over three calls greedy_block is ahead of block on some pairs, behind token on others."""
+    """C.1 and Table 4.
+
+    Over three calls greedy_block is ahead of block on some pairs, behind token on others.
+    """
     ahead = behind = below_token = 0
     for number in range(24):
         pair = random_rational([101, number], 2, 8)
         greedy, block, token = (
-            expected_decoded_tokens(name, pair, 3, draft_length=2) for name in ("greedy_block", "block", "token")
+            expected_decoded_tokens(name, pair, 3, draft_length=2)
+            for name in ("greedy_block", "block", "token")
         )
         assert greedy[0] >= block[0] >= token[0]
         ahead += all(g >= b for g, b in zip(greedy, block, strict=True)) and greedy != block

@@ -115,7 +115,10 @@ def test_block_efficiency_can_fall_with_the_number_of_drafts() -> Iterator[None]
     for pair, _ in random_pairs(249, 200):
         one, two = (SkewedDraft.from_ranking(pair, K).block_efficiency(pair) for K in (1, 2))
         falls += two < one
-        assert SkewedDraft.from_ranking(pair, 1).block_efficiency(pair) == output_law("block", pair).block_efficiency
+        assert (
+            SkewedDraft.from_ranking(pair, 1).block_efficiency(pair)
+            == output_law("block", pair).block_efficiency
+        )
         yield
     assert falls > 10
 
@@ -164,7 +167,10 @@ def test_a_global_order_by_the_ratio_of_paths_is_not_always_better() -> Iterator
 
 @counted
 def test_local_orders_are_needed_at_depths_below_l_only() -> Iterator[None]:
-    """Def. 5.2 and Algorithm 1, line 5: L keys per leaf, from the rows at depths 0..L-1; Eq. 21 is not injective."""
+    """Def. 5.2 and Algorithm 1, line 5.
+
+    L keys per leaf, from the rows at depths 0..L-1; Eq. 21 is not injective.
+    """
     ties = 0
     for pair, _ in random_pairs(252, 40):
         asked: list[int] = []
@@ -186,7 +192,11 @@ def test_printed_sums_are_no_law_under_ties() -> Iterator[None]:
     """Eqs. 22-23 with strict <: tied tokens are all ranked below nothing; fair coins sum to 1/2."""
     for target, draft, total in (
         ([HALF, HALF], [HALF, HALF], HALF),
-        ([Fraction(1, 4), Fraction(1, 4), HALF], [Fraction(3, 8), Fraction(3, 8), Fraction(1, 4)], Fraction(23, 32)),
+        (
+            [Fraction(1, 4), Fraction(1, 4), HALF],
+            [Fraction(3, 8), Fraction(3, 8), Fraction(1, 4)],
+            Fraction(23, 32),
+        ),
     ):
         ratio = [p / q for p, q in zip(target, draft, strict=True)]
         below = [sum(q for q, other in zip(draft, ratio, strict=True) if other < mine) for mine in ratio]

@@ -28,7 +28,9 @@ def all_tuples(pair: ModelPair, num_drafts: int) -> list[tuple[tuple[Path, ...],
     found = []
     for leaves, probs in Iid(num_drafts).tuples(pair, 10_000):
         for tuple_leaves, prob in zip(leaves, probs, strict=True):
-            paths = tuple(numbered_context(int(leaf), pair.draft_length, pair.vocab_size) for leaf in tuple_leaves)
+            paths = tuple(
+                numbered_context(int(leaf), pair.draft_length, pair.vocab_size) for leaf in tuple_leaves
+            )
             found.append((paths, Fraction(prob)))
     return found
 
@@ -39,7 +41,8 @@ def outputs_given(name: str, pair: ModelPair, paths: tuple[Path, ...]) -> dict[t
     L, V = pair.draft_length, pair.vocab_size
     target, draft = (
         np.array(
-            [[levels[depth][number_of(path[:depth], V)] for depth in range(count)] for path in paths], dtype=object
+            [[levels[depth][number_of(path[:depth], V)] for depth in range(count)] for path in paths],
+            dtype=object,
         )[None]
         for levels, count in ((asked.pair.target, L + 1), (asked.pair.draft, L))
     )
@@ -112,7 +115,10 @@ def random_output_law(pair: ModelPair, seed: int) -> list[np.ndarray]:
 
 @counted
 def test_prefix_matching_is_a_condition_on_antichains() -> Iterator[None]:
-    """Lemma A.2 by maximum flow: a law R can be output of K paths iff Σ below T ≤ f(q(T)) for all antichains."""
+    """Lemma A.2 by maximum flow.
+
+    A law R can be output of K paths iff Σ below T ≤ f(q(T)) for all antichains.
+    """
     verdicts = set()
     for number in range(60):
         pair = random_rational([263, number], 2, 1 + number % 2, zero_probability=0.1)
@@ -132,7 +138,9 @@ def test_prefix_matching_is_a_condition_on_antichains() -> Iterator[None]:
         flat = list(np.concatenate(masses))
         feasible = transport_feasibility(flat, [prob for _, prob in drafts], edges).is_feasible
         nodes = [
-            numbered_context(node, depth, 2) for depth in range(pair.draft_length + 1) for node in range(2**depth)
+            numbered_context(node, depth, 2)
+            for depth in range(pair.draft_length + 1)
+            for node in range(2**depth)
         ]
         by_antichains = True
         for membership in antichains(2, pair.draft_length)[1:]:
@@ -179,7 +187,10 @@ def test_identities_between_masses_and_budgets() -> Iterator[None]:
 
 @counted
 def test_a_law_with_feasible_budgets_need_not_be_of_a_prefix_matching_verifier() -> Iterator[None]:
-    """Theorem 3.3 speaks of laws: fair coins, L = 1; outputs of a verifier that ignores the draft have feasible D."""
+    """Theorem 3.3 speaks of laws.
+
+    Fair coins, L = 1; outputs of a verifier that ignores the draft have feasible D.
+    """
     pair = instances.uniform_equal(1)
     # Two fresh fair tokens: R = 1/4 on each pair of tokens, the budgets are those of block verification,
     budgets = output_law("block", pair).node_budgets

@@ -85,7 +85,10 @@ GREEDY = (3.30, 3.51, 3.52, 3.49, 3.44, 3.59, 3.96, 3.26)  # Table 4, same order
 
 @counted
 def test_block2024_table_1_and_its_text() -> Iterator[None]:
-    """Means 8.30 and 6.49; the range 5.36 to 8.14 that the text gives to block efficiency is the wall clock's."""
+    """Means 8.30 and 6.49.
+
+    The range 5.36 to 8.14 that the text gives to block efficiency is the wall clock's.
+    """
     efficiency, clock = ([row[column] for row in TABLE_1.values()] for column in (2, 5))
     assert close(mean(efficiency), 8.30)
     assert (min(efficiency), max(efficiency)) == (7.00, 10.06)
@@ -100,7 +103,10 @@ def test_block2024_table_1_and_its_text() -> Iterator[None]:
 
 @counted
 def test_block2024_figure_4_collects_the_means_of_the_tables() -> Iterator[None]:
-    """Gains grow with γ for both drafters and are larger for the better one; wall clock peaks at γ = 4 or 6."""
+    """Gains grow with γ for both drafters and are larger for the better one.
+
+    Wall clock peaks at γ = 4 or 6.
+    """
     figure = {  # (drafter, γ): block efficiency of token and block; wall clock of the same
         ("XXS", 4): (2.89, 2.99, 2.44, 2.50),
         ("XXS", 6): (3.23, 3.43, 2.43, 2.54),
@@ -133,11 +139,36 @@ def test_block2024_figure_4_collects_the_means_of_the_tables() -> Iterator[None]
 
 
 PER_DATASET = {  # Tables 6 to 10: gains of block efficiency, gains of wall clock, their printed averages
-    6: ((3.48, 4.33, 2.83, 3.48, 3.48, 3.24, 3.06, 2.99), (2.51, 3.43, 1.94, 2.66, 2.63, 2.35, 2.19, 2.18), 3.36, 2.49),
-    7: ((6.42, 6.55, 5.60, 6.36, 6.13, 5.91, 6.86, 4.92), (5.00, 5.06, 4.24, 4.92, 4.74, 4.47, 5.38, 3.57), 6.10, 4.67),
-    8: ((4.23, 2.96, 2.87, 3.22, 3.49, 2.91, 2.99, 2.59), (3.89, 2.72, 2.63, 2.97, 3.16, 2.68, 2.74, 2.37), 3.16, 2.89),
-    9: ((4.93, 5.57, 5.46, 5.06, 5.10, 4.83, 4.27, 5.38), (4.55, 5.10, 5.02, 4.66, 4.69, 4.45, 3.92, 4.99), 5.07, 4.67),
-    10: ((6.19, 6.28, 6.27, 7.48, 6.63, 6.46, 5.48, 5.33), (5.28, 5.37, 5.39, 6.51, 5.68, 5.53, 4.62, 4.53), 6.27, 5.36),
+    6: (
+        (3.48, 4.33, 2.83, 3.48, 3.48, 3.24, 3.06, 2.99),
+        (2.51, 3.43, 1.94, 2.66, 2.63, 2.35, 2.19, 2.18),
+        3.36,
+        2.49,
+    ),
+    7: (
+        (6.42, 6.55, 5.60, 6.36, 6.13, 5.91, 6.86, 4.92),
+        (5.00, 5.06, 4.24, 4.92, 4.74, 4.47, 5.38, 3.57),
+        6.10,
+        4.67,
+    ),
+    8: (
+        (4.23, 2.96, 2.87, 3.22, 3.49, 2.91, 2.99, 2.59),
+        (3.89, 2.72, 2.63, 2.97, 3.16, 2.68, 2.74, 2.37),
+        3.16,
+        2.89,
+    ),
+    9: (
+        (4.93, 5.57, 5.46, 5.06, 5.10, 4.83, 4.27, 5.38),
+        (4.55, 5.10, 5.02, 4.66, 4.69, 4.45, 3.92, 4.99),
+        5.07,
+        4.67,
+    ),
+    10: (
+        (6.19, 6.28, 6.27, 7.48, 6.63, 6.46, 5.48, 5.33),
+        (5.28, 5.37, 5.39, 6.51, 5.68, 5.53, 4.62, 4.53),
+        6.27,
+        5.36,
+    ),
 }
 
 
@@ -211,7 +242,10 @@ WALL_TIME: tuple[Sequence[float], ...] = (  # Table 2, the same rows
 
 @counted
 def test_greedy2026_table_1_and_its_text() -> Iterator[None]:
-    """Rows rise with K; gains 17.91 to 32.04 %, mean 23.08; steps 14.98, 4.40, 2.54; by dataset 19.60, 27.20, 22.43."""
+    """Rows rise with K.
+
+    Gains 17.91 to 32.04 %, mean 23.08; steps 14.98, 4.40, 2.54; by dataset 19.60, 27.20, 22.43.
+    """
     for row in EFFICIENCY:
         assert list(row) == sorted(row)
         yield
@@ -233,7 +267,10 @@ def test_greedy2026_table_1_and_its_text() -> Iterator[None]:
 
 @counted
 def test_greedy2026_table_2_and_its_text() -> Iterator[None]:
-    """K = 3 is the fastest in every row and K = 4 slower than K = 1; 13.34, 15.19, 9.39 % and about 10 % at K = 2."""
+    """K = 3 is the fastest in every row and K = 4 slower than K = 1.
+
+    13.34, 15.19, 9.39 % and about 10 % at K = 2.
+    """
     for row in WALL_TIME:
         assert min(row) == row[2]
         assert row[3] > row[0]
@@ -257,7 +294,10 @@ def test_greedy2026_table_2_and_its_text() -> Iterator[None]:
 
 @counted
 def test_spectrgbv2026_means_and_their_text() -> Iterator[None]:
-    """Gains over SD, SpecTr and GBV from the printed means: Table 1, section 6.3; Table 4, Appendix C (called 'up to')."""
+    """Gains over SD, SpecTr and GBV from the printed means.
+
+    Table 1, section 6.3; Table 4, Appendix C (called 'up to').
+    """
     means = (  # SD, SpecTr, GBV, SpecTr-GBV; the printed gains
         ((7.64, 8.39, 7.83, 8.59), (12.4, 2.3, 9.7)),
         ((1.64, 1.96, 1.67, 2.12), (29.3, 8.2, 27.0)),
@@ -276,13 +316,21 @@ def test_spectrgbv2026_means_and_their_text() -> Iterator[None]:
 
 @counted
 def test_spectrgbv2026_table_3_has_an_exception() -> Iterator[None]:
-    """Block efficiency is ahead at every L and rises; the speed-up at L = 16 is 2.52 against SpecTr's 2.56."""
+    """Block efficiency is ahead at every L and rises.
+
+    The speed-up at L = 16 is 2.52 against SpecTr's 2.56.
+    """
     spectr = ((10.25, 2.21), (12.56, 2.56), (13.64, 2.55), (16.22, 2.33))
     ours = ((10.45, 2.50), (12.63, 2.52), (14.58, 2.87), (16.52, 2.68))
     for theirs, mine in zip(spectr, ours, strict=True):
         assert mine[0] > theirs[0]
         yield
-    assert [mine[1] > theirs[1] for theirs, mine in zip(spectr, ours, strict=True)] == [True, False, True, True]
+    assert [mine[1] > theirs[1] for theirs, mine in zip(spectr, ours, strict=True)] == [
+        True,
+        False,
+        True,
+        True,
+    ]
     assert [row[0] for row in ours] == sorted(row[0] for row in ours)
     yield
 
@@ -296,7 +344,10 @@ def test_spectrgbv2026_table_5_and_its_text() -> Iterator[None]:
         12: ((9.39, 10.11, 9.89, 10.29), (1.12, 1.16, 1.14, 1.26)),
         16: ((11.23, 12.22, 11.58, 12.49), (1.06, 1.13, 1.08, 1.23)),
     }
-    for length, printed in ((4, ((4.5, 1.1, 4.1), (5.9, 9.6, 5.9))), (16, ((11.2, 2.2, 7.9), (16.0, 8.8, 13.9)))):
+    for length, printed in (
+        (4, ((4.5, 1.1, 4.1), (5.9, 9.6, 5.9))),
+        (16, ((11.2, 2.2, 7.9), (16.0, 8.8, 13.9))),
+    ):
         for (*others, ours), claimed in zip(rows[length], printed, strict=True):
             for other, value in zip(others, claimed, strict=True):
                 assert close(gain(ours, other), value, digits=1)
@@ -319,7 +370,11 @@ def test_spectrgbv2026_table_2_is_consistent() -> Iterator[None]:
         for efficiency, accept in zip(efficiencies, accepts, strict=True):
             assert abs((efficiency - 1) / length - accept) < 0.002
             yield
-    for changes, printed in (((4.5, 1.5, 1.5, 3.0), 2.6), ((3.3, 7.5, 5.9, 3.0), 4.9), ((4.3, 2.8, 2.0, 2.6), 2.9)):
+    for changes, printed in (
+        ((4.5, 1.5, 1.5, 3.0), 2.6),
+        ((3.3, 7.5, 5.9, 3.0), 4.9),
+        ((4.3, 2.8, 2.0, 2.6), 2.9),
+    ):
         assert close(mean(changes), printed, digits=1)
         yield
     assert min(53.5, 74.8, 65.0, 75.2) > 50

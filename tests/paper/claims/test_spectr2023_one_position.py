@@ -93,7 +93,10 @@ def test_acceptance_grows_with_the_drafts() -> Iterator[None]:
 
 @counted
 def test_acceptance_tends_to_the_target_mass_of_the_drafted_tokens() -> Iterator[None]:
-    """Lemma 1: with m the smallest positive q, limit - (1 - m)^K ≤ α_K ≤ limit; the limit is 1 without gaps."""
+    """Lemma 1.
+
+    With m the smallest positive q, limit - (1 - m)^K ≤ α_K ≤ limit; the limit is 1 without gaps.
+    """
     limits = set()
     for target, draft in random_rows(203, 200):
         limit = sum((p for p, q in zip(target, draft, strict=True) if q), Fraction(0))
@@ -106,7 +109,10 @@ def test_acceptance_tends_to_the_target_mass_of_the_drafted_tokens() -> Iterator
 
 @counted
 def test_accepting_drafts_in_turn_is_not_valid() -> Iterator[None]:
-    """Section 4: draft Ber(1), target Ber(1/2): a head has probability 1 - 2^-K, which is 1/2 at K = 1 only."""
+    """Section 4.
+
+    For draft Ber(1) and target Ber(1/2) a head has probability 1 - 2^-K, which is 1/2 at K = 1 only.
+    """
     for num_drafts in range(1, 7):
         law = output_law(
             defects["independent_acceptance"], instances.bernoulli("1", "1/2"), num_drafts
@@ -150,7 +156,10 @@ def test_bisection_takes_the_printed_number_of_steps() -> Iterator[None]:
 
 @counted
 def test_the_excess_falls_and_changes_sign_where_lemma_4_says() -> Iterator[None]:
-    """Lemma 4: f falls; f(1) ≥ 0 ≥ f(min(K, max p/q)); step (2): f(1) = β (1 - ...) ≥ 0 as 1 - d^K ≥ 1 - d."""
+    """Lemma 4.
+
+    The excess f falls, f(1) ≥ 0 ≥ f(min(K, max p/q)), and 1 - d^K ≥ 1 - d = β(1) in step (2).
+    """
     for target, draft in random_rows(205, 150, overlapping=True):
         num_drafts = 2 + len(target) % 3
         grid = [1 + Fraction(n, 8) for n in range(8 * num_drafts)]
@@ -168,7 +177,10 @@ def test_the_excess_falls_and_changes_sign_where_lemma_4_says() -> Iterator[None
 
 @counted
 def test_beyond_the_root_acceptance_is_below_the_line() -> Iterator[None]:
-    """C.1 corrected: for ρ ≥ ρ*, 1 - (1-β)^K ≤ ρβ, and the residual p - μ has mass (1-β)^K, printed 1 - (1-β)^K."""
+    """C.1 corrected.
+
+    For ρ ≥ ρ*, 1 - (1-β)^K ≤ ρβ, and the residual p - μ has mass (1-β)^K, printed 1 - (1-β)^K.
+    """
     strict = misprint = 0
     for target, draft in random_rows(206, 100, overlapping=True):
         num_drafts = 2
@@ -215,7 +227,10 @@ def test_acceptance_at_the_largest_ratio_is_at_least_the_printed_value() -> Iter
 
 @counted
 def test_the_worst_ratio_of_kseq_stays_above_the_guarantee() -> Iterator[None]:
-    """Theorem 1 is loose: two tokens, p = 1 - (1-b)^K against q = b, where α_K = 1, reach 8/9, .865, .854, .840."""
+    """Theorem 1 is loose.
+
+    Two tokens, p = 1 - (1-b)^K against q = b, where α_K = 1, reach 8/9, .865, .854, .840.
+    """
     for num_drafts, worst_known in ((2, 0.8889), (3, 0.8651), (4, 0.8544), (8, 0.8398)):
         grid = np.arange(1, 300) / 300
         covered = 1 - (1 - grid) ** num_drafts
@@ -235,7 +250,10 @@ def test_the_worst_ratio_of_kseq_stays_above_the_guarantee() -> Iterator[None]:
 
 @counted
 def test_kseq_accepts_at_least_what_multi_round_does() -> Iterator[None]:
-    """theory.md Statement 3.9, exactly: C_K ≤ ρ*, that is f(C_K) ≥ 0, and the missed masses are in that order."""
+    """theory.md Statement 3.9, exactly.
+
+    C_K ≤ ρ*, that is f(C_K) ≥ 0, and the missed masses are in that order.
+    """
     equal = strict = 0
     for target, draft in random_rows(214, 1000, overlapping=True):
         for num_drafts in (2, 3):
@@ -285,13 +303,20 @@ def test_uniform_curves() -> Iterator[None]:
         pair = instances.uniform(120, ratio)
         curve = optimal_acceptance_curve(pair.target[0][0], pair.draft[0][0], 50)
         for num_drafts, cut in enumerate(curve, start=1):
-            assert cut.value == uniform_acceptance(ratio, num_drafts) == 1 - Fraction(ratio - 1, ratio) ** num_drafts
+            assert (
+                cut.value
+                == uniform_acceptance(ratio, num_drafts)
+                == 1 - Fraction(ratio - 1, ratio) ** num_drafts
+            )
             yield
 
 
 @counted
 def test_kseq_is_optimal_on_uniform_pairs_and_not_everywhere() -> Iterator[None]:
-    """B.2: ρ* = r (1 - (1-1/r)^K) is exact, f(ρ*) = 0, and p_acc(ρ*) = α_K; on the two-token pair it is below."""
+    """App. B.2.
+
+    The factor ρ* = r (1 - (1-1/r)^K) has f(ρ*) = 0 and p_acc(ρ*) = α_K; on the two-token pair it is below.
+    """
     for ratio, num_drafts in product((2, 3, 4, 6), (2, 3, 5)):
         pair = instances.uniform(12, ratio)
         target, draft = pair.target[0][0], pair.draft[0][0]

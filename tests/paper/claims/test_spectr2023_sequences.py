@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,10 @@ def given_length(law: Any, length: int) -> np.ndarray:
 
 @counted
 def test_given_the_number_of_tokens_the_output_is_not_the_targets() -> Iterator[None]:
-    """Theorem 2, display, refuted: a single decoded token is never A at L = 1; without the condition it is p."""
+    """Theorem 2, display, refuted.
+
+    a single decoded token is never A at L = 1; without the condition it is p.
+    """
     for name, draft_length, num_drafts in product(("multi_round", "otm", "spectr"), (1, 2), (1, 2)):
         pair = instances.two_token(draft_length)
         law = output_law(name, pair, num_drafts)
@@ -80,7 +83,10 @@ def test_the_optimal_plan_per_position_is_not_optimal_per_sequence() -> Iterator
 
 @counted
 def test_trees_and_independent_drafts_compared() -> Iterator[None]:
-    """Section 7: K = 4 paths, L = 2; the tree (2, 2) is worse than (4, 1) on most pairs and better on some."""
+    """Section 7.
+
+    K = 4 paths, L = 2; the tree (2, 2) is worse than (4, 1) on most pairs and better on some.
+    """
     better = worse = 0
     for number in range(60):
         pair = random_rational([211, number], 2, 2)
@@ -138,7 +144,7 @@ def test_spectr_gains_with_drafts_and_with_length() -> Iterator[None]:
         pair = random_rational([214, number], 2 + number % 2, 2)
         laws = [output_law("spectr", pair, num_drafts) for num_drafts in (1, 2, 3)]
         values = [float(law.block_efficiency) for law in laws]
-        assert all(a <= b + 1e-9 for a, b in zip(values, values[1:], strict=False))
+        assert all(a <= b + 1e-9 for a, b in pairwise(values))
         short = output_law("spectr", pair.truncate(1), 2)
         assert abs(float(short.length_probs[0] - laws[1].length_probs[0])) < 1e-12
         assert float(short.block_efficiency) <= values[1] + 1e-12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -40,7 +40,7 @@ def test_the_bound_rises_strictly_exactly_where_a_path_is_drafted_too_rarely() -
             for p, q in zip(pair.target_path_probs(depth), pair.draft_path_probs(depth), strict=True)
         )
         values = [conditionally_independent_bound(pair, num_drafts) for num_drafts in (1, 2, 3, 4)]
-        steps = [b - a for a, b in zip(values, values[1:], strict=False)]
+        steps = [b - a for a, b in pairwise(values)]
         assert all(step > 0 for step in steps) if rare else all(step == 0 for step in steps)
         verdicts.add(rare)
         yield
@@ -79,12 +79,15 @@ def test_with_one_draft_bound_and_algorithm_are_those_of_greedy_block() -> Itera
         yield
 
 
-# ------------------------------------------------------------------- Lemma 5.1: conditionally independent drafts
+# ----------------------------------------------------------- Lemma 5.1: conditionally independent drafts
 
 
 @counted
 def test_lemma_5_1_holds_at_one_position() -> Iterator[None]:
-    """L = 1: any drafts that are independent given Y and have the draft's law meet Y at most Bound(K) of the time."""
+    """At L = 1 no drafts that are independent given Y and have the draft's law exceed Bound(K).
+
+    Drafts that are not independent of each other reach it.
+    """
     rng = np.random.default_rng(274)
     p, q = Fraction(1, 3), Fraction(2, 3)
     bound = conditionally_independent_bound(instances.two_token(1), 2)
@@ -136,7 +139,10 @@ def test_lemma_5_1_is_false_at_two_positions() -> Iterator[None]:
 
 @counted
 def test_identical_conditionals_leave_the_product_only() -> Iterator[None]:
-    """Eq. 13 uses one conditional for all drafts; drafts that are i.i.d. as well are then independent of y."""
+    """One conditional for all drafts, as Eq. 13 has it.
+
+    Drafts that are i.i.d. as well are then independent of y, and Jensen's inequality makes = into ≤.
+    """
     for given_a in (Fraction(n, 20) for n in range(10, 21)):
         p, q = Fraction(1, 3), Fraction(2, 3)
         given_b = (q - p * given_a) / (1 - p)
@@ -200,7 +206,10 @@ def test_lemma_a_1_is_false_for_two_drafts() -> Iterator[None]:
 
 @counted
 def test_the_complete_procedure_is_not_lossless() -> Iterator[None]:
-    """Theorem 4.2 and Algorithm 3: with its modification, K = 2 changes the law of the first tokens; K = 1 does not."""
+    """Theorem 4.2 and Algorithm 3.
+
+    With its modification, K = 2 changes the law of the first tokens; K = 1 does not.
+    """
     lossy = 0
     for number in range(30):
         pair = random_rational([276, number], 2, 2, zero_probability=0, equal_row_probability=0)
@@ -216,7 +225,10 @@ def test_the_complete_procedure_is_not_lossless() -> Iterator[None]:
 
 @counted
 def test_it_is_often_below_spectr() -> Iterator[None]:
-    """Section 6 on enumerated pairs, K = 2: fewer accepted tokens than spectr on most, and fewer than K = 1 on some."""
+    """Section 6 on enumerated pairs, K = 2.
+
+    Fewer accepted tokens than spectr on most, and fewer than K = 1 on some.
+    """
     below = above = falls = 0
     for pair in random_pairs(277, 80):
         both = [float(output_law(name, pair, 2).block_efficiency) for name in ("spectr_gbv", "spectr")]
@@ -257,7 +269,10 @@ def test_the_short_residual_of_kseq_holds_at_the_root_only() -> Iterator[None]:
 
 @counted
 def test_costs_per_call() -> Iterator[None]:
-    """Section 4.2: O(V) for every sub-block of every draft, so O(K L V) per call; multi_round has K L rows as well."""
+    """Section 4.2.
+
+    O(V) for every sub-block of every draft, so O(K L V) per call; multi_round has K L rows as well.
+    """
     by_size = [operations_of("spectr_gbv", size, 2, 3) for size in (20, 40, 60)]
     assert abs((by_size[2] - by_size[1]) - (by_size[1] - by_size[0])) <= 0.01 * by_size[0]
     yield

@@ -64,7 +64,9 @@ def collected(source: str) -> dict[str, bool]:
 @cache
 def collected_from(name: str) -> dict[str, bool]:
     path = ROOT / name
-    is_collected = path.is_file() and path.is_relative_to(ROOT / "tests") and re.fullmatch(r"test_\w+\.py", path.name)
+    is_collected = (
+        path.is_file() and path.is_relative_to(ROOT / "tests") and re.fullmatch(r"test_\w+\.py", path.name)
+    )
     return collected(path.read_text(encoding="utf-8")) if is_collected else {}
 
 
@@ -131,7 +133,9 @@ def test_partner_wrong_rows_are_caught() -> None:
         "exhibit:otm_bernouli",
         "notebook:99_nothing",
     ):
-        assert complaints([replace(good, evidence=(*good.evidence, name))], counted) == [f"{good.id}: no {name}"]
+        assert complaints([replace(good, evidence=(*good.evidence, name))], counted) == [
+            f"{good.id}: no {name}"
+        ]
     for changes in (
         {"verdict": "unknown"},
         {"note": "It is clear."},
@@ -140,14 +144,19 @@ def test_partner_wrong_rows_are_caught() -> None:
         {"verdict": "not checkable here"},
         {"evidence": ()},
         {"verdict": "holds", "instances": 1},
-        {"verdict": "refuted", "evidence": ("tests/test_law.py::test_most_violated_antichain_is_the_worst_of_all",)},
+        {
+            "verdict": "refuted",
+            "evidence": ("tests/test_law.py::test_most_violated_antichain_is_the_worst_of_all",),
+        },
     ):
         assert complaints([replace(good, **changes)], counted), changes  # type: ignore[arg-type]
-    assert collected("@pytest.mark.skip\ndef test_a(): ...\n@counted\ndef test_b(): ...\n") == {"test_b": True}
+    assert collected("@pytest.mark.skip\ndef test_a(): ...\n@counted\ndef test_b(): ...\n") == {
+        "test_b": True
+    }
 
 
 def test_counted_tests_and_their_numbers_belong_together() -> None:
-    """Every counted test has a number, every number a counted test, and every one is evidence for something."""
+    """Every counted test has a number and is evidence for something; every number has a counted test."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     counted = {
         f"{path.relative_to(ROOT)}::{name}"
