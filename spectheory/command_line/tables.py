@@ -128,9 +128,9 @@ def print_exhibits(rows: list[dict[str, Any]]) -> None:
 
 def print_claims(claims: Sequence[Claim], summary: str) -> None:
     """One row per statement, its note below it; then how many there are of each verdict."""
-    table = Table(title="claims of the papers", show_lines=True)
+    table = Table(title="claims of the papers", show_lines=True, expand=True)
     table.add_column("id", no_wrap=True)
-    for column, ratio in (("place", 2), ("claim", 6), ("verdict", 2), ("evidence", 6)):
+    for column, ratio in (("place", 3), ("claim", 9), ("verdict", 3), ("evidence", 7)):
         table.add_column(column, overflow="fold", ratio=ratio)
     for claim in claims:
         verdict = claim.verdict + (f"\nN = {claim.instances}" if claim.instances else "")

@@ -146,7 +146,7 @@ def test_help_answers_at_once() -> None:
 
 
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("certify", "optimum", "acceptance", "simulate", "reproduce"):
+    for command in ("certify", "optimum", "acceptance", "simulate", "claims", "reproduce"):
         assert main([command, "--help"]) == 0
         assert "--json" in capsys.readouterr().out
     assert main([]) == 0

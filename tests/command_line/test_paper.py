@@ -65,7 +65,7 @@ def test_claims_of_one_paper_with_one_verdict(capsys: pytest.CaptureFixture[str]
 def test_all_claims_and_unknown_ones(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["claims"]) == 0
     assert "224 statements: " in capsys.readouterr().out
-    assert main(["claims", "--paper", "spectr2032"]) == 2
+    assert main(["claims", "--paper", "spectr202"]) == 2
     assert "did you mean 'spectr2023'" in capsys.readouterr().err
     assert main(["claims", "--verdict", "wrong"]) == 2
     assert "known: proved, holds" in capsys.readouterr().err

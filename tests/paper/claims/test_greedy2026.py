@@ -15,7 +15,7 @@ from spectheory.bounds import SkewedDraft, is_skewed_draft, leaf_order, most_vio
 from spectheory.instances import random_rational
 from spectheory.pair import ModelPair
 from spectheory.programs import best_ranking, decompose_into_rankings, path_selection_optimum
-from theory_examples import off_path_pairs, on_path_optimum
+from theory_examples import off_path_pairs, on_path_bound, on_path_optimum
 
 HALF = Fraction(1, 2)
 
@@ -209,12 +209,13 @@ def test_printed_sums_are_no_law_under_ties() -> Iterator[None]:
 
 @counted
 def test_off_path_information_can_help_two_drafts() -> Iterator[None]:
-    """Section 4: one on-path verifier of two drafts cannot attain both optima of theory.md Statement 5.17."""
+    """Section 4: no on-path verifier of two drafts attains both optima of theory.md Statement 5.17."""
     pairs = off_path_pairs()
-    together = float(sum(optimum(pair, 2).value for pair in pairs))
-    assert on_path_optimum(pairs) < together - 0.016
-    alone = on_path_optimum((pairs[0],))
-    assert abs(alone - float(optimum(pairs[0], 2).value)) < 1e-7  # the program loses nothing on one pair
+    together = sum((optimum(pair, 2).value for pair in pairs), Fraction(0))
+    assert on_path_bound(pairs) < together - Fraction(16, 1000)
+    assert float(on_path_bound(pairs)) - on_path_optimum(pairs) < 1e-4
+    alone = on_path_bound((pairs[0],))
+    assert 0 <= alone - optimum(pairs[0], 2).value < Fraction(1, 1000)  # on one pair nothing is lost
     yield
 
 

@@ -177,7 +177,7 @@ def test_selection_and_counts() -> None:
     assert counts_text(refuted) == f"{len(refuted)} statements: {len(refuted)} refuted"
     assert counts_text(refuted[:1]) == "1 statement: 1 refuted"
     with pytest.raises(UnknownNameError, match="did you mean 'block2024'"):
-        select_claims("block2023")
+        select_claims("block202")
     with pytest.raises(UnknownNameError, match="did you mean 'refuted'"):
         select_claims(verdict="refuetd")
 
