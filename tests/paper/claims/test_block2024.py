@@ -216,7 +216,7 @@ def test_the_gain_of_block_falls_as_the_models_agree() -> Iterator[None]:
 
 @counted
 def test_block_needs_more_operations_than_token() -> Iterator[None]:
-    """Operations of one call before its correction: block's are affine in V and in L, token's do not know V."""
+    """Operations of one call before its correction: block's are affine in V and L, token's do not know V."""
     by_size = [operations_of("token", size, 1, 3) for size in (20, 40, 60, 80)]
     assert len(set(by_size)) == 1
     assert by_size[0] < operations_of("block", 20, 1, 3) / 5

@@ -94,6 +94,10 @@ def complaints(claims: Iterable[Claim], counted: Collection[str]) -> list[str]:
             found.append(f"{claim.id}: {claim.verdict} without a note")
         if claim.verdict == "proved" and not re.search(r"theory\.md (§|Statements? )\d", claim.note):
             found.append(f"{claim.id}: proved, but nothing says where")
+        if claim.verdict == "misprint" and not re.search(
+            r"[Cc]orrect|meant|must|needed|but|reverse", claim.note
+        ):
+            found.append(f"{claim.id}: misprint, but nothing says what is correct")
         if claim.verdict == "not checkable here" and not claim.note.startswith("Needs "):
             found.append(f"{claim.id}: the note does not say what it needs")
         if claim.verdict != "not checkable here" and not claim.evidence:
@@ -140,6 +144,7 @@ def test_partner_wrong_rows_are_caught() -> None:
         {"verdict": "unknown"},
         {"note": "It is clear."},
         {"note": ""},
+        {"verdict": "misprint"},
         {"claim": "no sentence"},
         {"verdict": "not checkable here"},
         {"evidence": ()},
