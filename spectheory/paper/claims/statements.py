@@ -95,8 +95,8 @@ def select_claims(paper: str | None = None, verdict: str | None = None) -> list[
         UnknownNameError: there is no such paper or verdict.
 
     Example:
-        >>> [claim.id for claim in select_claims("block2024", "refuted")][:2]
-        ['BV-H3b', 'BV-T2b']
+        >>> [claim.id for claim in select_claims("greedy2026", "refuted")]
+        ['GM-21d', 'GM-6a']
     """
     if paper is not None and paper not in PAPERS:
         raise unknown_name("paper", paper, PAPERS)

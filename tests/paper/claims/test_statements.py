@@ -95,7 +95,7 @@ def complaints(claims: Iterable[Claim], counted: Collection[str]) -> list[str]:
         if claim.verdict == "proved" and not re.search(r"theory\.md (§|Statements? )\d", claim.note):
             found.append(f"{claim.id}: proved, but nothing says where")
         if claim.verdict == "misprint" and not re.search(
-            r"[Cc]orrect|meant|must|needed|but|reverse", claim.note
+            r"[Cc]orrect|meant|must|should|needed|but|reverse", claim.note
         ):
             found.append(f"{claim.id}: misprint, but nothing says what is correct")
         if claim.verdict == "not checkable here" and not claim.note.startswith("Needs "):
