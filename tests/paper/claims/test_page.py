@@ -44,3 +44,9 @@ def test_the_report_has_the_counts(tmp_path: Path) -> None:
     report = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert "## Claims" in report
     assert claims_summary() in report
+
+
+def test_the_committed_report_has_the_same_counts() -> None:
+    """figures/report.md; ``spectheory reproduce --redraw --out figures`` writes it from the numbers there."""
+    report = (PAGE.parent.parent / "figures" / "report.md").read_text(encoding="utf-8")
+    assert claims_summary() in report
