@@ -132,6 +132,8 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.process: subprocess.Popen[str] | None = None
+        self.is_stopped = False
         listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
         for name in filter(None, names.split("\0")):
@@ -159,9 +161,15 @@ class Copy:
         finally:
             path.write_text(original, encoding="utf-8")
 
+    def stop(self) -> None:
+        """End what runs here; nothing is said of the mutant."""
+        self.is_stopped = True
+        if self.process is not None and self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+
     def _run(self, arguments: list[str], limit: float) -> tuple[int | None, str]:
         settings = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-        process = subprocess.Popen(
+        self.process = process = subprocess.Popen(
             [sys.executable, *arguments],
             cwd=self.folder,
             env={**os.environ, **settings},
@@ -172,12 +180,11 @@ class Copy:
         )
         try:
             output = process.communicate(timeout=limit)[0]
-        except BaseException as error:
+        except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
-            output = process.communicate()[0]
-            if not isinstance(error, subprocess.TimeoutExpired):
-                raise
-            return None, output
+            return None, process.communicate()[0]
+        if self.is_stopped:
+            raise KeyboardInterrupt
         return process.returncode, output
 
 
@@ -302,7 +309,9 @@ def check(mutants: Sequence[Mutant], jobs: int, results: Path, say: bool = False
                     flush=True,
                 )
         finally:
-            pool.shutdown(cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            for copy in copies:
+                copy.stop()
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -319,6 +328,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         mutants = read_table()
         if wrong := complaints(mutants):

@@ -13,7 +13,6 @@ MOST_LINES = 500
 
 ELSEWHERE = {
     "acceptance": "command_line/test_theory",
-    "algorithms/one_path/base": "test_verifier",
     "errors": "bounds/test_skewed_draft",
     "models/__init__": "test_imports",
     "models/device": "models/test_loading",

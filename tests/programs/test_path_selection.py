@@ -11,9 +11,11 @@ import pytest
 import reference
 from leaf_laws import largest_excess
 from spectheory import instances
+from spectheory.arrays import exact_values
+from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.skewed_draft import is_skewed_draft
 from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
-from spectheory.programs import check_solution, multi_path_optimum, solve_exact
+from spectheory.programs import check_solution, multi_path_optimum, path_selection, solve, solve_exact
 from spectheory.programs.greedy_polymatroid import decompose_into_rankings
 from spectheory.programs.path_selection import path_selection_optimum, path_selection_program
 from table import groups
@@ -140,3 +142,39 @@ def test_size_limits_and_bad_input() -> None:
             is_skewed_draft(pair, law, 2)
     with pytest.raises(InvalidInputError, match="sum to 1"):
         is_skewed_draft(pair, np.full(4, Fraction(1, 5), dtype=object), 2)
+
+
+def test_a_law_beyond_the_stated_sets_is_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were no violated set found, the optimum of too few sets would be no skewed draft.  It is refused."""
+    pair = instances.random_rational(4, 3, 2)
+    monkeypatch.setattr(path_selection, "_violated_sets", lambda *arguments: [])
+    for name in ("_trimmed", "_extended"):  # both would take or give mass, so that its sum would be off
+        monkeypatch.setattr(path_selection, name, lambda pair, law, *others: law)
+    with pytest.raises(CertificationError, match="violates a leaf set exactly"):
+        path_selection_optimum(pair, 2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_point_is_repaired_to_a_feasible_one(seed: int) -> None:
+    """Random points, and optima of too few sets and of a wrong total: read as rationals, the repaired masses
+    keep to every antichain, and to their parents up to rounding; no undrafted leaf has any."""
+    shape = ((2, 2), (3, 2), (4, 1))[seed % 3]
+    pair, num_drafts = instances.random_rational([91, seed], *shape), 2 + seed % 3
+    rng = np.random.default_rng(seed)
+    program = path_selection_program(pair.to_float(), num_drafts, [])
+    leaves = pair.vocab_size**pair.draft_length
+    sizes = np.cumsum([pair.vocab_size**depth for depth in range(pair.draft_length + 1)])
+    unlimited = np.array(list(solve(dataclasses.replace(program, repair=None)).primal.values()))
+    for point in (unlimited, 1.5 * unlimited, *rng.normal(0.3, 0.5, (4, program.num_variables))):
+        repaired = program.repair(program, point)
+        law = repaired[-leaves:]
+        assert law.sum() == pytest.approx(1, rel=1e-13)
+        assert (law[pair.draft_path_probs(pair.draft_length) == 0] == 0).all()
+        assert is_skewed_draft(pair.to_float(), law, num_drafts, tolerance=1e-13).is_member
+        masses = [exact_values(level) for level in np.split(repaired[:-leaves], sizes[:-1])]
+        assert masses[0][0] == pytest.approx(1, rel=1e-13)
+        masses[0][0] = Fraction(1)
+        for depth in range(pair.draft_length):
+            limits = (pair.target[depth] * masses[depth][:, None]).ravel()
+            assert (masses[depth + 1] <= limits * (1 + Fraction(1, 2**50))).all()
+        assert most_violated_antichain(pair, masses, num_drafts)[0] == 0
