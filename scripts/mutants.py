@@ -16,7 +16,9 @@ does not fit the tree, or the tests fail without a mutant.
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
+import multiprocessing
 import os
 import re
 import shutil
@@ -29,8 +31,10 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from py_compile import PycInvalidationMode
 from queue import Queue
 from threading import Lock
 from typing import Any
@@ -39,8 +43,13 @@ ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "scripts" / "mutants"
 RESULTS = ROOT / "build" / "mutants.jsonl"
 
+SERVER = multiprocessing.get_context("forkserver")
+"""Forks every run from a process that has imported what is slow to import and no part of the package."""
+PRELOADED = ["numpy", "scipy.sparse", "torch", "cvxpy", "sympy", "hypothesis", "highspy", "flint", "pytest"]
+
 TESTS_FAILED, INTERRUPTED = 1, 2
 """Exit codes of pytest; a mutant that cannot be imported interrupts the collection."""
+OTHER_PACKAGE = 99
 
 
 class TableError(Exception):
@@ -132,7 +141,7 @@ class Copy:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.process: subprocess.Popen[str] | None = None
+        self.process: Any = None
         self.is_stopped = False
         listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -141,15 +150,22 @@ class Copy:
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, folder / name)
         # Bytecode is checked by the hash of its source: nothing stale is ever run, whatever the clock says.
-        compile_all = ["-m", "compileall", "-q", "--invalidation-mode", "checked-hash", "spectheory"]
-        self._run(compile_all, 600)
-        found = self._run(["-c", "import spectheory; print(spectheory.__file__)"], 60)[1].strip()
-        if not Path(found).resolve().is_relative_to(folder.resolve()):
-            raise TableError(f"the copy imports {found}, not its own package")
+        compileall.compile_dir(
+            folder / "spectheory", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH
+        )
 
     def test(self, tests: Sequence[str], limit: float) -> tuple[int | None, str]:
         """pytest's exit code (``None``: out of time), and what it printed."""
-        return self._run(["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests], limit)
+        output = self.folder.with_suffix(".txt")
+        self.process = process = SERVER.Process(target=run_pytest, args=(self.folder, output, tuple(tests)))
+        process.start()
+        process.join(limit)
+        if process.exitcode is None:
+            self.kill()
+            return None, output.read_text(encoding="utf-8")
+        if self.is_stopped:
+            raise KeyboardInterrupt
+        return process.exitcode, output.read_text(encoding="utf-8")
 
     def test_mutant(self, mutant: Mutant, limit: float) -> tuple[int | None, str]:
         """The same with a mutant applied, which is taken back whatever happens."""
@@ -161,31 +177,36 @@ class Copy:
         finally:
             path.write_text(original, encoding="utf-8")
 
+    def kill(self) -> None:
+        """End the tests that run here, and what they started."""
+        if self.process is not None and self.process.pid is not None and self.process.exitcode is None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.join()
+
     def stop(self) -> None:
         """End what runs here; nothing is said of the mutant."""
         self.is_stopped = True
-        if self.process is not None and self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
+        self.kill()
 
-    def _run(self, arguments: list[str], limit: float) -> tuple[int | None, str]:
-        settings = {"PYTHONPATH": str(self.folder), "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
-        self.process = process = subprocess.Popen(
-            [sys.executable, *arguments],
-            cwd=self.folder,
-            env={**os.environ, **settings},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        try:
-            output = process.communicate(timeout=limit)[0]
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            return None, process.communicate()[0]
-        if self.is_stopped:
-            raise KeyboardInterrupt
-        return process.returncode, output
+
+def run_pytest(folder: Path, output: Path, tests: Sequence[str]) -> None:
+    """In a process of its own: pytest on a copy of the tree; ends with its exit code."""
+    os.setsid()
+    stream = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for standard in (1, 2):
+        os.dup2(stream, standard)
+    os.chdir(folder)
+    os.environ["PYTHONPATH"] = sys.path[0] = str(folder)
+    import pytest
+
+    code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+    package = sys.modules.get("spectheory")
+    if package is not None and not Path(str(package.__file__)).is_relative_to(folder):
+        print(f"the package is imported from {package.__file__}, not from {folder}")
+        code = OTHER_PACKAGE
+    sys.stdout.flush()
+    os._exit(code)
 
 
 class Check:
@@ -328,6 +349,8 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> int:
     arguments = parse_arguments()
+    os.environ |= {"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"}
+    SERVER.set_forkserver_preload(PRELOADED)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         mutants = read_table()
