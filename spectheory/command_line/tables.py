@@ -70,14 +70,17 @@ def print_simulation(document: dict[str, Any]) -> None:
         table.add_column(column, justify="left" if column == "verifier" else "right")
     for estimate in document["estimates"]:
         table.add_row(
-            escape(estimate["verifier"]),
+            escape(estimate["verifier"]) + ("" if estimate["lossless"] is not False else " *"),
             f"{estimate['block_efficiency']:.4f}",
             _interval(estimate["interval"]),
             f"{estimate['counted']:.4f}",
             _interval(estimate["counted_interval"]),
             str(estimate["samples"]),
         )
-    _console().print(table)
+    console = _console()
+    console.print(table)
+    if any(estimate["lossless"] is False for estimate in document["estimates"]):
+        console.print("* not lossless on its own: its output differs from the target's")
 
 
 def print_reproduction(document: dict[str, Any]) -> None:
@@ -91,6 +94,25 @@ def print_reproduction(document: dict[str, Any]) -> None:
     console = _console()
     console.print(table)
     console.print("All checks passed." if document["passed"] else "Some checks FAILED.")
+
+
+def print_restriction(summary: dict[str, Any]) -> None:
+    """The rows at the prompt, and where the pair was written."""
+    prompt = summary["prompt"]
+    shown = prompt if len(prompt) <= 60 else "..." + prompt[-57:]
+    table = Table(title=escape(f"after {shown!r}"))
+    for column in ("token", "target", "draft"):
+        table.add_column(column, justify="left" if column == "token" else "right")
+    for name, target, draft in zip(
+        summary["vocab"], summary["target_row"], summary["draft_row"], strict=True
+    ):
+        table.add_row(escape(repr(name)), f"{target:.6f}", f"{draft:.6f}")
+    console = _console()
+    console.print(table)
+    length = summary["draft_length"]
+    console.print(
+        escape(f"{len(summary['vocab'])} tokens, draft length {length}, written to {summary['out']}")
+    )
 
 
 def print_exhibits(rows: list[dict[str, Any]]) -> None:

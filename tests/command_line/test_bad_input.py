@@ -1,0 +1,232 @@
+"""Bad input to every command: one line on stderr, exit code 2, nothing on stdout, no traceback."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_support import TWO_TOKEN, run_error
+
+FLOATS = TWO_TOKEN | {"target": [0.25, 0.75], "draft": [0.5, 0.5]}
+BY_CONTEXT: dict[str, Any] = {
+    "format": "spectheory-pair/1",
+    "vocab": ["A", "B"],
+    "draft_length": 1,
+    "target": {"": ["1/2", "1/2"], "0": ["3/4", "1/4"], "1": ["1/4", "3/4"]},
+    "draft": {"": ["2/3", "1/3"]},
+}
+
+
+def changed(**fields: Any) -> str:
+    return json.dumps(TWO_TOKEN | fields)
+
+
+def by_context(**fields: Any) -> str:
+    return json.dumps(BY_CONTEXT | fields)
+
+
+def target_rows(**rows: Any) -> str:
+    """BY_CONTEXT with other target rows; the key ``root`` is the root."""
+    named = {"" if key == "root" else key.replace("_", " "): row for key, row in rows.items()}
+    return by_context(target={**BY_CONTEXT["target"], **named})
+
+
+PAIRS: dict[str, tuple[str, str]] = {
+    "empty": ("", "is not JSON"),
+    "half": ("{", "is not JSON"),
+    "list": ("[]", "not a pair file"),
+    "text": ('"pair"', "not a pair file"),
+    "null": ("null", "not a pair file"),
+    "no format": (json.dumps({k: v for k, v in TWO_TOKEN.items() if k != "format"}), "not a pair file"),
+    "other format": (changed(format="spectheory-pair/2"), "spectheory-pair/1"),
+    "no target": (
+        json.dumps({k: v for k, v in TWO_TOKEN.items() if k != "target"}),
+        "missing fields: target",
+    ),
+    "unknown field": (changed(drafts=[1]), "unknown fields: drafts"),
+    "field twice": ('{"format": "spectheory-pair/1", "format": "spectheory-pair/1"}', "stands twice"),
+    "sum below one": (changed(target=["1/3", "1/3"]), "sums to 2/3, not 1"),
+    "float sum": (json.dumps(FLOATS | {"target": [0.25, 0.5]}), "sums to 0.75, not 1"),
+    "negative": (changed(target=["4/3", "-1/3"]), "negative entry"),
+    "mixed kinds": (changed(draft=[0.5, 0.5]), "mixed"),
+    "no number": (changed(target=["1/3", "x"]), "'x' is not a rational"),
+    "division by zero": (changed(target=["1/3", "1/0"]), "'1/0' is not a rational"),
+    "nan": (json.dumps(FLOATS).replace("0.25", "NaN"), ""),
+    "infinity": (json.dumps(FLOATS).replace("0.25", "Infinity"), ""),
+    "minus infinity": (json.dumps(FLOATS).replace("0.25", "-Infinity"), ""),
+    "huge float": (json.dumps(FLOATS).replace("0.25", "1e999"), ""),
+    "truth value": (changed(target=[True, False]), ""),
+    "null entry": (changed(target=[None, "1"]), ""),
+    "nested row": (changed(target=[["1/3"], ["2/3"]]), ""),
+    "short row": (changed(target=["1"]), "one per token"),
+    "long row": (changed(target=["1/3", "1/3", "1/3"]), "one per token"),
+    "empty row": (changed(target=[]), ""),
+    "row is a text": (changed(target="1/3"), "one list of probabilities"),
+    "row is an object": (changed(target={"": ["1/3", "2/3"]}), "one list of probabilities"),
+    "length zero": (changed(draft_length=0), "draft_length must be a whole number of at least 1"),
+    "length negative": (changed(draft_length=-1), "draft_length must be a whole number"),
+    "length float": (changed(draft_length=2.0), "draft_length must be a whole number"),
+    "length text": (changed(draft_length="2"), "draft_length must be a whole number"),
+    "length true": (changed(draft_length=True), "draft_length must be a whole number"),
+    "length huge": (changed(draft_length=10**9), ""),
+    "names repeated": (changed(vocab=["A", "A"]), "repeated"),
+    "names missing": (changed(vocab=["A"]), ""),
+    "names empty": (changed(vocab=[]), ""),
+    "names no list": (changed(vocab="AB"), "vocab must be a list of strings"),
+    "names numbers": (changed(vocab=[0, 1]), "vocab must be a list of strings"),
+    "context_free text": (changed(context_free="yes"), "context_free must be true or false"),
+    "tolerance text": (changed(row_sum_tolerance="0"), "row_sum_tolerance must be a number"),
+    "tolerance negative": (json.dumps(FLOATS | {"row_sum_tolerance": -1}), "row_sum_tolerance"),
+    "context missing": (by_context(target={"": ["1/2", "1/2"]}), "has no row at context"),
+    "context unknown": (target_rows(**{"7": ["1/2", "1/2"]}), "not a context"),
+    "context too deep": (target_rows(**{"0_0": ["1/2", "1/2"]}), "not a context"),
+    "context spelled twice": (target_rows(**{"00": ["1/2", "1/2"]}), "must be written '0'"),
+    "context with spaces": (target_rows(**{"0_": ["1/2", "1/2"]}), "must be written '0'"),
+    "context no number": (target_rows(A=["1/2", "1/2"]), "not a list of token ids"),
+    "context negative": (target_rows(**{"-1": ["1/2", "1/2"]}), ""),
+    "context plus": (target_rows(**{"+1": ["1/2", "1/2"]}), "must be written '1'"),
+    "rows are a list": (by_context(target=["1/2", "1/2"]), "must map contexts to rows"),
+    "row at a context is a text": (target_rows(root="1/2"), ""),
+    "draft too deep": (by_context(draft={"": ["2/3", "1/3"], "0": ["1/2", "1/2"]}), "not a context"),
+    "utf-16": ("\x00", "is not JSON"),
+    "deeply nested": ("[" * 100_000, "is not JSON"),
+    "long number": (changed(target=["1/3", "2/3"]).replace("1/3", "1" * 6000 + "/3", 1), ""),
+}
+
+
+@pytest.mark.parametrize("command", ["certify", "optimum"])
+@pytest.mark.parametrize("name", PAIRS)
+def test_pair_files(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, command: str) -> None:
+    content, says = PAIRS[name]
+    path = tmp_path / "pair.json"
+    path.write_text(content, encoding="utf-8")
+    line = run_error(capsys, command, str(path), *(["-v", "block"] if command == "certify" else []))
+    assert says in line
+    assert len(line) < 1000
+
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "no pair": ("certify nothing.json -v block", "nothing.json: No such file"),
+    "folder": ("certify . -v block", "directory"),
+    "no verifier": ("certify pair.json", "--verifier"),
+    "verifier empty": ("certify pair.json -v ,", "names no verifier"),
+    "verifier unknown": ("certify pair.json -v blok", "did you mean 'block'"),
+    "one of two unknown": ("certify pair.json -v block,tokn", "did you mean 'token'"),
+    "module missing": ("certify pair.json -v nosuchmodule:Own", "No module named 'nosuchmodule'"),
+    "no module": ("certify pair.json -v :Own", "names no verifier"),
+    "no attribute": ("certify pair.json -v json:", "names no verifier"),
+    "attribute missing": ("certify pair.json -v json:Own", "no attribute of module 'json' is called 'Own'"),
+    "relative": ("certify pair.json -v ../json:loads", "names no verifier"),
+    "file": ("certify pair.json -v mine.py:Own", "without .py"),
+    "not a verifier": ("certify pair.json -v json:loads", "is not a verifier"),
+    "drafts 0": ("certify pair.json -v block -k 0", "num_drafts must be a whole number of at least 1"),
+    "drafts -1": ("certify pair.json -v block -k -1", "num_drafts must be a whole number"),
+    "drafts half": ("certify pair.json -v block -k 1.5", "'1.5' is not a valid integer"),
+    "drafts text": ("certify pair.json -v block -k two", "'two' is not a valid integer"),
+    "drafts too many": ("certify pair.json -v spectr -k 40", "exceed max_tuples"),
+    "tree unknown": ("certify pair.json -v block --tree forest:2,2", "--tree 'forest:2,2'"),
+    "tree without widths": ("certify pair.json -v block --tree prefix_tree", "--tree 'prefix_tree'"),
+    "tree of text": ("certify pair.json -v block --tree prefix_tree:a,b", "with whole numbers"),
+    "tree too short": ("certify pair.json -v greedy_multipath --tree prefix_tree:2", "1 widths"),
+    "tree too long": ("certify pair.json -v greedy_multipath --tree prefix_tree:2,2,2", "3 widths"),
+    "tree of width 0": ("certify pair.json -v block --tree prefix_tree:0,1", "at least 1"),
+    "tree too wide": ("certify pair.json -v block --tree without_replacement:3,1", ""),
+    "tree and drafts": ("certify pair.json -v block --tree prefix_tree:2,1 -k 3", "num_drafts"),
+    "drafts not meant": ("certify pair.json -v multi_round_without_replacement -k 2", "not valid for 'iid'"),
+    "pair and suite": ("certify pair.json -v block --suite standard", "either PAIR.json or --suite"),
+    "neither": ("certify -v block", "either PAIR.json or --suite"),
+    "suite unknown": ("certify -v block --suite large", "'large' is not 'standard'"),
+    "option unknown": ("certify pair.json -v block --fast", "No such option '--fast'"),
+    "two pairs": ("certify pair.json pair.json -v block", "unexpected extra argument"),
+    "optimum missing": ("optimum", "Missing argument"),
+    "gap 0": ("optimum pair.json -k 2 --gap 0", "--gap must be a positive number"),
+    "gap negative": ("optimum pair.json -k 2 --gap -1", "--gap must be a positive number"),
+    "gap nan": ("optimum pair.json -k 2 --gap nan", "--gap must be a positive number"),
+    "gap infinite": ("optimum pair.json -k 2 --gap inf", "--gap must be a positive number"),
+    "time negative": ("optimum pair.json -k 2 --time-limit -1", "must be a positive number"),
+    "time nan": ("optimum pair.json -k 2 --time-limit nan", "must be a positive number"),
+    "row missing": ("acceptance --target 1/3,2/3", "--draft"),
+    "rows of two lengths": ("acceptance --target 1/3,2/3 --draft 1", ""),
+    "row of text": ("acceptance --target a,b --draft 1/2,1/2", ""),
+    "row of sum 2": ("acceptance --target 1,1 --draft 1/2,1/2", "sum"),
+    "row negative": ("acceptance --target 3/2,-1/2 --draft 1/2,1/2", "negative"),
+    "row with a gap": ("acceptance --target 1/3,,2/3 --draft 1/3,1/3,1/3", ""),
+    "row of nan": ("acceptance --target nan,1 --draft 1/2,1/2", ""),
+    "row divided by 0": ("acceptance --target 1/0,1 --draft 1/2,1/2", ""),
+    "acceptance drafts": ("acceptance --target 1/3,2/3 --draft 1/2,1/2 -k 0", "num_drafts"),
+    "command unknown": ("certfy pair.json", "No such command 'certfy'"),
+    "exhibit unknown": ("reproduce otm_bernouli", "did you mean 'otm_bernoulli'"),
+    "exhibit format": ("reproduce otm_bernoulli --format gif", "formats are pdf, png, svg"),
+    "exhibit style": ("reproduce otm_bernoulli --style nosuch", "'nosuch' is neither a style"),
+    "nothing to redraw": ("reproduce --redraw --out nowhere", "no numbers of any exhibit"),
+    "out is a file": ("reproduce two_token_table --out pair.json", "pair.json"),
+    "simulate verifier": ("simulate -v blok", "did you mean 'block'"),
+    "simulate verifiers empty": ("simulate -v ,", "names no verifier"),
+    "simulate seed": ("simulate --seed -1", "seed must be a whole number of at least 0"),
+    "simulate seed text": ("simulate --seed x", "'x' is not a valid integer"),
+    "simulate samples": ("simulate --samples 1", "samples must be a whole number of at least 2"),
+    "simulate samples 0": ("simulate --samples 0", "samples must be a whole number of at least 2"),
+    "simulate batch": ("simulate --batch-size 0", "batch_size must be a whole number of at least 1"),
+    "simulate drafts": ("simulate -k 0", "num_drafts must be a whole number of at least 1"),
+    "simulate length": ("simulate -l 0", "draft_length must be a whole number of at least 1"),
+    "simulate confidence": ("simulate --confidence 2", "confidence"),
+    "simulate confidence nan": ("simulate --confidence nan", "confidence"),
+    "simulate temperature": ("simulate --temperature -1", "temperature"),
+    "simulate temperature nan": ("simulate --temperature nan", "temperature"),
+    "simulate top-k": ("simulate --top-k 0", "top_k"),
+    "simulate top-p": ("simulate --top-p 2", "top_p"),
+    "simulate top-p 0": ("simulate --top-p 0", "top_p"),
+    "simulate device": ("simulate --device tpu", "tpu"),
+    "simulate dtype": ("simulate --dtype int8", "int8"),
+    "simulate threads": ("simulate --threads 0", "threads"),
+    "simulate prompts missing": ("simulate --prompts nothing.txt", "nothing.txt"),
+    "simulate prompts folder": ("simulate --prompts .", ""),
+    "simulate prompts empty": ("simulate --prompts empty.txt", "empty.txt"),
+    "simulate prompts binary": ("simulate --prompts binary.txt", "binary.txt"),
+    "simulate prompts tokens": ("simulate --max-prompt-tokens 0", "max_prompt_tokens"),
+    "simulate folder": ("simulate --target ./no/such/model", "no/such/model"),
+    "simulate folder without a model": ("simulate --target .", ""),
+    "simulate checkpoint": ("simulate --checkpoint pair.json", "pair.json"),
+    "simulate checkpoint folder": ("simulate --checkpoint .", ""),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_commands(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    Path("pair.json").write_text(json.dumps(TWO_TOKEN), encoding="utf-8")
+    Path("empty.txt").write_text("", encoding="utf-8")
+    Path("binary.txt").write_bytes(bytes(range(128, 256)))
+    before = sorted(os.listdir())
+    arguments, says = COMMANDS[name]
+    line = run_error(capsys, *arguments.split())
+    assert says in line
+    assert "Traceback" not in line
+    assert len(line) < 1000
+    assert sorted(os.listdir()) == before
+
+
+def test_the_tables_are_as_long_as_promised() -> None:
+    """At least 120 bad inputs, none of them in the tables twice."""
+    assert len(PAIRS) + len(COMMANDS) >= 120
+    assert len({content for content, _ in PAIRS.values()}) == len(PAIRS)
+    assert len({arguments for arguments, _ in COMMANDS.values()}) == len(COMMANDS)
+
+
+def test_good_input_is_not_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Partner: the pair that all tables change is taken, so what is refused is the change."""
+    monkeypatch.chdir(tmp_path)
+    for content in (TWO_TOKEN, FLOATS, BY_CONTEXT):
+        Path("pair.json").write_text(json.dumps(content), encoding="utf-8")
+        with pytest.raises(AssertionError):
+            run_error(capsys, "certify", "pair.json", "-v", "block")
+        capsys.readouterr()
