@@ -322,3 +322,17 @@ def test_shares_give_feasible_points() -> None:
             bound = dual_objective(pair, 2, scores, slacks)
             assert bound >= multi_path_optimum(pair, 2).value
         assert bound == pair.draft_length + 1
+
+
+def test_scores_that_are_too_small_by_what_is_tolerated_still_bound_the_optimum() -> None:
+    """The optimal scores lowered by 9·10^-10 fall below the optimum; their shortfall makes up for it."""
+    pair = instances.two_token(2)
+    tree = ContextTree.of(pair)
+    best = [to_flint(level) for level in scores_of(pair, dual_optimum(pair, 2))]
+    z = [level.astype(float) for level in slacks_from_leaves(tree, lambda depth, need: need - best[depth])]
+    y = [np.maximum(level.astype(float) - 9e-10, 0) for level in best]
+    z = [np.maximum(level, 0) for level in z]
+    optimum = Fraction(212, 81)
+    assert Fraction(certified_upper_bound(pair, 2, y, z)) >= optimum
+    assert dual_objective(pair.to_float(), 2, y, z) > 212 / 81 - 1e-12
+    assert objective_by_hand(pair, 2, y, z) < optimum - Fraction(1, 10**10)
