@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from program_support import TWO_TOKENS, toy
+from spectheory.arrays import flint_if_exact
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
 from spectheory.programs import ConstraintBlock, LinearProgram, multi_path_program, solve_exact
@@ -64,7 +65,7 @@ def test_the_entries_of_a_row_are_added() -> None:
         coefficients = one * 2
         coefficients[1] += 1
         block = ConstraintBlock("first", "-", "<=", place, place, coefficients, one[:1])
-        assert block.activity(one[:1]).tolist() == [5]
+        assert block.activity(flint_if_exact(one[:1])).tolist() == [5]
         two = LinearProgram("toy", "-", "max", ("x",), one[:1], (block, dataclasses.replace(block, name="b")))
         assert two.matrices.A.toarray().tolist() == [[5.0], [5.0]]
 
