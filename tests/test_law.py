@@ -305,6 +305,8 @@ def test_the_limit_counts_what_is_enumerated() -> None:
         output_law("greedy_multipath", pair, 2, max_tuples=135)
     output_law("block", pair, 50, max_tuples=16)
     output_law("spectr", instances.point_masses(4), 3, max_tuples=1)
+    with pytest.raises(EnumerationTooLargeError, match="1 tuples of 1001 drafted paths"):
+        output_law("spectr", instances.point_masses(1), 1001)
 
 
 @pytest.mark.parametrize("num_drafts", [0, -1, 1.0, "2", True])
