@@ -64,10 +64,10 @@ def test_dual_pivots_keep_the_reduced_costs_at_most_zero(monkeypatch: pytest.Mon
 
     monkeypatch.setattr(exact_basis, "_dual_step", watched)
     for pair in PAIRS[:12]:
-        program = otm_program(pair.draft[0][0], pair.target[0][0], 2)
-        program = replace(program, direction="max")
-        slacks = range(program.num_variables, sum(program.size))
-        optimise(ExactBasis(standard_form(program), slacks), max_pivots=10_000)
+        for direction in ("min", "max"):
+            program = replace(otm_program(pair.draft[0][0], pair.target[0][0], 2), direction=direction)
+            slacks = range(program.num_variables, sum(program.size))
+            optimise(ExactBasis(standard_form(program), slacks), max_pivots=10_000)
     assert len(seen) > 24
     assert max(seen) <= 0
 

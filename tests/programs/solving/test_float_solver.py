@@ -65,3 +65,21 @@ def test_a_gap_above_the_tolerance_is_refused() -> None:
     program = single_path_program(ModelPair.context_free_pair(*TWO_TOKENS, 2).to_float())
     with pytest.raises(SolverError, match="differ by"):
         solve(program, gap_tolerance=-1.0)
+
+
+def next_to_one() -> list[ModelPair]:
+    """Models that agree on 10^-8 or so, next to nothing: the rounding of 1 + 10^-8 is no small part of it."""
+    smalls = [Fraction(1 + 7 * number, 10**8) for number in range(30)]
+    return [ModelPair.context_free_pair([1 - s, Fraction(0), s], [s, 1 - s, Fraction(0)], 1) for s in smalls]
+
+
+@pytest.mark.parametrize("pairs", [next_to_one(), PAIRS[:24]], ids=["next to one", "random"])
+def test_bounds_of_the_exact_solution_hold_to_the_last_bit(pairs: list[ModelPair]) -> None:
+    """The exact point and multipliers, rounded to floats: the bounds are around the exact value, and close."""
+    for pair in pairs:
+        exact, program = multi_path_optimum(pair, 2), multi_path_program(pair.to_float(), 2)
+        point = program.repair(program, np.array(list(exact.primal.values()), dtype=float))
+        multipliers = np.concatenate(list(exact.dual.values())).astype(float)
+        lower, upper = certified_bounds(program, point, multipliers)
+        assert Fraction(lower) <= exact.value <= Fraction(upper)
+        assert upper - lower < 1e-10
