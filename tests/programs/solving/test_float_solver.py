@@ -75,7 +75,7 @@ def next_to_one() -> list[ModelPair]:
 
 @pytest.mark.parametrize("pairs", [next_to_one(), PAIRS[:24]], ids=["next to one", "random"])
 def test_bounds_of_the_exact_solution_hold_to_the_last_bit(pairs: list[ModelPair]) -> None:
-    """The exact point and multipliers, rounded to floats: the bounds are around the exact value, and close."""
+    """The exact point and multipliers as floats: the bounds lie around the exact value, and close to it."""
     for pair in pairs:
         exact, program = multi_path_optimum(pair, 2), multi_path_program(pair.to_float(), 2)
         point = program.repair(program, np.array(list(exact.primal.values()), dtype=float))
