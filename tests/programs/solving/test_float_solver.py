@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from spectheory.programs import (
     solve,
     solve_exact,
 )
+from spectheory.programs.solving.float_solver import _run
+from spectheory.programs.solving.linear_program import CvxpyProgram
 
 
 def test_bounds_hold_for_bad_multipliers_and_points() -> None:
@@ -83,3 +86,16 @@ def test_bounds_of_the_exact_solution_hold_to_the_last_bit(pairs: list[ModelPair
         lower, upper = certified_bounds(program, point, multipliers)
         assert Fraction(lower) <= exact.value <= Fraction(upper)
         assert upper - lower < 1e-10
+
+
+def test_presolve_is_not_taken_at_its_word() -> None:
+    """What presolve calls infeasible is solved without it."""
+    tried = []
+
+    def solve_stub(*, presolve: str, **settings: object) -> None:
+        tried.append(presolve)
+        problem.status = "infeasible" if presolve == "on" else "optimal"
+
+    problem = SimpleNamespace(solve=solve_stub, status="")
+    _run(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False), CvxpyProgram(problem, None, {}), 1e-9)
+    assert tried == ["on", "off"]
