@@ -52,6 +52,7 @@ for command in (
     theory.verifiers,
     models.simulate,
     models.restrict,
+    paper.claims,
     paper.reproduce,
 ):
     group.add_command(command)

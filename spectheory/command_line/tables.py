@@ -14,6 +14,7 @@ from spectheory.documents import number_text
 if TYPE_CHECKING:
     from spectheory.acceptance import Acceptance
     from spectheory.certificate import Certificate
+    from spectheory.paper.claims.statements import Claim
     from spectheory.results import Result
 
 
@@ -123,6 +124,21 @@ def print_exhibits(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         table.add_row(row["name"], escape(row["title"]), escape(row["source"]))
     _console().print(table)
+
+
+def print_claims(claims: Sequence[Claim], summary: str) -> None:
+    """One row per statement, its note below it; then how many there are of each verdict."""
+    table = Table(title="claims of the papers", show_lines=True, expand=True)
+    table.add_column("id", no_wrap=True)
+    for column, ratio in (("place", 3), ("claim", 9), ("verdict", 3), ("evidence", 7)):
+        table.add_column(column, overflow="fold", ratio=ratio)
+    for claim in claims:
+        verdict = claim.verdict + (f"\nN = {claim.instances}" if claim.instances else "")
+        text = escape(claim.claim) + (f"\n[dim]{escape(claim.note)}[/dim]" if claim.note else "")
+        table.add_row(claim.id, escape(claim.place), text, verdict, escape("\n".join(claim.evidence)))
+    console = _console()
+    console.print(table)
+    console.print(summary)
 
 
 def print_verifiers(rows: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""`reproduce`: one exhibit by its name, the list of them, and exit code 1 where a check fails."""
+"""`reproduce`: one exhibit by its name, the list of them, exit code 1 where a check fails; `claims`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from paper_support import read_csv
 from spectheory.command_line.main import main
-from spectheory.paper import Check, Findings, exhibit
+from spectheory.paper import Check, Findings, exhibit, select_claims
 
 
 def test_failed_check_is_exit_code_1(
@@ -45,3 +45,27 @@ def test_the_list_computes_nothing(
     assert main(["reproduce", "--list"]) == 0
     assert "otm_bernoulli" in capsys.readouterr().out
     assert not list(tmp_path.iterdir())
+
+
+def test_claims_of_one_paper_with_one_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    """One JSON object, or a table with a line of counts; nothing that is not asked for."""
+    assert main(["claims", "--paper", "block2024", "--verdict", "refuted", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    wanted = select_claims("block2024", "refuted")
+    assert document["claims"] == [claim.to_document() for claim in wanted]
+    assert document["counts"]["refuted"] == len(wanted) == sum(document["counts"].values())
+    assert main(["claims", "--paper", "block2024", "--verdict", "refuted"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[-1] == f"{len(wanted)} statements: {len(wanted)} refuted"
+    assert all(claim.id in printed for claim in wanted)
+    assert "57/8" in printed
+    assert "BV-H2 " not in printed
+
+
+def test_all_claims_and_unknown_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["claims"]) == 0
+    assert "224 statements: " in capsys.readouterr().out
+    assert main(["claims", "--paper", "spectr202"]) == 2
+    assert "did you mean 'spectr2023'" in capsys.readouterr().err
+    assert main(["claims", "--verdict", "wrong"]) == 2
+    assert "known: proved, holds" in capsys.readouterr().err
