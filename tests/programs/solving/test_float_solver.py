@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -99,3 +100,10 @@ def test_presolve_is_not_taken_at_its_word() -> None:
     problem = SimpleNamespace(solve=solve_stub, status="")
     _run(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False), CvxpyProgram(problem, None, {}), 1e-9)
     assert tried == ["on", "off"]
+
+
+def test_what_a_variable_would_lose_pays_for_nothing() -> None:
+    """max -x is 0: without multipliers the bound is 0, not -1, for x in [0, 1] may stay at 0."""
+    program = replace(toy("max", -1.0, [(1.0, "<=", 1.0)], exact=False), box=1.0)
+    upper = certified_bounds(program, np.zeros(1), np.zeros(1))[1]
+    assert 0 <= upper < 1e-12
