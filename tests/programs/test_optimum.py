@@ -154,3 +154,5 @@ def test_limits_are_handed_on() -> None:
         optimum(pair, max_antichains=10, process=PrefixTree((2, 1)))
     large = instances.random_float(1, 10, 3, 1.0, 0.5)
     assert optimum(large, 4, time_limit=1e-9).status == "time limit"
+    assert isinstance(optimum(pair, 1_001), CertifiedInterval)
+    assert isinstance(optimum(pair, 1_000), Solution)

@@ -15,6 +15,7 @@ from spectheory.arrays import exact_values
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.skewed_draft import is_skewed_draft
 from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
+from spectheory.pair import ModelPair
 from spectheory.programs import check_solution, multi_path_optimum, path_selection, solve, solve_exact
 from spectheory.programs.greedy_polymatroid import decompose_into_rankings
 from spectheory.programs.path_selection import path_selection_optimum, path_selection_program
@@ -178,3 +179,29 @@ def test_any_point_is_repaired_to_a_feasible_one(seed: int) -> None:
             limits = (pair.target[depth] * masses[depth][:, None]).ravel()
             assert (masses[depth + 1] <= limits * (1 + Fraction(1, 2**50))).all()
         assert most_violated_antichain(pair, masses, num_drafts)[0] == 0
+
+
+def test_the_program_is_the_stated_one() -> None:
+    """A total that is 1, not at most 1; all 2^M - 1 leaf sets; a limit on leaves that includes itself."""
+    pair = instances.two_token(2)
+    program = path_selection_program(pair, 2)
+    assert program.block("total").sense == "=="
+    assert program.block(path_selection.LEAF_SETS).size == 15
+    assert path_selection_optimum(pair, 2, max_leaves=4).value == Fraction(212, 81)
+
+
+def test_trimmed_laws_lose_what_earns_nothing_and_extended_ones_lose_nothing() -> None:
+    """All on the leaf AA: the target takes 1/3 through A, so no more than that is kept.  The law is beyond its
+    leaf set, where nothing is added, and nothing taken."""
+    pair = instances.two_token(2)
+    law = np.array([Fraction(1), Fraction(0), Fraction(0), Fraction(0)], dtype=object)
+    assert path_selection._trimmed(pair, law).tolist() == [Fraction(1, 3), 0, 0, 0]
+    assert (path_selection._extended(pair, law, 2) >= law).all()
+
+
+def test_a_trace_of_mass_on_an_undrafted_leaf_costs_nothing() -> None:
+    """It is dropped; a repair that mixed it away with q would fall from the optimum 5/3 to block's 19/12."""
+    pair = ModelPair.context_free_pair([1 / 3, 1 / 3, 1 / 3], [0.75, 0.25, 0.0], 1)
+    program = path_selection_program(pair, 2)
+    point = np.array([1, 1 / 3, 1 / 3, 0, 0.6, 0.4 - 1e-9, 1e-9])
+    assert program.objective @ program.repair(program, point) == pytest.approx(5 / 3, abs=1e-8)
