@@ -90,3 +90,12 @@ def test_tokens_without_mass_are_never_sampled(monkeypatch: pytest.MonkeyPatch) 
         assert int(sample_rows(row * 3e-310, generator)) in {1, 3, 5}  # subnormal mass
     with pytest.raises(InvalidOutcomeError, match="without mass"):
         sample_rows(torch.zeros(3), generator)
+
+
+def test_top_p_that_is_reached_exactly_needs_no_further_token() -> None:
+    """Two of four equal tokens have one half; a third is kept for the least bit more."""
+    logits = torch.zeros(4, dtype=torch.float64)
+    for top_p, kept in ((0.5, 2), (0.5 + 1e-9, 3), (0.25, 1), (0.75, 3)):
+        probs = logits_to_probs(logits, SamplingOptions(top_p=top_p))
+        assert int((probs > 0).sum()) == kept
+        assert float(probs.sum()) == 1.0

@@ -191,7 +191,7 @@ def test_the_program_is_the_stated_one() -> None:
 
 
 def test_trimmed_laws_lose_what_earns_nothing_and_extended_ones_lose_nothing() -> None:
-    """All on the leaf AA: the target takes 1/3 through A, so no more than that is kept.  The law is beyond its
+    """All on the leaf AA: the target takes 1/3 through A, so no more is kept.  The law is beyond its
     leaf set, where nothing is added, and nothing taken."""
     pair = instances.two_token(2)
     law = np.array([Fraction(1), Fraction(0), Fraction(0), Fraction(0)], dtype=object)
