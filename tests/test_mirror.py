@@ -26,8 +26,6 @@ ELSEWHERE = {
     "paper/report": "paper/test_exhibit",
     "paper/style": "paper/test_exhibit",
     "programs/budgets": "programs/test_optimum",
-    "programs/interval/interior_point": "programs/interval/test_interval",
-    "programs/interval/live_tree": "programs/interval/test_interval",
     "programs/interval/newton": "programs/interval/test_interval",
     "testing/assertions": "test_suite",
 }
