@@ -13,7 +13,6 @@ MOST_LINES = 500
 
 ELSEWHERE = {
     "acceptance": "command_line/test_theory",
-    "algorithms/one_path/base": "test_verifier",
     "errors": "bounds/test_skewed_draft",
     "models/__init__": "test_imports",
     "models/device": "models/test_loading",
@@ -27,8 +26,6 @@ ELSEWHERE = {
     "paper/report": "paper/test_exhibit",
     "paper/style": "paper/test_exhibit",
     "programs/budgets": "programs/test_optimum",
-    "programs/interval/interior_point": "programs/interval/test_interval",
-    "programs/interval/live_tree": "programs/interval/test_interval",
     "programs/interval/newton": "programs/interval/test_interval",
     "testing/assertions": "test_suite",
 }
