@@ -1,4 +1,3 @@
-from .acceptance_length import acceptance_length as acceptance_length
 from .exhibit import Check as Check
 from .exhibit import Exhibit as Exhibit
 from .exhibit import Findings as Findings
@@ -7,12 +6,13 @@ from .exhibit import Written as Written
 from .exhibit import exhibit as exhibit
 from .exhibit import read_exhibit as read_exhibit
 from .exhibit import write_exhibit as write_exhibit
-from .full_vocabulary import full_vocabulary as full_vocabulary
-from .otm_bernoulli import otm_bernoulli as otm_bernoulli
-from .real_pair import Setting as Setting
-from .real_pair import real_pair as real_pair
+from .figures.acceptance_length import acceptance_length as acceptance_length
+from .figures.full_vocabulary import full_vocabulary as full_vocabulary
+from .figures.otm_bernoulli import otm_bernoulli as otm_bernoulli
+from .figures.real_pair import Setting as Setting
+from .figures.real_pair import real_pair as real_pair
+from .figures.two_token_table import two_token_table as two_token_table
 from .report import write_report as write_report
 from .reproduction import EXHIBITS as EXHIBITS
 from .reproduction import reproduce as reproduce
 from .reproduction import reproduce_each as reproduce_each
-from .two_token_table import two_token_table as two_token_table

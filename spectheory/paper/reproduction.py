@@ -6,13 +6,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from spectheory.errors import InvalidInputError
-from spectheory.paper.acceptance_length import acceptance_length
 from spectheory.paper.exhibit import DEFAULT_FORMATS, FORMATS, Exhibit, Written, read_exhibit, write_exhibit
-from spectheory.paper.full_vocabulary import full_vocabulary
-from spectheory.paper.otm_bernoulli import otm_bernoulli
-from spectheory.paper.real_pair import real_pair
+from spectheory.paper.figures.acceptance_length import acceptance_length
+from spectheory.paper.figures.full_vocabulary import full_vocabulary
+from spectheory.paper.figures.otm_bernoulli import otm_bernoulli
+from spectheory.paper.figures.real_pair import real_pair
+from spectheory.paper.figures.two_token_table import two_token_table
 from spectheory.paper.report import write_report
-from spectheory.paper.two_token_table import two_token_table
 from spectheory.validate import unknown_name
 
 EXHIBITS: Mapping[str, Exhibit] = {
