@@ -1,4 +1,4 @@
-"""What the division factor of K-SEQ does: acceptance and defect as functions of it, with the best one marked."""
+"""Acceptance and defect of K-SEQ as functions of its division factor, with the best one marked."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ def kseq_ratio(
     steps: int = 240,
     seed: int = 5,
 ) -> Findings:
-    """The smallest K-SEQ / α_K over pairs of rows: random ones improved by a random walk, and a one-parameter family.
+    """The smallest K-SEQ / α_K over rows: random ones, made worse by a walk, and a family.
 
     The family has two tokens, draft (u, 1 − u) and target (u^K, 1 − u^K), where α_K reaches 1.
 
@@ -63,8 +63,8 @@ def kseq_ratio(
     )
     return Findings(
         explanation=(
-            "No search comes near the guarantee, and more than two tokens make nothing worse: at K = 2 the worst ratio "
-            "found is 8/9, at draft (2/3, 1/3) and target (4/9, 5/9), where 3/4 is guaranteed."
+            "No search comes near the guarantee, and more than two tokens make nothing worse: at K = 2 the "
+            "worst ratio found is 8/9, at draft (2/3, 1/3) and target (4/9, 5/9), where 3/4 is guaranteed."
         ),
         settings={
             "num_drafts": list(num_drafts), "vocab_sizes": list(vocab_sizes), "starts": starts,
@@ -98,7 +98,7 @@ def _worst_of_family(num_drafts: int) -> Found:
 
 
 def _search(rng: np.random.Generator, num_drafts: int, vocab_size: int, starts: int, steps: int) -> Found:
-    """The worst of random Dirichlet pairs, then a random walk of their logarithms with shorter and shorter steps."""
+    """The worst of random Dirichlet pairs, then a random walk of its logarithms, with shrinking steps."""
 
     def rows_of(logarithms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         weights = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))

@@ -86,14 +86,15 @@ def prefix_trees(names: Sequence[str] = tuple(PAIRS), num_leaves: Sequence[int] 
             "optimum", "optimum_float",
         ),
         rows,
-        "Block efficiency in tokens per target call, draft length 3. nodes: drafted tokens that the target scores; "
-        "optimum: linear program over all valid verifiers of these drafts.",
+        "Block efficiency in tokens per target call, draft length 3. nodes: drafted tokens that the target "
+        "scores; optimum: linear program over all valid verifiers of these drafts.",
     )  # fmt: skip
     return Findings(
         explanation=(
-            "Shapes are widths by depth; in brackets the drafted tokens that the target scores. With equally many leaves "
-            "independent paths (K · 1 · 1) have the largest optimum on every pair. They also score the most tokens; "
-            "but the trees that score as many have more leaves and still earn less here."
+            "Shapes are widths by depth; in brackets the drafted tokens that the target scores. With "
+            "equally many leaves independent paths (K · 1 · 1) have the largest optimum on every pair. They "
+            "also score the most tokens; but the trees that score as many have more leaves and still earn "
+            "less here."
         ),
         settings={"names": list(names), "num_leaves": list(num_leaves)},
         tables=[table],
