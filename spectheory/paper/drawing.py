@@ -38,13 +38,11 @@ def verifier_curve(
 ) -> None:
     """The exact values of one verifier: a line with its colour, its marker and its name in the legend."""
     style = VERIFIER_STYLES[name]
-    axes.plot(
-        places, values,
-        **{
-            "color": style.colour, "marker": style.marker, "markersize": 5, "markerfacecolor": "white",
-            "label": style.label, "clip_on": False,
-        } | options,
-    )  # fmt: skip
+    look: dict[str, Any] = {
+        "color": style.colour, "marker": style.marker, "markersize": 5, "markerfacecolor": "white",
+        "label": style.label, "clip_on": False,
+    }  # fmt: skip
+    axes.plot(places, values, **(look | options))
 
 
 def optimum_curve(

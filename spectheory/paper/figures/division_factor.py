@@ -55,7 +55,8 @@ def division_factor(names: Sequence[str] = tuple(PAIRS), num_drafts: int = 2, st
         pair = PAIRS[name]
         target, draft = pair.target[0][0], pair.draft[0][0]
         most = optimal_acceptance(target, draft, num_drafts).value
-        best = kseq_rule(*(row.astype(float)[None] for row in (target, draft)), np.array([float(num_drafts)]))
+        float_rows = target.astype(float)[None], draft.astype(float)[None]
+        best = kseq_rule(*float_rows, np.array([float(num_drafts)]))
         best_factor, best_acceptance = float(best.division_factor[0]), float(best.acceptance[0])
         best_rows.append((name, best_factor, best_acceptance, most, float(most)))
         for step in range(steps + steps // 4 + 1):

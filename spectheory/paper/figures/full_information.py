@@ -89,7 +89,7 @@ def full_information(draft_lengths: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> Findi
                  len(draft_lengths), below_optimum),
         Check.of("no lossless verifier exceeds the optimum", len(rows), above),
         Check.of("the coupling program (Eq. 40), Σ min(p, q) and greedy block agree, exactly",
-                 max(couplings, 1), no_coupling),
+                 couplings, no_coupling),
         Check.of("greedy block reaches the ideal; it is lossy on its own wherever the ideal is out of reach",
                  len(draft_lengths), not_lossy),
         Check.of("block verification accepts each of the four blocks as printed", len(acceptance), wrong),

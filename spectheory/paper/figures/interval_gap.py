@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from spectheory.instances import random_float, two_token
+from spectheory.pair import ModelPair
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLUE, GREEN, GREY, ORANGE
@@ -41,11 +43,7 @@ def interval_gap(
     rows, crossed, loosened, open_left = [], [], [], []
     for vocab_size, length in shapes:
         pair = random_float([seed, vocab_size, length], vocab_size, length, agreement=0.2)
-        rounds: list[tuple[int, float, float]] = []
-        found = multi_path_interval(
-            pair, num_drafts, relative_gap=relative_gap,
-            progress=lambda number, lower, upper, kept=rounds: kept.append((number, lower, upper)),
-        )  # fmt: skip
+        status, rounds = _rounds(pair, num_drafts, relative_gap)
         leaves = vocab_size**length
         before = (0.0, float("inf"))
         for number, lower, upper in rounds:
@@ -55,8 +53,8 @@ def interval_gap(
             if lower < before[0] or upper > before[1]:
                 loosened.append(f"{leaves} leaves, round {number}")
             before = lower, upper
-        if found.status != "optimal":
-            open_left.append(f"{leaves} leaves: {found.status}")
+        if status != "optimal":
+            open_left.append(f"{leaves} leaves: {status}")
     outside, small = [], 0
     for length in (1, 2, 3):
         exact = optimum(two_token(length), 2).value
@@ -89,6 +87,19 @@ def interval_gap(
     )  # fmt: skip
 
 
+def _rounds(
+    pair: ModelPair, num_drafts: int, relative_gap: float
+) -> tuple[str, list[tuple[int, float, float]]]:
+    """How the search ended, and (round, lower, upper) of all its rounds."""
+    rounds: list[tuple[int, float, float]] = []
+
+    def keep(number: int, lower: float, upper: float) -> None:
+        rounds.append((number, lower, upper))
+
+    found = multi_path_interval(pair, num_drafts, relative_gap=relative_gap, progress=keep)
+    return found.status, rounds
+
+
 def _plot(findings: Findings) -> Figure:
     table = findings.tables[0]
     with panels(width=5.4, height=3.5) as (figure, (axes,)):
@@ -101,7 +112,7 @@ def _plot(findings: Findings) -> Figure:
         axes.axhline(goal, color=GREY, linestyle=":", linewidth=1.2, label="gap asked for")
         axes.set_yscale("log")
         axes.set(xlabel="round of the interior-point method", ylabel="(upper − lower) / lower")
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_title(f"Certified relative gap, {findings.settings['num_drafts']} drafts")
         legend_below(figure, 2)
     return figure

@@ -79,7 +79,7 @@ def iterations(num_iterations: int = 8, checked_tokens: int = 4) -> Findings:
     rows = []
     first_fails, lossy = [], []
     two, forced = two_token(2), forced_start_pair()
-    cases: list[tuple[str, ModelPair, Any, str, int, Mapping[str, int]]] = [
+    cases: list[tuple[str, ModelPair, Any, str, int, Mapping[str, Any]]] = [
         ("two_token", two, "token", "token", num_iterations, {}),
         ("two_token", two, "block", "block", num_iterations, {}),
         ("two_token", two, "greedy_block", "greedy_block", num_iterations, {}),

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.instances import uniform
@@ -90,7 +91,7 @@ def _plot(table: ResultTable) -> Figure:
                       markerfacecolor="white", clip_on=False)  # fmt: skip
         axes.set(xlabel="number of drafts K", ylabel="acceptance probability", ylim=(0, 1.02))
         axes.set(xlim=(1, max(table.column("num_drafts"))))
-        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_title("Draft U(120), target U(d): optimum (lines), K-SEQ (points)")
         legend_below(figure, 3)
     return figure

@@ -73,8 +73,8 @@ def token_tree(draft_length: int = 3, num_drafts: int = 2) -> Findings:
     return Findings(
         explanation=(
             f"Two-token pair, {num_drafts} drafts. Left: how often the optimal verifier's accepted text "
-            "starts with each node; the filled nodes are an antichain whose constraint is tight. Right: all antichains below "
-            "the limit."
+            "starts with each node; the filled nodes are an antichain whose constraint is tight. Right: all "
+            "antichains below the limit."
         ),
         settings={"draft_length": draft_length, "num_drafts": num_drafts},
         tables=[
