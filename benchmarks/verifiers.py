@@ -244,8 +244,8 @@ def measure(shape: Shape, dtype: str, device: str, repeats: int, seed: int) -> l
     check_meter(torch_peak_bytes(copy, device) / given.row_bytes)
     seconds = median_seconds(
         {
-            "copy": _finished(copy, device),
-            **{name: _finished(run, device) for name, run in rounds.items()},
+            "copy": finished(copy, device),
+            **{name: finished(run, device) for name, run in rounds.items()},
         },
         repeats,
     )
@@ -271,7 +271,7 @@ def measure(shape: Shape, dtype: str, device: str, repeats: int, seed: int) -> l
     return entries
 
 
-def _finished(run: Callable[[], Any], device: str) -> Callable[[], Any]:
+def finished(run: Callable[[], Any], device: str) -> Callable[[], Any]:
     """``run`` that returns only when the device is done."""
     if torch.device(device).type != "cuda":
         return run
@@ -376,9 +376,10 @@ def report(entries: list[dict[str, Any]], described: Mapping[str, Any], shape: S
         console.print(f"not run: {name}: {reason}", markup=False)
 
 
-def parse_arguments() -> argparse.Namespace:
+def parse_arguments(description: str | None) -> argparse.Namespace:
+    """The shape, the device and where to write."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--vocab-size", type=int, default=32_000, help="V")
     parser.add_argument("--num-drafts", type=int, default=4, help="K")
@@ -394,7 +395,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> int:
     """Measure, print, write; 1 if the claim fails."""
-    options = parse_arguments()
+    options = parse_arguments(__doc__)
     device = options.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"

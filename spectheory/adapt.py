@@ -199,8 +199,8 @@ def sampled_verdict(
 
     samples, significance, power = (
         check_count("samples", samples),
-        check_confidence(significance),
-        check_confidence(power),
+        check_confidence(significance, "significance"),
+        check_confidence(power, "power"),
     )
     pair, process = pair.to_float(), draft_process(num_drafts, process)
     process.check(pair)

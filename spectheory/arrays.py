@@ -232,6 +232,12 @@ def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
     return total
 
 
+def first_true(condition: Array) -> Array:
+    """The number of the first entry of the last axis that is true, 0 where none is.  [..., N] -> [...]"""
+    xp = namespace(condition)
+    return xp.argmax(xp.astype(condition, xp.int64), axis=-1)
+
+
 def take_token(rows: Array, tokens: Array) -> Array:
     """rows[..., tokens]: one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
     return namespace(rows).take_along_axis(rows, tokens[..., None], axis=-1)[..., 0]

@@ -13,7 +13,7 @@ from spectheory.documents import both, number_text, plain
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
-from spectheory.pair import ROUNDING_OF_A_ROW, ModelPair
+from spectheory.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.programs.interval.interval import CertifiedInterval
 from spectheory.programs.optimum import optimum
 from spectheory.programs.solving.solution import Solution
@@ -281,7 +281,7 @@ def certify(
         19/9 20/9 0
     """
     process = draft_process(num_drafts, process)
-    row_defect, pair = pair.row_defect, pair.normalised()
+    row_defect, pair = check_pair(pair).row_defect, pair.normalised()
     steps = _Steps(progress, pair.vocab_size**pair.draft_length, 3)
     law = output_law(
         verifier, pair, process=process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated

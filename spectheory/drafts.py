@@ -224,6 +224,10 @@ class _Tree(DraftProcess):
     widths: tuple[int, ...]
 
     def __post_init__(self) -> None:
+        if not isinstance(self.widths, tuple):
+            raise InvalidInputError(
+                f"widths must be a tuple of whole numbers, one per depth, got {self.widths!r}"
+            )
         for width in self.widths:
             check_count("a width of the tree", width)
         if not self.widths:

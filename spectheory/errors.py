@@ -59,5 +59,13 @@ class SolverError(ComputationError):
     """A program was not solved to optimality; the text names the program, its size and the status."""
 
 
+class InsufficientMemoryError(ComputationError):
+    """Memory ran out; the text says what to make smaller."""
+
+
 class CertificationError(ComputationError):
     """A solution could not be confirmed in rational arithmetic."""
+
+
+class Notice(UserWarning):
+    """Something to know about a result that is right: one line, on stderr where the command line runs."""

@@ -12,6 +12,7 @@ EXTRA_OF: Mapping[str, str] = {
     "transformers": "models",
     "tokenizers": "models",
     "safetensors": "models",
+    "filelock": "models",
     "matplotlib": "paper",
     "networkx": "paper",
     "pandas": "frames",

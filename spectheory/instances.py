@@ -179,6 +179,7 @@ def random_float(
     """
     if not 0 <= agreement <= 1:
         raise InvalidInputError(f"agreement must lie in [0, 1], got {agreement}")
+    vocab_size, draft_length = _checked(vocab_size, draft_length)
     rng = np.random.default_rng(seed)
     alpha = np.full(vocab_size, concentration)
     target = tuple(rng.dirichlet(alpha, size=vocab_size**i) for i in range(draft_length + 1))
@@ -206,6 +207,7 @@ def random_rational(
         >>> random_rational(0, vocab_size=3, draft_length=2).is_exact
         True
     """
+    vocab_size, draft_length = _checked(vocab_size, draft_length)
     rng = np.random.default_rng(seed)
 
     def row() -> list[Fraction]:
@@ -242,6 +244,7 @@ def tiny_probabilities(
         >>> float(tiny_probabilities(1, 3, 1).draft[0].min())
         0.0003332222592469177
     """
+    vocab_size, draft_length = _checked(vocab_size, draft_length)
     rng = np.random.default_rng(seed)
     scales = (Fraction(1), Fraction(1), Fraction(1, 10**9), Fraction(1, 1000))
 
@@ -275,3 +278,7 @@ NAMED: Mapping[str, Callable[[int], ModelPair]] = {
     "sticky_chain": sticky_chain,
 }
 """Fixed exact instances by name, each a function of the draft length."""
+
+
+def _checked(vocab_size: int, draft_length: int) -> tuple[int, int]:
+    return check_count("vocab_size", vocab_size), check_count("draft_length", draft_length)

@@ -26,6 +26,7 @@ from spectheory.pair import ModelPair
 from spectheory.programs.multi_path import largest_listed_excess
 from spectheory.questions import RowTables, check_correction_rows
 from spectheory.resolve import Resolved, resolve
+from spectheory.validate import check_count, check_tolerance
 from spectheory.verifier import UsersOwn, Verifier
 from spectheory.vetting import check_declarations, check_function_of_inputs, check_same_law, sampled_leaves
 
@@ -212,6 +213,7 @@ def output_law(
         [Fraction(0, 1) Fraction(1, 3)]
     """
     asked = resolve(verifier, pair, num_drafts, process)
+    max_tuples, tolerance = check_count("max_tuples", max_tuples), check_tolerance("tolerance", tolerance)
     seen, as_multisets, assumed = _tuples_to_enumerate(asked)
     count = seen.count_tuples(asked.pair, as_multisets)
     if count > max_tuples or seen.num_drafts > MAX_NUM_DRAFTS:

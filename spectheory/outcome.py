@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, namespace, take_path, take_row
+from spectheory.arrays import Array, first_true, namespace, take_path, take_row, take_token, zeros_like
 from spectheory.errors import InvalidOutcomeError
 
 
@@ -72,11 +72,21 @@ class Outcome:
             InvalidOutcomeError: a stop was drawn whose correction row has no mass: what the verifier
                 gave is not a law.
         """
+        stop = self.sample_stop(generator)
+        _refuse_rows_without_mass(stop.mass)
+        token = sample_rows(self.correction(stop.path_index, stop.length), generator)
+        return Sample(stop.path_index, stop.length, token)
+
+    def sample_stop(self, generator: Any) -> Stop:
+        """Draw where each batch element stops, and no token; what ``sample`` draws first.
+
+        Nothing is refused, so that nothing waits for a device: where ``mass`` is not positive the stop
+        means nothing.
+        """
         lengths = self.stop_probs.shape[-1]
         flat = self.stop_probs.reshape((*self.stop_probs.shape[:-2], -1))
-        stop = sample_rows(flat, generator)
-        path_index, length = stop // lengths, stop % lengths
-        return Sample(path_index, length, sample_rows(self.correction(path_index, length), generator))
+        number, mass = _draw(flat, generator)
+        return Stop(number // lengths, number % lengths, take_token(flat, number), mass)
 
 
 @dataclass(frozen=True)
@@ -86,6 +96,21 @@ class Sample:
     path_index: Array
     length: Array
     token: Array
+
+
+class Stop(NamedTuple):
+    """One accepted prefix per batch element; all fields have shape [...].
+
+    Attributes:
+        path_index, length: which path, and how many of its tokens.
+        prob: of this stop.
+        mass: the sum of the positive stop probabilities it was drawn from.
+    """
+
+    path_index: Array
+    length: Array
+    prob: Array
+    mass: Array
 
 
 def sample_rows(rows: Array, generator: Any) -> Array:
@@ -102,17 +127,27 @@ def sample_rows(rows: Array, generator: Any) -> Array:
         >>> sample_rows(np.array([[0.0, 1.0, 0.0]]), np.random.default_rng(0))
         array([1])
     """
+    number, mass = _draw(rows, generator)
+    _refuse_rows_without_mass(mass)
+    return number
+
+
+def _refuse_rows_without_mass(mass: Array) -> None:
+    if not bool(namespace(mass).all(mass > 0)):
+        raise InvalidOutcomeError("cannot sample from a row without mass")
+
+
+def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
+    """(an index per row, the row's mass); see ``sample_rows``."""
     xp = namespace(rows)
     rows = xp.astype(rows, xp.float64)
     # A parallel cumulative sum may differ in the last bits even across a zero, so entries without
     # mass are masked rather than trusted to repeat their neighbour.
     cumulative = xp.where(rows > 0, xp.cumulative_sum(rows, axis=-1), xp.zeros_like(rows))
-    total = xp.max(cumulative, axis=-1)[..., None]
-    if not bool(xp.all(total > 0)):
-        raise InvalidOutcomeError("cannot sample from a row without mass")
+    total = xp.max(cumulative, axis=-1)
     # The share, not u * total: that product can round to 0 or to the total itself.
-    beyond = cumulative / total > _uniform(generator, rows)
-    return xp.argmax(xp.astype(beyond, xp.int64), axis=-1)
+    share = cumulative / xp.where(total > 0, total, xp.ones_like(total))[..., None]
+    return first_true(share > _uniform(generator, rows)), total
 
 
 def _uniform(generator: Any, like: Array) -> Array:
@@ -123,6 +158,58 @@ def _uniform(generator: Any, like: Array) -> Array:
     import torch
 
     return torch.rand(shape, generator=generator, device=like.device, dtype=torch.float64)
+
+
+class Deviation(NamedTuple):
+    """How far numbers are from a law, one entry per batch element.
+
+    Attributes:
+        lowest: the smallest entry; a law has none below 0.
+        sum_error: |sum - 1|.
+    """
+
+    lowest: Array
+    sum_error: Array
+
+    def within(self, slack: Any) -> Array:
+        """Whether both are within ``slack``; NaN, which fails every comparison, is not."""
+        return (self.lowest >= -slack) & (self.sum_error <= slack)
+
+
+def stop_deviation(stop_probs: Array) -> Deviation:
+    """How far stop probabilities are from a law.  [..., K, L+1] -> [...]
+
+    Example:
+        >>> stop_deviation(np.array([[[0.75, 0.5]], [[-0.5, 1.5]]]))
+        Deviation(lowest=array([ 0.5, -0.5]), sum_error=array([0.25, 0.  ]))
+    """
+    xp = namespace(stop_probs)
+    flat = stop_probs.reshape((*stop_probs.shape[:-2], -1))
+    return Deviation(xp.min(flat, axis=-1), abs(xp.sum(flat, axis=-1) - 1))
+
+
+def correction_deviation(rows: Array, probs: Array) -> Deviation:
+    """How far correction rows are from laws, weighted with the probabilities of their stops.
+
+    A row of zeros is no law but says so: the output is undefined there, and is to be counted as such.
+
+    Args:
+        rows: [..., V].
+        probs: of the stops, [...].
+
+    Example:
+        >>> correction_deviation(np.array([[0.5, 0.0], [0.0, 0.0]]), np.array([0.5, 1.0]))
+        Deviation(lowest=array([0., 0.]), sum_error=array([0.25, 0.  ]))
+    """
+    xp = namespace(rows)
+    sums = xp.sum(rows, axis=-1)
+    error = abs((sums - 1) * probs)
+    return Deviation(xp.min(rows, axis=-1) * probs, xp.where(without_entries(rows), zeros_like(error), error))
+
+
+def without_entries(rows: Array) -> Array:
+    """Whether all entries are zero.  [..., V] -> bool [...]"""
+    return namespace(rows).all(rows == 0, axis=-1)
 
 
 def first_path_with_prefix(paths: Array) -> Array:

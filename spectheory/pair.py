@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.contexts import Context, context_text, numbered_context
-from spectheory.errors import EnumerationTooLargeError, InvalidPairError
+from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.pair_file import (
     ROW_SUM_TOLERANCE,
     PairFields,
@@ -417,6 +417,19 @@ def _of_depth(side: str, levels: tuple[np.ndarray, ...], depth: int) -> np.ndarr
 
 
 # ------------------------------------------------------------------- validation
+
+
+def check_pair(pair: Any) -> ModelPair:
+    """``pair`` itself.
+
+    Raises:
+        InvalidInputError: it is no ``ModelPair``.
+    """
+    if not isinstance(pair, ModelPair):
+        raise InvalidInputError(
+            f"pair must be a ModelPair, got {type(pair).__name__}; ModelPair.load reads a file"
+        )
+    return pair
 
 
 def _check_width(side: str, context: Context, row: np.ndarray, size: int) -> None:

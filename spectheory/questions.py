@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import to_flint
+from spectheory.arrays import Array, first_true, is_exact, to_flint
 from spectheory.contexts import prefix_of_leaf, rows_along
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
-from spectheory.outcome import Outcome
+from spectheory.outcome import Outcome, correction_deviation, stop_deviation
 from spectheory.resolve import Resolved
 from spectheory.verifier import UsersOwn, Verifier
 
@@ -89,7 +89,7 @@ class RowTables:
         return outcome, tuples
 
 
-def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: np.ndarray, tolerance: float) -> None:
+def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolerance: float) -> None:
     """Refuse stop probabilities that are no law for some tuple of the drafts ``tokens`` [N, K, L].
 
     Raises:
@@ -98,44 +98,37 @@ def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: np.ndarray, t
     stop_probs = outcome.stop_probs
     num_tuples, num_drafts, length = tokens.shape
     expected = (num_tuples, num_drafts, length + 1)
-    if stop_probs.shape != expected:
+    if tuple(stop_probs.shape) != expected:
         raise InvalidOutcomeError(
-            f"verifier {verifier.name!r} returned stop_probs of shape {stop_probs.shape}; "
+            f"verifier {verifier.name!r} returned stop_probs of shape {tuple(stop_probs.shape)}; "
             f"expected [..., K, L+1] = {expected}"
         )
-    slack = 0 if stop_probs.dtype == object else tolerance
-    totals = stop_probs.sum(axis=(1, 2))
-    # Written so that NaN, which fails every comparison, counts as wrong.
-    wrong = ~((stop_probs >= -slack).all(axis=(1, 2)) & (abs(totals - 1) <= slack))
+    wrong = ~stop_deviation(stop_probs).within(0 if is_exact(stop_probs) else tolerance)
     if wrong.any():
-        number = int(np.flatnonzero(wrong)[0])
+        number = int(first_true(wrong))
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} returned stop probabilities that are not a law for the drafts "
-            f"{tokens[number].tolist()}: they sum to {totals[number]}, "
+            f"{tokens[number].tolist()}: they sum to {stop_probs[number].sum()}, "
             f"the smallest is {stop_probs[number].min()}"
         )
 
 
 def check_correction_rows(
-    verifier: Verifier, rows: np.ndarray, probs: np.ndarray, vocab_size: int, tolerance: float
+    verifier: Verifier, rows: Array, probs: Array, vocab_size: int, tolerance: float
 ) -> None:
     """Refuse correction rows [N, V] that are no laws, at stops of probability ``probs`` [N].
 
     Raises:
         InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
     """
-    if rows.shape != (len(probs), vocab_size):
+    if tuple(rows.shape) != (len(probs), vocab_size):
         raise InvalidOutcomeError(
-            f"verifier {verifier.name!r} returned correction rows of shape {rows.shape}; "
+            f"verifier {verifier.name!r} returned correction rows of shape {tuple(rows.shape)}; "
             f"expected [..., V] = {(len(probs), vocab_size)}"
         )
-    slack = 0 if rows.dtype == object else tolerance
-    lowest = (rows * probs[:, None]).min()
-    sums = rows.sum(axis=1)
-    # A row of zeros is no law but says so: the output is undefined there, and counted as such.
-    error = abs(np.where((rows == 0).all(axis=1), sums - sums, (sums - 1) * probs)).max()
-    if not (lowest >= -slack and error <= slack):
+    found = correction_deviation(rows, probs)
+    if not found.within(0 if is_exact(rows) else tolerance).all():
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} returned correction rows that are not laws: "
-            f"smallest mass {lowest}, sum off by {error} at a stop it makes"
+            f"smallest mass {found.lowest.min()}, sum off by {found.sum_error.max()} at a stop it makes"
         )

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from spectheory.algorithms import verifiers
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import InvalidOutcomeError, UnknownNameError
-from spectheory.pair import ModelPair
+from spectheory.pair import ModelPair, check_pair
 from spectheory.validate import unknown_name
 from spectheory.verifier import Verifier, as_verifier, users_code
 
@@ -53,6 +53,7 @@ def resolve(
         >>> resolve("spectr", instances.two_token(1), 2).pair.arithmetic
         'float64'
     """
+    check_pair(pair)
     found = find_verifier(verifier)
     pair, process = in_arithmetic_of(found, pair, draft_process(num_drafts, process))
     process, pair = process.normalised(), pair.normalised()

@@ -16,12 +16,13 @@ from spectheory import instances
 from spectheory.certificate import Certificate, certify
 from spectheory.defects import defects
 from spectheory.documents import plain
-from spectheory.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.drafts import ALL_PROCESSES, DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
 from spectheory.results import Result
+from spectheory.validate import unknown_name
 from spectheory.verifier import UsersOwn, Verifier
 
 _NAMED: tuple[tuple[str, int], ...] = (
@@ -278,6 +279,9 @@ def standard_suite(processes: Collection[str] = ("iid",)) -> tuple[SuiteCase, ..
         >>> max(case.pair.vocab_size for case in suite), max(case.process.num_drafts for case in suite)
         (6, 4)
     """
+    for name in processes:
+        if name not in ALL_PROCESSES:
+            raise unknown_name("draft process", name, sorted(ALL_PROCESSES))
     cases = [
         (process.count_tuples(pair), SuiteCase(name, pair, process))
         for name, pair in _suite_pairs().items()

@@ -102,6 +102,21 @@ def check_positive(name: str, value: Any, advice: str = "") -> float:
     return float(value)
 
 
+def check_tolerance(name: str, value: Any) -> float:
+    """``value`` as a float.
+
+    Raises:
+        InvalidInputError: it is not a finite number of at least 0; the text names the argument.
+
+    Example:
+        >>> check_tolerance("tolerance", 0)
+        0.0
+    """
+    if not (is_number(value) and value >= 0):
+        raise InvalidInputError(f"{name} must be a number of at least 0, got {value!r}")
+    return float(value)
+
+
 def check_confidence(confidence: Any, name: str = "confidence") -> float:
     """The level of an interval, or another probability that is neither 0 nor 1, as a float.
 

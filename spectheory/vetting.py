@@ -9,16 +9,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from spectheory.arrays import Array, first_true, is_exact, namespace, zeros_like
 from spectheory.contexts import numbered_context
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
 from spectheory.pair import ModelPair
 from spectheory.questions import RowTables, Tuples, check_correction_rows, check_stop_probs
 from spectheory.resolve import Resolved
+from spectheory.verifier import Verifier
 
 SAMPLED_TUPLES = 512
 TupleLaw = dict[tuple[int, int, int], Any]
@@ -26,6 +28,11 @@ TupleLaw = dict[tuple[int, int, int], Any]
 
 
 def check_function_of_inputs(asked: Resolved, leaves: np.ndarray, tolerance: float) -> None:
+    """``check_answers`` on tuples of an enumerated pair, given by their leaf numbers [N, K]."""
+    check_answers(asked.verifier, RowTables.of(asked, asked.process).tuples(leaves)[1:], tolerance)
+
+
+def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> None:
     """Refuse a verifier whose answer depends on anything but the drafted paths and the rows on them.
 
     The same tuples are asked about four times, in this order:
@@ -36,46 +43,55 @@ def check_function_of_inputs(asked: Resolved, leaves: np.ndarray, tolerance: flo
     4. in that order, written into the arrays of the first time: answers remembered by object show.
 
     Args:
-        asked: the question.
-        leaves: [N, K], leaf numbers of tuples that can be drafted.
-        tolerance: in float64, the difference of two probabilities that still counts as none.
+        verifier: who is asked.
+        drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], of numpy or torch;
+            they are written to.
+        tolerance: where they are not exact, the difference of two probabilities that still counts as none.
 
     Raises:
         InvalidOutcomeError: the text names the fault and the drafts on which it shows.
     """
-    tables = RowTables.of(asked, asked.process)
-    tuples = tables.tuples(leaves)
-    given = [array.copy() for array in tuples[1:]]
-    first = _ask(tables, tuples, tolerance)
-    for name, array, before in zip(Tuples._fields[1:], tuples[1:], given, strict=True):
+    given = [_copy(array) for array in drafted]
+    first = _answer(verifier, drafted, tolerance)
+    for name, array, before in zip(("paths", "target_rows", "draft_rows"), drafted, given, strict=True):
         if (array != before).any():
             raise InvalidOutcomeError(
-                f"verifier {asked.verifier.name!r} writes into its input {name}; let it work on a copy"
+                f"verifier {verifier.name!r} writes into its input {name}; let it work on a copy"
             )
-    order = np.random.default_rng(1).permutation(len(leaves))
 
-    def check(answers: list[TupleLaw], fault: str) -> None:
-        number = _first_difference(asked, first, answers, tolerance)
-        if number is not None:
+    def check(answer: _Answer, tuples: Any, fault: str) -> None:
+        differs = _differs(first, answer, tuples, tolerance)
+        if differs.any():
+            drafts = given[0][tuples][int(first_true(differs))].tolist()
             raise InvalidOutcomeError(
-                f"verifier {asked.verifier.name!r} is no function of its inputs: {fault} (drafts "
-                f"{_paths(asked.pair, leaves[number])}); compute the law from the arrays of the call alone"
+                f"verifier {verifier.name!r} is no function of its inputs: {fault} (drafts {drafts}); "
+                "compute the law from the arrays of the call alone"
             )
 
-    again = _ask(tables, tuples, tolerance)
-    check(again, "asked twice it answers differently, from state or random numbers of its own")
-    answers: list[TupleLaw] = [{} for _ in leaves]
-    for batch in np.array_split(order, min(2, len(order))):
-        part = tables.tuples(leaves[batch])
-        for number, law in zip(batch, _ask(tables, part, tolerance), strict=True):
-            answers[number] = law
-    check(answers, "its answer for one tuple of drafts depends on the other tuples of the batch")
-    for array in tuples:
-        array[...] = array[order]
-    by_object = _ask(tables, tuples, tolerance)
-    for place, number in enumerate(order):
-        answers[number] = by_object[place]
-    check(answers, "given other contents in the same array objects it repeats an old answer")
+    check(
+        _answer(verifier, drafted, tolerance),
+        slice(None),
+        "asked twice it answers differently, from state or random numbers of its own",
+    )
+    count, xp = len(given[0]), namespace(given[0])
+    shuffled = np.random.default_rng(1).permutation(count)
+    order = np.empty_like(shuffled)
+    order[shuffled] = np.roll(shuffled, 1)  # one cycle through all: of two or more, none stays in its place
+    order = xp.asarray(order, device=given[0].device)
+    middle = (count + 1) // 2
+    for part in (order[:middle], order[middle:]) if count > 1 else (order,):
+        check(
+            _answer(verifier, [array[part] for array in given], tolerance),
+            part,
+            "its answer for one tuple of drafts depends on the other tuples of the batch",
+        )
+    for array, before in zip(drafted, given, strict=True):
+        array[...] = before[order]
+    check(
+        _answer(verifier, drafted, tolerance),
+        order,
+        "given other contents in the same array objects it repeats an old answer",
+    )
 
 
 def check_same_law(
@@ -158,24 +174,64 @@ def sampled_leaves(asked: Resolved, samples: int = SAMPLED_TUPLES) -> np.ndarray
     return np.concatenate([free, np.take_along_axis(handful, picked, axis=1)])
 
 
+class _Answer(NamedTuple):
+    """What a verifier says of N tuples of drafts.
+
+    Attributes:
+        stop_probs: [N, K, L+1].
+        joint: (path, length) of the stops that are made -> probability of it and of every correction, [N, V].
+    """
+
+    stop_probs: Array
+    joint: dict[tuple[int, int], Array]
+
+
+def _answer(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> _Answer:
+    """The verifier's answer, checked to be conditional laws."""
+    paths, target_rows, _ = drafted
+    xp, count = namespace(paths), len(paths)
+    outcome = verifier.outcome(*drafted)
+    check_stop_probs(verifier, outcome, paths, tolerance)
+    joint = {}
+    for path_index, length in np.ndindex(*outcome.stop_probs.shape[1:]):
+        stop = outcome.stop_probs[:, path_index, length]
+        made = stop != 0
+        if not made.any():
+            continue
+        place = (xp.zeros((count,), dtype=xp.int64, device=paths.device) + n for n in (path_index, length))
+        rows = outcome.correction(*place)
+        check_correction_rows(verifier, rows[made], stop[made], target_rows.shape[-1], tolerance)
+        # Where the stop is not made the row may be anything, and not even a number to be multiplied.
+        rows = namespace(rows).where(made[:, None], rows, zeros_like(stop)[:, None])
+        joint[path_index, length] = rows * stop[:, None]
+    return _Answer(outcome.stop_probs, joint)
+
+
+def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
+    """For which of some tuples of the first answer the other one says something else, bool [N of other]."""
+    stop_probs = one.stop_probs[tuples]
+    slack = 0 if is_exact(stop_probs) else tolerance
+    # Written so that NaN, which fails every comparison, counts as a difference.  A stop that only one of
+    # them makes shows in the stop probabilities.
+    same = (abs(stop_probs - other.stop_probs) <= slack).all(-1).all(-1)
+    for stop in one.joint.keys() & other.joint.keys():
+        same = same & (abs(one.joint[stop][tuples] - other.joint[stop]) <= slack).all(-1)
+    return ~same
+
+
+def _copy(array: Array) -> Array:
+    return namespace(array).asarray(array, copy=True)
+
+
 def _ask(tables: RowTables, tuples: Tuples, tolerance: float) -> list[TupleLaw]:
-    """The law of the output given each tuple of drafts."""
-    verifier, (count, num_drafts, depths) = tables.verifier, tuples.prefixes.shape
-    outcome = verifier.outcome(*tuples[1:])
-    check_stop_probs(verifier, outcome, tuples.tokens, tolerance)
-    laws: list[TupleLaw] = [defaultdict(lambda: tables.zero) for _ in range(count)]
-    for path_index in range(num_drafts):
-        for depth in range(depths):
-            stop = outcome.stop_probs[:, path_index, depth]
-            made = np.flatnonzero(stop != 0)
-            if not made.size:
-                continue
-            rows = outcome.correction(np.full(count, path_index), np.full(count, depth))[made]
-            check_correction_rows(verifier, rows, stop[made], rows.shape[-1], tolerance)
-            for number, row in zip(made, rows, strict=True):
-                prefix = int(tuples.prefixes[number, path_index, depth])
-                for token, prob in enumerate(row):
-                    laws[number][depth, prefix, token] += stop[number] * prob
+    """The law of the output given each tuple of drafts, whichever path a shared prefix is credited to."""
+    answer = _answer(tables.verifier, tuples[1:], tolerance)
+    laws: list[TupleLaw] = [defaultdict(lambda: tables.zero) for _ in tuples.prefixes]
+    for (path_index, length), joint in answer.joint.items():
+        for number in np.flatnonzero(answer.stop_probs[:, path_index, length] != 0):
+            prefix = int(tuples.prefixes[number, path_index, length])
+            for token, prob in enumerate(joint[number]):
+                laws[number][length, prefix, token] += prob
     return laws
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
@@ -14,7 +15,16 @@ from hypothesis.extra import numpy as npst
 from spectheory import arrays, instances
 from spectheory.algorithms import verifiers
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.outcome import Outcome, credit_to_first, first_path_with_prefix, sample_rows, shared_prefixes
+from spectheory.outcome import (
+    Outcome,
+    correction_deviation,
+    credit_to_first,
+    first_path_with_prefix,
+    sample_rows,
+    shared_prefixes,
+    stop_deviation,
+    without_entries,
+)
 from spectheory.verifier import UsersOwn, as_verifier
 from table import GENERAL
 from user_verifiers import UserToken
@@ -250,3 +260,55 @@ def test_taking_paths_rows_and_tokens(batch: int, num_drafts: int, length: int, 
     padded = np.concatenate([rows, np.zeros_like(rows[:, :, :1])], axis=2)
     depth = rng.integers(0, length + 1, size=batch)
     np.testing.assert_array_equal(arrays.take_draft_row(rows, path, depth), padded[everyone, path, depth])
+
+
+# ------------------------------------------------------------------ how far from a law
+
+
+def test_a_stop_is_what_a_sample_begins_with() -> None:
+    """The same uniform number decides; its probability is that of the stop."""
+    outcome = two_stops()
+    for value in (0.0, 0.2, 0.3, 0.7, 0.8, 0.999):
+        stop, sample = outcome.sample_stop(FixedUniform(value)), outcome.sample(FixedUniform(value))
+        assert (stop.path_index, stop.length) == (sample.path_index, sample.length)
+        assert stop.prob == outcome.stop_probs[0, stop.path_index[0], stop.length[0]]
+        assert stop.mass == 1
+
+
+def test_a_stop_without_mass_says_so_and_a_sample_refuses() -> None:
+    outcome = Outcome(np.zeros((2, 1, 2)), lambda path_index, length: np.zeros((2, 3)))
+    np.testing.assert_array_equal(outcome.sample_stop(FixedUniform(0.5)).mass, [0, 0])
+    with pytest.raises(InvalidOutcomeError, match="without mass"):
+        outcome.sample(FixedUniform(0.5))
+
+
+ANSWERS: list[tuple[list[list[list[float]]], list[bool]]] = [
+    ([[[0.25, 0.5], [0.0, 0.25]], [[1.0, 0.0], [0.0, 0.0]]], [True, True]),
+    ([[[0.25, 0.5], [0.0, 0.5]], [[1.0, 0.0], [0.0, 0.0]]], [False, True]),
+    ([[[0.5, -0.25], [0.5, 0.25]], [[0.0, 0.0], [0.0, 0.0]]], [False, False]),
+    ([[[float("nan"), 0.5], [0.5, 0.0]], [[1.0, 0.0], [0.0, 0.0]]], [False, True]),
+]
+
+
+@pytest.mark.parametrize(("answer", "good"), ANSWERS)
+@pytest.mark.parametrize("kind", ["numpy", "torch", "exact"])
+def test_stop_deviation(answer: list[Any], good: list[bool], kind: str) -> None:
+    """One definition for floats, rationals and tensors; NaN is never within any slack."""
+    stop_probs: Any = np.array(answer)
+    if kind == "exact":  # which knows no NaN; twice 1 is as wrong
+        stop_probs = np.vectorize(Fraction, otypes=[object])(np.nan_to_num(stop_probs, nan=2.0))
+    if kind == "torch":
+        stop_probs = torch.from_numpy(stop_probs)
+    found = stop_deviation(stop_probs)
+    assert found.within(0 if kind == "exact" else 1e-12).tolist() == good
+
+
+def test_correction_deviation_counts_what_the_stop_is_worth() -> None:
+    """|sum - 1| times the probability of the stop; zeros are no law, and say so."""
+    rows = np.array([[0.5, 0.0], [0.5, 0.0], [2.0, -1.0], [0.0, 0.0], [0.5, 0.5]])
+    probs = np.array([1.0, 1e-6, 0.5, 1.0, 1.0])
+    found = correction_deviation(rows, probs)
+    np.testing.assert_allclose(found.sum_error, [0.5, 5e-7, 0, 0, 0])
+    np.testing.assert_allclose(found.lowest, [0, 0, -0.5, 0, 0.5])
+    assert found.within(1e-5).tolist() == [False, True, False, True, True]
+    assert without_entries(rows).tolist() == [False, False, False, True, False]

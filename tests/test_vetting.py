@@ -120,3 +120,22 @@ def test_partner_the_honest_one_passes(pair: ModelPair) -> None:
         assert certify(Honest(), pair, num_drafts).is_valid
     certain = ModelPair.context_free_pair(["1", "0"], ["1", "0"], 2)
     assert certify(Honest(), certain, 2).is_valid
+
+
+class FloatsWhereItNeverStops(UserToken):
+    """Exact where it stops; elsewhere the rows are NaN, a float that no rational is multiplied with."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+
+        def correction(path_index: Any, length: Any) -> Any:
+            rows = right.correction(path_index, length).copy()
+            rows[right.stop_probs[np.arange(len(rows)), path_index, length] == 0] = float("nan")
+            return rows
+
+        return Outcome(right.stop_probs, correction)
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_rows_of_stops_that_are_not_made_may_be_anything(pair: ModelPair) -> None:
+    assert certify(FloatsWhereItNeverStops(), pair, 2).is_valid

@@ -21,8 +21,8 @@ from typing import Any
 import click
 
 from spectheory.command_line import models, paper, theory
-from spectheory.command_line.output import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_TERMINATED, fail
-from spectheory.errors import ComputationError, InvalidInputError
+from spectheory.command_line.output import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_TERMINATED, fail, note
+from spectheory.errors import ComputationError, InvalidInputError, Notice
 
 TRACEBACK = "--traceback"
 
@@ -51,6 +51,8 @@ for command in (
     theory.acceptance,
     theory.verifiers,
     models.simulate,
+    models.restrict,
+    paper.claims,
     paper.reproduce,
 ):
     group.add_command(command)
@@ -58,15 +60,13 @@ for command in (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; a user's mistake is one line on stderr."""
-    if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # solvers and model loaders warn; stderr is for the user
     sys.set_int_max_str_digits(0)  # exact results may be long; what is read from files has a limit of its own
     if sys.stdout is None or sys.stdout.closed:
         return fail("stdout is closed; there is nowhere to print to", EXIT_BAD_INPUT)
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with _termination_as_interrupt() as received:
+    with _notices(), _signals_as_interrupts() as received:
         code = _run([word for word in words if word != TRACEBACK], TRACEBACK in words)
-    return EXIT_TERMINATED if code == EXIT_INTERRUPTED and received else code
+    return EXIT_TERMINATED if code == EXIT_INTERRUPTED and signal.SIGTERM in received else code
 
 
 def _run(arguments: Sequence[str], with_traceback: bool) -> int:
@@ -79,7 +79,7 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
     except (InvalidInputError, ComputationError) as error:
         if with_traceback:
             traceback.print_exception(error)
-        return fail(str(error), EXIT_BAD_INPUT)
+        return fail("; ".join([str(error), *getattr(error, "__notes__", ())]), EXIT_BAD_INPUT)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             # The reader of stdout went away, as in `spectheory ... | head -1`.
@@ -91,19 +91,49 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
 
 
 @contextmanager
-def _termination_as_interrupt() -> Iterator[list[int]]:
+def _notices() -> Iterator[None]:
+    """A ``Notice`` is one line on stderr; solvers and model loaders warn of what is not for the user."""
+    with warnings.catch_warnings():
+        if not sys.warnoptions:
+            warnings.simplefilter("ignore")
+        warnings.simplefilter("always", Notice)
+        show = warnings.showwarning
+
+        def one_line(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, Notice):
+                note(str(message))
+            else:
+                show(message, category, *where, **more)
+
+        warnings.showwarning = one_line
+        yield
+
+
+class _Stopped(KeyboardInterrupt):
+    """Ctrl-C or SIGTERM.
+
+    A class of its own: when a plain KeyboardInterrupt passes through ``exec``, as in an import that makes a
+    dataclass, the interpreter ends by SIGINT whatever exit code it is given.
+    """
+
+
+@contextmanager
+def _signals_as_interrupts() -> Iterator[list[int]]:
     """SIGTERM stops a command as Ctrl-C does, with what is finished kept; yields the signals received."""
     received: list[int] = []
 
     def interrupt(number: int, frame: Any) -> None:
         received.append(number)
-        raise KeyboardInterrupt
+        raise _Stopped
 
-    if threading.current_thread() is not threading.main_thread():  # only there can signals be handled
-        yield received
-        return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():  # only there can signals be handled
+        wanted = [signal.SIGTERM]
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored
+            wanted.append(signal.SIGINT)
+        before = {number: signal.signal(number, interrupt) for number in wanted}
     try:
         yield received
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

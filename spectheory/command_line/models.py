@@ -1,4 +1,4 @@
-"""Commands on language models: simulate."""
+"""Commands on language models: simulate, restrict."""
 
 from __future__ import annotations
 
@@ -7,14 +7,36 @@ from typing import Any
 import click
 
 from spectheory.command_line.options import json_option, num_drafts_option, verifier_names
-from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_json
+from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_csv, print_json
+from spectheory.errors import InvalidInputError
+
+target_option = click.option(
+    "--target", default="bundled", show_default=True, help="Folder or hub name of the target model."
+)
+draft_option = click.option(
+    "--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model."
+)
+prompts_option = click.option(
+    "--prompts", type=click.Path(), metavar="FILE",
+    help="One prompt per line, JSON Lines or a JSON array, told apart by how the file begins; a prompt with "
+    "line breaks is a JSON string.  Default: the bundled prompts.",
+)  # fmt: skip
+max_prompt_tokens_option = click.option(
+    "--max-prompt-tokens", type=int, metavar="N", help="Keep the last N tokens of every prompt."
+)
+temperature_option = click.option("--temperature", type=float, default=1.0, show_default=True)
+top_k_option = click.option("--top-k", type=int, help="Keep the k most likely tokens of both models.")
+top_p_option = click.option("--top-p", type=float, help="Keep the most likely tokens up to this mass.")
+device_option = click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
+dtype_option = click.option(
+    "--dtype", metavar="TYPE",
+    help="Weights in float16, bfloat16, float32 or float64; default: float32 on a CPU, as stored on a GPU.",
+)  # fmt: skip
 
 
 @click.command(short_help="Monte Carlo estimates on language models.")
-@click.option(
-    "--target", default="bundled", show_default=True, help="Folder or hub name of the target model."
-)
-@click.option("--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model.")
+@target_option
+@draft_option
 @click.option(
     "--verifier", "-v", "verifiers", default="token,block", show_default=True, metavar="NAME,..",
     help="Verifiers to compare on the same drafts.",
@@ -23,20 +45,32 @@ from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_json
 @click.option(
     "--draft-length", "-l", type=int, default=8, show_default=True, metavar="L", help="Tokens per path."
 )
-@click.option(
-    "--prompts", type=click.Path(), metavar="FILE", help="A .jsonl or text file; default: bundled prompts."
-)
+@prompts_option
+@max_prompt_tokens_option
 @click.option("--samples", type=int, default=16, show_default=True, help="Draws per prompt.")
-@click.option("--temperature", type=float, default=1.0, show_default=True)
-@click.option("--top-k", type=int, help="Keep the k most likely tokens of both models.")
-@click.option("--top-p", type=float, help="Keep the most likely tokens up to this mass.")
-@click.option("--device", default="auto", show_default=True, help="auto, cpu or cuda.")
+@temperature_option
+@top_k_option
+@top_p_option
+@device_option
+@dtype_option
+@click.option(
+    "--threads", type=int, metavar="N", help="CPU threads; default: 1 for small models, else as torch is set."
+)
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts drafted for at a time.")
 @click.option(
-    "--checkpoint", type=click.Path(), metavar="FILE", help="Keep finished batches; go on from them."
+    "--checkpoint",
+    type=click.Path(),
+    metavar="FILE",
+    help="Keep finished batches; the same command goes on from them.",
 )
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
+@click.option(
+    "--tolerance",
+    type=float,
+    help="How far an answer of a verifier may be from a law.  [default: by number type]",
+)
+@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, a line per verifier, instead of a table.")
 @json_option
 def simulate(
     target: str,
@@ -47,30 +81,134 @@ def simulate(
     top_k: int | None,
     top_p: float | None,
     device: str,
+    dtype: str | None,
+    as_csv: bool,
     as_json: bool,
     **settings: Any,
 ) -> int:
-    """Estimate the block efficiency of verifiers by Monte Carlo on language models."""
+    """Estimate the block efficiency of verifiers by Monte Carlo on language models.
+
+    Verifiers, prompts and all numbers are checked before weights are loaded.
+    """
     from spectheory import models
     from spectheory.command_line import tables
     from spectheory.command_line.progress import progress_bar
     from spectheory.montecarlo import simulate as run_simulation
 
+    if as_csv and as_json:
+        raise InvalidInputError("--csv and --json were both given; ask for one of them")
     models.quiet_loading()
     names = verifier_names(verifiers)
     options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
     texts = models.bundled_prompts() if prompts is None else models.read_prompts(prompts)
-    pair = models.LanguageModelPair.load(target, draft, device=device)
+    pair = models.UnloadedPair.find(target, draft, device=device, dtype=dtype)
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, options=options, progress=progress, **settings)
     document = {"target": target, "draft": draft, **simulation.to_document()}
     if as_json:
         print_json(document)
+    elif as_csv:
+        print_csv(simulation.rows())
     else:
         tables.print_simulation(document)
     if simulation.interrupted:
         finished = simulation.estimates[0].samples
+        kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""
         return fail(
-            f"interrupted; the estimates rest on the {finished} draws that were finished", EXIT_INTERRUPTED
+            f"interrupted; the estimates rest on the {finished} draws that were finished{kept}",
+            EXIT_INTERRUPTED,
         )
+    return 0
+
+
+@click.command(short_help="A pair file out of two language models.")
+@target_option
+@draft_option
+@click.option("--prompt", metavar="TEXT", help="The text that both models continue.")
+@prompts_option
+@click.option(
+    "--prompt-number", type=int, default=1, show_default=True, metavar="N",
+    help="Which prompt of --prompts or of the bundled ones.",
+)  # fmt: skip
+@max_prompt_tokens_option
+@click.option(
+    "--tokens", "-m", "num_tokens", type=int, default=3, show_default=True, metavar="M",
+    help="Condition the next token on being one of M.",
+)  # fmt: skip
+@click.option(
+    "--draft-length", "-l", type=int, default=2, show_default=True, metavar="L", help="Tokens per path."
+)
+@click.option(
+    "--per-context", is_flag=True,
+    help="The draft's M most likely tokens at every context, not the target's at the prompt.",
+)  # fmt: skip
+@temperature_option
+@top_k_option
+@top_p_option
+@device_option
+@dtype_option
+@click.option(
+    "--out", type=click.Path(), metavar="PAIR.json", help="Write the pair there; default: print it."
+)
+@json_option
+def restrict(
+    target: str,
+    draft: str,
+    prompt: str | None,
+    prompts: str | None,
+    prompt_number: int,
+    max_prompt_tokens: int | None,
+    num_tokens: int,
+    draft_length: int,
+    per_context: bool,
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    device: str,
+    dtype: str | None,
+    out: str | None,
+    as_json: bool,
+) -> int:
+    """Enumerate two language models on a few tokens after a prompt, as a pair file for certify and optimum.
+
+    Without --out the pair file itself is printed: spectheory restrict | spectheory certify - -v block.
+    """
+    from spectheory import models
+    from spectheory.command_line import tables
+    from spectheory.validate import check_count
+
+    if prompt is not None and prompts is not None:
+        raise InvalidInputError("--prompt and --prompts were both given; ask for one of them")
+    models.quiet_loading()
+    options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
+    if prompt is None:
+        texts = models.bundled_prompts() if prompts is None else models.read_prompts(prompts)
+        if check_count("prompt_number", prompt_number) > len(texts):
+            raise InvalidInputError(f"there are {len(texts)} prompts, got --prompt-number {prompt_number}")
+        chosen = texts[prompt_number - 1]
+    else:
+        chosen = prompt
+    unloaded = models.UnloadedPair.find(target, draft, device=device, dtype=dtype)
+    models.check_sizes(unloaded, models.Restriction.per_context(num_tokens), draft_length)
+    (ids,) = models.encode_prompts(unloaded, [chosen], draft_length, max_prompt_tokens)
+    with models.one_thread():
+        pair = models.restrict(unloaded.loaded(), ids, num_tokens, draft_length, per_context, options)
+    if out is not None:
+        pair.save(out)
+    summary = {
+        "out": out,
+        "target": target,
+        "draft": draft,
+        "prompt": unloaded.decode(ids),
+        "vocab": list(pair.vocab),
+        "draft_length": pair.draft_length,
+        "target_row": pair.target[0][0].tolist(),
+        "draft_row": pair.draft[0][0].tolist(),
+    }
+    if out is None:
+        print_json(pair.to_document())
+    elif as_json:
+        print_json(summary)
+    else:
+        tables.print_restriction(summary)
     return 0

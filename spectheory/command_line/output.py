@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -18,6 +21,20 @@ EXIT_TERMINATED = 143
 def print_json(document: dict[str, Any]) -> None:
     """One JSON object on one line of stdout."""
     click.echo(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
+
+
+def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows with the same fields as CSV on stdout, a header first; what is not known is empty."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    click.echo(text.getvalue(), nl=False)
+
+
+def note(message: str) -> None:
+    """One line on stderr about a result that is right."""
+    click.echo("note: " + " ".join(message.split()), err=True)
 
 
 def fail(message: str, code: int) -> int:

@@ -1,4 +1,4 @@
-"""Commands on the papers' figures and tables: reproduce."""
+"""Commands on the papers: reproduce their figures and tables, list their claims."""
 
 from __future__ import annotations
 
@@ -80,3 +80,25 @@ def reproduce(
     else:
         tables.print_reproduction(document)
     return 0 if document["passed"] else EXIT_DEFECT
+
+
+@click.command(short_help="What the papers claim, with verdicts.")
+@click.option(
+    "--paper", metavar="KEY", help="Of one paper: spectr2023, block2024, greedy2026, spectrgbv2026."
+)
+@click.option("--verdict", metavar="VERDICT", help="With one verdict, such as refuted or misprint.")
+@json_option
+def claims(paper: str | None, verdict: str | None, as_json: bool) -> int:
+    """What the papers claim, statement by statement: verdict, note, and the tests it rests on.
+
+    N is how many instances the counted tests among the evidence run.
+    """
+    from spectheory.command_line import tables
+    from spectheory.paper.claims.statements import count_verdicts, counts_text, select_claims
+
+    found = select_claims(paper, verdict)
+    if as_json:
+        print_json({"claims": [claim.to_document() for claim in found], "counts": count_verdicts(found)})
+    else:
+        tables.print_claims(found, counts_text(found))
+    return 0

@@ -14,6 +14,7 @@ from spectheory.documents import number_text
 if TYPE_CHECKING:
     from spectheory.acceptance import Acceptance
     from spectheory.certificate import Certificate
+    from spectheory.paper.claims.statements import Claim
     from spectheory.results import Result
 
 
@@ -70,14 +71,17 @@ def print_simulation(document: dict[str, Any]) -> None:
         table.add_column(column, justify="left" if column == "verifier" else "right")
     for estimate in document["estimates"]:
         table.add_row(
-            escape(estimate["verifier"]),
+            escape(estimate["verifier"]) + ("" if estimate["lossless"] is not False else " *"),
             f"{estimate['block_efficiency']:.4f}",
             _interval(estimate["interval"]),
             f"{estimate['counted']:.4f}",
             _interval(estimate["counted_interval"]),
             str(estimate["samples"]),
         )
-    _console().print(table)
+    console = _console()
+    console.print(table)
+    if any(estimate["lossless"] is False for estimate in document["estimates"]):
+        console.print("* not lossless on its own: its output differs from the target's")
 
 
 def print_reproduction(document: dict[str, Any]) -> None:
@@ -93,6 +97,25 @@ def print_reproduction(document: dict[str, Any]) -> None:
     console.print("All checks passed." if document["passed"] else "Some checks FAILED.")
 
 
+def print_restriction(summary: dict[str, Any]) -> None:
+    """The rows at the prompt, and where the pair was written."""
+    prompt = summary["prompt"]
+    shown = prompt if len(prompt) <= 60 else "..." + prompt[-57:]
+    table = Table(title=escape(f"after {shown!r}"))
+    for column in ("token", "target", "draft"):
+        table.add_column(column, justify="left" if column == "token" else "right")
+    for name, target, draft in zip(
+        summary["vocab"], summary["target_row"], summary["draft_row"], strict=True
+    ):
+        table.add_row(escape(repr(name)), f"{target:.6f}", f"{draft:.6f}")
+    console = _console()
+    console.print(table)
+    length = summary["draft_length"]
+    console.print(
+        escape(f"{len(summary['vocab'])} tokens, draft length {length}, written to {summary['out']}")
+    )
+
+
 def print_exhibits(rows: list[dict[str, Any]]) -> None:
     """One row per figure or table."""
     table = Table(title="figures and tables")
@@ -101,6 +124,21 @@ def print_exhibits(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         table.add_row(row["name"], escape(row["title"]), escape(row["source"]))
     _console().print(table)
+
+
+def print_claims(claims: Sequence[Claim], summary: str) -> None:
+    """One row per statement, its note below it; then how many there are of each verdict."""
+    table = Table(title="claims of the papers", show_lines=True, expand=True)
+    table.add_column("id", no_wrap=True)
+    for column, ratio in (("place", 3), ("claim", 9), ("verdict", 3), ("evidence", 7)):
+        table.add_column(column, overflow="fold", ratio=ratio)
+    for claim in claims:
+        verdict = claim.verdict + (f"\nN = {claim.instances}" if claim.instances else "")
+        text = escape(claim.claim) + (f"\n[dim]{escape(claim.note)}[/dim]" if claim.note else "")
+        table.add_row(claim.id, escape(claim.place), text, verdict, escape("\n".join(claim.evidence)))
+    console = _console()
+    console.print(table)
+    console.print(summary)
 
 
 def print_verifiers(rows: list[dict[str, Any]]) -> None:

@@ -1,3 +1,5 @@
+from .device import cpu_threads as cpu_threads
+from .device import is_out_of_memory as is_out_of_memory
 from .device import one_thread as one_thread
 from .device import random_generator as random_generator
 from .device import resolve_device as resolve_device
@@ -7,10 +9,17 @@ from .drafting import PrefilledPrompts as PrefilledPrompts
 from .drafting import draft_and_score as draft_and_score
 from .drafting import most_likely_at_prompts as most_likely_at_prompts
 from .drafting import prefill as prefill
+from .fingerprint import config_identity as config_identity
+from .fingerprint import tokenizer_identity as tokenizer_identity
+from .fingerprint import weights_identity as weights_identity
 from .language_model import LanguageModelPair as LanguageModelPair
+from .language_model import UnloadedPair as UnloadedPair
 from .prompts import bundled_prompts as bundled_prompts
+from .prompts import encode_prompts as encode_prompts
+from .prompts import prompt_name as prompt_name
 from .prompts import read_prompts as read_prompts
 from .quiet import quiet_loading as quiet_loading
+from .restrict import check_sizes as check_sizes
 from .restrict import restrict as restrict
 from .restrict import restricted_pair as restricted_pair
 from .restriction import Restriction as Restriction

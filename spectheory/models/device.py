@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import numpy as np
 import torch
@@ -64,11 +64,25 @@ def random_generator(seed: int, device: str | torch.device) -> torch.Generator:
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Run torch on one thread: sums then have one order, whatever the number of cores."""
+def cpu_threads(count: int) -> Iterator[None]:
+    """Run torch on so many threads: how a sum is split among them decides its last bits."""
     before = torch.get_num_threads()
-    torch.set_num_threads(1)
+    torch.set_num_threads(count)
     try:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def one_thread() -> AbstractContextManager[None]:
+    """Run torch on one thread: sums then have one order, whatever the number of cores."""
+    return cpu_threads(1)
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an exception, or what caused it, says that memory ran out, on a GPU or on the CPU."""
+    while error is not None:
+        if isinstance(error, (MemoryError, torch.OutOfMemoryError)) or "can't allocate memory" in str(error):
+            return True
+        error = error.__cause__
+    return False

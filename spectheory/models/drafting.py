@@ -3,23 +3,21 @@
     prefilled = prefill(pair, prompts)                                        once
     batch = draft_and_score(prefilled, num_drafts, draft_length, generator)   per draw
 
-``prefill`` runs both models over the prompts without their last token and keeps the caches.  A
-draw feeds the last token and the drafted ones to copies of them, so that one prefill serves any
-number of draws.
+``prefill`` has both models read the prompts without their last token.  A draw feeds the last token
+and the drafted ones to copies of what they keep, so that one prefill serves any number of draws.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from spectheory.errors import InvalidInputError
-from spectheory.models.language_model import LanguageModelPair, Prompt, run_model
+from spectheory.models.language_model import LanguageModelPair
+from spectheory.models.prompts import Prompt, encode_prompts
+from spectheory.models.reading import CachedReading, Reading, RecomputedReading
 from spectheory.models.restriction import Restriction, restrict_rows
 from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_likely, scaled_logits
 from spectheory.outcome import sample_rows
@@ -32,27 +30,21 @@ class PrefilledPrompts:
 
     Attributes:
         pair: the language models.
-        target_cache: the target's keys and values of the padded prompts without last tokens.
-        draft_cache: likewise for the draft.
-        attention_mask: [B, W], 0 on the padding at the left, 1 on tokens that were read.
+        target, draft: what each model has read, the prompts without their last tokens.
+        lengths: [B], tokens read per prompt.
         last_tokens: [B], the token of each prompt that is fed first in every draw.
     """
 
     pair: LanguageModelPair
-    target_cache: Any
-    draft_cache: Any
-    attention_mask: Tensor
+    target: Reading
+    draft: Reading
+    lengths: Tensor
     last_tokens: Tensor
 
     @property
     def num_prompts(self) -> int:
         """B, the number of prompts."""
         return self.last_tokens.shape[0]
-
-    @property
-    def lengths(self) -> Tensor:
-        """Tokens read per prompt, all but the last: the position of the last token.  [B]"""
-        return self.attention_mask.sum(dim=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,10 +89,7 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
     Raises:
         InvalidInputError: there are no prompts, one is empty, too long or has an unknown token.
     """
-    if isinstance(prompts, str) or not prompts:
-        raise InvalidInputError(f"expected a list of at least one prompt, got {prompts!r}")
-    encoded = [pair.encode(prompt) for prompt in prompts]
-    pair.check_length(max(len(ids) for ids in encoded), 0)
+    encoded = encode_prompts(pair, prompts, draft_length=0)
     # At least one column, of padding if need be: a cache of width 0 could not be copied per path.
     width = max(1, max(len(ids) for ids in encoded) - 1)
     ids = torch.zeros((len(encoded), width), dtype=torch.int64)
@@ -110,13 +99,12 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
             ids[row, width - len(tokens) + 1 :] = torch.tensor(tokens[:-1])
             mask[row, width - len(tokens) + 1 :] = 1
     ids, mask = ids.to(pair.device), mask.to(pair.device)
-    positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
-    target_cache, draft_cache = (
-        run_model(model, ids, keep=1, attention_mask=mask, position_ids=positions, use_cache=True)[1]
-        for model in (pair.target_model, pair.draft_model)
+    target, draft = (
+        (CachedReading if cached else RecomputedReading).of(model, ids, mask)
+        for cached, model in zip(pair.cached, (pair.target_model, pair.draft_model), strict=True)
     )
     last_tokens = torch.tensor([tokens[-1] for tokens in encoded], device=pair.device)
-    return PrefilledPrompts(pair, target_cache, draft_cache, mask, last_tokens)
+    return PrefilledPrompts(pair, target, draft, mask.sum(dim=1), last_tokens)
 
 
 @torch.no_grad()
@@ -157,38 +145,14 @@ def draft_and_score(
 def most_likely_at_prompts(prefilled: PrefilledPrompts, num_tokens: int) -> Restriction:
     """The fixed restriction of each prompt: the m most likely tokens of the target after it."""
     Restriction.per_context(num_tokens).check(prefilled.pair.vocab_size, prefilled.num_prompts)
-    decoder = _Decoder(prefilled, prefilled.pair.target_model, prefilled.target_cache, 1)
-    logits = decoder.feed(prefilled.last_tokens[:, None])[:, 0]
+    logits = _read_on(prefilled, prefilled.target.copies(1), prefilled.last_tokens[:, None])[:, 0]
     return Restriction.fixed(*most_likely(logits, num_tokens).tolist())
 
 
-class _Decoder:
-    """One model reading on from the prompts, ``num_drafts`` rows per prompt, in copies of the cache."""
-
-    def __init__(self, prefilled: PrefilledPrompts, model: Any, cache: Any, num_drafts: int) -> None:
-        self._model = model
-        self._vocab_size = prefilled.pair.vocab_size
-        self._cache = copy.deepcopy(cache)
-        self._cache.batch_repeat_interleave(num_drafts)
-        self._mask = prefilled.attention_mask.repeat_interleave(num_drafts, dim=0)
-        self._lengths = prefilled.lengths.repeat_interleave(num_drafts)
-
-    def feed(self, token_ids: Tensor) -> Tensor:
-        """Float32 logits after each new token.  [B*K, n] -> [B*K, n, V]"""
-        count = token_ids.shape[1]
-        steps = torch.arange(count, device=token_ids.device)
-        self._mask = torch.cat([self._mask, torch.ones_like(token_ids)], dim=1)
-        logits, self._cache = run_model(
-            self._model,
-            token_ids,
-            keep=count,
-            attention_mask=self._mask,
-            position_ids=self._lengths[:, None] + steps,
-            cache=self._cache,
-            use_cache=True,
-        )
-        self._lengths = self._lengths + count
-        return logits[..., : self._vocab_size].float()
+def _read_on(prefilled: PrefilledPrompts, reading: Reading, token_ids: Tensor) -> Tensor:
+    """Logits of the tokens both models score, in float32 or better.  [N, n] -> [N, n, V]"""
+    logits = reading.feed(token_ids)[..., : prefilled.pair.vocab_size]
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def _draft(
@@ -201,14 +165,14 @@ def _draft(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """(paths, token_ids, draft_rows, candidates) of a ``DraftedBatch``."""
     pair, B, K = prefilled.pair, prefilled.num_prompts, num_drafts
-    decoder = _Decoder(prefilled, pair.draft_model, prefilled.draft_cache, K)
+    reading = prefilled.draft.copies(K)
     paths = token_ids = torch.zeros((B, K, 0), dtype=torch.int64, device=pair.device)
     newest = prefilled.last_tokens.repeat_interleave(K)
     draft_rows, candidates = [], []
     # Per context the draft also names the tokens at depth L, where it does not draft.
     extra = 1 if restriction is not None and restriction.is_per_context else 0
     for depth in range(draft_length + extra):
-        logits = decoder.feed(newest[:, None]).reshape(B, K, -1)
+        logits = _read_on(prefilled, reading, newest[:, None]).reshape(B, K, -1)
         allowed = None
         if restriction is not None:
             allowed = _share(restriction.candidates(logits), paths)
@@ -240,10 +204,9 @@ def _score(
     """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
     pair = prefilled.pair
     B, K, L = token_ids.shape
-    decoder = _Decoder(prefilled, pair.target_model, prefilled.target_cache, K)
     first = prefilled.last_tokens[:, None, None].expand(B, K, 1)
-    logits = decoder.feed(torch.cat([first, token_ids], dim=-1).reshape(B * K, L + 1))
-    logits = logits.reshape(B, K, L + 1, -1)
+    texts = torch.cat([first, token_ids], dim=-1).reshape(B * K, L + 1)
+    logits = _read_on(prefilled, prefilled.target.copies(K), texts).reshape(B, K, L + 1, -1)
     levels = []
     for depth in range(L + 1):  # one depth at a time: under a restriction few full rows are alive
         allowed = None if candidates is None else candidates[:, :, depth]

@@ -1,26 +1,151 @@
-"""LanguageModelPair: a target and a draft language model with their one tokenizer."""
+"""LanguageModelPair: a target and a draft language model with their one tokenizer, loaded or not yet."""
 
 from __future__ import annotations
 
-import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from spectheory.errors import InvalidInputError
 from spectheory.models.device import random_generator, resolve_device, resolve_dtype
-from spectheory.models.loading import check_same_tokenizer, load_model, load_tokenizer, shared_vocab_size
+from spectheory.models.loading import (
+    ModelSource,
+    check_same_tokenizer,
+    find_model,
+    longest_text,
+    shared_vocab_size,
+)
+from spectheory.models.probing import check_causal, reads_on_from_cache
+from spectheory.models.prompts import Prompt, check_text
+from spectheory.validate import check_count
 
-Prompt = str | Sequence[int]
-"""A text, or the token ids of one."""
+
+class _Texts(ABC):
+    """From prompts to token ids: what needs a tokenizer and two configurations, but no weights."""
+
+    tokenizer: Any
+    vocab_size: int
+
+    @property
+    @abstractmethod
+    def max_positions(self) -> int | None:
+        """The longest text both models take, in tokens; None when neither states a limit."""
+
+    def encode(self, prompt: Prompt) -> list[int]:
+        """Token ids of a prompt; an empty text becomes the beginning-of-text token.
+
+        Raises:
+            InvalidInputError: the prompt is empty or no text, or an id is no token of both models.
+        """
+        if isinstance(prompt, str):
+            check_text(prompt)
+            ids = list(self.tokenizer(prompt)["input_ids"])
+            if not ids and self.tokenizer.bos_token_id is not None:
+                ids = [self.tokenizer.bos_token_id]
+        else:
+            ids = [check_count("token id", token, at_least=0) for token in prompt]
+        if not ids:
+            raise InvalidInputError("a prompt is empty; give at least one token to continue from")
+        wrong = [token for token in ids if not 0 <= token < self.vocab_size]
+        if wrong:
+            raise InvalidInputError(
+                f"a prompt has token id {wrong[0]}; expected ids in 0..{self.vocab_size - 1}"
+            )
+        return ids
+
+    def decode(self, token_ids: Sequence[int]) -> str:
+        """The text of these token ids."""
+        return self.tokenizer.decode(list(token_ids))
+
+    def check_length(self, prompt_length: int, draft_length: int) -> None:
+        """Refuse texts beyond what the models were built for, where they would score garbage.
+
+        Raises:
+            InvalidInputError: prompt and draft together are longer than ``max_positions``.
+        """
+        limit = self.max_positions
+        if limit is not None and prompt_length + draft_length > limit:
+            raise InvalidInputError(
+                f"a prompt of {prompt_length} tokens and a draft of {draft_length} exceed the models' "
+                f"{limit} positions; use a shorter prompt or draft, or keep the last tokens of every prompt "
+                "with max_prompt_tokens (--max-prompt-tokens)"
+            )
 
 
 @dataclass(frozen=True, eq=False)
-class LanguageModelPair:
+class UnloadedPair(_Texts):
+    """Two causal language models of which tokenizer and configurations are read, and no weights.
+
+    Attributes:
+        target, draft: where the models are.
+        configs: of target and draft.
+        tokenizer: the one tokenizer of both.
+        device, weights_dtype, probs_dtype: where they will be, with weights and probabilities of which type.
+        vocab_size: V, the number of token ids both models score.
+    """
+
+    target: ModelSource
+    draft: ModelSource
+    configs: tuple[Any, Any]
+    tokenizer: Any
+    device: torch.device
+    weights_dtype: str | torch.dtype
+    probs_dtype: torch.dtype
+    vocab_size: int
+
+    @staticmethod
+    def find(
+        target: str | Path,
+        draft: str | Path,
+        *,
+        device: str | torch.device = "auto",
+        dtype: str | torch.dtype | None = None,
+        probs_dtype: torch.dtype = torch.float64,
+    ) -> UnloadedPair:
+        """Find two models and read all but their weights.
+
+        Arguments and errors are those of ``LanguageModelPair.load``.
+        """
+        where = resolve_device(device)
+        weights = resolve_dtype(dtype, where)
+        _check_probs_dtype(probs_dtype)
+        sources = find_model("target", target), find_model("draft", draft)
+        target_config, draft_config = (source.config() for source in sources)
+        tokenizer, of_the_draft = (source.tokenizer() for source in sources)
+        check_same_tokenizer(tokenizer, of_the_draft)
+        size = shared_vocab_size(tokenizer, target_config, draft_config)
+        return UnloadedPair(
+            *sources, (target_config, draft_config), tokenizer, where, weights, probs_dtype, size
+        )
+
+    @property
+    def max_positions(self) -> int | None:
+        return longest_text(*self.configs)
+
+    def loaded(self) -> LanguageModelPair:
+        """The pair with its weights.
+
+        Raises:
+            InvalidInputError: weights cannot be loaded, or a model looks ahead.
+        """
+        target, draft = (self._checked(source) for source in (self.target, self.draft))
+        return LanguageModelPair(
+            target, draft, self.tokenizer, self.device, self.vocab_size, self.probs_dtype
+        )
+
+    def _checked(self, source: ModelSource) -> Any:
+        model = source.model(self.device, self.weights_dtype)
+        check_causal(source.side, model, self.vocab_size)
+        return model
+
+
+@dataclass(frozen=True, eq=False)
+class LanguageModelPair(_Texts):
     """Two causal language models over one vocabulary.
 
     Attributes:
@@ -40,10 +165,7 @@ class LanguageModelPair:
     probs_dtype: torch.dtype = torch.float64
 
     def __post_init__(self) -> None:
-        if self.probs_dtype not in (torch.float64, torch.float32):
-            raise InvalidInputError(
-                f"probs_dtype must be torch.float64 or torch.float32, got {self.probs_dtype!r}"
-            )
+        _check_probs_dtype(self.probs_dtype)
 
     @staticmethod
     def load(
@@ -64,103 +186,47 @@ class LanguageModelPair:
             probs_dtype: number type of the probabilities; float32 saves memory on a GPU.
 
         Raises:
-            InvalidInputError: a model is not there or cannot be loaded, or there is no such device.
+            InvalidInputError: a model is not there, cannot be loaded or is of another kind, or there is no
+                such device.
             TokenizerMismatchError: the two do not share one tokenizer.
 
         Example:
             ``pair = LanguageModelPair.load("bundled", "bundled", device="cpu")``
         """
-        where = resolve_device(device)
-        weights = resolve_dtype(dtype, where)
-        # Tokenizers first: a mismatch is found before gigabytes of weights are read.
-        tokenizer = load_tokenizer("target", target)
-        check_same_tokenizer(tokenizer, load_tokenizer("draft", draft))
-        target_model = load_model("target", target, where, weights)
-        draft_model = load_model("draft", draft, where, weights)
-        size = shared_vocab_size(tokenizer, target_model, draft_model)
-        return LanguageModelPair(target_model, draft_model, tokenizer, where, size, probs_dtype)
+        return UnloadedPair.find(target, draft, device=device, dtype=dtype, probs_dtype=probs_dtype).loaded()
+
+    def loaded(self) -> LanguageModelPair:
+        """The pair itself; see ``UnloadedPair``."""
+        return self
+
+    @property
+    def configs(self) -> tuple[Any, Any]:
+        """The configurations of target and draft."""
+        return self.target_model.config, self.draft_model.config
 
     @property
     def max_positions(self) -> int | None:
-        """The longest text both models take, in tokens; None when neither states a limit."""
-        limits = (
-            getattr(model.config, "max_position_embeddings", None)
-            for model in (self.target_model, self.draft_model)
+        return longest_text(*self.configs)
+
+    @cached_property
+    def cached(self) -> tuple[bool, bool]:
+        """Whether target and draft read on from a cache, or read all of a text at every call."""
+        return (
+            reads_on_from_cache("target", self.target_model, self.vocab_size),
+            reads_on_from_cache("draft", self.draft_model, self.vocab_size),
         )
-        return min((limit for limit in limits if limit is not None), default=None)
+
+    @property
+    def num_parameters(self) -> int:
+        """Of both models together."""
+        models = (self.target_model, self.draft_model)
+        return sum(parameter.numel() for model in models for parameter in model.parameters())
 
     def generator(self, seed: int) -> torch.Generator:
         """A random generator on the models' device; the same seed gives the same drafts there."""
         return random_generator(seed, self.device)
 
-    def encode(self, prompt: Prompt) -> list[int]:
-        """Token ids of a prompt; an empty text becomes the beginning-of-text token.
 
-        Raises:
-            InvalidInputError: the prompt is empty, or an id is no token of both models.
-        """
-        ids = self.tokenizer(prompt)["input_ids"] if isinstance(prompt, str) else [int(t) for t in prompt]
-        if not ids and isinstance(prompt, str) and self.tokenizer.bos_token_id is not None:
-            ids = [self.tokenizer.bos_token_id]
-        if not ids:
-            raise InvalidInputError("a prompt is empty; give at least one token to continue from")
-        wrong = [token for token in ids if not 0 <= token < self.vocab_size]
-        if wrong:
-            raise InvalidInputError(
-                f"a prompt has token id {wrong[0]}; expected ids in 0..{self.vocab_size - 1}"
-            )
-        return list(ids)
-
-    def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of these token ids."""
-        return self.tokenizer.decode(list(token_ids))
-
-    def check_length(self, prompt_length: int, draft_length: int) -> None:
-        """Refuse texts beyond what the models were built for, where they would score garbage.
-
-        Raises:
-            InvalidInputError: prompt and draft together are longer than ``max_positions``.
-        """
-        limit = self.max_positions
-        if limit is not None and prompt_length + draft_length > limit:
-            raise InvalidInputError(
-                f"a prompt of {prompt_length} tokens and a draft of {draft_length} exceed the models' "
-                f"{limit} positions; use a shorter prompt or draft"
-            )
-
-
-@torch.no_grad()
-def run_model(
-    model: Any,
-    input_ids: Tensor,
-    *,
-    keep: int,
-    attention_mask: Tensor | None = None,
-    position_ids: Tensor | None = None,
-    cache: Any = None,
-    use_cache: bool = False,
-) -> tuple[Tensor, Any]:
-    """One forward call; the logits of the last ``keep`` positions, and the cache if asked for.
-
-    Args:
-        model: a causal language model in Hugging Face format.
-        input_ids: [N, n] new tokens.
-        keep: how many of the n positions are wanted; others need not be computed.
-        attention_mask: [N, past + n], 0 where a position is padding.
-        position_ids: [N, n].
-        cache: keys and values of the past, extended in place.
-
-    Returns:
-        Logits [N, keep, model vocabulary] in the model's own number type, and the cache or None.
-    """
-    optional = {
-        "attention_mask": attention_mask,
-        "position_ids": position_ids,
-        "past_key_values": cache,
-        "logits_to_keep": keep,
-    }
-    # Families differ: models without absolute positions, for one, take no position_ids.
-    known = inspect.signature(model.forward).parameters
-    given = {name: value for name, value in optional.items() if value is not None and name in known}
-    output = model(input_ids=input_ids, use_cache=use_cache, **given)
-    return output.logits[:, -keep:], output.past_key_values if use_cache else None
+def _check_probs_dtype(dtype: torch.dtype) -> None:
+    if dtype not in (torch.float64, torch.float32):
+        raise InvalidInputError(f"probs_dtype must be torch.float64 or torch.float32, got {dtype!r}")

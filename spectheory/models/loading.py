@@ -3,17 +3,147 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import torch
 
-from spectheory.errors import InvalidInputError, TokenizerMismatchError
+from spectheory.errors import InsufficientMemoryError, InvalidInputError, TokenizerMismatchError
 from spectheory.extras import installed
+from spectheory.models.device import is_out_of_memory
 
 BUNDLED = "bundled"
 BUNDLED_FOLDER = Path(__file__).parent / "bundled"
+HUB_TIMEOUT = 10.0
+"""Seconds that the hub is given to say whether it has a model; it is asked once."""
+
+
+@dataclass(frozen=True)
+class ModelSource:
+    """Where the model of one side is.
+
+    Attributes:
+        side: ``"target"`` or ``"draft"``; names the model in errors.
+        name: as it was given.
+        location: what the loader is handed: a folder or a hub name.
+        local: no hub is to be asked: a folder, or the hub cannot be reached.
+        unreachable: why the hub could not be asked, if so.
+    """
+
+    side: str
+    name: str
+    location: str
+    local: bool
+    unreachable: str = ""
+
+    def config(self) -> Any:
+        """The model's configuration; refused unless it is of a causal language model.
+
+        Raises:
+            InvalidInputError: there is no such model, or it is of another kind.
+        """
+        config = self._read("model", import_transformers().AutoConfig)
+        kind = ""
+        if getattr(config, "is_encoder_decoder", False):
+            kind = "an encoder-decoder"
+        elif config.architectures and not any(map(_is_causal, config.architectures)):
+            kind = f"a {config.architectures[0]}"
+        if kind:
+            raise InvalidInputError(
+                f"the {self.side} model {self.name!r} is {kind}, which does not score the next token after a "
+                "text; expected a causal language model"
+            )
+        return config
+
+    def tokenizer(self) -> Any:
+        """The tokenizer.
+
+        Raises:
+            InvalidInputError: there is none, or it cannot be read.
+        """
+        return self._read("tokenizer", import_transformers().AutoTokenizer)
+
+    def model(self, device: torch.device, dtype: str | torch.dtype) -> Any:
+        """The causal language model in evaluation mode on ``device``.
+
+        Raises:
+            InvalidInputError: it cannot be loaded, or weights are missing.
+            InsufficientMemoryError: the device has no room for it.
+        """
+        kind = import_transformers().AutoModelForCausalLM
+        model, report = self._read("model", kind, dtype=dtype, output_loading_info=True)
+        if report["missing_keys"]:
+            # transformers would fill them with random numbers and only warn.
+            first = min(str(key) for key in report["missing_keys"])
+            raise InvalidInputError(
+                f"the {self.side} model {self.name!r} lacks {len(report['missing_keys'])} weights its config "
+                f"asks for, such as {first}; save it again with save_pretrained"
+            )
+        for parameter in model.parameters():
+            parameter.requires_grad_(False)
+        try:
+            return model.to(device).eval()
+        except Exception as error:
+            if not is_out_of_memory(error):
+                raise
+            raise InsufficientMemoryError(
+                f"memory ran out on {device} for the weights of the {self.side} model {self.name!r}; "
+                "use a narrower number type (--dtype bfloat16), a smaller model or another device"
+            ) from error
+
+    def _read(self, what: str, kind: Any, **options: Any) -> Any:
+        try:
+            return kind.from_pretrained(self.location, local_files_only=self.local, **options)
+        except Exception as error:  # whatever the loader raises becomes one line that names the model
+            described = f"the {self.side} {what} {self.name!r} could not be loaded"
+            if self.unreachable:
+                raise InvalidInputError(
+                    f"{described}: there is no such folder, the cache does not have it, and the hub cannot "
+                    f"be asked ({self.unreachable})"
+                ) from None
+            lines = str(error).strip().splitlines() or ["no further message"]
+            raise InvalidInputError(
+                f"{described} ({type(error).__name__}: {lines[0].strip()}); "
+                "expected a causal language model in Hugging Face format"
+            ) from None
+
+
+def find_model(side: str, name: str | Path) -> ModelSource:
+    """Where a model is; a hub name is looked up once, without retries.
+
+    Args:
+        side: ``"target"`` or ``"draft"``; names the model in errors and picks the bundled one.
+        name: a local folder in Hugging Face format, a hub name, or ``"bundled"``.
+
+    Raises:
+        InvalidInputError: there is no such model.
+    """
+    shown = str(name)
+    folder = BUNDLED_FOLDER / side if name == BUNDLED else Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise InvalidInputError(
+                f"the {side} {shown!r} is a folder without config.json; "
+                "expected a model saved with save_pretrained"
+            )
+        return ModelSource(side, shown, str(folder), local=True)
+    if name == BUNDLED:
+        raise InvalidInputError(
+            f"the bundled {side} model is not installed at {folder}; reinstall spectheory, "
+            "or train it with scripts/train_bundled_pair.py"
+        )
+    if folder.is_file():
+        raise InvalidInputError(
+            f"the {side} {shown!r} is a file; expected the folder of a model saved with save_pretrained"
+        )
+    if isinstance(name, Path) or _looks_local(name):
+        raise InvalidInputError(
+            f"the {side} folder {shown!r} does not exist; give the folder of a model saved with "
+            'save_pretrained, a hub name such as "gpt2", or "bundled"'
+        )
+    return _on_the_hub(side, name)
 
 
 def import_transformers() -> ModuleType:
@@ -25,46 +155,6 @@ def import_transformers() -> ModuleType:
     with installed():
         import transformers
     return transformers
-
-
-def load_model(side: str, name: str | Path, device: torch.device, dtype: str | torch.dtype) -> Any:
-    """The causal language model of one side, in evaluation mode on ``device``.
-
-    Args:
-        side: ``"target"`` or ``"draft"``; names the model in errors and picks the bundled one.
-        name: a local folder in Hugging Face format, a hub name, or ``"bundled"``.
-
-    Raises:
-        InvalidInputError: there is no such model, it cannot be loaded, or weights are missing.
-    """
-    transformers = import_transformers()
-    source, local = _resolve_source(side, name)
-    try:
-        model, report = transformers.AutoModelForCausalLM.from_pretrained(
-            source, dtype=dtype, local_files_only=local, output_loading_info=True
-        )
-    except Exception as error:  # whatever the loader raises becomes one line that names the model
-        raise _not_loaded(f"{side} model", name, error) from None
-    if report["missing_keys"]:
-        # transformers would fill them with random numbers and only warn.
-        first = min(str(key) for key in report["missing_keys"])
-        raise InvalidInputError(
-            f"the {side} model {str(name)!r} lacks {len(report['missing_keys'])} weights its config asks "
-            f"for, such as {first}; save it again with save_pretrained"
-        )
-    for parameter in model.parameters():
-        parameter.requires_grad_(False)
-    return model.to(device).eval()
-
-
-def load_tokenizer(side: str, name: str | Path) -> Any:
-    """The tokenizer of one side; same arguments and errors as ``load_model``."""
-    transformers = import_transformers()
-    source, local = _resolve_source(side, name)
-    try:
-        return transformers.AutoTokenizer.from_pretrained(source, local_files_only=local)
-    except Exception as error:  # whatever the loader raises becomes one line that names the model
-        raise _not_loaded(f"tokenizer of the {side}", name, error) from None
 
 
 def check_same_tokenizer(target_tokenizer: Any, draft_tokenizer: Any) -> None:
@@ -89,7 +179,7 @@ def check_same_tokenizer(target_tokenizer: Any, draft_tokenizer: Any) -> None:
     )
 
 
-def shared_vocab_size(tokenizer: Any, target_model: Any, draft_model: Any) -> int:
+def shared_vocab_size(tokenizer: Any, target_config: Any, draft_config: Any) -> int:
     """V: the number of ids both models score.
 
     Some checkpoints pad the output layer beyond the tokenizer, not always alike; ids that only one
@@ -99,7 +189,8 @@ def shared_vocab_size(tokenizer: Any, target_model: Any, draft_model: Any) -> in
         TokenizerMismatchError: a model does not score every token of the tokenizer.
     """
     needed = max(tokenizer.get_vocab().values()) + 1
-    sizes = {"target": target_model.config.vocab_size, "draft": draft_model.config.vocab_size}
+    configs = {"target": target_config, "draft": draft_config}
+    sizes = {side: config.get_text_config().vocab_size for side, config in configs.items()}
     for side, size in sizes.items():
         if size < needed:
             raise TokenizerMismatchError(
@@ -109,31 +200,41 @@ def shared_vocab_size(tokenizer: Any, target_model: Any, draft_model: Any) -> in
     return min(sizes.values())
 
 
-def _resolve_source(side: str, name: str | Path) -> tuple[str, bool]:
-    """(what to hand to from_pretrained, whether it is a local folder)."""
-    folder = BUNDLED_FOLDER / side if name == BUNDLED else Path(name).expanduser()
-    if folder.is_dir():
-        if not (folder / "config.json").is_file():
-            raise InvalidInputError(
-                f"the {side} {str(name)!r} is a folder without config.json; "
-                "expected a model saved with save_pretrained"
-            )
-        return str(folder), True
-    if name == BUNDLED:
+def longest_text(*configs: Any) -> int | None:
+    """The longest text that models of these configurations take, in tokens; None if none states a limit."""
+    limits = (getattr(config.get_text_config(), "max_position_embeddings", None) for config in configs)
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _is_causal(architecture: str) -> bool:
+    """By the name of its class; a model that lies about it is found out when it is loaded."""
+    with installed():
+        from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as KNOWN
+    return architecture in KNOWN.values() or architecture.endswith(("ForCausalLM", "LMHeadModel"))
+
+
+def _on_the_hub(side: str, name: str) -> ModelSource:
+    """A hub name: asked for once, with a time limit; without an answer the cache must have it."""
+    import_transformers()  # brings huggingface_hub
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    try:
+        HfApi().model_info(name, timeout=HUB_TIMEOUT)
+    except (HfHubHTTPError, HFValidationError) as error:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if status is not None and status not in (401, 403, 404):  # the hub itself is in trouble
+            return ModelSource(side, name, name, local=True, unreachable=f"it answers {status}")
         raise InvalidInputError(
-            f"the bundled {side} model is not installed at {folder}; reinstall spectheory, "
-            "or train it with scripts/train_bundled_pair.py"
-        )
-    if folder.is_file():
-        raise InvalidInputError(
-            f"the {side} {str(name)!r} is a file; expected the folder of a model saved with save_pretrained"
-        )
-    if isinstance(name, Path) or _looks_local(name):
-        raise InvalidInputError(
-            f"the {side} folder {str(name)!r} does not exist; give the folder of a model saved with "
-            'save_pretrained, a hub name such as "gpt2", or "bundled"'
-        )
-    return name, False
+            f"the {side} {name!r} is neither a folder here nor a model on the hub that you may read; give "
+            'the folder of a model saved with save_pretrained, a hub name such as "gpt2", or "bundled"'
+        ) from None
+    except (
+        Exception
+    ) as error:  # no network, or offline mode: libraries of several generations raise their own
+        reason = (str(error).splitlines() or [""])[0]
+        return ModelSource(side, name, name, local=True, unreachable=f"{type(error).__name__}: {reason}")
+    return ModelSource(side, name, name, local=False)
 
 
 def _looks_local(name: str) -> bool:
@@ -141,11 +242,3 @@ def _looks_local(name: str) -> bool:
     if not name or name.startswith((".", "~", os.sep)) or "\\" in name or name.endswith("/"):
         return True
     return name.count("/") > 1 or ("/" in name and Path(name).parent.is_dir())
-
-
-def _not_loaded(what: str, name: str | Path, error: Exception) -> InvalidInputError:
-    lines = str(error).strip().splitlines() or ["no further message"]
-    return InvalidInputError(
-        f"the {what} {str(name)!r} could not be loaded ({type(error).__name__}: {lines[0].strip()}); "
-        "expected a causal language model in Hugging Face format"
-    )

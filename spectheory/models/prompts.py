@@ -1,16 +1,34 @@
-"""Prompts: the bundled ones, or a user's file."""
+"""Prompts: the bundled ones, a user's file, and their token ids, checked before weights are loaded."""
 
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Protocol
 
 from spectheory.errors import InvalidInputError
 from spectheory.models.loading import BUNDLED_FOLDER
+from spectheory.validate import check_count
+
+Prompt = str | Sequence[int]
+"""A text, or the token ids of one."""
+SHOWN_CHARACTERS = 24
+"""How much of a prompt an error quotes."""
 
 
-def bundled_prompts() -> list[str]:
+class TextModels(Protocol):
+    """What is asked of a pair of language models, loaded or not, to read prompts."""
+
+    def encode(self, prompt: Prompt) -> list[int]:
+        """Token ids of a prompt."""
+
+    def check_length(self, prompt_length: int, draft_length: int) -> None:
+        """Refuse texts beyond what the models were built for."""
+
+
+def bundled_prompts() -> list[Prompt]:
     """The prompts shipped with the bundled pair: pieces of text neither model was trained on.
 
     Raises:
@@ -19,43 +37,140 @@ def bundled_prompts() -> list[str]:
     return read_prompts(BUNDLED_FOLDER / "prompts.jsonl")
 
 
-def read_prompts(path: str | Path) -> list[str]:
-    """Prompts of a file: ``.jsonl`` with a ``"text"`` per line, otherwise text in blocks.
+def read_prompts(path: str | Path) -> list[Prompt]:
+    """Prompts of a file in UTF-8; its first character that is no space decides how it is read.
 
-    In a text file every block of lines is one prompt; blank lines separate prompts.
+    - ``{``, ``[`` or a quotation mark: JSON, either one array of prompts or one prompt per line (JSON Lines).
+      A prompt is a string, an object with a ``"text"``, or a list of token ids.
+    - Anything else: text with one prompt per line; lines of spaces alone are left out.
+
+    A text with line breaks in it, or one that begins like JSON, is written as a JSON string.
 
     Raises:
-        InvalidInputError: the file cannot be read, has no prompts, or a line is not as expected.
+        InvalidInputError: the file cannot be read, has no prompts, or a prompt is not as expected.
     """
     path = Path(path)
     try:
-        content = path.read_text(encoding="utf-8")
+        content = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InvalidInputError(f"cannot read the prompts {path}: {error.strerror}") from None
     except UnicodeDecodeError:
         raise InvalidInputError(f"cannot read the prompts {path}: expected text in UTF-8") from None
-    if path.suffix == ".jsonl":
-        numbered = enumerate(content.split("\n"), start=1)
-        prompts = [_prompt_of_line(path, number, line) for number, line in numbered if line.strip()]
-    else:
-        blocks = re.split(r"\n(?:[ \t]*\n)+", content.replace("\r\n", "\n"))
-        prompts = [block.strip("\n") for block in blocks if block.strip()]
+    start = content.lstrip()[:1]
+    prompts = _json_prompts(path, content) if start and start in '{["' else _lines(content)
     if not prompts:
         raise InvalidInputError(
-            f"{path} has no prompts; expected one per line in a .jsonl file, "
-            "or blocks of text separated by blank lines"
+            f"{path} has no prompts; expected one per line, or JSON Lines, or a JSON array"
         )
+    for number, prompt in enumerate(prompts, start=1):
+        with naming(number, prompt):
+            if not prompt:
+                raise InvalidInputError("it is empty; give at least one character to continue from")
+            check_text(prompt)
     return prompts
 
 
-def _prompt_of_line(path: Path, number: int, line: str) -> str:
+def encode_prompts(
+    models: TextModels,
+    prompts: Sequence[Prompt],
+    draft_length: int,
+    max_prompt_tokens: int | None = None,
+) -> list[list[int]]:
+    """Token ids of all prompts; needs tokenizer and configs, but no weights.
+
+    Args:
+        models: a pair, loaded or not.
+        prompts: texts, or their token ids.
+        draft_length: L; prompt and draft must fit into both models.
+        max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
+
+    Raises:
+        InvalidInputError: there are no prompts, or one is empty, too long or no text; the error names it by
+            its number, from 1, and its first characters.
+    """
+    if isinstance(prompts, str) or not prompts:
+        raise InvalidInputError(f"expected a list of at least one prompt, got {prompts!r}")
+    if max_prompt_tokens is not None:
+        max_prompt_tokens = check_count("max_prompt_tokens", max_prompt_tokens)
+
+    encoded = []
+    for number, prompt in enumerate(prompts, start=1):
+        with naming(number, prompt):
+            ids = models.encode(prompt)
+            encoded.append(ids if max_prompt_tokens is None else ids[-max_prompt_tokens:])
+            models.check_length(len(encoded[-1]), draft_length)
+    return encoded
+
+
+@contextmanager
+def naming(number: int, prompt: Any) -> Iterator[None]:
+    """An error about a prompt gets its name in front."""
     try:
-        record = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise InvalidInputError(f"{path} line {number} is not JSON: {error.msg}") from None
-    text = record.get("text") if isinstance(record, dict) else None
-    if not isinstance(text, str) or not text:
-        raise InvalidInputError(
-            f'{path} line {number} has no prompt; expected an object such as {{"text": "def main"}}'
-        )
-    return text
+        yield
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{prompt_name(number, prompt)}: {error}") from None
+
+
+def prompt_name(number: int, prompt: Any) -> str:
+    """A prompt in a message: its number and how it begins.
+
+    Example:
+        >>> prompt_name(3, "def main(argument):\\n    return argument")
+        "prompt 3 ('def main(argument):\\\\n    '...)"
+    """
+    beginning = prompt[:SHOWN_CHARACTERS] if hasattr(prompt, "__getitem__") else prompt
+    more = "..." if hasattr(prompt, "__len__") and len(prompt) > SHOWN_CHARACTERS else ""
+    return f"prompt {number} ({beginning!a}{more})"
+
+
+def check_text(prompt: Prompt) -> None:
+    """Refuse a text that is none: with a NUL or half of a surrogate pair in it.
+
+    Raises:
+        InvalidInputError: the error says which, and where.
+    """
+    for place, character in enumerate(prompt if isinstance(prompt, str) else ""):
+        if character == "\0" or "\ud800" <= character <= "\udfff":
+            kind = "NUL" if character == "\0" else f"half of a surrogate pair, U+{ord(character):04X}"
+            raise InvalidInputError(f"character {place} is {kind}, which is no text; take it out")
+
+
+def _lines(content: str) -> list[Prompt]:
+    return [line.removesuffix("\r") for line in content.split("\n") if line.strip()]
+
+
+def _json_prompts(path: Path, content: str) -> list[Prompt]:
+    """The prompts of a JSON array, or of JSON Lines; an array of numbers is one prompt's token ids."""
+    try:
+        whole = json.loads(content)
+    except RecursionError:
+        raise InvalidInputError(f"{path} is nested too deeply to be a list of prompts") from None
+    except ValueError:
+        whole = None
+    if isinstance(whole, list) and not _are_token_ids(whole):
+        return [_prompt(f"{path} entry {number}", entry) for number, entry in enumerate(whole, start=1)]
+    prompts = []
+    for number, line in enumerate(content.split("\n"), start=1):
+        if line.strip():
+            try:
+                entry = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise InvalidInputError(
+                    f"{path} begins as JSON, but line {number} is not JSON ({error}); expected JSON Lines or "
+                    "one array, and a text that begins with {, [ or a quotation mark written as a JSON string"
+                ) from None
+            prompts.append(_prompt(f"{path} line {number}", entry))
+    return prompts
+
+
+def _prompt(where: str, entry: Any) -> Prompt:
+    text: Any = entry.get("text") if isinstance(entry, dict) else entry
+    if isinstance(text, str) or _are_token_ids(text):
+        return text
+    raise InvalidInputError(
+        f'{where} has no prompt; expected a string, an object such as {{"text": "def main"}}, or token ids'
+    )
+
+
+def _are_token_ids(entry: Any) -> bool:
+    return isinstance(entry, list) and bool(entry) and all(type(value) is int for value in entry)

@@ -14,11 +14,15 @@ import torch
 from torch import Tensor
 
 from spectheory.errors import EnumerationTooLargeError
-from spectheory.models.language_model import LanguageModelPair, Prompt, run_model
+from spectheory.models.language_model import LanguageModelPair, UnloadedPair
+from spectheory.models.prompts import Prompt
+from spectheory.models.reading import run_model
 from spectheory.models.restriction import Restriction, restrict_rows
 from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_likely, scaled_logits
 from spectheory.pair import ModelPair
 from spectheory.validate import check_count
+
+MAX_CONTEXTS = 20_000
 
 
 def restrict(
@@ -29,7 +33,7 @@ def restrict(
     per_context: bool = False,
     options: SamplingOptions = PLAIN_SAMPLING,
     *,
-    max_contexts: int = 20_000,
+    max_contexts: int = MAX_CONTEXTS,
     batch_size: int = 64,
 ) -> ModelPair:
     """The enumerated pair of the models' real conditionals on m tokens after a prompt.
@@ -54,7 +58,7 @@ def restrict(
         InvalidInputError: an argument is out of range, or top-k/top-p leaves a set without mass.
     """
     restriction = Restriction.per_context(num_tokens)
-    draft_length, batch_size = _checked_sizes(pair, restriction, draft_length, max_contexts, batch_size)
+    draft_length, batch_size = check_sizes(pair, restriction, draft_length, max_contexts, batch_size)
     if not per_context:
         root = torch.tensor([pair.encode(prompt)], device=pair.device)
         logits = _last_logits(pair, pair.target_model, root, batch_size)
@@ -71,7 +75,7 @@ def restricted_pair(
     draft_length: int,
     options: SamplingOptions = PLAIN_SAMPLING,
     *,
-    max_contexts: int = 20_000,
+    max_contexts: int = MAX_CONTEXTS,
     batch_size: int = 64,
 ) -> ModelPair:
     """As ``restrict``, for a restriction that is given: the one that paths were drafted with.
@@ -81,7 +85,7 @@ def restricted_pair(
     Raises:
         EnumerationTooLargeError, InvalidInputError: as ``restrict``.
     """
-    draft_length, batch_size = _checked_sizes(pair, restriction, draft_length, max_contexts, batch_size)
+    draft_length, batch_size = check_sizes(pair, restriction, draft_length, max_contexts, batch_size)
     root = pair.encode(prompt)
     pair.check_length(len(root), draft_length)
     texts = torch.tensor([root], device=pair.device)
@@ -99,10 +103,18 @@ def restricted_pair(
     return ModelPair(tuple(target_levels), tuple(draft_levels), _names(pair, restriction))
 
 
-def _checked_sizes(
-    pair: LanguageModelPair, restriction: Restriction, draft_length: int, max_contexts: int, batch_size: int
+def check_sizes(
+    pair: LanguageModelPair | UnloadedPair,
+    restriction: Restriction,
+    draft_length: int,
+    max_contexts: int = MAX_CONTEXTS,
+    batch_size: int = 64,
 ) -> tuple[int, int]:
-    """The draft length and the batch size, once the tree is found to be small enough."""
+    """The draft length and the batch size, once the tree is found to be small enough; needs no weights.
+
+    Raises:
+        EnumerationTooLargeError, InvalidInputError: as ``restrict``.
+    """
     draft_length, batch_size = (
         check_count("draft_length", draft_length),
         check_count("batch_size", batch_size),
@@ -120,7 +132,8 @@ def _checked_sizes(
 def _last_logits(pair: LanguageModelPair, model: Any, texts: Tensor, batch_size: int) -> Tensor:
     """Logits after each text, from a full forward pass.  [N, n] -> [N, V]"""
     parts = [run_model(model, part, keep=1)[0][:, 0, : pair.vocab_size] for part in texts.split(batch_size)]
-    return torch.cat(parts).float()
+    logits = torch.cat(parts)
+    return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
 
 def _level(logits: Tensor, candidates: Tensor, options: SamplingOptions, side: str) -> np.ndarray:

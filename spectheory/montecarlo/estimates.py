@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
+from spectheory.arrays import Array, namespace
+from spectheory.results import Result
 
-@dataclass(frozen=True)
-class Estimate:
+_NUMPY = np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate(Result):
     """What Monte Carlo says of one verifier.
 
     Attributes:
         verifier: its name.
+        lossless: whether it is said to be, by this package or, if it denies it, by a user's own verifier;
+            otherwise ``None``, because no estimate can tell.
         block_efficiency: Rao-Blackwell estimate of E[tau + 1], tokens per target call.
         interval: confidence interval of it.
         standard_error: of it.
@@ -25,6 +33,7 @@ class Estimate:
     """
 
     verifier: str
+    lossless: bool | None
     block_efficiency: float
     interval: tuple[float, float]
     standard_error: float
@@ -35,10 +44,37 @@ class Estimate:
     counted_length_probs: list[float]
     samples: int
 
+    def to_document(self) -> dict[str, Any]:
+        """One entry of ``estimates`` in the JSON object of ``spectheory simulate --json``."""
+        return asdict(self)
+
+    def headline(self) -> str:
+        return (
+            f"{self.verifier}: {estimate_text(self.block_efficiency, self.interval)} tokens per target call"
+        )
+
+    def facts(self) -> list[tuple[str, str]]:
+        return [
+            ("lossless", {True: "yes", False: "NO", None: "not known"}[self.lossless]),
+            ("block efficiency", estimate_text(self.block_efficiency, self.interval)),
+            ("by counting", estimate_text(self.counted, self.counted_interval)),
+            ("draws", str(self.samples)),
+        ]
+
+
+def estimate_text(value: float, interval: tuple[float, float]) -> str:
+    """A number with its interval, for people.
+
+    Example:
+        >>> estimate_text(2.25, (2.0, 2.5))
+        '2.2500 (2.0000 to 2.5000)'
+    """
+    return f"{value:.4f} ({interval[0]:.4f} to {interval[1]:.4f})"
+
 
 @dataclass
 class Tally:
-    """Sums of one verifier over the draws of some strata.
+    """Sums of one verifier over the draws of some strata, in float64, on numpy or on a device.
 
     Attributes:
         expected, expected_squared: of E[tau + 1 | drafts], [strata].
@@ -47,27 +83,39 @@ class Tally:
         counted_lengths: how often tau = i was sampled, [strata, L+1].
     """
 
-    expected: np.ndarray
-    expected_squared: np.ndarray
-    counted: np.ndarray
-    counted_squared: np.ndarray
-    length_probs: np.ndarray
-    counted_lengths: np.ndarray
+    expected: Array
+    expected_squared: Array
+    counted: Array
+    counted_squared: Array
+    length_probs: Array
+    counted_lengths: Array
 
     @staticmethod
-    def zeros(strata: int, draft_length: int) -> Tally:
-        """Nothing drawn yet."""
-        flat, wide = np.zeros(strata), np.zeros((strata, draft_length + 1))
-        return Tally(flat, flat.copy(), flat.copy(), flat.copy(), wide, wide.copy())
+    def zeros(strata: int, draft_length: int, like: Array = _NUMPY) -> Tally:
+        """Nothing drawn yet, in arrays of the kind and on the device of ``like``."""
+        xp = namespace(like)
 
-    def add(self, expected: np.ndarray, lengths: np.ndarray, length_probs: np.ndarray) -> None:
+        def zeros(*shape: int) -> Array:
+            return xp.zeros(shape, dtype=xp.float64, device=like.device)
+
+        wide = (strata, draft_length + 1)
+        return Tally(zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(*wide), zeros(*wide))
+
+    def add(self, expected: Array, lengths: Array, length_probs: Array) -> None:
         """Add draws: expected [draws, strata], sampled tau [draws, strata], P(tau) [.., L+1]."""
-        self.expected += expected.sum(axis=0)
-        self.expected_squared += (expected**2).sum(axis=0)
-        self.counted += (lengths + 1).sum(axis=0)
-        self.counted_squared += ((lengths + 1) ** 2).sum(axis=0)
-        self.length_probs += length_probs.sum(axis=0)
-        self.counted_lengths += (lengths[..., None] == np.arange(length_probs.shape[-1])).sum(axis=0)
+        xp = namespace(expected)
+        expected = xp.astype(expected, xp.float64)
+        numbers = xp.arange(length_probs.shape[-1], device=lengths.device)
+        self.expected += expected.sum(0)
+        self.expected_squared += (expected**2).sum(0)
+        self.counted += (lengths + 1).sum(0)
+        self.counted_squared += ((lengths + 1) ** 2).sum(0)
+        self.length_probs += length_probs.sum(0)
+        self.counted_lengths += (lengths[..., None] == numbers).sum(0)
+
+    def to_numpy(self) -> Tally:
+        """The same sums in numpy."""
+        return Tally(*(_to_numpy(getattr(self, entry.name)) for entry in fields(Tally)))
 
     @staticmethod
     def join(tallies: Sequence[Tally]) -> Tally:
@@ -75,11 +123,13 @@ class Tally:
         return Tally(*(np.concatenate([getattr(t, name.name) for t in tallies]) for name in fields(Tally)))
 
 
-def estimate(verifier: str, tallies: Sequence[Tally], draws: int, confidence: float) -> Estimate:
+def estimate(
+    verifier: str, lossless: bool | None, tallies: Sequence[Tally], draws: int, confidence: float
+) -> Estimate:
     """The estimates of one verifier.
 
     Args:
-        verifier: its name.
+        verifier, lossless: as in ``Estimate``.
         tallies: of all strata.
         draws: per stratum, at least 2.
         confidence: level of the intervals, which are normal approximations.
@@ -90,6 +140,7 @@ def estimate(verifier: str, tallies: Sequence[Tally], draws: int, confidence: fl
     width = NormalDist().inv_cdf((1 + confidence) / 2)
     return Estimate(
         verifier=verifier,
+        lossless=lossless,
         block_efficiency=mean,
         interval=(mean - width * error, mean + width * error),
         standard_error=error,
@@ -120,3 +171,7 @@ def stratified(sums: np.ndarray, squares: np.ndarray, draws: int) -> tuple[float
     # Rounding may leave a variance of zero slightly negative.
     variances = np.maximum(squares - draws * means**2, 0) / (draws - 1)
     return float(means.mean()), float(np.sqrt((variances / draws).sum()) / len(sums))
+
+
+def _to_numpy(array: Array) -> np.ndarray:
+    return array if isinstance(array, np.ndarray) else array.cpu().numpy()

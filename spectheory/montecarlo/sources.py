@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ from spectheory.pair import ModelPair
 from spectheory.validate import check_count
 
 if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
+    from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
 
 
 class DraftedPaths(NamedTuple):
@@ -55,51 +56,69 @@ class DraftSource(Protocol):
     def generator(self, seed: int) -> Any:
         """A random generator of the kind and device that the drafts are drawn with."""
 
+    def place(self, batch: int, stratum: int) -> str:
+        """Where a stratum's paths are drafted, for an error: ``"after prompt 3 ('def main(')"``."""
+
 
 class LanguageModelSource:
     """Prompts in batches; both models read a batch once and draft from it any number of times.
 
+    Everything is checked at once, with tokenizer and configurations; weights are read on the first use of
+    ``pair``.
+
     Args:
-        pair: the language models.
+        pair: the language models, loaded or not.
         prompts: texts or token ids; the strata.
         process: how the paths of a draw are drafted.
         draft_length: L.
         options: temperature, top-k and top-p of both models.
         restriction: keep m tokens per context; None for all.
         batch_size: prompts per batch.
+        max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
 
     Raises:
-        InvalidInputError: there are no prompts, or a number is out of range.
+        InvalidInputError: there are no prompts, one cannot be read on from, or a number is out of range.
     """
 
     draws_at_once = 1
 
     def __init__(
         self,
-        pair: LanguageModelPair,
+        pair: LanguageModelPair | UnloadedPair,
         prompts: Sequence[str | Sequence[int]],
         process: Iid,
         draft_length: int,
         options: SamplingOptions,
-        restriction: Restriction | None,
-        batch_size: int,
+        restriction: Restriction | None = None,
+        batch_size: int = 8,
+        max_prompt_tokens: int | None = None,
     ) -> None:
-        if not prompts:
-            raise InvalidInputError("no prompts to draft from; give at least one")
-        batch_size = check_count("batch_size", batch_size)
-        self.pair, self.process = pair, process
+        from spectheory.models import encode_prompts
+
+        self.batch_size = check_count("batch_size", batch_size)
+        self.process, self.options, self.restriction = process, options, restriction
         self.draft_length = check_count("draft_length", draft_length)
-        self.options, self.restriction = options, restriction
-        self.batches = [prompts[i : i + batch_size] for i in range(0, len(prompts), batch_size)]
+        self.prompts = prompts
+        self.token_ids = encode_prompts(pair, prompts, self.draft_length, max_prompt_tokens)
+        if restriction is not None:
+            restriction.check(pair.vocab_size, len(prompts))
+        self.unloaded = pair
+
+    @cached_property
+    def pair(self) -> LanguageModelPair:
+        """The language models, their weights loaded on first use."""
+        return self.unloaded.loaded()
 
     @property
     def strata_per_batch(self) -> list[int]:
-        return [len(batch) for batch in self.batches]
+        size, count = self.batch_size, len(self.token_ids)
+        return [min(size, count - first) for first in range(0, count, size)]
 
     def open_batch(self, batch: int) -> Draw:
         from spectheory.models import draft_and_score, prefill
 
-        prefilled = prefill(self.pair, self.batches[batch])
+        first = batch * self.batch_size
+        prefilled = prefill(self.pair, self.token_ids[first : first + self.batch_size])
         restriction = self._restriction_of(batch)
 
         def draw(generator: Any, draws: int) -> DraftedPaths:
@@ -118,11 +137,17 @@ class LanguageModelSource:
             return restriction
         from spectheory.models import Restriction
 
-        start = sum(self.strata_per_batch[:batch])
-        return Restriction.fixed(*restriction.token_sets[start : start + self.strata_per_batch[batch]])
+        first = batch * self.batch_size
+        return Restriction.fixed(*restriction.token_sets[first : first + self.batch_size])
 
     def generator(self, seed: int) -> Any:
         return self.pair.generator(seed)
+
+    def place(self, batch: int, stratum: int) -> str:
+        from spectheory.models import prompt_name
+
+        number = batch * self.batch_size + stratum
+        return f"after {prompt_name(number + 1, self.prompts[number])}"
 
 
 class EnumeratedSource:
@@ -182,3 +207,6 @@ class EnumeratedSource:
         from spectheory.models import random_generator
 
         return random_generator(seed, self.device)
+
+    def place(self, batch: int, stratum: int) -> str:
+        return "on the enumerated pair"

@@ -1,3 +1,7 @@
+from .claims.page import claims_page as claims_page
+from .claims.statements import Claim as Claim
+from .claims.statements import all_claims as all_claims
+from .claims.statements import select_claims as select_claims
 from .exhibit import Check as Check
 from .exhibit import Exhibit as Exhibit
 from .exhibit import Findings as Findings

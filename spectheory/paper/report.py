@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from spectheory.documents import decimal_text, replace_file
+from spectheory.paper.claims.page import claims_summary
 from spectheory.paper.exhibit import ResultTable, Written
 
 LONG_TABLE = 12
@@ -15,7 +16,7 @@ LONG_TABLE = 12
 def write_report(exhibits: Sequence[Written | None], folder: Path) -> None:
     """Write report.md next to the files of the exhibits; no dates, so that it is reproducible."""
     shown = [written for written in exhibits if written is not None]
-    parts = [_head(shown), *(_section(written) for written in shown)]
+    parts = [_head(shown), *(_section(written) for written in shown), _claims()]
     replace_file(folder / "report.md", "\n".join(parts))
 
 
@@ -33,6 +34,18 @@ def _head(exhibits: Sequence[Written]) -> str:
             f"| [{w.title}](#{w.name}) | {w.source} | {'passed' if w.findings.passed else 'FAILED'} |"
             for w in exhibits
         ),
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _claims() -> str:
+    lines = [
+        "## Claims",
+        "",
+        "The statements of the papers by verdict; `spectheory claims` lists them with their evidence.",
+        "",
+        claims_summary(),
         "",
     ]
     return "\n".join(lines)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from spectheory.drafts import DraftProcess, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError, SolverError
-from spectheory.pair import ModelPair
+from spectheory.pair import ModelPair, check_pair
 from spectheory.programs.interval.interval import CertifiedInterval, Progress, multi_path_interval
 from spectheory.programs.multi_path import MAX_ANTICHAINS, multi_path_optimum
 from spectheory.programs.single_path import single_path_optimum
@@ -57,6 +57,7 @@ def optimum(
         >>> print(best.value, best.method)
         20/9 single-path LP
     """
+    check_pair(pair)
     process = draft_process(num_drafts, process)
     try:
         if process.num_drafts > MAX_EXACT_DRAFTS:

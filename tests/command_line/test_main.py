@@ -141,12 +141,12 @@ def test_help_answers_at_once() -> None:
         "sys.exit(code or bool(heavy))"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for command in ("certify", "optimum", "acceptance", "simulate", "reproduce"):
+    for command in ("certify", "optimum", "acceptance", "simulate", "claims", "reproduce"):
         assert command in result.stdout
 
 
 def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for command in ("certify", "optimum", "acceptance", "simulate", "reproduce"):
+    for command in ("certify", "optimum", "acceptance", "simulate", "claims", "reproduce"):
         assert main([command, "--help"]) == 0
         assert "--json" in capsys.readouterr().out
     assert main([]) == 0

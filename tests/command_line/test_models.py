@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
 import json
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cli_support import run_error, run_json
 from spectheory.command_line.main import main
+from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, restrict
+from spectheory.pair import ModelPair
 
 
 def test_different_tokenizers_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -33,7 +38,7 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     folder = tmp_path_factory.mktemp("tiny")
     target, draft = save_pair(folder, "llama")
     prompts = folder / "prompts.txt"
-    prompts.write_text("def main(argument):\n\nimport argparse\n\nfor index in\n", encoding="utf-8")
+    prompts.write_text("def main(argument):\nimport argparse\nfor index in\n", encoding="utf-8")
     return ["--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu"]
 
 
@@ -55,11 +60,156 @@ def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) ->
 def test_simulate_goes_on_from_a_checkpoint(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
 ) -> None:
-    file = str(tmp_path / "checkpoint.json")
+    file = str(tmp_path / "checkpoint.jsonl")
     arguments = ["simulate", *tiny_models, "--draft-length", "2", "--samples", "2", "--checkpoint", file]
     first = run_json(capsys, *arguments)
     assert run_json(capsys, *arguments) == first
-    assert "seed" in run_error(capsys, *arguments, "--seed", "1")
+    assert "seed (0 there, 1 here)" in run_error(capsys, *arguments, "--seed", "1")
+    assert "verifiers" in run_error(capsys, *arguments, "--verifier", "token,spectr")
+    swapped = ["simulate", "--target", tiny_models[3], "--draft", tiny_models[1], *arguments[5:]]
+    assert "draft config, draft name" in run_error(capsys, *swapped)
+
+
+def test_a_torn_checkpoint_is_said_on_stderr_alone(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
+) -> None:
+    """One line that is no error; the JSON on stdout is that of an unbroken run."""
+    file = tmp_path / "checkpoint.jsonl"
+    arguments = ["simulate", *tiny_models, "--draft-length", "2", "--samples", "2", "--checkpoint", str(file)]
+    first = run_json(capsys, *arguments)
+    file.write_bytes(file.read_bytes()[:-10])
+    assert main([*arguments, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == first
+    assert captured.err.startswith("note: the last line of the checkpoint")
+    assert captured.err.count("\n") == 1
+
+
+def test_what_is_kept_is_said_with_the_error(
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Memory runs out at the second prompt."""
+    from spectheory.models import drafting
+
+    score, calls = drafting._score, itertools.count()
+
+    def fail(*arguments: Any) -> Any:
+        if next(calls) == 2:
+            raise MemoryError
+        return score(*arguments)
+
+    monkeypatch.setattr(drafting, "_score", fail)
+    file = str(tmp_path / "checkpoint.jsonl")
+    arguments = ["simulate", *tiny_models, "--draft-length", "2", "--samples", "2", "--batch-size", "1"]
+    error = run_error(capsys, *arguments, "--checkpoint", file)
+    assert error.startswith("error: memory ran out while drafting for 1 prompts at a time; use fewer drafts")
+    assert error.endswith("; 1 of 3 batches are finished and kept in the checkpoint\n")
+    assert run_json(capsys, *arguments, "--checkpoint", file) == run_json(capsys, *arguments)
+
+
+def test_numbers_are_checked_before_weights_are_loaded(
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    from spectheory.models.loading import ModelSource
+
+    monkeypatch.setattr(ModelSource, "model", lambda *_: pytest.fail("weights are loaded"))
+    (tmp_path / "long.txt").write_text("short\n" + "long " * 100)
+    for arguments, words in (
+        (("--seed", "-1"), "seed must be a whole number of at least 0"),
+        (("--samples", "1"), "samples must be a whole number of at least 2"),
+        (("--batch-size", "0"), "batch_size must be a whole number of at least 1"),
+        (("--num-drafts", "0"), "num_drafts must be"),
+        (("--draft-length", "0"), "draft_length must be"),
+        (("--draft-length", "100"), "prompt 1 ('def main(argument):'): a prompt of"),
+        (("--confidence", "2"), "confidence must lie between 0 and 1"),
+        (("--tolerance", "-1"), "tolerance must be a positive number"),
+        (("--threads", "0"), "threads must be a whole number of at least 1"),
+        (("--max-prompt-tokens", "0"), "max_prompt_tokens must be"),
+        (("--temperature", "0"), "temperature must be"),
+        (("--top-k", "0"), "top_k must be"),
+        (("--top-p", "2"), "top_p must be"),
+        (("--device", "tpu"), "device must be"),
+        (("--dtype", "int8"), "dtype must be"),
+        (("--verifier", "tokn"), "did you mean"),
+        (("--verifier", "token,token"), "listed twice"),
+        (("--checkpoint", str(tmp_path)), "is a folder"),
+        (("--checkpoint", str(tmp_path / "no" / "file")), "does not exist"),
+        (("--prompts", str(tmp_path / "long.txt")), "prompt 2 ('long long long long long'...)"),
+        (("--csv", "--json"), "--csv and --json"),
+    ):
+        assert words in run_error(capsys, "simulate", *tiny_models, *arguments)
+    with pytest.raises(pytest.fail.Exception, match="weights are loaded"):  # the partner
+        main(["simulate", *tiny_models])
+
+
+def test_max_prompt_tokens(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "long.txt").write_text("long " * 100)
+    arguments = ["simulate", *tiny_models, "--prompts", str(tmp_path / "long.txt"), "--samples", "2"]
+    assert "--max-prompt-tokens" in run_error(capsys, *arguments)
+    assert run_json(capsys, *arguments, "--max-prompt-tokens", "20")["max_prompt_tokens"] == 20
+
+
+def test_csv(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    """One line per verifier, with the numbers of the JSON."""
+    arguments = [
+        "simulate",
+        *tiny_models,
+        "--draft-length",
+        "3",
+        "--samples",
+        "4",
+        "-v",
+        "token,greedy_block",
+    ]
+    document = run_json(capsys, *arguments)
+    assert main([*arguments, "--csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    rows = list(csv.DictReader(captured.out.splitlines()))
+    assert len(rows) == 2
+    for row, estimate in zip(rows, document["estimates"], strict=True):
+        assert row["verifier"] == estimate["verifier"]
+        assert row["lossless"] == str(estimate["lossless"])
+        assert [float(row["low"]), float(row["high"])] == estimate["interval"]
+        assert float(row["block_efficiency"]) == estimate["block_efficiency"]
+        assert int(row["samples"]) == estimate["samples"]
+
+
+def test_verifiers_that_are_not_lossless_are_marked(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str]
+) -> None:
+    arguments = ["simulate", *tiny_models, "--draft-length", "2", "--samples", "2"]
+    document = run_json(capsys, *arguments, "-v", "block,greedy_block")
+    assert [estimate["lossless"] for estimate in document["estimates"]] == [True, False]
+    assert main([*arguments, "-v", "block,greedy_block"]) == 0
+    out = capsys.readouterr().out
+    assert "greedy_block *" in out
+    assert "block * " not in out.replace("greedy_block * ", "")
+    assert "* not lossless on its own" in out
+    assert main([*arguments, "-v", "block"]) == 0
+    assert "lossless" not in capsys.readouterr().out
+
+
+def test_threads_and_number_types(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    """One thread for small models unless another number is asked for; torch is left as it was."""
+    import torch
+
+    arguments = ["simulate", *tiny_models, "--draft-length", "2", "--samples", "2", "-v", "token"]
+    before = torch.get_num_threads()
+    single = run_json(capsys, *arguments)
+    assert single["threads"] == 1
+    assert run_json(capsys, *arguments, "--threads", "2")["threads"] == 2
+    assert torch.get_num_threads() == before
+    half = run_json(capsys, *arguments, "--dtype", "bfloat16")
+    assert half["estimates"] != single["estimates"]
 
 
 @pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
@@ -67,18 +217,68 @@ def test_simulate_interrupted(
     tiny_models: list[str], tmp_path: Path, stop: signal.Signals, code: int
 ) -> None:
     """Ctrl-C or a kill: what is finished is printed, "interrupted" is true, one line on stderr."""
-    checkpoint = tmp_path / "checkpoint.json"
+    checkpoint = tmp_path / "checkpoint.jsonl"
     command = [
-        sys.executable, "-m", "spectheory", "simulate", *tiny_models, "--samples", "300", "--batch-size", "1",
+        sys.executable, "-m", "spectheory", "simulate", *tiny_models, "--samples", "100", "--batch-size", "1",
         "--checkpoint", str(checkpoint), "--json",
     ]  # fmt: skip
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
+    deadline = time.monotonic() + 120
+    while process.poll() is None and time.monotonic() < deadline:
+        if checkpoint.exists() and checkpoint.read_bytes().count(b"\n") > 1:  # a batch is finished
+            break
         time.sleep(0.02)
     process.send_signal(stop)
     out, err = process.communicate(timeout=60)
     assert process.returncode == code, err
-    assert err.startswith("error: interrupted")
+    assert err.startswith("error: interrupted; the estimates rest on the ")
+    assert err.endswith(f"draws that were finished, which are kept in {checkpoint}\n")
     assert err.count("\n") == 1
     assert json.loads(out)["interrupted"] is True
+
+
+# ------------------------------------------------------------------------ restrict
+
+
+def test_restrict_writes_a_pair_that_certify_takes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = str(tmp_path / "pair.json")
+    summary = run_json(capsys, "restrict", "--prompt", "def main", "-m", "3", "-l", "2", "--out", path)
+    assert len(summary["vocab"]) == 3
+    pair = ModelPair.load(path)
+    assert (pair.vocab_size, pair.draft_length) == (3, 2)
+    assert summary["target_row"] == pair.target[0][0].tolist()
+    document = run_json(capsys, "certify", path, "--verifier", "block")
+    assert document["target_matching"] is True
+    assert main(["restrict", "--prompt", "def main", "--out", path]) == 0
+    assert "written to" in capsys.readouterr().out
+
+
+def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    """The models' own conditionals, renormalised on the tokens that are kept."""
+    models = LanguageModelPair.load("bundled", "bundled", device="cpu")
+    expected = restrict(models, bundled_prompts()[1], 2, 1, options=SamplingOptions(temperature=0.5))
+    document = run_json(
+        capsys, "restrict", "--prompt-number", "2", "-m", "2", "-l", "1", "--temperature", "0.5"
+    )
+    assert ModelPair.from_document(document) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--tokens", "0"], "num_tokens must be a whole number of at least 1"),
+        (["--tokens", "100", "-l", "3"], "1000000 contexts"),
+        (["-l", "0"], "draft_length must be a whole number of at least 1"),
+        (["--prompt-number", "0"], "prompt_number"),
+        (["--prompt-number", "1000"], "got --prompt-number 1000"),
+        (["--prompt", "a", "--prompts", "b"], "--prompt and --prompts"),
+        (["--temperature", "0"], ""),
+    ],
+)
+def test_restrict_refuses_before_weights_are_loaded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    monkeypatch.setattr("spectheory.models.UnloadedPair.loaded", lambda self: pytest.fail("loaded"))
+    assert says in run_error(capsys, "restrict", *arguments)

@@ -1,4 +1,4 @@
-"""`reproduce`: one figure by its name, and exit code 1 where a check fails."""
+"""`reproduce`: one exhibit by its name, the list of them, exit code 1 where a check fails; `claims`."""
 
 from __future__ import annotations
 
@@ -9,20 +9,23 @@ import pytest
 
 from paper_support import read_csv
 from spectheory.command_line.main import main
-from spectheory.errors import UnknownNameError
-from spectheory.paper import Artifact, ResultTable, reproduce
+from spectheory.paper import Check, Findings, exhibit, select_claims
 
 
 def test_failed_check_is_exit_code_1(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = ResultTable("broken", ("value",), [(1,)], "One number.")
-    broken = Artifact("broken", "Broken", "none", "", {}, [table], failures=["1 is not 2"])
-    monkeypatch.setattr("spectheory.paper.reproduction.ARTIFACTS", {"broken": lambda: broken})
+    @exhibit(title="Broken", source="none")
+    def broken() -> Findings:
+        return Findings("", {}, [], [Check.of("1 is 2", 1, ["it is not"])])
+
+    monkeypatch.setattr("spectheory.paper.reproduction.EXHIBITS", {"broken": broken})
     assert main(["reproduce", "--out", str(tmp_path), "--json"]) == 1
-    document = json.loads(capsys.readouterr().out)
-    assert document["passed"] is False
-    assert "1 is not 2" in (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert json.loads(capsys.readouterr().out)["passed"] is False
+    assert main(["reproduce", "--out", str(tmp_path)]) == 1
+    assert "FAILED: 1 is 2" in capsys.readouterr().out
+    report = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "**failed**: 1 is 2 (1 of 1 failed: it is not)" in report
 
 
 def test_reproduce_one_by_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -31,5 +34,38 @@ def test_reproduce_one_by_name(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert [result["name"] for result in document["results"]] == ["two_token_table"]
     rows = read_csv(tmp_path / "new" / "two_token_table.csv")
     assert rows[7]["optimum"] == "26945/6561"
-    with pytest.raises(UnknownNameError, match="did you mean 'real_pair'"):
-        reproduce(["real_piar"], tmp_path)
+
+
+def test_the_list_computes_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "--list", "--json"]) == 0
+    assert "two_token_table" in [entry["name"] for entry in json.loads(capsys.readouterr().out)["exhibits"]]
+    assert main(["reproduce", "--list"]) == 0
+    assert "otm_bernoulli" in capsys.readouterr().out
+    assert not list(tmp_path.iterdir())
+
+
+def test_claims_of_one_paper_with_one_verdict(capsys: pytest.CaptureFixture[str]) -> None:
+    """One JSON object, or a table with a line of counts; nothing that is not asked for."""
+    assert main(["claims", "--paper", "block2024", "--verdict", "refuted", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    wanted = select_claims("block2024", "refuted")
+    assert document["claims"] == [claim.to_document() for claim in wanted]
+    assert document["counts"]["refuted"] == len(wanted) == sum(document["counts"].values())
+    assert main(["claims", "--paper", "block2024", "--verdict", "refuted"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[-1] == f"{len(wanted)} statements: {len(wanted)} refuted"
+    assert all(claim.id in printed for claim in wanted)
+    assert "57/8" in printed
+    assert "BV-H2 " not in printed
+
+
+def test_all_claims_and_unknown_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["claims"]) == 0
+    assert "224 statements: " in capsys.readouterr().out
+    assert main(["claims", "--paper", "spectr202"]) == 2
+    assert "did you mean 'spectr2023'" in capsys.readouterr().err
+    assert main(["claims", "--verdict", "wrong"]) == 2
+    assert "known: proved, holds" in capsys.readouterr().err

@@ -21,7 +21,7 @@ from spectheory.models import (
     prefill,
 )
 from spectheory.models.drafting import _share
-from spectheory.models.language_model import run_model
+from spectheory.models.reading import CachedReading, run_model
 
 
 def largest_difference(pair: LanguageModelPair, batch: DraftedBatch, options: SamplingOptions) -> float:
@@ -63,7 +63,13 @@ def test_cached_rows_equal_full_passes(pair: LanguageModelPair, options: Samplin
 def test_wrong_padding_would_be_noticed(gpt2_pair: LanguageModelPair) -> None:
     """Partner: treating padding as text (positions and attention off) moves rows by far more than 1e-5."""
     prefilled = prefill(gpt2_pair, PROMPTS)
-    wrong = dataclasses.replace(prefilled, attention_mask=torch.ones_like(prefilled.attention_mask))
+
+    def as_text(reading: CachedReading) -> CachedReading:
+        return CachedReading(reading._model, reading._cache, torch.ones_like(reading._mask))
+
+    assert isinstance(prefilled.target, CachedReading)
+    assert isinstance(prefilled.draft, CachedReading)
+    wrong = dataclasses.replace(prefilled, target=as_text(prefilled.target), draft=as_text(prefilled.draft))
     batch = draft_and_score(wrong, 2, 3, gpt2_pair.generator(5))
     assert largest_difference(gpt2_pair, batch, SamplingOptions()) > 1e-3
 
@@ -89,7 +95,7 @@ def test_shared_prefixes_carry_bitwise_equal_rows(
         logits, cache = run_model(*args, **kwargs)
         return logits * (1 + noise * torch.arange(len(logits))[:, None, None]), cache
 
-    monkeypatch.setattr("spectheory.models.drafting.run_model", noisy_run_model)
+    monkeypatch.setattr("spectheory.models.reading.run_model", noisy_run_model)
     options = SamplingOptions(temperature=0.5, top_k=3)
     batch = draft_and_score(prefill(pair, PROMPTS), 8, 3, pair.generator(1), options)
     shared = 0

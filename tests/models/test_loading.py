@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from models_support import PROMPTS, save_model, save_tokenizer
 from spectheory.errors import (
+    InsufficientMemoryError,
     InvalidInputError,
     TokenizerMismatchError,
 )
@@ -110,3 +115,79 @@ def test_bad_loading_arguments_are_refused(
 ) -> None:
     with pytest.raises(InvalidInputError, match=words):
         LanguageModelPair.load(*folders["llama"], **arguments)  # type: ignore[arg-type]
+
+
+def test_weights_that_do_not_fit_are_one_line(
+    folders: dict[str, tuple[Path, Path]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_room(*_: Any) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory.\nTried to allocate")
+
+    monkeypatch.setattr("transformers.PreTrainedModel.to", no_room)
+    with pytest.raises(InsufficientMemoryError, match=r"memory ran out on cpu .* target model") as caught:
+        LanguageModelPair.load(*folders["llama"], device="cpu")
+    assert "\n" not in str(caught.value)
+
+
+# ------------------------------------------------------------------------------------------ the hub
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[str]:
+    """Let the hub answer every question with an error; the names it is asked for."""
+    from huggingface_hub import HfApi
+
+    asked: list[str] = []
+
+    def model_info(self: Any, name: str, **options: Any) -> None:
+        asked.append(name)
+        assert options["timeout"] > 0
+        raise error
+
+    monkeypatch.setattr(HfApi, "model_info", model_info)
+    return asked
+
+
+def test_a_hub_that_cannot_be_asked_is_asked_once(
+    monkeypatch: pytest.MonkeyPatch, folders: dict[str, tuple[Path, Path]]
+) -> None:
+    """No retries: the cache has the model, or there is one line."""
+    asked = answers(monkeypatch, ConnectionError("no route to host\nsecond line"))
+    with pytest.raises(InvalidInputError, match=r"cannot be asked \(ConnectionError: no route") as caught:
+        LanguageModelPair.load("nobody/no-such-model", folders["llama"][1], device="cpu")
+    assert asked == ["nobody/no-such-model"]
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_the_hub_does_not_have(
+    monkeypatch: pytest.MonkeyPatch, folders: dict[str, tuple[Path, Path]]
+) -> None:
+    from huggingface_hub.errors import HFValidationError
+
+    asked = answers(monkeypatch, HFValidationError("no such name"))
+    for name in ("no-such-folder", "nobody/no-such-model"):
+        with pytest.raises(InvalidInputError, match="neither a folder here nor a model on the hub"):
+            LanguageModelPair.load(folders["llama"][0], name, device="cpu")
+    assert asked == ["no-such-folder", "nobody/no-such-model"]
+
+
+def test_a_mistyped_folder_asks_no_hub(
+    monkeypatch: pytest.MonkeyPatch, folders: dict[str, tuple[Path, Path]]
+) -> None:
+    asked = answers(monkeypatch, AssertionError("the hub was asked"))
+    draft = folders["llama"][1]
+    for name in ("./target", "~/no-such-folder-here", str(draft.parent / "tarket"), "target/", "a/b/c"):
+        with pytest.raises(InvalidInputError, match=r"the target folder .* does not exist"):
+            LanguageModelPair.load(name, draft, device="cpu")
+    assert asked == []
+
+
+def test_offline_is_answered_at_once(folders: dict[str, tuple[Path, Path]]) -> None:
+    """A whole process with HF_HUB_OFFLINE ends in one line; the bound on its time is generous."""
+    command = [sys.executable, "-m", "spectheory", "simulate", "--target", "nobody/no-such-model"]
+    done = subprocess.run(
+        [*command, "--draft", str(folders["llama"][1])],
+        capture_output=True, text=True, check=False, timeout=120, env=os.environ | {"HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    assert done.returncode == 2, done.stderr
+    assert "the hub cannot be asked" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,38 +14,103 @@ from spectheory.errors import (
 )
 from spectheory.models import (
     LanguageModelPair,
+    UnloadedPair,
     bundled_prompts,
+    encode_prompts,
     read_prompts,
 )
+from spectheory.models.loading import ModelSource
 from spectheory.montecarlo import simulate
 
 
-def test_read_prompts(tmp_path: Path) -> None:
-    lines = tmp_path / "prompts.jsonl"
-    lines.write_text('{"source": "a", "text": "one\\n\\ntwo"}\n\n{"text": "three"}\n')
-    assert read_prompts(lines) == ["one\n\ntwo", "three"]
-    blocks = tmp_path / "prompts.txt"
-    blocks.write_text("\n\ndef f():\n    return 1\n\n \n  indented\n")
-    assert read_prompts(blocks) == ["def f():\n    return 1", "  indented"]
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ('{"source": "a", "text": "one\\n\\ntwo"}\n\n{"text": "three"}\n', ["one\n\ntwo", "three"]),
+        ('\n["one", {"text": "two"}, [3, 4]]', ["one", "two", [3, 4]]),
+        ('[\n  "one",\n  "two"\n]', ["one", "two"]),
+        ('"one\\ntwo"\n[3, 4]\n', ["one\ntwo", [3, 4]]),
+        ("[3, 4]", [[3, 4]]),
+        ('"{braces}"', ["{braces}"]),
+        ("\n\ndef f():\n    return 1\n\n \n  indented\r\n", ["def f():", "    return 1", "  indented"]),
+        ("\ufeffone\u2028still one\x0cand here", ["one\u2028still one\x0cand here"]),
+    ],
+)
+@pytest.mark.parametrize("name", ["prompts.txt", "prompts.jsonl", "prompts"])
+def test_read_prompts(tmp_path: Path, name: str, content: str, expected: list[object]) -> None:
+    """The content decides, not the name of the file."""
+    (tmp_path / name).write_bytes(content.encode())
+    assert read_prompts(tmp_path / name) == expected
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "words"),
+    ("content", "words"),
     [
-        ("missing.txt", None, "cannot read"),
-        ("empty.txt", b" \n\n", "no prompts"),
-        ("empty.jsonl", b"", "no prompts"),
-        ("bad.jsonl", b'{"text": "a"}\n{oops', "line 2 is not JSON"),
-        ("bad.jsonl", b'{"source": "a"}', "line 1 has no prompt"),
-        ("bad.jsonl", b'["text"]', "line 1 has no prompt"),
-        ("bad.txt", b"\xff\xfe\xff", "UTF-8"),
+        (None, "cannot read the prompts .*: No such file"),
+        (b"", "no prompts"),
+        (b" \n\n", "no prompts"),
+        (b"[]", "no prompts"),
+        (b'{"text": "a"}\n{oops', "line 2 is not JSON"),
+        (b"[import this", "line 1 is not JSON"),
+        (b'{"source": "a"}', "line 1 has no prompt"),
+        (b'["a", 1.5]', "entry 2 has no prompt"),
+        (b'["a", [1, true]]', "entry 2 has no prompt"),
+        (b'["a", ""]', r"prompt 2 \(''\): it is empty"),
+        (b"\xff\xfe\xff", "expected text in UTF-8"),
+        (b"good\nnot \x00 good", r"prompt 2 \('not \\x00 good'\): character 4 is NUL"),
+        (rb'["good", "half \ud800"]', r"prompt 2 .*: character 5 is half of a surrogate pair, U\+D800"),
+        (b"[" * 10**5, "nested too deeply|is not JSON"),
     ],
 )
-def test_bad_prompt_files_are_refused(tmp_path: Path, name: str, content: bytes | None, words: str) -> None:
+def test_bad_prompt_files_are_refused(tmp_path: Path, content: bytes | None, words: str) -> None:
     if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(InvalidInputError, match=words):
-        read_prompts(tmp_path / name)
+        (tmp_path / "prompts").write_bytes(content)
+    with pytest.raises(InvalidInputError, match=words) as caught:
+        read_prompts(tmp_path / "prompts")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "words"),
+    [
+        ("", None),  # the beginning-of-text token
+        ([], "a prompt is empty"),
+        ([1, 280], "token id 280; expected ids in 0..279"),
+        ([-1], "token id must be a whole number of at least 0, got -1"),
+        ([1.5], "token id must be a whole number"),
+        ([True], "token id must be a whole number"),
+        ("x" * 5_000, "exceed the models' 64 positions"),
+        ("half \udc80", "half of a surrogate pair"),
+        ("nul \0", "is NUL"),
+    ],
+)
+def test_bad_prompts_are_named_before_weights_are_loaded(
+    folders: dict[str, tuple[Path, Path]],
+    monkeypatch: pytest.MonkeyPatch,
+    prompt: Any,
+    words: str | None,
+) -> None:
+    monkeypatch.setattr(ModelSource, "model", lambda *_: pytest.fail("weights are loaded"))
+    unloaded = UnloadedPair.find(*folders["llama"], device="cpu")
+    prompts = ["import", prompt]
+    if words is None:
+        with pytest.raises(pytest.fail.Exception, match="weights are loaded"):
+            simulate(unloaded, prompts, ["token"], samples=2)
+        return
+    with pytest.raises(InvalidInputError, match=rf"^prompt 2 \(.*\): .*{words}"):
+        simulate(unloaded, prompts, ["token"], samples=2)
+
+
+def test_long_prompts_can_be_cut(pair: LanguageModelPair) -> None:
+    """The last tokens are kept; a prompt that is short enough keeps all of its own."""
+    ids = pair.encode("import argparse" * 40)
+    assert len(ids) > 64
+    encoded = encode_prompts(pair, ["import argparse" * 40, "x"], 4, 60)
+    assert encoded == [ids[-60:], pair.encode("x")]
+    with pytest.raises(InvalidInputError, match=r"prompt 1 .* with max_prompt_tokens"):
+        encode_prompts(pair, ["import argparse" * 40], 4, 61)
+    with pytest.raises(InvalidInputError, match="max_prompt_tokens must be a whole number of at least 1"):
+        encode_prompts(pair, ["x"], 4, 0)
 
 
 def test_the_bundled_pair(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -35,3 +35,31 @@ def test_stratified_mean_and_error() -> None:
     assert error == pytest.approx(np.sqrt((draws.var(axis=0, ddof=1) / 7).sum()) / 3)
     pooled = draws.std(ddof=1) / np.sqrt(draws.size)
     assert error < pooled / 2  # the spread between strata is no error of their mean
+
+
+def test_results_are_short_to_print_equal_and_tables() -> None:
+    pair = instances.two_token(2)
+    simulation = simulate_enumerated(pair, ["token", "greedy_block"], samples=500)
+    token, greedy = simulation.estimates
+    low, high = token.interval
+    assert (
+        repr(token)
+        == f"<token: {token.block_efficiency:.4f} ({low:.4f} to {high:.4f}) tokens per target call>"
+    )
+    assert repr(simulation) == "<block efficiency of token, greedy_block, 1 x 2 drafted tokens>"
+    for result, words in ((simulation, "greedy_block"), (greedy, "NO")):
+        html = result._repr_html_()
+        assert html.startswith("<table>")
+        assert words in html
+    assert simulation == simulate_enumerated(pair, ["token", "greedy_block"], samples=500)
+    assert simulation != simulate_enumerated(pair, ["token", "greedy_block"], samples=500, seed=1)
+    assert token != greedy
+
+
+def test_a_data_frame_has_a_row_per_verifier() -> None:
+    simulation = simulate_enumerated(instances.two_token(2), ["token", "block"], samples=500)
+    frame = simulation.to_frame()
+    assert frame["verifier"].tolist() == ["token", "block"]
+    assert frame["block_efficiency"].tolist() == [e.block_efficiency for e in simulation.estimates]
+    assert frame["low"].tolist() == [e.interval[0] for e in simulation.estimates]
+    assert simulation.estimates[1].to_frame()["counted"].tolist() == [simulation.estimates[1].counted]

@@ -152,7 +152,7 @@ def test_bad_settings(models: LanguageModelPair, changes: dict[str, Any], messag
 
 
 def test_bad_lists(models: LanguageModelPair) -> None:
-    with pytest.raises(InvalidInputError, match="no prompts"):
+    with pytest.raises(InvalidInputError, match="at least one prompt"):
         simulate(models, [], ["token"])
     with pytest.raises(InvalidInputError, match="at least one verifier"):
         simulate(models, PROMPTS, [])
@@ -164,3 +164,10 @@ def test_bad_lists(models: LanguageModelPair) -> None:
         simulate(models, PROMPTS, ["optimal_multipath"], samples=2)
     with pytest.raises(InvalidInputError, match="device must be"):
         simulate_enumerated(instances.two_token(1), ["token"], device="tpu")
+
+
+def test_a_verifier_that_needs_the_pair_is_given_it() -> None:
+    pair = instances.two_token(2)
+    estimate = simulate_enumerated(pair, ["optimal_multipath"], num_drafts=2, samples=4_000).estimates[0]
+    low, high = estimate.interval
+    assert low < 212 / 81 < high

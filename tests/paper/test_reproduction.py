@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from spectheory.command_line.main import main
-from spectheory.errors import InvalidInputError, UnknownNameError
+from spectheory.errors import InvalidInputError
 from spectheory.paper import Check, Exhibit, Findings, ResultTable, exhibit, reproduce
 from spectheory.paper.style import figure_style
 
@@ -120,26 +119,3 @@ def test_a_file_that_is_none_of_ours_is_refused(exhibits: Callable[..., None], t
     (tmp_path / "first.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InvalidInputError, match="not a file that reproduce wrote"):
         reproduce([], tmp_path, resume=True)
-
-
-def test_failed_check_is_exit_code_1(
-    exhibits: Callable[..., None], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    exhibits(make("first", checks=(Check.of("1 is 2", 1, ["it is not"]),)))
-    assert main(["reproduce", "--out", str(tmp_path), "--json"]) == 1
-    assert json.loads(capsys.readouterr().out)["passed"] is False
-    assert "**failed**: 1 is 2 (1 of 1 failed: it is not)" in (tmp_path / "report.md").read_text(
-        encoding="utf-8"
-    )
-
-
-def test_one_by_name_and_the_list(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["reproduce", "two_token_table", "--out", str(tmp_path / "new"), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert [result["name"] for result in document["results"]] == ["two_token_table"]
-    written = json.loads((tmp_path / "new" / "two_token_table.json").read_text(encoding="utf-8"))
-    assert written["tables"][0]["rows"][7][5] == "26945/6561"
-    assert main(["reproduce", "--list", "--json"]) == 0
-    assert "two_token_table" in [entry["name"] for entry in json.loads(capsys.readouterr().out)["exhibits"]]
-    with pytest.raises(UnknownNameError, match="did you mean 'real_pair'"):
-        reproduce(["real_piar"], tmp_path)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
@@ -187,53 +187,99 @@ def cap_scores(pair: ModelPair, cap: Fraction) -> list[np.ndarray]:
     return scores[::-1]
 
 
-def on_path_optimum(pairs: tuple[ModelPair, ...]) -> float:
-    """The best sum of block efficiencies of one on-path verifier of two drafts (Statement 5.17), in float64.
+class OnPathProgram(NamedTuple):
+    """The best sum of block efficiencies of one on-path verifier of two drafts (Statement 5.17), exactly.
 
     The pairs agree on every row except below the first token 0.  So the verifier may tell them apart only
     where a draft starts with 0; its conditional law given any other drafts is one set of variables.
     The constraints: every conditional law sums to 1, and on every pair the completed output is p_{L+1}.
+
+    Attributes:
+        laws: which conditional law a variable belongs to, one entry per variable.
+        gains: its share of the objective.
+        entries: (completed output, variable, coefficient); completed outputs of all pairs in one numbering.
+        limits: the target probability of every completed output.
     """
-    size, length = pairs[0].vocab_size, pairs[0].draft_length
-    columns: dict[Any, int] = {}  # (drafts and, where it may matter, the pair; output) -> column
-    gain: dict[int, float] = {}
-    entries: list[tuple[int, int, float]] = []  # row, column, value
-    limits: list[float] = []
-    for which, pair in enumerate(pairs):
-        leaf_probs = pair.draft_path_probs(length).astype(float)
-        first_row = len(limits)
-        limits += pair.target_path_probs(length + 1).astype(float).tolist()
-        for leaves in combinations_with_replacement(range(size**length), 2):
-            paths = [numbered_context(leaf, length, size) for leaf in leaves]
-            prob = float(np.prod(leaf_probs[list(leaves)])) * len(set(leaves))
-            law = (which if any(path[0] == 0 for path in paths) else None, leaves)
-            prefixes = {path[:depth] for path in paths for depth in range(length + 1)}
-            for output in sorted((*prefix, token) for prefix in prefixes for token in range(size)):
-                column = columns.setdefault((law, output), len(columns))
-                gain[column] = gain.get(column, 0.0) + prob * len(output)
-                entries += [
-                    (first_row + leaf, column, prob * share) for leaf, share in _completions(pair, output)
-                ]
-    row_of_law = {law: len(limits) + n for n, law in enumerate(dict.fromkeys(law for law, _ in columns))}
-    limits += [1.0] * len(row_of_law)
-    entries += [(row_of_law[law], column, 1.0) for (law, _), column in columns.items()]
-    row, column_of, value = (np.array(part) for part in zip(*entries, strict=True))
-    matrix = coo_array((value, (row, column_of)), shape=(len(limits), len(columns))).tocsr()
-    objective = -np.array([gain[column] for column in range(len(columns))])
-    found = linprog(objective, A_eq=matrix, b_eq=limits, bounds=(0, 1), method="highs")
-    assert found.status == 0, found.message
-    return -float(found.fun)
+
+    laws: list[Any]
+    gains: list[Fraction]
+    entries: list[tuple[int, int, Fraction]]
+    limits: list[Fraction]
+
+    @staticmethod
+    def of(pairs: tuple[ModelPair, ...]) -> OnPathProgram:
+        size, length = pairs[0].vocab_size, pairs[0].draft_length
+        columns: dict[Any, int] = {}  # (drafts and, where it may matter, the pair; output) -> variable
+        program = OnPathProgram([], [], [], [])
+        for which, pair in enumerate(pairs):
+            leaf_probs = pair.draft_path_probs(length)
+            first_row = len(program.limits)
+            program.limits.extend(pair.target_path_probs(length + 1))
+            for leaves in combinations_with_replacement(range(size**length), 2):
+                paths = [numbered_context(leaf, length, size) for leaf in leaves]
+                prob = leaf_probs[leaves[0]] * leaf_probs[leaves[1]] * len(set(leaves))
+                law = (which if any(path[0] == 0 for path in paths) else None, leaves)
+                prefixes = {path[:depth] for path in paths for depth in range(length + 1)}
+                for output in sorted((*prefix, token) for prefix in prefixes for token in range(size)):
+                    if (law, output) not in columns:
+                        columns[law, output] = len(columns)
+                        program.laws.append(law)
+                        program.gains.append(Fraction(0))
+                    column = columns[law, output]
+                    program.gains[column] += prob * len(output)
+                    program.entries.extend(
+                        (first_row + leaf, column, prob * share) for leaf, share in _completions(pair, output)
+                    )
+        return program
+
+    def solve(self) -> Any:
+        """scipy's solution of the program in float64; the multipliers of the completed outputs come first."""
+        numbers = {law: len(self.limits) + n for n, law in enumerate(dict.fromkeys(self.laws))}
+        entries = [*self.entries, *((numbers[law], n, Fraction(1)) for n, law in enumerate(self.laws))]
+        row, column, value = zip(*entries, strict=True)
+        shape = len(self.limits) + len(numbers), len(self.laws)
+        matrix = coo_array((np.array(value, dtype=float), (row, column)), shape=shape).tocsr()
+        limits = np.array([*self.limits, *(1 for _ in numbers)], dtype=float)
+        found = linprog(-np.array(self.gains, dtype=float), A_eq=matrix, b_eq=limits, method="highs")
+        assert found.status == 0, found.message
+        return found
+
+    def bound(self, multipliers: Sequence[Fraction]) -> Fraction:
+        """An upper bound for any multipliers of the completed outputs.
+
+        Every conditional law sums to 1, so it earns at most its largest reduced gain.
+        """
+        reduced = list(self.gains)
+        for row, column, value in self.entries:
+            reduced[column] -= multipliers[row] * value
+        best: dict[Any, Fraction] = {}
+        for law, gain in zip(self.laws, reduced, strict=True):
+            best[law] = max(best.get(law, gain), gain)
+        fixed = sum((y * p for y, p in zip(multipliers, self.limits, strict=True)), Fraction(0))
+        return fixed + sum(best.values(), Fraction(0))
 
 
-def _completions(pair: ModelPair, output: Context) -> list[tuple[int, float]]:
+def on_path_optimum(pairs: tuple[ModelPair, ...]) -> float:
+    """The value of ``OnPathProgram`` in float64."""
+    return -float(OnPathProgram.of(pairs).solve().fun)
+
+
+def on_path_bound(pairs: tuple[ModelPair, ...]) -> Fraction:
+    """An exact upper bound on it, from the multipliers of the float64 solution, rounded to rationals."""
+    program = OnPathProgram.of(pairs)
+    multipliers = -program.solve().eqlin.marginals[: len(program.limits)]
+    return program.bound([Fraction(float(y)).limit_denominator(10**6) for y in multipliers])
+
+
+def _completions(pair: ModelPair, output: Context) -> list[tuple[int, Fraction]]:
     """(number, probability) of every path of L+1 tokens that the target makes of ``output``."""
     number = 0
     for token in output:
         number = number * pair.vocab_size + token
-    reached = [(number, 1.0)]
+    reached = [(number, Fraction(1))]
     for depth in range(len(output), pair.draft_length + 1):
         reached = [
-            (at * pair.vocab_size + token, share * float(prob))
+            (at * pair.vocab_size + token, share * prob)
             for at, share in reached
             for token, prob in enumerate(pair.target[depth][at])
             if prob

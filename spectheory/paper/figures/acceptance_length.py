@@ -12,6 +12,7 @@ from spectheory.instances import two_token
 from spectheory.law import output_law
 from spectheory.montecarlo import simulate_enumerated
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
+from spectheory.paper.figures.bundled import whole
 from spectheory.paper.style import VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
 
 VERIFIERS = ("token", "block")
@@ -40,7 +41,7 @@ def acceptance_length(
     simulation = simulate_enumerated(pair, VERIFIERS, samples=samples, seed=seed)
     level = 1 - (1 - confidence) / (len(VERIFIERS) * draft_length)  # Bonferroni
     rows: list[tuple[Any, ...]] = []
-    for estimate in simulation.estimates:
+    for estimate in whole(simulation).estimates:
         exact = at_least(output_law(estimate.verifier, pair).length_probs)
         counted = at_least(estimate.counted_length_probs)
         rows.append((estimate.verifier, 0, exact[0], float(exact[0]), 1.0, 1.0, 1.0, True))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
+    from spectheory.montecarlo import Simulation
 
 
 @cache
@@ -15,3 +16,10 @@ def bundled_pair() -> LanguageModelPair:
     from spectheory.models import LanguageModelPair
 
     return LanguageModelPair.load("bundled", "bundled", device="cpu")
+
+
+def whole(simulation: Simulation) -> Simulation:
+    """The simulation itself; one that was interrupted interrupts the exhibit it is for."""
+    if simulation.interrupted:
+        raise KeyboardInterrupt
+    return simulation

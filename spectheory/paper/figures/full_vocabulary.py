@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from spectheory.montecarlo import simulate
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.figures.bundled import bundled_pair
+from spectheory.paper.figures.bundled import bundled_pair, whole
 from spectheory.paper.figures.real_pair import VERIFIERS
 from spectheory.paper.style import VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
 
@@ -52,7 +52,7 @@ def full_vocabulary(
                 bundled_pair(), prompts, VERIFIERS, num_drafts=drafts, draft_length=draft_length,
                 samples=samples, seed=seed, confidence=confidence, batch_size=16,
             )  # fmt: skip
-        by_name = {estimate.verifier: estimate for estimate in simulation.estimates}
+        by_name = {estimate.verifier: estimate for estimate in whole(simulation).estimates}
         for name, estimate in by_name.items():
             rows.append((
                 drafts, name, estimate.block_efficiency, *estimate.interval,

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from spectheory.certificate import certify
 from spectheory.montecarlo import Estimate, simulate
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.figures.bundled import bundled_pair
+from spectheory.paper.figures.bundled import bundled_pair, whole
 from spectheory.paper.style import BLACK, GREY, VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
 from spectheory.programs import optimum
 
@@ -136,7 +136,7 @@ def _rows(
         batch_size=drafts_at_once,
     )
     rows = []
-    for verifier, estimate in zip(verifiers, simulation.estimates, strict=True):
+    for verifier, estimate in zip(verifiers, whole(simulation).estimates, strict=True):
         certificate = certify(verifier, enumerated, setting.num_drafts, with_optimum=False)
         exact = float(certificate.block_efficiency)
         agree = agrees(exact, estimate) and certificate.is_valid and exact <= best.upper + 1e-9

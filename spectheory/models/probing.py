@@ -1,0 +1,88 @@
+"""What a loaded model does, rather than what its class is called: does it look ahead, is its cache right."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spectheory.errors import InvalidInputError, Notice
+from spectheory.models.reading import CachedReading, RecomputedReading, run_model
+
+ROUNDING = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.1}
+"""By the type of the weights: total variation between two ways to one row that is still rounding."""
+
+
+def check_causal(side: str, model: Any, vocab_size: int) -> None:
+    """Refuse a model whose rows change with tokens that come later: it scores no next tokens.
+
+    Raises:
+        InvalidInputError: it looks ahead, or cannot be run on a text.
+    """
+    text = _tokens(model, vocab_size)
+    other = text.clone()
+    other[3:] = text[:-3]
+    try:
+        rows, changed = (_rows(run_model(model, ids[None], keep=len(ids))[0])[0, :3] for ids in (text, other))
+    except Exception as error:  # whatever it is that the model takes: it is no text
+        raise InvalidInputError(
+            f"the {side} model {_name(model)!r} cannot score a text ({type(error).__name__}: {error}); "
+            "expected a causal language model"
+        ) from error
+    if not _close(model, rows, changed):
+        raise InvalidInputError(
+            f"the {side} model {_name(model)!r} looks ahead: its rows change with tokens that come later; "
+            "expected a causal language model"
+        )
+
+
+def reads_on_from_cache(side: str, model: Any, vocab_size: int) -> bool:
+    """Whether reading on from a copied cache gives the rows of full texts.
+
+    Two texts of different lengths are read and padded as prompts are, copied, and read on by one token and by
+    two.  A model that keeps no cache, keeps one that cannot be copied, or gives other rows with it, is read
+    without one, and a ``Notice`` says so.
+    """
+    tokens = _tokens(model, vocab_size)
+    ids = torch.stack([tokens[:3], torch.cat([tokens[:2] * 0, tokens[2:3]])])
+    mask = torch.tensor([[1, 1, 1], [0, 0, 1]], device=ids.device)
+    more = tokens[3:].repeat(4, 1)
+
+    def rows(reading: Any) -> Tensor:
+        copied = reading.of(model, ids, mask).copies(2)
+        return _rows(torch.cat([copied.feed(more[:, :1]), copied.feed(more[:, 1:])], dim=1))
+
+    try:
+        cached = rows(CachedReading)
+    except Exception:  # whatever it is that the model keeps: it cannot be used like a cache
+        cached = None
+    if cached is not None and _close(model, cached, rows(RecomputedReading)):
+        return True
+    warnings.warn(
+        f"the {side} model {_name(model)!r} cannot read on from a cache; it reads the whole text for every "
+        "token, which gives the same numbers and takes longer",
+        Notice,
+        stacklevel=2,
+    )
+    return False
+
+
+def _tokens(model: Any, vocab_size: int) -> Tensor:
+    """Six tokens from all over the vocabulary."""
+    return (torch.arange(1, 7) * vocab_size // 7).to(next(model.parameters()).device)
+
+
+def _rows(logits: Tensor) -> Tensor:
+    return torch.softmax(logits.double(), dim=-1)
+
+
+def _close(model: Any, rows: Tensor, others: Tensor) -> bool:
+    """Whether no two rows are further apart, in total variation, than rounding takes them."""
+    tolerance = ROUNDING.get(next(model.parameters()).dtype, 0.1)
+    return bool(((rows - others).abs().sum(dim=-1) / 2 <= tolerance).all())
+
+
+def _name(model: Any) -> str:
+    return getattr(model.config, "_name_or_path", "") or type(model).__name__

@@ -1,0 +1,87 @@
+"""The statements as Markdown: docs/claims.md, and the counts in the report of ``reproduce``."""
+
+from __future__ import annotations
+
+from spectheory.paper.claims.statements import (
+    PAPERS,
+    VERDICTS,
+    Claim,
+    all_claims,
+    count_verdicts,
+    counts_text,
+    select_claims,
+)
+
+TITLE = "# Claims of the papers"
+INTRODUCTION = """\
+What the four papers claim, statement by statement, in our own words and in the letters of
+[theory.md §1](theory.md#1-notation-output-laws-validity). A verdict is measured: its evidence is a test
+or an exhibit of this repository. N is how many instances the counted tests run, and every one of these
+tests compares the number with what it ran. `spectheory claims` prints the same table. This page is
+written by `spectheory.paper.claims_page()`."""
+
+
+def claims_page() -> str:
+    """The text of docs/claims.md.
+
+    Example:
+        >>> claims_page().splitlines()[0]
+        '# Claims of the papers'
+    """
+    parts = [TITLE, INTRODUCTION, _verdicts(), claims_summary(), *(_section(paper) for paper in PAPERS)]
+    return "\n\n".join(parts) + "\n"
+
+
+def claims_summary() -> str:
+    """A Markdown table: how many statements of every paper have every verdict."""
+    header = ["paper", *VERDICTS, "all"]
+    rows = [[paper, *_counts(select_claims(paper))] for paper in PAPERS]
+    rows.append(["all", *_counts(list(all_claims()))])
+    return "\n".join([_row(header), "|" + "---|" * len(header), *map(_row, rows)])
+
+
+def _verdicts() -> str:
+    rows = [_row([verdict, meaning]) for verdict, meaning in VERDICTS.items()]
+    return "\n".join([_row(["verdict", "meaning"]), "|---|---|", *rows])
+
+
+def _counts(claims: list[Claim]) -> list[str]:
+    return [str(count) for count in (*count_verdicts(claims).values(), len(claims))]
+
+
+def _section(paper: str) -> str:
+    claims = select_claims(paper)
+    header = ["id", "place", "claim", "verdict", "note", "N", "evidence"]
+    rows = [
+        _row(
+            [
+                claim.id,
+                claim.place,
+                claim.claim,
+                f"**{claim.verdict}**",
+                claim.note,
+                str(claim.instances or ""),
+                "<br>".join(map(_link, claim.evidence)),
+            ]
+        )
+        for claim in claims
+    ]
+    return "\n".join(
+        [f"## {paper}", "", f"{counts_text(claims)}.", "", _row(header), "|" + "---|" * len(header), *rows]
+    )
+
+
+def _link(evidence: str) -> str:
+    """Evidence as a link from the folder docs/."""
+    kind, _, name = evidence.partition(":")
+    if kind == "exhibit":
+        return f"[{name}](../figures/report.md#{name})"
+    if kind == "notebook":
+        return f"[{name}](../notebooks/{name}.ipynb)"
+    file, _, test = evidence.partition("::")
+    return f"[{test}](../{file})"
+
+
+def _row(cells: list[str]) -> str:
+    """A row of a table; bars inside cells are escaped."""
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -1,0 +1,129 @@
+"""Reading the statements of the papers, and choosing among them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from spectheory.validate import unknown_name
+
+PAPERS = ("spectr2023", "block2024", "greedy2026", "spectrgbv2026")
+"""The keys of the papers, in docs/references.bib."""
+
+VERDICTS: Mapping[str, str] = {
+    "proved": "true, by the argument that the note names",
+    "holds": "true on every instance that was tried; no proof here",
+    "conditional": "true under the assumption that the note adds",
+    "misprint": "false as printed; the note has the correct form",
+    "refuted": "false; the note has an instance",
+    "not checkable here": "the note says what would be needed",
+}
+"""Every verdict, and what it means."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One statement of a paper.
+
+    Attributes:
+        id: its name in the inventory, such as ``SP-L1a``.
+        paper: the key of the paper.
+        place: where it stands: theorem, equation, figure, section.
+        claim: the statement in our own words and in the letters of theory.md §1.
+        verdict: one of ``VERDICTS``.
+        note: the argument, the assumption, the correct form, the refuting instance, or what would be needed.
+        evidence: tests (``tests/file.py::test``), exhibits (``exhibit:name``) and notebooks
+            (``notebook:name``).
+        instances: how many instances the counted tests among the evidence run; 0 if none is counted.
+    """
+
+    id: str
+    paper: str
+    place: str
+    claim: str
+    verdict: str
+    note: str
+    evidence: tuple[str, ...]
+    instances: int
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object of the statement."""
+        return asdict(self) | {"evidence": list(self.evidence)}
+
+
+@cache
+def counted_tests() -> Mapping[str, int]:
+    """Test -> the number of instances it runs; the tests count them and compare."""
+    return _read("instances")
+
+
+@cache
+def all_claims() -> tuple[Claim, ...]:
+    """Every statement, paper by paper in the order of the paper.
+
+    Example:
+        >>> first = all_claims()[0]
+        >>> print(first.id, first.paper, first.verdict)
+        SP-H1 spectr2023 conditional
+    """
+    counts = counted_tests()
+    return tuple(
+        Claim(
+            name,
+            paper,
+            **(entry | {"evidence": tuple(entry["evidence"])}),
+            instances=sum(counts.get(test, 0) for test in entry["evidence"]),
+        )
+        for paper in PAPERS
+        for name, entry in _read(paper).items()
+    )
+
+
+def select_claims(paper: str | None = None, verdict: str | None = None) -> list[Claim]:
+    """The statements of one paper, with one verdict, or both; all of them by default.
+
+    Args:
+        paper: a key of ``PAPERS``.
+        verdict: one of ``VERDICTS``.
+
+    Raises:
+        UnknownNameError: there is no such paper or verdict.
+
+    Example:
+        >>> [claim.id for claim in select_claims("greedy2026", "refuted")]
+        ['GM-21d', 'GM-6a']
+    """
+    if paper is not None and paper not in PAPERS:
+        raise unknown_name("paper", paper, PAPERS)
+    if verdict is not None and verdict not in VERDICTS:
+        raise unknown_name("verdict", verdict, VERDICTS)
+    return [
+        claim for claim in all_claims() if paper in (None, claim.paper) if verdict in (None, claim.verdict)
+    ]
+
+
+def count_verdicts(claims: Sequence[Claim]) -> dict[str, int]:
+    """Verdict -> how many of the statements have it, in the order of ``VERDICTS``."""
+    counts = Counter(claim.verdict for claim in claims)
+    return {verdict: counts[verdict] for verdict in VERDICTS}
+
+
+def counts_text(claims: Sequence[Claim]) -> str:
+    """How many statements, and how many of each verdict, in words.
+
+    Example:
+        >>> counts_text([])
+        '0 statements'
+    """
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items() if count)
+    total = f"{len(claims)} statement{'' if len(claims) == 1 else 's'}"
+    return f"{total}: {counts}" if counts else total
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))

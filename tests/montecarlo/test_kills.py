@@ -1,0 +1,50 @@
+"""Runs stopped at random moments and started again print what an unbroken run prints, byte for byte."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from models_support import save_pair
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "kill_and_resume.py"
+
+
+@pytest.fixture(scope="module")
+def arguments(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Many short batches, one per prompt, so that a good part of the time goes into the checkpoint."""
+    folder = tmp_path_factory.mktemp("kills")
+    target, draft = save_pair(folder, "llama")
+    prompts = folder / "prompts.txt"
+    prompts.write_text("\n".join(f"import module{number}" for number in range(40)))
+    return [
+        "--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu",
+        "--samples", "2", "--batch-size", "1", "--draft-length", "2",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["KILL", "TERM", "INT"])
+def test_stopped_at_random_moments(arguments: list[str], name: str) -> None:
+    command = [
+        sys.executable,
+        str(SCRIPT),
+        "--moments",
+        "4",
+        "--seed",
+        "1",
+        "--signal",
+        name,
+        "--",
+        *arguments,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["stops"] == 4
+    assert found["runs_finished"] >= 1
+    assert found["outputs_that_differ"] == found["wrong_exit_codes"] == 0
+    assert max(found["batches_kept_at_stops"]) > 0  # the partner: some stop fell into the run

@@ -1,0 +1,198 @@
+"""The claims are complete, and their evidence exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from spectheory.errors import UnknownNameError
+from spectheory.paper.claims.statements import (
+    PAPERS,
+    VERDICTS,
+    Claim,
+    all_claims,
+    count_verdicts,
+    counted_tests,
+    counts_text,
+    select_claims,
+)
+from spectheory.paper.reproduction import EXHIBITS
+
+ROOT = Path(__file__).parent.parent.parent.parent
+
+IDS = {
+    "SP": """
+        H1 H2 H3 H4 M1 M2 A1 E0 X1 C1 E1 E2 FN8 L1a L1b L1c E4 L2 CF FN10 A2 T1b T1c 6a 6b 6c A3 A3b
+        7a T2 T2h 8a 8b Tab1 F123 L3u L3l PA2 Fig4 Fig5 E10 B1a B1u B2 Fig6 L4a L4b C1i C1ii C1iii
+        C1c D1 D2 Tab2 Tab3 Tab4
+    """,
+    "BV": """
+        H1 H2 H3 H3b H4 H5 E1 E2 E2b A1 A2 am Fig3 Fig12 L2 T1 T2a T2b T2c T2d L3 L4 L5 L6 L7 f E19
+        E8 E9 E25 E29 AppA1 AppA2 5a Tab1 6a Fig4 Fig5 6b 6c Tab2 6d 6e Tab3 7 A3 A4 ub E30 A5 L8 A6
+        T3 C1a C1b Tab4 E32 E38 E40 L10 C3 Tab5 Tab6 Tab7 Tab8 Tab9 Tab10
+    """,
+    "GM": """
+        H1 H2 H3 H4 21a 21b E1 E2 E3 E4 E5 21c D31 E6 T33 T34 40 T43 43r L44 E13 L45 lin T46 46b 46c
+        L47 47b D51 pm E19 D52 E20 E21 21d E22 cx A1 K1 Tab1 6a Tab2 6b 6c 6d LA1 LA2 LA3 DA4 LA5
+        E40 E44 E47 E55 E59 E60 E65 E70 E78 E81 E89 E92
+    """,
+    "SG": """
+        H1 H2 H3 31 32a 32b 33a 33b 33c D41 E1 att A1 E4 cx A2 T42 A3 L51 R52a R52b R52c T53 LA1 PA
+        E13 Fig1 Tab1 6a Tab2 Fig2a Fig2b 6b Tab3 Tab4 C1 Tab5 Fig3 K1
+    """,
+}
+"""The statements of the papers, one prefix per paper in the order of ``PAPERS``."""
+
+
+def collected(source: str) -> dict[str, bool]:
+    """The tests that pytest collects from a file: name -> whether it is counted; skipped ones are none."""
+    found = {}
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_"):
+            marks = [ast.unparse(mark) for mark in node.decorator_list]
+            if not any("skip" in mark or "xfail" in mark for mark in marks):
+                found[node.name] = "counted" in marks
+    return found
+
+
+@cache
+def collected_from(name: str) -> dict[str, bool]:
+    path = ROOT / name
+    is_collected = (
+        path.is_file() and path.is_relative_to(ROOT / "tests") and re.fullmatch(r"test_\w+\.py", path.name)
+    )
+    return collected(path.read_text(encoding="utf-8")) if is_collected else {}
+
+
+def exists(evidence: str) -> bool:
+    """Whether a test, an exhibit or a notebook is there."""
+    kind, _, name = evidence.partition(":")
+    if kind == "exhibit":
+        return name in EXHIBITS
+    if kind == "notebook":
+        return (ROOT / "notebooks" / f"{name}.ipynb").is_file()
+    file, _, test = evidence.partition("::")
+    return test in collected_from(file)
+
+
+def complaints(claims: Iterable[Claim], counted: Collection[str]) -> list[str]:
+    """What is wrong with claims: evidence that is not there, and verdicts that nothing bears out."""
+    found = []
+    for claim in claims:
+        found += [f"{claim.id}: no {name}" for name in claim.evidence if not exists(name)]
+        if claim.verdict not in VERDICTS:
+            found.append(f"{claim.id}: {claim.verdict!r} is no verdict")
+        if not claim.claim.endswith(".") or not claim.place:
+            found.append(f"{claim.id}: no sentence, or no place")
+        if claim.verdict != "holds" and not claim.note:
+            found.append(f"{claim.id}: {claim.verdict} without a note")
+        if claim.verdict == "proved" and not re.search(r"theory\.md (§|Statements? )\d", claim.note):
+            found.append(f"{claim.id}: proved, but nothing says where")
+        if claim.verdict == "misprint" and not re.search(
+            r"[Cc]orrect|meant|must|should|needed|but|reverse", claim.note
+        ):
+            found.append(f"{claim.id}: misprint, but nothing says what is correct")
+        if claim.verdict == "not checkable here" and not claim.note.startswith("Needs "):
+            found.append(f"{claim.id}: the note does not say what it needs")
+        if claim.verdict != "not checkable here" and not claim.evidence:
+            found.append(f"{claim.id}: {claim.verdict} without evidence")
+        if claim.verdict in ("holds", "refuted") and not set(claim.evidence) & set(counted):
+            found.append(f"{claim.id}: {claim.verdict}, but no counted test")
+        if claim.verdict == "holds" and claim.instances < 2:
+            found.append(f"{claim.id}: holds on {claim.instances} instances")
+    return found
+
+
+def test_every_statement_has_its_row() -> None:
+    """The 224 of the list, in its order, and no other."""
+    wanted = [f"{prefix}-{name}" for prefix, names in IDS.items() for name in names.split()]
+    assert len(wanted) == 224
+    assert [claim.id for claim in all_claims()] == wanted
+    for paper, (prefix, names) in zip(PAPERS, IDS.items(), strict=True):
+        assert [claim.id for claim in select_claims(paper)] == [f"{prefix}-{name}" for name in names.split()]
+
+
+def test_every_verdict_has_its_evidence() -> None:
+    """Tests, exhibits and notebooks exist; proofs, assumptions and instances are named."""
+    assert complaints(all_claims(), counted_tests()) == []
+
+
+def test_partner_wrong_rows_are_caught() -> None:
+    """A dangling reference of every kind, a verdict that is none, and verdicts without what they need."""
+    good = next(claim for claim in all_claims() if claim.id == "SP-L1a")
+    counted = counted_tests()
+    assert complaints([good], counted) == []
+    file = "tests/paper/claims/test_statements.py"
+    for name in (
+        "tests/test_nothing.py::test_x",
+        f"{file}::test_nothing",
+        f"{file}::complaints",
+        "tests/support/counted.py::counted",
+        "exhibit:otm_bernouli",
+        "notebook:99_nothing",
+    ):
+        assert complaints([replace(good, evidence=(*good.evidence, name))], counted) == [
+            f"{good.id}: no {name}"
+        ]
+    for changes in (
+        {"verdict": "unknown"},
+        {"note": "It is clear."},
+        {"note": ""},
+        {"verdict": "misprint"},
+        {"claim": "no sentence"},
+        {"verdict": "not checkable here"},
+        {"evidence": ()},
+        {"verdict": "holds", "instances": 1},
+        {
+            "verdict": "refuted",
+            "evidence": ("tests/test_law.py::test_most_violated_antichain_is_the_worst_of_all",),
+        },
+    ):
+        assert complaints([replace(good, **changes)], counted), changes  # type: ignore[arg-type]
+    assert collected("@pytest.mark.skip\ndef test_a(): ...\n@counted\ndef test_b(): ...\n") == {
+        "test_b": True
+    }
+
+
+def test_counted_tests_and_their_numbers_belong_together() -> None:
+    """Every counted test has a number and is evidence for something; every number has a counted test."""
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+    counted = {
+        f"{path.relative_to(ROOT)}::{name}"
+        for path in files
+        for name, is_counted in collected(path.read_text(encoding="utf-8")).items()
+        if is_counted
+    }
+    assert counted == set(counted_tests())
+    assert counted <= {name for claim in all_claims() for name in claim.evidence}
+    assert min(counted_tests().values()) >= 1
+
+
+def test_selection_and_counts() -> None:
+    refuted = select_claims("block2024", "refuted")
+    assert {claim.verdict for claim in refuted} == {"refuted"}
+    assert {claim.paper for claim in refuted} == {"block2024"}
+    assert sum(count_verdicts(all_claims()).values()) == 224
+    assert counts_text(refuted) == f"{len(refuted)} statements: {len(refuted)} refuted"
+    assert counts_text(refuted[:1]) == "1 statement: 1 refuted"
+    with pytest.raises(UnknownNameError, match="did you mean 'block2024'"):
+        select_claims("block202")
+    with pytest.raises(UnknownNameError, match="did you mean 'refuted'"):
+        select_claims(verdict="refuetd")
+
+
+def test_partner_a_counted_test_that_runs_another_number_fails() -> None:
+    """The decorator compares what ran with the number that the claims name."""
+    from counted import counted
+
+    def test_that_is_not_listed() -> Iterable[None]:
+        yield
+
+    with pytest.raises(AssertionError, match="ran 1 instances"):
+        counted(test_that_is_not_listed)()  # type: ignore[arg-type]

@@ -1,0 +1,99 @@
+"""Bad arguments to the Python functions: one line that names the argument and says what was received."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spectheory import ModelPair, acceptance, certify, instances, optimum, output_law
+from spectheory.adapt import sampled_verdict
+from spectheory.bounds.dual_scores import upper_bound
+from spectheory.bounds.lower_bounds import certified_lower_bound
+from spectheory.drafts import Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.errors import InvalidInputError
+from spectheory.iteration import expected_decoded_tokens
+from spectheory.montecarlo import simulate_enumerated
+from spectheory.programs.interval.interval import multi_path_interval
+from spectheory.suite import certify_suite, standard_suite
+from spectheory.testing import assert_lossless
+
+PAIR = instances.two_token(2)
+FLOATS = PAIR.to_float()
+ROW = [Fraction(1, 3), Fraction(2, 3)]
+
+CASES: dict[str, tuple[Callable[[], Any], str]] = {
+    "certify: no verifier": (lambda: certify(None, PAIR), "None is not a verifier"),
+    "certify: a class": (lambda: certify(dict, PAIR), "is not a verifier"),
+    "certify: unknown name": (lambda: certify("blok", PAIR), "did you mean 'block'"),
+    "certify: no pair": (lambda: certify("block", "pair.json"), "pair"),  # type: ignore[arg-type]
+    "certify: pair and verifier swapped": (lambda: certify(PAIR, "block"), ""),  # type: ignore[arg-type]
+    "certify: K = 0": (lambda: certify("block", PAIR, 0), "num_drafts"),
+    "certify: K = 1.0": (lambda: certify("block", PAIR, 1.0), "num_drafts"),  # type: ignore[arg-type]
+    "certify: K = True": (lambda: certify("block", PAIR, True), "num_drafts"),
+    "certify: K and process": (lambda: certify("block", PAIR, 3, process=Iid(2)), "num_drafts"),
+    "certify: process by name": (lambda: certify("block", PAIR, process="iid"), "process"),  # type: ignore[arg-type]
+    "certify: too many tuples": (lambda: certify("spectr", PAIR, 3, max_tuples=5), "max_tuples"),
+    "certify: tolerance": (lambda: certify("block", FLOATS, tolerance=float("nan")), "tolerance"),
+    "certify: tolerance below 0": (lambda: certify("block", FLOATS, tolerance=-1e-9), "tolerance"),
+    "law: max_tuples 0": (lambda: output_law("block", PAIR, max_tuples=0), "max_tuples"),
+    "optimum: K": (lambda: optimum(PAIR, 0), "num_drafts"),
+    "optimum: K of text": (lambda: optimum(PAIR, "2"), "num_drafts"),  # type: ignore[arg-type]
+    "optimum: no pair": (lambda: optimum(None, 2), "pair"),  # type: ignore[arg-type]
+    "interval: gap": (lambda: multi_path_interval(PAIR, 2, relative_gap=0), "relative_gap"),
+    "interval: time": (lambda: multi_path_interval(PAIR, 2, time_limit=-1), "time_limit"),
+    "acceptance: lengths": (lambda: acceptance(ROW, [1], 2), ""),
+    "acceptance: K": (lambda: acceptance(ROW, ROW, -2), "num_drafts"),
+    "acceptance: negative": (lambda: acceptance([Fraction(4, 3), Fraction(-1, 3)], ROW, 2), "negative"),
+    "acceptance: sum": (lambda: acceptance([0.5, 0.6], [0.5, 0.5], 2), "sum"),
+    "acceptance: mixed": (lambda: acceptance(ROW, [0.5, 0.5], 2), ""),
+    "acceptance: nan": (lambda: acceptance([float("nan"), 1.0], [0.5, 0.5], 2), ""),
+    "pair: lengths": (lambda: ModelPair.context_free_pair(ROW, [1], 2), ""),
+    "pair: no tokens": (lambda: ModelPair.context_free_pair([], [], 2), "empty"),
+    "pair: a text": (lambda: ModelPair.context_free_pair("ab", ROW, 2), ""),  # type: ignore[arg-type]
+    "pair: depth": (lambda: PAIR.draft_path_probs(3), "no paths of depth 3"),
+    "pair: negative depth": (lambda: PAIR.target_path_probs(-1), "depth"),
+    "pair: truncate": (lambda: PAIR.truncate(3), "cannot truncate"),
+    "pair: missing file": (lambda: ModelPair.load("no/such/file.json"), "cannot read"),
+    "instances: length": (lambda: instances.two_token(0), "draft_length"),
+    "instances: vocabulary": (lambda: instances.random_rational(0, 0, 2), "vocab_size"),
+    "tree: no widths": (lambda: PrefixTree(()), ""),
+    "tree: width 0": (lambda: PrefixTree((0, 1)), "at least 1"),
+    "tree: a number": (lambda: PrefixTree(2), ""),  # type: ignore[arg-type]
+    "tree: too short": (lambda: certify("greedy_multipath", PAIR, process=PrefixTree((2,))), "widths"),
+    "tree: too wide": (lambda: certify("otm", PAIR, process=WithoutReplacement((3, 1))), ""),
+    "per path: none": (lambda: PerPath(()), ""),
+    "per path: other size": (
+        lambda: certify("block", PAIR, process=PerPath((PAIR, instances.three_token_reversed(2)))),
+        "",
+    ),
+    "iid: K": (lambda: Iid(0), "num_drafts"),
+    "upper bound: depths": (lambda: upper_bound(PAIR, 2, []), ""),
+    "lower bound: shape": (lambda: certified_lower_bound(PAIR, 2, np.ones(3) / 3), "shape"),
+    "lower bound: nan": (lambda: certified_lower_bound(PAIR, 2, np.full(4, np.nan)), "skewed_draft"),
+    "decoded: iterations": (lambda: expected_decoded_tokens("block", PAIR, 0), ""),
+    "Monte Carlo: samples": (lambda: simulate_enumerated(PAIR, ["block"], samples=0), "samples"),
+    "Monte Carlo: seed": (lambda: simulate_enumerated(PAIR, ["block"], seed=-1), "seed"),
+    "Monte Carlo: confidence": (lambda: simulate_enumerated(PAIR, ["block"], confidence=1), "confidence"),
+    "Monte Carlo: nobody": (lambda: simulate_enumerated(PAIR, []), "verifier"),
+    "Monte Carlo: twice": (lambda: simulate_enumerated(PAIR, ["block", "block"]), "block"),
+    "suite: no verifier": (lambda: certify_suite(3), "3 is not a verifier"),
+    "suite: empty": (lambda: certify_suite("block", []), "no case of the suite"),
+    "suite: unknown drafts": (lambda: standard_suite(["forest"]), "forest"),
+    "assert_lossless: unknown": (lambda: assert_lossless("blok"), "did you mean 'block'"),
+    "sampler: samples": (lambda: sampled_verdict(lambda *_: [0], PAIR, samples=3), "samples"),
+    "sampler: significance": (lambda: sampled_verdict(lambda *_: [0], PAIR, significance=2), "significance"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_bad_arguments(name: str) -> None:
+    call, says = CASES[name]
+    with pytest.raises(InvalidInputError) as caught:
+        call()
+    assert says in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert 0 < len(str(caught.value)) < 600
