@@ -6,18 +6,65 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from spectheory.errors import InvalidInputError
-from spectheory.paper.acceptance_length import acceptance_length
 from spectheory.paper.exhibit import DEFAULT_FORMATS, FORMATS, Exhibit, Written, read_exhibit, write_exhibit
-from spectheory.paper.full_vocabulary import full_vocabulary
-from spectheory.paper.otm_bernoulli import otm_bernoulli
-from spectheory.paper.real_pair import real_pair
+from spectheory.paper.figures.acceptance_bounds import acceptance_bounds
+from spectheory.paper.figures.acceptance_length import acceptance_length
+from spectheory.paper.figures.division_factor import division_factor
+from spectheory.paper.figures.draft_length_gain import draft_length_gain
+from spectheory.paper.figures.full_information import full_information
+from spectheory.paper.figures.full_vocabulary import full_vocabulary
+from spectheory.paper.figures.greedy_falls import greedy_falls
+from spectheory.paper.figures.interval_gap import interval_gap
+from spectheory.paper.figures.iterations import iterations
+from spectheory.paper.figures.kseq_ratio import kseq_ratio
+from spectheory.paper.figures.one_path_optimum import one_path_optimum
+from spectheory.paper.figures.otm_bernoulli import otm_bernoulli
+from spectheory.paper.figures.otm_uniform import otm_uniform
+from spectheory.paper.figures.prefix_trees import prefix_trees
+from spectheory.paper.figures.ranking_search import ranking_search
+from spectheory.paper.figures.real_pair import real_pair
+from spectheory.paper.figures.several_paths import several_paths
+from spectheory.paper.figures.skewed_drafts import skewed_drafts
+from spectheory.paper.figures.spectr_gbv_bound import spectr_gbv_bound
+from spectheory.paper.figures.spectr_gbv_defect import spectr_gbv_defect
+from spectheory.paper.figures.token_tree import token_tree
+from spectheory.paper.figures.two_token_table import two_token_table
+from spectheory.paper.figures.winners import winners
 from spectheory.paper.report import write_report
-from spectheory.paper.two_token_table import two_token_table
 from spectheory.validate import unknown_name
 
 EXHIBITS: Mapping[str, Exhibit] = {
     shown.name: shown
-    for shown in (two_token_table, acceptance_length, otm_bernoulli, real_pair, full_vocabulary)
+    for shown in (
+        # spectr2023
+        otm_bernoulli,
+        otm_uniform,
+        acceptance_bounds,
+        division_factor,
+        kseq_ratio,
+        prefix_trees,
+        # block2024
+        two_token_table,
+        full_information,
+        acceptance_length,
+        draft_length_gain,
+        iterations,
+        # greedy2026
+        one_path_optimum,
+        several_paths,
+        token_tree,
+        interval_gap,
+        skewed_drafts,
+        ranking_search,
+        greedy_falls,
+        winners,
+        # spectrgbv2026
+        spectr_gbv_bound,
+        spectr_gbv_defect,
+        # language models
+        real_pair,
+        full_vocabulary,
+    )
 }
 
 

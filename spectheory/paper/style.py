@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import matplotlib.style
@@ -13,17 +13,39 @@ from matplotlib.figure import Figure
 
 from spectheory.errors import InvalidInputError
 
-# The palette of okabe2008, which stays distinguishable for colour-blind readers.
-BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#AA4499"
+# The palette of okabe2008, and colours added to it so that any two differ for colour-blind readers too.
+BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#82006B"
+AMBER, MINT, VIOLET, INDIGO = "#FFB013", "#47DEAD", "#986EFF", "#211D9C"
+BROWN, PINK, LIME = "#594003", "#D9A6E0", "#A5CE6F"
 BLACK, GREY = "#222222", "#777777"
 
-VERIFIER_COLOURS = {"token": BLUE, "block": ORANGE, "spectr": GREEN, "greedy_multipath": PURPLE}
-VERIFIER_LABELS = {
-    "token": "token",
-    "block": "block",
-    "spectr": "SpecTr",
-    "greedy_multipath": "greedy multi-path",
+
+class VerifierStyle(NamedTuple):
+    """How one verifier looks in every picture: colour, marker and name."""
+
+    colour: str
+    marker: str
+    label: str
+
+
+VERIFIER_STYLES: Mapping[str, VerifierStyle] = {
+    "token": VerifierStyle(BLUE, "o", "token"),
+    "block": VerifierStyle(ORANGE, "s", "block"),
+    "greedy_block": VerifierStyle(AMBER, "D", "greedy block"),
+    "kseq": VerifierStyle(MINT, "v", "K-SEQ"),
+    "spectr": VerifierStyle(GREEN, "v", "SpecTr"),
+    "multi_round": VerifierStyle(VIOLET, "^", "multi-round"),
+    "multi_round_without_replacement": VerifierStyle(INDIGO, "<", "multi-round without replacement"),
+    "otm": VerifierStyle(BROWN, "X", "OTM"),
+    "greedy_multipath": VerifierStyle(PURPLE, "P", "greedy multi-path"),
+    "mixed_multipath": VerifierStyle(PINK, "d", "mixed multi-path"),
+    "optimal_multipath": VerifierStyle(BLACK, "*", "optimal multi-path"),
+    "spectr_gbv": VerifierStyle(LIME, "h", "SpecTr-GBV"),
 }
+"""One colour and one marker for each verifier, everywhere."""
+
+VERIFIER_COLOURS = {name: style.colour for name, style in VERIFIER_STYLES.items()}
+VERIFIER_LABELS = {name: style.label for name, style in VERIFIER_STYLES.items()}
 
 RC_PARAMS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so that every machine draws the same

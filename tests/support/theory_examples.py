@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,14 +13,14 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from spectheory import ModelPair, Outcome, output_law
-from spectheory.algorithms.one_path.base import OnePath
-from spectheory.algorithms.one_path.block import Block
 from spectheory.algorithms.path_selection.base import PathSelection, SelectedPaths
 from spectheory.algorithms.position_by_position.base import PositionByPosition
 from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.bounds import dual_objective
 from spectheory.contexts import numbered_context
 from spectheory.instances import random_rational
+from spectheory.paper.figures.iterations import BlockOnPrefix as BlockOnPrefix
+from spectheory.paper.figures.iterations import forced_start_pair as forced_start_pair
 from spectheory.programs import best_ranking
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
@@ -47,19 +47,6 @@ def low_ratio_pair() -> ModelPair:
     return ModelPair.context_free_pair(["0", "27/100", "73/100"], ["1/5", "3/10", "1/2"], draft_length=1)
 
 
-def forced_start_pair() -> ModelPair:
-    """The pair of Statement 4.6, deep enough for two calls with four drafted tokens each."""
-    zero, one, mostly_zero = ["1", "0"], ["0", "1"], ["3/4", "1/4"]
-    after_zeros = {4: (mostly_zero, zero), 5: (zero, mostly_zero)}
-
-    def rows(context: Context) -> tuple[list[str], list[str]]:
-        if any(context) or len(context) > 6:
-            return zero, one
-        return after_zeros.get(len(context), (zero, zero))
-
-    return _pair_of(rows, vocab_size=2, draft_length=9)
-
-
 @cache
 def off_path_pairs() -> tuple[ModelPair, ModelPair]:
     """Two pairs that agree on every row except below the first token 0 (Statement 5.17)."""
@@ -78,32 +65,7 @@ def off_path_pairs() -> tuple[ModelPair, ModelPair]:
     return first, second
 
 
-def _pair_of(rows: Callable[[Context], Any], vocab_size: int, draft_length: int) -> ModelPair:
-    contexts = [
-        context for depth in range(draft_length + 1) for context in product(range(vocab_size), repeat=depth)
-    ]
-    target = {context: rows(context)[0] for context in contexts}
-    draft = {context: rows(context)[1] for context in contexts if len(context) < draft_length}
-    return ModelPair.from_contexts(target, draft, draft_length)
-
-
 # --------------------------------------------------------------------------------------- verifiers
-
-
-class BlockOnPrefix(OnePath):
-    """Block verification of the first n drafted tokens; the others are never accepted (Statement 4.6)."""
-
-    name, source = "block_on_prefix", "theory.md Statement 4.6"
-
-    def __init__(self, num_tokens: int) -> None:
-        self.num_tokens = num_tokens
-
-    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-        n = self.num_tokens
-        short = Block().outcome(paths[..., :n], target_rows[..., : n + 1, :], draft_rows[..., :n, :])
-        stop_probs = 0 * target_rows[..., 0]
-        stop_probs[..., : n + 1] = short.stop_probs
-        return Outcome(stop_probs, lambda path, length: short.correction(path, np.minimum(length, n)))
 
 
 class PathsAsDrafts:

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 
 from spectheory.certificate import certify
 from spectheory.montecarlo import Estimate, simulate
-from spectheory.paper.bundled import bundled_pair, whole
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
+from spectheory.paper.figures.bundled import bundled_pair, whole
 from spectheory.paper.style import BLACK, GREY, VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
 from spectheory.programs import optimum
 

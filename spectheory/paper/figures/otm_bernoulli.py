@@ -13,7 +13,7 @@ from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.instances import bernoulli
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import BLACK, BLUE, GREY, ORANGE, figure_style
+from spectheory.paper.style import BLACK, VERIFIER_COLOURS, figure_style
 from spectheory.programs import bernoulli_acceptance, optimal_acceptance, otm_optimum
 
 DRAFT_HEAD = Fraction(1, 4)
@@ -105,9 +105,9 @@ def _panel(axes: Axes, table: ResultTable, head: str) -> None:
     rows = table.select(target_head=head)
     drafts = [row["num_drafts"] for row in rows]
     curves = (
-        ("otm_float", "OTM (optimal)", ORANGE, "-", "o"),
-        ("kseq", "K-SEQ", BLUE, "--", "s"),
-        ("multi_round_float", "multi-round", GREY, ":", "^"),
+        ("otm_float", "OTM (optimal)", VERIFIER_COLOURS["otm"], "-", "o"),
+        ("kseq", "K-SEQ", VERIFIER_COLOURS["kseq"], "--", "s"),
+        ("multi_round_float", "multi-round", VERIFIER_COLOURS["multi_round"], ":", "^"),
     )
     for column, label, colour, dashes, marker in curves:
         values = [row[column] for row in rows]

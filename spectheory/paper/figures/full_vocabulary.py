@@ -8,9 +8,9 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from spectheory.montecarlo import simulate
-from spectheory.paper.bundled import bundled_pair, whole
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.real_pair import VERIFIERS
+from spectheory.paper.figures.bundled import bundled_pair, whole
+from spectheory.paper.figures.real_pair import VERIFIERS
 from spectheory.paper.style import VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
 
 

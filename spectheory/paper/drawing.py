@@ -1,0 +1,80 @@
+"""What several pictures draw alike: panels, the curve of a verifier, one legend below all panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from spectheory.paper.style import BLACK, VERIFIER_STYLES, figure_style
+
+PANEL = 3.6
+"""Width of a panel in inches: two of them fill a printed page."""
+
+
+@contextmanager
+def panels(
+    rows: int = 1, columns: int = 1, *, width: float = PANEL, height: float = 3.0, **options: Any
+) -> Iterator[tuple[Figure, list[Axes]]]:
+    """A figure and its panels, row by row, in the style of the house; sizes in inches are those of one panel.
+
+    Example:
+        >>> with panels(1, 2) as (figure, axes):
+        ...     line = axes[1].plot([1, 2])
+        >>> len(figure.axes)
+        2
+    """
+    with figure_style():
+        figure = Figure(figsize=(width * columns, height * rows), layout="constrained")
+        yield figure, list(np.ravel(figure.subplots(rows, columns, squeeze=False, **options)))
+
+
+def verifier_curve(
+    axes: Axes, name: str, places: Sequence[Any], values: Sequence[Any], **options: Any
+) -> None:
+    """The exact values of one verifier: a line with its colour, its marker and its name in the legend."""
+    style = VERIFIER_STYLES[name]
+    look: dict[str, Any] = {
+        "color": style.colour, "marker": style.marker, "markersize": 5, "markerfacecolor": "white",
+        "label": style.label, "clip_on": False,
+    }  # fmt: skip
+    axes.plot(places, values, **(look | options))
+
+
+def optimum_curve(
+    axes: Axes, places: Sequence[Any], values: Sequence[Any], label: str = "optimum (linear program)"
+) -> None:
+    """The best of all valid verifiers: a broken black line."""
+    axes.plot(places, values, color=BLACK, linestyle=(0, (4, 2)), linewidth=1.3, label=label)
+
+
+def verifier_points(
+    axes: Axes,
+    name: str,
+    places: Sequence[Any],
+    values: Sequence[float],
+    lows: Sequence[float],
+    highs: Sequence[float],
+) -> None:
+    """Estimates of one verifier: points with their intervals, nothing in between."""
+    style = VERIFIER_STYLES[name]
+    below = np.subtract(values, lows)
+    above = np.subtract(highs, values)
+    axes.errorbar(
+        places, values, yerr=[below, above], fmt=style.marker, color=style.colour, markersize=5,
+        markerfacecolor="white", capsize=2.5, elinewidth=1.2, label=style.label,
+    )  # fmt: skip
+
+
+def legend_below(figure: Figure, columns: int = 4) -> None:
+    """One legend for all panels, below them; what several panels show is named once."""
+    named: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            named.setdefault(label, handle)
+    if named:
+        figure.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns, frameon=False)

@@ -1,0 +1,1 @@
+"""One figure or table of the papers per file; ``spectheory.paper.reproduction`` lists them."""
