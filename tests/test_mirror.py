@@ -24,7 +24,6 @@ ELSEWHERE = {
     "paper/__init__": "test_imports",
     "paper/drawing": "paper/test_exhibit",
     "paper/figures/bundled": "paper/figures/test_real_pair",
-    "paper/figures/full_vocabulary": "paper/test_exhibit",
     "paper/report": "paper/test_exhibit",
     "programs/budgets": "programs/test_optimum",
     "programs/interval/interior_point": "programs/interval/test_interval",

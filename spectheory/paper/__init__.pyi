@@ -31,6 +31,7 @@ from .figures.several_paths import several_paths as several_paths
 from .figures.skewed_drafts import skewed_drafts as skewed_drafts
 from .figures.spectr_gbv_bound import spectr_gbv_bound as spectr_gbv_bound
 from .figures.spectr_gbv_defect import spectr_gbv_defect as spectr_gbv_defect
+from .figures.temperature import temperature as temperature
 from .figures.token_tree import token_tree as token_tree
 from .figures.two_token_table import two_token_table as two_token_table
 from .figures.winners import winners as winners

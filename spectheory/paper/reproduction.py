@@ -27,6 +27,7 @@ from spectheory.paper.figures.several_paths import several_paths
 from spectheory.paper.figures.skewed_drafts import skewed_drafts
 from spectheory.paper.figures.spectr_gbv_bound import spectr_gbv_bound
 from spectheory.paper.figures.spectr_gbv_defect import spectr_gbv_defect
+from spectheory.paper.figures.temperature import temperature
 from spectheory.paper.figures.token_tree import token_tree
 from spectheory.paper.figures.two_token_table import two_token_table
 from spectheory.paper.figures.winners import winners
@@ -64,6 +65,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         # language models
         real_pair,
         full_vocabulary,
+        temperature,
     )
 }
 

@@ -33,6 +33,7 @@ from spectheory.paper import (
     skewed_drafts,
     spectr_gbv_bound,
     spectr_gbv_defect,
+    temperature,
     token_tree,
     two_token_table,
     winners,
@@ -67,7 +68,8 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "spectr_gbv_bound": lambda: spectr_gbv_bound(max_drafts=3),
     "spectr_gbv_defect": lambda: spectr_gbv_defect(num_pairs=3),
     "real_pair": small_real_pair,
-    "full_vocabulary": lambda: full_vocabulary((1, 2), draft_length=3, num_prompts=4, samples=3),
+    "full_vocabulary": lambda: full_vocabulary((1, 2), (2, 3), num_prompts=4, samples=2),
+    "temperature": lambda: temperature((0.5, 1.0), 2, 3, num_prompts=4, samples=2),
 }
 
 Lie = Callable[[Any], Any]
