@@ -78,10 +78,9 @@ def temperature(
             less.append(f"at {value}: {block} < {token}")
     return Findings(
         explanation=(
-            f"{num_drafts} drafts of {draft_length} tokens; the verifiers of one path see the first. What "
-            "block verification gains over token verification grows with the temperature up to 0.8 here, as in "
-            "the paper's table up to 1. SpecTr-GBV and greedy block are not lossless as they stand; TV is their "
-            "defect."
+            f"{num_drafts} drafts of {draft_length} tokens; the verifiers of one path see the first. As in the "
+            "paper's table, block verification gains little over token verification at low temperatures. "
+            "SpecTr-GBV and greedy block are not lossless as they stand; TV is their defect."
         ),
         settings={
             "models": "bundled", "temperatures": list(temperatures), "num_drafts": num_drafts,
