@@ -17,6 +17,7 @@ from spectheory.paper.figures.greedy_falls import greedy_falls
 from spectheory.paper.figures.interval_gap import interval_gap
 from spectheory.paper.figures.iterations import iterations
 from spectheory.paper.figures.kseq_ratio import kseq_ratio
+from spectheory.paper.figures.monotone_ratios import monotone_ratios
 from spectheory.paper.figures.one_path_optimum import one_path_optimum
 from spectheory.paper.figures.otm_bernoulli import otm_bernoulli
 from spectheory.paper.figures.otm_uniform import otm_uniform
@@ -56,6 +57,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         token_tree,
         interval_gap,
         skewed_drafts,
+        monotone_ratios,
         ranking_search,
         greedy_falls,
         winners,

@@ -78,8 +78,8 @@ def temperature(
             less.append(f"at {value}: {block} < {token}")
     return Findings(
         explanation=(
-            f"{num_drafts} drafts of {draft_length} tokens; the verifiers of one path see the first. As in the "
-            "paper's table, block verification gains little over token verification at low temperatures. "
+            f"{num_drafts} drafts of {draft_length} tokens; the verifiers of one path see the first. As in "
+            "the paper's table, block verification gains little over token verification at low temperatures. "
             "SpecTr-GBV and greedy block are not lossless as they stand; TV is their defect."
         ),
         settings={
