@@ -1,5 +1,6 @@
 # make reproduce   install into .venv and recompute every figure and table into $(OUT)
 # make test        install into .venv and run all tests and notebooks
+# make mutants     install into .venv and check that wrong changes of the package fail its tests
 PYTHON ?= python3
 OUT ?= figures
 
@@ -7,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test lint types bench clean
+.PHONY: setup reproduce test mutants lint types bench clean
 
 setup: $(STAMP)
 
@@ -25,6 +26,9 @@ reproduce: setup
 # One thread per test process: pytest-xdist already uses every core.
 test: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --nbmake tests notebooks
+
+mutants: setup
+	$(BIN)/python scripts/mutants.py
 
 lint: setup
 	$(BIN)/ruff check .

@@ -35,11 +35,14 @@ def started(arguments: list[str], out: Path) -> int:
     child = os.fork()
     if child:
         return child
-    for path, number in ((out, 1), (out.with_suffix(".err"), 2)):
-        os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
-    code = main(arguments)
-    sys.stdout.flush()
-    os._exit(code)
+    code = EXIT_CODES[signal.SIGINT]  # of a Ctrl-C that comes before main does
+    try:
+        for path, number in ((out, 1), (out.with_suffix(".err"), 2)):
+            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND), number)
+        code = main(arguments)
+        sys.stdout.flush()
+    finally:
+        os._exit(code)
 
 
 def ended(child: int) -> int:
@@ -102,6 +105,7 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("arguments", nargs="*", help="of spectheory simulate, after --")
     given = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
     found = kill_and_resume(
         ["simulate", *given.arguments], given.moments, signal.Signals[f"SIG{given.signal}"], given.seed
     )

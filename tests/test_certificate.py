@@ -370,6 +370,7 @@ def test_optimum_of_a_large_pair_is_an_interval() -> None:
     assert certificate.best.upper is not None
     assert 0 < certificate.best.upper - certificate.best.lower < 1e-5
     assert certificate.block_efficiency <= certificate.best.upper
+    assert certificate.gap_float == float(certificate.best.upper - certificate.block_efficiency)
     document = certificate.to_document()
     assert document["optimum"] is None
     assert document["optimum_float"] == certificate.best.lower

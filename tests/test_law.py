@@ -16,6 +16,8 @@ from spectheory.algorithms import verifiers
 from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
 from spectheory.algorithms.position_by_position.spectr import SpecTr
 from spectheory.bounds.antichain_hulls import most_violated_antichain
+from spectheory.defects import defects
+from spectheory.drafts import Iid
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, UnknownNameError
 from spectheory.law import OutputLaw, output_law
 from spectheory.pair import ModelPair
@@ -303,6 +305,8 @@ def test_the_limit_counts_what_is_enumerated() -> None:
         output_law("greedy_multipath", pair, 2, max_tuples=135)
     output_law("block", pair, 50, max_tuples=16)
     output_law("spectr", instances.point_masses(4), 3, max_tuples=1)
+    with pytest.raises(EnumerationTooLargeError, match="1 tuples of 1001 drafted paths"):
+        output_law("spectr", instances.point_masses(1), 1001)
 
 
 @pytest.mark.parametrize("num_drafts", [0, -1, 1.0, "2", True])
@@ -320,3 +324,15 @@ def test_unknown_verifiers_are_refused_with_the_nearest_name() -> None:
         output_law(object(), instances.two_token(1))
     with pytest.raises(InvalidInputError, match="is not a verifier"):
         output_law(GreedyMultipath, instances.two_token(1))
+
+
+def test_the_cause_is_the_same_in_any_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few tuples at a time: the drafts most to blame are the worst of all chunks."""
+    law = output_law(defects["target_correction"], instances.sticky_chain(2), 2)
+    whole = [law.cause(prefix) for prefix in ((0,), (1,), (0, 1))]
+    tuples = Iid.tuples
+    for size in (1, 3):
+        monkeypatch.setattr(
+            Iid, "tuples", lambda *arguments, size=size: tuples(*arguments[:2], size, *arguments[3:])
+        )
+        assert [law.cause(prefix) for prefix in ((0,), (1,), (0, 1))] == whole

@@ -13,7 +13,6 @@ MOST_LINES = 500
 
 ELSEWHERE = {
     "acceptance": "command_line/test_theory",
-    "algorithms/one_path/base": "test_verifier",
     "errors": "bounds/test_skewed_draft",
     "models/__init__": "test_imports",
     "models/device": "models/test_loading",
@@ -26,8 +25,6 @@ ELSEWHERE = {
     "paper/figures/bundled": "paper/figures/test_real_pair",
     "paper/report": "paper/test_exhibit",
     "programs/budgets": "programs/test_optimum",
-    "programs/interval/interior_point": "programs/interval/test_interval",
-    "programs/interval/live_tree": "programs/interval/test_interval",
     "programs/interval/newton": "programs/interval/test_interval",
     "testing/assertions": "test_suite",
 }

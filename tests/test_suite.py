@@ -13,15 +13,24 @@ from spectheory import instances, output_law
 from spectheory.algorithms import verifiers
 from spectheory.contexts import numbered_context
 from spectheory.defects import defects
-from spectheory.drafts import Iid
-from spectheory.errors import InvalidInputError
+from spectheory.drafts import Iid, WithoutReplacement
+from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import _starts_with
 from spectheory.questions import RowTables
 from spectheory.resolve import Resolved
-from spectheory.suite import SuiteCase, certify_suite, kill_matrix, standard_pairs, standard_suite, suite_for
+from spectheory.suite import (
+    MAX_TUPLES,
+    SuiteCase,
+    certify_suite,
+    kill_matrix,
+    standard_pairs,
+    standard_suite,
+    suite_for,
+)
 from spectheory.testing import assert_lossless
 from spectheory.verifier import as_verifier
 from user_verifiers import UserBlock, UserToken
+from wrong_verifiers import MALFORMED, BlockWithoutWeight
 
 LOSSLESS = [name for name, verifier in verifiers.items() if verifier.lossless]
 
@@ -99,6 +108,53 @@ def test_a_suite_of_ones_own() -> None:
     assert document["lossless"] is False
     assert document["failures"] == document["cases"] == 1
     assert document["counterexample"]["counterexample"]["drafts"]
+
+
+def cases_of(*lengths: int, num_drafts: int = 1) -> list[SuiteCase]:
+    """Two tokens at several draft lengths."""
+    return [SuiteCase(f"L{length}", instances.two_token(length), Iid(num_drafts)) for length in lengths]
+
+
+def test_one_failure_is_enough_and_the_first_is_shown() -> None:
+    """A wrong weight shows from the second token on: lossless at L = 1, not at L = 2 and 3."""
+    verifier = BlockWithoutWeight()
+    found = certify_suite(verifier, cases_of(1, 2, 3))
+    assert [verdict.is_lossless for verdict in found.verdicts] == [True, False, False]
+    assert not found.is_lossless
+    assert [verdict.case for verdict in found.failures] == ["L2, 1 draft", "L3, 1 draft"]
+    assert found.counterexample is not None
+    assert found.counterexample.draft_length == 2
+    stopped = certify_suite(verifier, cases_of(1, 2, 3), stop_at_first=True)
+    assert len(stopped.verdicts) == 2
+    assert certify_suite(verifier, cases_of(1)).is_lossless
+
+
+def test_what_is_refused_is_no_verdict_and_what_is_broken_is_an_error() -> None:
+    """A draft process it is not meant for is refused by case; an outcome that is no law ends the suite."""
+    cases = [*cases_of(2), SuiteCase("tree", instances.two_token(2), WithoutReplacement((2, 1)))]
+    found = certify_suite("multi_round", cases)
+    assert len(found.verdicts) == 1
+    assert list(found.refused) == ["tree, 2 drafts (without_replacement 2,1)"]
+    with pytest.raises(InvalidOutcomeError):
+        certify_suite(MALFORMED["stops sum to 2"][0], cases_of(1))
+
+
+def test_cases_are_small_and_their_lengths_those_a_verifier_can_do() -> None:
+    """At most 700 tuples; of a verifier that is made for two tokens, both lengths up to two."""
+    assert max(case.process.count_tuples(case.pair) for case in standard_suite()) <= MAX_TUPLES
+    verifier = as_verifier(UserToken())
+    verifier.max_draft_length = 2
+    assert {case.pair.draft_length for case in suite_for(verifier)} == {1, 2}
+
+
+def test_the_models_of_two_paths_differ() -> None:
+    """In every case of one model per path there is a second model with another first row."""
+    cases = standard_suite(("per_path",))
+    assert len(cases) > 10
+    for case in cases:
+        first, second = (case.process.draft_levels(case.pair, k)[0] for k in (0, 1))
+        uniform = all(value == Fraction(1, case.pair.vocab_size) for value in first[0])
+        assert (first != second).any() or uniform
 
 
 def test_assert_lossless_fails_with_one_sentence() -> None:

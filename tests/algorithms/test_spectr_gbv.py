@@ -374,3 +374,12 @@ def test_float_law_agrees_with_the_exact_one() -> None:
         for mass, expected in zip(found, law.masses, strict=True):
             np.testing.assert_allclose(mass, expected.astype(float), rtol=0, atol=1e-12)
     assert compared > 20
+
+
+@pytest.mark.parametrize("num_drafts", [2, 3])
+def test_rounding_makes_no_negative_probability(num_drafts: int) -> None:
+    """The same path drafted K times, of models that agree: quotients of two small differences."""
+    rng = np.random.default_rng(0)
+    target = rng.dirichlet(np.full(3, 0.1), size=(4_000, 1, 4)).repeat(num_drafts, axis=1)
+    paths = rng.integers(0, 3, size=(4_000, 1, 3)).repeat(num_drafts, axis=1)
+    assert SpecTrGbv().outcome(paths, target, target[:, :, :3]).stop_probs.min() >= 0

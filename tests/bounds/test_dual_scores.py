@@ -322,3 +322,36 @@ def test_shares_give_feasible_points() -> None:
             bound = dual_objective(pair, 2, scores, slacks)
             assert bound >= multi_path_optimum(pair, 2).value
         assert bound == pair.draft_length + 1
+
+
+def test_scores_that_are_too_small_by_what_is_tolerated_still_bound_the_optimum() -> None:
+    """The optimal scores lowered by 9·10^-10 fall below the optimum; their shortfall makes up for it."""
+    pair = instances.two_token(2)
+    tree = ContextTree.of(pair)
+    best = [to_flint(level) for level in scores_of(pair, dual_optimum(pair, 2))]
+    z = [level.astype(float) for level in slacks_from_leaves(tree, lambda depth, need: need - best[depth])]
+    y = [np.maximum(level.astype(float) - 9e-10, 0) for level in best]
+    z = [np.maximum(level, 0) for level in z]
+    optimum = Fraction(212, 81)
+    assert Fraction(certified_upper_bound(pair, 2, y, z)) >= optimum
+    assert dual_objective(pair.to_float(), 2, y, z) > 212 / 81 - 1e-12
+    assert objective_by_hand(pair, 2, y, z) < optimum - Fraction(1, 10**10)
+
+
+def test_draft_rows_below_one_are_made_up_for() -> None:
+    """After A the draft row sums to 0.9: q(A) = 1/2, where the leaves below A have 0.45.  By hand the optimum
+    of one path is 1 + q(A) + q(A) = 2, for the target is sure of A.  The leaves alone would say 1.9."""
+    half = np.full((2, 2), 0.5)
+    target = (np.array([[1.0, 0.0]]), half, np.full((4, 2), 0.5))
+    pair = ModelPair(target, (half[:1], 0.9 * half), ("A", "B"), row_sum_tolerance=0.2)
+    y = [np.ones(1), np.array([2.0, 0.0]), np.zeros(4)]
+    z = [np.zeros(1), np.array([0.0, 2.0]), np.ones(4)]
+    assert dual_objective(pair, 1, y, z) == pytest.approx(1.9)
+    assert Fraction(certified_upper_bound(pair, 1, y, z)) >= 2
+
+
+def test_least_scores_are_not_negative() -> None:
+    """Slacks above what is needed leave a score of 0, not one that pays for another."""
+    tree = ContextTree.of(instances.two_token(1).to_float())
+    slacks = [np.zeros(1), np.array([3.0, 0.25])]
+    assert [level.tolist() for level in least_scores(tree, slacks)][1] == [0.0, 0.75]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
 from spectheory import instances
 from spectheory.bounds.lower_bounds import certified_lower_bound
-from spectheory.errors import InfeasiblePointError
+from spectheory.bounds.skewed_draft import SkewedDraft
+from spectheory.errors import InfeasiblePointError, InvalidInputError
+from spectheory.pair import ModelPair
 from spectheory.programs.interval.interval import multi_path_interval
 
 
@@ -34,3 +38,52 @@ def test_mass_on_an_undrafted_leaf_is_rejected() -> None:
         certified_lower_bound(pair, 2, np.array([1e-3, 0.0, 0.0, 0.999]))
     assert caught.value.witness == ((0,),)
     assert certified_lower_bound(pair, 2, np.array([0.0, 0.0, 0.5, 0.5])) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("num_drafts", [1, 3])
+def test_the_bound_is_below_the_exact_value_also_next_to_one_token(num_drafts: int) -> None:
+    """Models that agree on next to nothing: of E[τ+1] - 1, about 10^-8, the rounding of 1 is no small part.
+
+    The float program of the same sums is above the exact value on some of the pairs.
+    """
+    above = 0
+    for number in range(30):
+        small = Fraction(1 + 7 * number, 10**8)
+        draft = [small, 1 - small, Fraction(0)]
+        target = [1 - small, Fraction(0), small]
+        pair = ModelPair.context_free_pair(target, draft, 2)
+        law = SkewedDraft.from_ranking(pair, num_drafts)
+        exact = law.block_efficiency(pair)
+        floats = law.leaf_law.astype(float)
+        assert Fraction(certified_lower_bound(pair.to_float(), num_drafts, floats)) <= exact
+        plain = SkewedDraft.summed(pair.to_float(), floats).block_efficiency(pair.to_float())
+        above += Fraction(plain) > exact
+    assert above > 3
+
+
+def test_drafts_that_do_not_sum_to_one_are_made_up_for() -> None:
+    """Draft rows of sum 0.9 leave P(some draft ends in S) open by as much: the bound falls by the factor."""
+    target = np.array([[0.5, 0.5]])
+    rows = {total: np.array([[0.5 * total, 0.5 * total]]) for total in (1.0, 0.9)}
+    bounds = {}
+    for total, draft in rows.items():
+        pair = ModelPair((target, np.full((2, 2), 0.5)), (draft,), ("A", "B"), row_sum_tolerance=0.2)
+        bounds[total] = certified_lower_bound(pair, 1, np.array([0.45, 0.45]))
+    assert bounds[1.0] == pytest.approx(1.9, rel=1e-12)
+    assert bounds[0.9] == pytest.approx(1.81, rel=1e-12)
+
+
+def test_negative_masses_are_refused() -> None:
+    """Whatever the other leaves have."""
+    with pytest.raises(InvalidInputError, match="at least 0"):
+        certified_lower_bound(instances.two_token(1).to_float(), 2, np.array([-0.25, 0.5]))
+
+
+def test_laws_at_and_below_the_limits_are_scaled_down_alone() -> None:
+    """A law that is too large by what is tolerated earns no more than the optimum; one that is small is not
+    scaled up, where the target would limit it."""
+    pair = instances.two_token(1).to_float()
+    draft = pair.draft_path_probs(1)
+    assert Fraction(certified_lower_bound(pair, 1, draft * (1 + 5e-10))) <= Fraction(5, 3)
+    limited = ModelPair.context_free_pair([0.25, 0.75], [1.0, 0.0], 1)
+    assert certified_lower_bound(limited, 1, np.array([0.25, 0.0])) == pytest.approx(1.25)

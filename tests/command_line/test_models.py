@@ -222,7 +222,11 @@ def test_simulate_interrupted(
         sys.executable, "-m", "spectheory", "simulate", *tiny_models, "--samples", "100", "--batch-size", "1",
         "--checkpoint", str(checkpoint), "--json",
     ]  # fmt: skip
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    # Background jobs of a shell ignore Ctrl-C, and so would this one.
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
     deadline = time.monotonic() + 120
     while process.poll() is None and time.monotonic() < deadline:
         if checkpoint.exists() and checkpoint.read_bytes().count(b"\n") > 1:  # a batch is finished

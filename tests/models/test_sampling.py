@@ -90,3 +90,26 @@ def test_tokens_without_mass_are_never_sampled(monkeypatch: pytest.MonkeyPatch) 
         assert int(sample_rows(row * 3e-310, generator)) in {1, 3, 5}  # subnormal mass
     with pytest.raises(InvalidOutcomeError, match="without mass"):
         sample_rows(torch.zeros(3), generator)
+
+
+def test_top_p_that_is_reached_exactly_needs_no_further_token() -> None:
+    """Two of four equal tokens have one half; a third is kept for the least bit more."""
+    logits = torch.zeros(4, dtype=torch.float64)
+    for top_p, kept in ((0.5, 2), (0.5 + 1e-9, 3), (0.25, 1), (0.75, 3)):
+        probs = logits_to_probs(logits, SamplingOptions(top_p=top_p))
+        assert int((probs > 0).sum()) == kept
+        assert float(probs.sum()) == 1.0
+
+
+def test_top_p_counts_among_what_top_k_leaves() -> None:
+    """0.4 of 0.7 is more than one half."""
+    logits = torch.log(torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64))
+    probs = logits_to_probs(logits, SamplingOptions(top_k=2, top_p=0.5))
+    assert probs.tolist() == [1, 0, 0, 0]
+    assert int((logits_to_probs(logits, SamplingOptions(top_p=0.5)) > 0).sum()) == 2
+
+
+def test_a_tiny_temperature_does_not_overflow() -> None:
+    """1000 / 10^-306 is no float; the difference to the largest logit is what is divided."""
+    logits = torch.tensor([1000.0, 999.0], dtype=torch.float64)
+    assert logits_to_probs(logits, SamplingOptions(temperature=1e-306)).tolist() == [1, 0]

@@ -10,7 +10,7 @@ import pytest
 
 from program_support import TWO_TOKENS
 from spectheory import instances
-from spectheory.drafts import Iid, PrefixTree
+from spectheory.drafts import Iid, PerPath, PrefixTree
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
@@ -135,3 +135,24 @@ def test_no_bound_is_above_the_longest_output(draft_length: int, num_drafts: int
     if draft_length <= 2:
         off = ModelPair.context_free_pair(rows[1], rows[1], draft_length)
         assert multi_path_optimum(off, num_drafts).upper > draft_length + 1
+
+
+def test_one_path_from_another_model_has_the_optimum_of_that_model() -> None:
+    """Its draft rows count, not the pair's."""
+    pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
+    other = ModelPair.context_free_pair(TWO_TOKENS[0], ["1/4", "3/4"], 2)
+    best = optimum(pair, process=PerPath((other,))).value
+    assert best == single_path_optimum(other).value
+    assert best != single_path_optimum(pair).value
+    assert optimum(pair, process=PerPath((pair,))).value == single_path_optimum(pair).value
+
+
+def test_limits_are_handed_on() -> None:
+    """Of antichains listed for a tree, and of the time an interval may take."""
+    pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
+    with pytest.raises(EnumerationTooLargeError, match="the limit is 10"):
+        optimum(pair, max_antichains=10, process=PrefixTree((2, 1)))
+    large = instances.random_float(1, 10, 3, 1.0, 0.5)
+    assert optimum(large, 4, time_limit=1e-9).status == "time limit"
+    assert isinstance(optimum(pair, 1_001), CertifiedInterval)
+    assert isinstance(optimum(pair, 1_000), Solution)

@@ -11,9 +11,12 @@ import pytest
 import reference
 from leaf_laws import largest_excess
 from spectheory import instances
+from spectheory.arrays import exact_values
+from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.skewed_draft import is_skewed_draft
 from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
-from spectheory.programs import check_solution, multi_path_optimum, solve_exact
+from spectheory.pair import ModelPair
+from spectheory.programs import check_solution, multi_path_optimum, path_selection, solve, solve_exact
 from spectheory.programs.greedy_polymatroid import decompose_into_rankings
 from spectheory.programs.path_selection import path_selection_optimum, path_selection_program
 from table import groups
@@ -140,3 +143,65 @@ def test_size_limits_and_bad_input() -> None:
             is_skewed_draft(pair, law, 2)
     with pytest.raises(InvalidInputError, match="sum to 1"):
         is_skewed_draft(pair, np.full(4, Fraction(1, 5), dtype=object), 2)
+
+
+def test_a_law_beyond_the_stated_sets_is_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were no violated set found, the optimum of too few sets would be no skewed draft.  It is refused."""
+    pair = instances.random_rational(4, 3, 2)
+    monkeypatch.setattr(path_selection, "_violated_sets", lambda *arguments: [])
+    for name in ("_trimmed", "_extended"):  # both would take or give mass, so that its sum would be off
+        monkeypatch.setattr(path_selection, name, lambda pair, law, *others: law)
+    with pytest.raises(CertificationError, match="violates a leaf set exactly"):
+        path_selection_optimum(pair, 2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_point_is_repaired_to_a_feasible_one(seed: int) -> None:
+    """Random points, and optima of too few sets and of a wrong total: read as rationals, the repaired masses
+    keep to every antichain, and to their parents up to rounding; no undrafted leaf has any."""
+    shape = ((2, 2), (3, 2), (4, 1))[seed % 3]
+    pair, num_drafts = instances.random_rational([91, seed], *shape), 2 + seed % 3
+    rng = np.random.default_rng(seed)
+    program = path_selection_program(pair.to_float(), num_drafts, [])
+    leaves = pair.vocab_size**pair.draft_length
+    sizes = np.cumsum([pair.vocab_size**depth for depth in range(pair.draft_length + 1)])
+    unlimited = np.array(list(solve(dataclasses.replace(program, repair=None)).primal.values()))
+    for point in (unlimited, 1.5 * unlimited, *rng.normal(0.3, 0.5, (4, program.num_variables))):
+        repaired = program.repair(program, point)
+        law = repaired[-leaves:]
+        assert law.sum() == pytest.approx(1, rel=1e-13)
+        assert (law[pair.draft_path_probs(pair.draft_length) == 0] == 0).all()
+        assert is_skewed_draft(pair.to_float(), law, num_drafts, tolerance=1e-13).is_member
+        masses = [exact_values(level) for level in np.split(repaired[:-leaves], sizes[:-1])]
+        assert masses[0][0] == pytest.approx(1, rel=1e-13)
+        masses[0][0] = Fraction(1)
+        for depth in range(pair.draft_length):
+            limits = (pair.target[depth] * masses[depth][:, None]).ravel()
+            assert (masses[depth + 1] <= limits * (1 + Fraction(1, 2**50))).all()
+        assert most_violated_antichain(pair, masses, num_drafts)[0] == 0
+
+
+def test_the_program_is_the_stated_one() -> None:
+    """A total that is 1, not at most 1; all 2^M - 1 leaf sets; a limit on leaves that includes itself."""
+    pair = instances.two_token(2)
+    program = path_selection_program(pair, 2)
+    assert program.block("total").sense == "=="
+    assert program.block(path_selection.LEAF_SETS).size == 15
+    assert path_selection_optimum(pair, 2, max_leaves=4).value == Fraction(212, 81)
+
+
+def test_trimmed_laws_lose_what_earns_nothing_and_extended_ones_lose_nothing() -> None:
+    """All on the leaf AA: the target takes 1/3 through A, so no more is kept.  The law is beyond its
+    leaf set, where nothing is added, and nothing taken."""
+    pair = instances.two_token(2)
+    law = np.array([Fraction(1), Fraction(0), Fraction(0), Fraction(0)], dtype=object)
+    assert path_selection._trimmed(pair, law).tolist() == [Fraction(1, 3), 0, 0, 0]
+    assert (path_selection._extended(pair, law, 2) >= law).all()
+
+
+def test_a_trace_of_mass_on_an_undrafted_leaf_costs_nothing() -> None:
+    """It is dropped; a repair that mixed it away with q would fall from the optimum 5/3 to block's 19/12."""
+    pair = ModelPair.context_free_pair([1 / 3, 1 / 3, 1 / 3], [0.75, 0.25, 0.0], 1)
+    program = path_selection_program(pair, 2)
+    point = np.array([1, 1 / 3, 1 / 3, 0, 0.6, 0.4 - 1e-9, 1e-9])
+    assert program.objective @ program.repair(program, point) == pytest.approx(5 / 3, abs=1e-8)

@@ -203,3 +203,9 @@ class ShareOfTheDrafts(MixedMultipath):
 def test_mixture_partner_a_share_that_looks_at_the_drafts() -> None:
     """Then the selected path has another law than λ q + (1-λ) q^Γ, and the output is wrong."""
     assert output_law(ShareOfTheDrafts(), instances.two_token(2), 2).total_variation > 0
+
+
+def test_a_mixture_that_can_only_lose_is_not_made() -> None:
+    """The ranking's law is the target itself, (1/4, 3/4): any share of the first draft takes from token 1."""
+    rows = (np.array([Fraction(x) for x in row], dtype=object) for row in (("1/4", "3/4"), ("1/2", "1/2")))
+    assert root_mixture(*rows, 2) == 0

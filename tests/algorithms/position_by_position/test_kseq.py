@@ -281,3 +281,11 @@ def test_batches_equal_their_elements() -> None:
         assert together.division_factor[index] == alone.division_factor
         assert together.acceptance[index] == alone.acceptance
         np.testing.assert_array_equal(together.residual[index], alone.residual)
+
+
+@pytest.mark.parametrize("num_drafts", [1, 2, 64])
+def test_certain_acceptance_is_no_division_by_zero(num_drafts: int) -> None:
+    """Equal rows are accepted with β = 1, of which no logarithm of 1 - β is taken."""
+    row = np.array([[0.25, 0.75], [1.0, 0.0]])
+    with np.errstate(divide="raise", invalid="raise"):
+        assert best_division_factor(row, row, np.full(2, float(num_drafts))).tolist() == [1, 1]

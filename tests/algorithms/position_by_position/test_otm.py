@@ -9,6 +9,7 @@ import pytest
 
 from edge_pairs import edge_pairs, random_pairs
 from spectheory import certify, instances
+from spectheory.algorithms.position_by_position import otm
 from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.algorithms.position_by_position.otm import OTM
@@ -100,3 +101,10 @@ def test_otm_takes_drafts_of_any_probability_but_zero() -> None:
         InvalidInputError, match=r"drafts \(1,\) have probability 0 under the draft row \[1.0, 0.0\]"
     ):
         OTM().outcome(np.array([[1]]), rows, np.array([[[1.0, 0.0]]]))
+
+
+def test_drafts_that_floats_cannot_weigh_have_the_law_of_the_target() -> None:
+    """Two drafts of probability 10^-200 each have the product 0, and so has their row of the plan."""
+    plan = otm._plan((0.25, 0.75), (1e-200, 1.0), 2, 20_000)
+    assert plan[0, 0] == (0.25, 0.75)
+    assert plan[1, 1] == pytest.approx((0.25, 0.75))

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from flint import fmpq
 
 from program_support import PAIRS, toy
 from spectheory.errors import CertificationError, SolverError
-from spectheory.programs import otm_program, single_path_program, solve_exact
+from spectheory.programs import (
+    ConstraintBlock,
+    LinearProgram,
+    otm_program,
+    single_path_program,
+    solve_exact,
+)
+from spectheory.programs.solving import exact_basis
 from spectheory.programs.solving.exact_basis import ExactBasis, optimise, standard_form
 
 
@@ -40,3 +50,48 @@ def test_exact_pivots_recognise_infeasible_and_unbounded(
     form = standard_form(toy("max", 1.0, rows, exact=True))
     with pytest.raises(SolverError, match=status):
         optimise(ExactBasis(form, range(1, 1 + len(rows))), max_pivots=10)
+
+
+def test_dual_pivots_keep_the_reduced_costs_at_most_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From the slack basis, where costs are lowered first; the ratio test relies on it."""
+    step, seen = exact_basis._dual_step, []
+
+    def watched(basis: ExactBasis, cost: list[fmpq]) -> tuple[int, int] | None:
+        if exact_basis._infeasible(basis):
+            free = {v: c for v, c in basis.reduced_costs(cost).items() if not basis.form.fixed[v]}
+            seen.append(max(free.values(), default=fmpq(0)))
+        return step(basis, cost)
+
+    monkeypatch.setattr(exact_basis, "_dual_step", watched)
+    for pair in PAIRS[:12]:
+        for direction in ("min", "max"):
+            program = replace(otm_program(pair.draft[0][0], pair.target[0][0], 2), direction=direction)
+            slacks = range(program.num_variables, sum(program.size))
+            optimise(ExactBasis(standard_form(program), slacks), max_pivots=10_000)
+    assert len(seen) > 24
+    assert max(seen) <= 0
+
+
+def numbers(*values: int) -> np.ndarray:
+    return np.array([Fraction(value) for value in values], dtype=object)
+
+
+def test_the_slack_of_an_equality_stays_at_zero() -> None:
+    """max x with y - x = 0, x <= 1: the slack of y - x could only grow, and blocks all the same."""
+    columns = np.array([0, 1])
+    equal = ConstraintBlock("equal", "-", "==", 0 * columns, columns, numbers(-1, 1), numbers(0))
+    limit = ConstraintBlock("limit", "-", "<=", 0 * columns[:1], columns[:1], numbers(1), numbers(1))
+    program = LinearProgram("toy", "-", "max", ("x", "y"), numbers(1, 0), (equal, limit))
+    form = standard_form(program)
+    basis, _ = optimise(ExactBasis(form, [2, 3]), max_pivots=10)
+    values = basis.solve(form.rhs)
+    assert (values.get(0, 0), values.get(1, 0)) == (1, 1)
+
+
+def test_entries_of_one_place_are_added() -> None:
+    """x + x <= 1, stated as two entries of one row and column."""
+    place = np.zeros(2, dtype=int)
+    rows = ConstraintBlock("rows", "-", "<=", place, place, numbers(1, 1), numbers(1))
+    program = LinearProgram("toy", "-", "max", ("x",), numbers(1), (rows,))
+    assert standard_form(program).columns == ({0: fmpq(2)},)
+    assert solve_exact(program).value == Fraction(1, 2)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import highspy
 import numpy as np
 import pytest
 
-from program_support import PAIRS, block_verification_value
-from spectheory.errors import CertificationError
+from program_support import PAIRS, block_verification_value, toy
+from spectheory import instances
+from spectheory.errors import CertificationError, SolverError
 from spectheory.pair import ModelPair
 from spectheory.programs import (
+    ConstraintBlock,
+    LinearProgram,
     check_solution,
     multi_path_optimum,
     multi_path_program,
@@ -18,6 +22,91 @@ from spectheory.programs import (
     solve_exact,
     solve_exact_by_rows,
 )
+from spectheory.programs.solving import exact_solver
+from spectheory.programs.solving.exact_solver import exact_solution, float_basis
+
+
+def test_row_generation_finds_the_same_optimum() -> None:
+    for pair in PAIRS[3:60:6]:  # V = 3, L = 2
+        program = multi_path_program(pair, 2)
+        solution = solve_exact_by_rows(program, "prefix matching", range(13), rows_per_round=5)
+        assert solution.value == solve_exact(program).value
+        check_solution(program, solution)
+    with pytest.raises(CertificationError, match="raise max_rounds"):
+        solve_exact_by_rows(program, "prefix matching", range(13), max_rounds=0)
+
+
+def rows_in_one_block(direction: str, sense: str, limits: list[Fraction]) -> LinearProgram:
+    """The largest (smallest) x between 0 and every limit, a limit a row."""
+    numbers, one = np.arange(len(limits)), np.array([Fraction(1)] * len(limits), dtype=object)
+    rows = ConstraintBlock("limits", "-", sense, numbers, 0 * numbers, one, np.array(limits, dtype=object))
+    return LinearProgram("toy", "-", direction, ("x",), one[:1], (rows,))
+
+
+@pytest.mark.parametrize(
+    ("direction", "sense", "limits"),
+    [
+        ("max", "<=", [Fraction(2), Fraction(1)]),
+        ("min", ">=", [Fraction(1), Fraction(2)]),
+        # below the tolerance of the float pass, so only the exact pass can see it
+        ("max", "<=", [Fraction(1), 1 - Fraction(1, 10**12)]),
+        ("min", ">=", [Fraction(1), 1 + Fraction(1, 10**12)]),
+    ],
+)
+def test_rows_are_generated_until_none_is_violated_at_all(
+    direction: str, sense: str, limits: list[Fraction]
+) -> None:
+    """The first row alone is not enough; the second decides, however little it is violated."""
+    program = rows_in_one_block(direction, sense, limits)
+    solution = solve_exact_by_rows(program, "limits", [0])
+    assert solution.value == limits[1]
+    assert solution.dual["limits"].tolist() == [0, 1]
+
+
+def test_rows_of_every_round_are_kept() -> None:
+    """One row more per round: those of the rounds before must stay."""
+    pair = instances.random_rational([7, 3], 3, 2)
+    program = multi_path_program(pair, 2)
+    solution = solve_exact_by_rows(program, "prefix matching", range(3), rows_per_round=1, max_rounds=200)
+    assert solution.value == solve_exact(program).value
+
+
+def test_points_that_prove_nothing_are_refused() -> None:
+    """A feasible point and feasible multipliers of another value; the optimal ones pass."""
+    program = rows_in_one_block("max", "<=", [Fraction(1)])
+    assert exact_solution(program, [Fraction(1)], [Fraction(1)]).value == 1
+    for point, multiplier in ((0, 1), (1, 2), (2, 1), (-1, 1), (1, -1)):
+        with pytest.raises(CertificationError, match="residual"):
+            exact_solution(program, [Fraction(point)], [Fraction(multiplier)])
+
+
+def test_a_basis_that_is_singular_in_rationals_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two equal columns are no basis; the slacks are one."""
+    one, place = np.array([Fraction(1)] * 2, dtype=object), np.arange(2)
+    rows = ConstraintBlock.of_terms(
+        "rows", "-", "<=", one, (place, 0 * place, one), (place, 0 * place + 1, one)
+    )
+    program = LinearProgram("toy", "-", "max", ("x", "y"), one, (rows,))
+    monkeypatch.setattr(exact_solver, "float_basis", lambda program: [0, 1])
+    assert solve_exact(program).value == 1
+
+
+def test_the_status_of_highs_is_read() -> None:
+    """It is reported before any exact pivot, which would say (exact)."""
+    with pytest.raises(SolverError, match=r"got infeasible$"):
+        float_basis(toy("max", 1.0, [(1.0, "<=", 1.0), (1.0, ">=", 2.0)], exact=True))
+
+
+def test_presolve_is_not_taken_at_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What presolve calls infeasible is solved without it."""
+    read = highspy.Highs.getModelStatus
+
+    def wrong_with_presolve(solver: highspy.Highs) -> object:
+        presolved = solver.getOptionValue("presolve")[1] == "on"
+        return highspy.HighsModelStatus.kInfeasible if presolved else read(solver)
+
+    monkeypatch.setattr(highspy.Highs, "getModelStatus", wrong_with_presolve)
+    assert float_basis(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=True)) == [0]
 
 
 def test_tiny_probabilities_are_solved_by_exact_pivots() -> None:
@@ -33,13 +122,3 @@ def test_tiny_probabilities_are_solved_by_exact_pivots() -> None:
         assert single_path_optimum(pair).value == block_verification_value(pair)
         exact, floating = multi_path_optimum(pair, 2), multi_path_optimum(pair.to_float(), 2)
         assert Fraction(floating.lower) <= exact.value <= Fraction(floating.upper)
-
-
-def test_row_generation_finds_the_same_optimum() -> None:
-    for pair in PAIRS[3:60:6]:  # V = 3, L = 2
-        program = multi_path_program(pair, 2)
-        solution = solve_exact_by_rows(program, "prefix matching", range(13), rows_per_round=5)
-        assert solution.value == solve_exact(program).value
-        check_solution(program, solution)
-    with pytest.raises(CertificationError, match="raise max_rounds"):
-        solve_exact_by_rows(program, "prefix matching", range(13), max_rounds=0)

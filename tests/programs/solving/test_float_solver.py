@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +21,8 @@ from spectheory.programs import (
     solve,
     solve_exact,
 )
+from spectheory.programs.solving.float_solver import _run
+from spectheory.programs.solving.linear_program import CvxpyProgram
 
 
 def test_bounds_hold_for_bad_multipliers_and_points() -> None:
@@ -65,3 +69,41 @@ def test_a_gap_above_the_tolerance_is_refused() -> None:
     program = single_path_program(ModelPair.context_free_pair(*TWO_TOKENS, 2).to_float())
     with pytest.raises(SolverError, match="differ by"):
         solve(program, gap_tolerance=-1.0)
+
+
+def next_to_one() -> list[ModelPair]:
+    """Models that agree on 10^-8 or so, next to nothing: the rounding of 1 + 10^-8 is no small part of it."""
+    smalls = [Fraction(1 + 7 * number, 10**8) for number in range(30)]
+    return [ModelPair.context_free_pair([1 - s, Fraction(0), s], [s, 1 - s, Fraction(0)], 1) for s in smalls]
+
+
+@pytest.mark.parametrize("pairs", [next_to_one(), PAIRS[:24]], ids=["next to one", "random"])
+def test_bounds_of_the_exact_solution_hold_to_the_last_bit(pairs: list[ModelPair]) -> None:
+    """The exact point and multipliers as floats: the bounds lie around the exact value, and close to it."""
+    for pair in pairs:
+        exact, program = multi_path_optimum(pair, 2), multi_path_program(pair.to_float(), 2)
+        point = program.repair(program, np.array(list(exact.primal.values()), dtype=float))
+        multipliers = np.concatenate(list(exact.dual.values())).astype(float)
+        lower, upper = certified_bounds(program, point, multipliers)
+        assert Fraction(lower) <= exact.value <= Fraction(upper)
+        assert upper - lower < 1e-10
+
+
+def test_presolve_is_not_taken_at_its_word() -> None:
+    """What presolve calls infeasible is solved without it."""
+    tried = []
+
+    def solve_stub(*, presolve: str, **settings: object) -> None:
+        tried.append(presolve)
+        problem.status = "infeasible" if presolve == "on" else "optimal"
+
+    problem = SimpleNamespace(solve=solve_stub, status="")
+    _run(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False), CvxpyProgram(problem, None, {}), 1e-9)
+    assert tried == ["on", "off"]
+
+
+def test_what_a_variable_would_lose_pays_for_nothing() -> None:
+    """max -x is 0: without multipliers the bound is 0, not -1, for x in [0, 1] may stay at 0."""
+    program = replace(toy("max", -1.0, [(1.0, "<=", 1.0)], exact=False), box=1.0)
+    upper = certified_bounds(program, np.zeros(1), np.zeros(1))[1]
+    assert 0 <= upper < 1e-12
