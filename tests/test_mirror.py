@@ -23,7 +23,6 @@ ELSEWHERE = {
     "paper/__init__": "test_imports",
     "paper/drawing": "paper/test_exhibit",
     "paper/figures/bundled": "paper/figures/test_real_pair",
-    "paper/figures/full_vocabulary": "paper/test_exhibit",
     "paper/report": "paper/test_exhibit",
     "programs/budgets": "programs/test_optimum",
     "programs/interval/newton": "programs/interval/test_interval",

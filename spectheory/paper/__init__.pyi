@@ -20,6 +20,7 @@ from .figures.greedy_falls import greedy_falls as greedy_falls
 from .figures.interval_gap import interval_gap as interval_gap
 from .figures.iterations import iterations as iterations
 from .figures.kseq_ratio import kseq_ratio as kseq_ratio
+from .figures.monotone_ratios import monotone_ratios as monotone_ratios
 from .figures.one_path_optimum import one_path_optimum as one_path_optimum
 from .figures.otm_bernoulli import otm_bernoulli as otm_bernoulli
 from .figures.otm_uniform import otm_uniform as otm_uniform
@@ -31,6 +32,7 @@ from .figures.several_paths import several_paths as several_paths
 from .figures.skewed_drafts import skewed_drafts as skewed_drafts
 from .figures.spectr_gbv_bound import spectr_gbv_bound as spectr_gbv_bound
 from .figures.spectr_gbv_defect import spectr_gbv_defect as spectr_gbv_defect
+from .figures.temperature import temperature as temperature
 from .figures.token_tree import token_tree as token_tree
 from .figures.two_token_table import two_token_table as two_token_table
 from .figures.winners import winners as winners

@@ -17,6 +17,7 @@ from spectheory.paper.figures.greedy_falls import greedy_falls
 from spectheory.paper.figures.interval_gap import interval_gap
 from spectheory.paper.figures.iterations import iterations
 from spectheory.paper.figures.kseq_ratio import kseq_ratio
+from spectheory.paper.figures.monotone_ratios import monotone_ratios
 from spectheory.paper.figures.one_path_optimum import one_path_optimum
 from spectheory.paper.figures.otm_bernoulli import otm_bernoulli
 from spectheory.paper.figures.otm_uniform import otm_uniform
@@ -27,6 +28,7 @@ from spectheory.paper.figures.several_paths import several_paths
 from spectheory.paper.figures.skewed_drafts import skewed_drafts
 from spectheory.paper.figures.spectr_gbv_bound import spectr_gbv_bound
 from spectheory.paper.figures.spectr_gbv_defect import spectr_gbv_defect
+from spectheory.paper.figures.temperature import temperature
 from spectheory.paper.figures.token_tree import token_tree
 from spectheory.paper.figures.two_token_table import two_token_table
 from spectheory.paper.figures.winners import winners
@@ -55,6 +57,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         token_tree,
         interval_gap,
         skewed_drafts,
+        monotone_ratios,
         ranking_search,
         greedy_falls,
         winners,
@@ -64,6 +67,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         # language models
         real_pair,
         full_vocabulary,
+        temperature,
     )
 }
 

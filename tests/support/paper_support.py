@@ -23,6 +23,7 @@ from spectheory.paper import (
     interval_gap,
     iterations,
     kseq_ratio,
+    monotone_ratios,
     one_path_optimum,
     otm_bernoulli,
     otm_uniform,
@@ -33,6 +34,7 @@ from spectheory.paper import (
     skewed_drafts,
     spectr_gbv_bound,
     spectr_gbv_defect,
+    temperature,
     token_tree,
     two_token_table,
     winners,
@@ -61,13 +63,15 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "token_tree": lambda: token_tree(draft_length=2),
     "interval_gap": lambda: interval_gap(((3, 2), (4, 2)), relative_gap=1e-4),
     "skewed_drafts": skewed_drafts,
+    "monotone_ratios": lambda: monotone_ratios(num_pairs=12),
     "ranking_search": lambda: ranking_search(num_pairs=2, num_drafts=(3,)),
     "greedy_falls": lambda: greedy_falls(("two_token", "uniform_equal"), (1, 2, 4, 16)),
     "winners": lambda: winners((0.0, 0.8), (1, 2), num_pairs=3, draft_length=2),
     "spectr_gbv_bound": lambda: spectr_gbv_bound(max_drafts=3),
     "spectr_gbv_defect": lambda: spectr_gbv_defect(num_pairs=3),
     "real_pair": small_real_pair,
-    "full_vocabulary": lambda: full_vocabulary((1, 2), draft_length=3, num_prompts=4, samples=3),
+    "full_vocabulary": lambda: full_vocabulary((1, 2), (2, 3), num_prompts=4, samples=2),
+    "temperature": lambda: temperature((0.5, 1.0), 2, 3, num_prompts=4, samples=2),
 }
 
 Lie = Callable[[Any], Any]

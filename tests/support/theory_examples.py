@@ -19,7 +19,7 @@ from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.bounds import dual_objective
 from spectheory.contexts import numbered_context
 from spectheory.instances import random_rational
-from spectheory.paper.figures.iterations import BlockOnPrefix as BlockOnPrefix
+from spectheory.paper.figures.iterations import block_on_prefix as block_on_prefix
 from spectheory.paper.figures.iterations import forced_start_pair as forced_start_pair
 from spectheory.programs import best_ranking
 

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.algorithms.one_path.base import OnePath
-from spectheory.algorithms.one_path.block import Block
-from spectheory.arrays import namespace, zeros_like
 from spectheory.contexts import Context, numbered_context
 from spectheory.instances import two_token
 from spectheory.iteration import expected_decoded_tokens, first_tokens_law
-from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
+from spectheory.paper.figures.nested import OnFirst
 from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES
 
 FORCED_LENGTH = 4
@@ -45,20 +41,9 @@ def forced_start_pair() -> ModelPair:
     return ModelPair.from_contexts(target, draft, 9)
 
 
-class BlockOnPrefix(OnePath):
+def block_on_prefix(num_tokens: int) -> OnFirst:
     """Block verification of the first n drafted tokens; the others are never accepted (Statement 4.6)."""
-
-    name, source = "block_on_prefix", "theory.md Statement 4.6"
-
-    def __init__(self, num_tokens: int) -> None:
-        self.num_tokens = num_tokens
-
-    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-        n, xp = self.num_tokens, namespace(target_rows)
-        short = Block().outcome(paths[..., :n], target_rows[..., : n + 1, :], draft_rows[..., :n, :])
-        never = zeros_like(target_rows[..., n + 1 :, 0])
-        stop_probs = xp.concat([short.stop_probs, never], axis=-1)
-        return Outcome(stop_probs, lambda path, length: short.correction(path, np.minimum(length, n)))
+    return OnFirst("block", 1, num_tokens)
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:
@@ -84,7 +69,7 @@ def iterations(num_iterations: int = 8, checked_tokens: int = 4) -> Findings:
         ("two_token", two, "block", "block", num_iterations, {}),
         ("two_token", two, "greedy_block", "greedy_block", num_iterations, {}),
         ("forced_start", forced, "block", "block", 2, {"draft_length": FORCED_LENGTH}),
-        ("forced_start", forced, BlockOnPrefix(3), "block_on_prefix", 2, {"draft_length": FORCED_LENGTH}),
+        ("forced_start", forced, block_on_prefix(3), "block_on_prefix", 2, {"draft_length": FORCED_LENGTH}),
     ]
     block: dict[tuple[str, int], Any] = {}
     values: dict[tuple[str, str], Any] = {}

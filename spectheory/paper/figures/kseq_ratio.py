@@ -40,7 +40,7 @@ def kseq_ratio(
         steps: of the walk from the worst of them.
         seed: of the search.
     """
-    rows, below = [], []
+    rows, below, worse = [], [], []
     for drafts in num_drafts:
         guarantee = 1 - (1 - 1 / drafts) ** drafts
         found = {"two tokens": _worst_of_family(drafts)}
@@ -52,6 +52,8 @@ def kseq_ratio(
                 drafts, where, ratio, guarantee,
                 [round(float(prob), 6) for prob in target], [round(float(prob), 6) for prob in draft],
             ))  # fmt: skip
+            if ratio < found["two tokens"][0] - 1e-6:
+                worse.append(f"K = {drafts}, {where}: {ratio} < {found['two tokens'][0]}")
             if ratio < guarantee - 1e-9:
                 below.append(f"K = {drafts}, {where}: {ratio} < {guarantee}")
     table = ResultTable(
@@ -71,7 +73,10 @@ def kseq_ratio(
             "steps": steps, "seed": seed,
         },
         tables=[table],
-        checks=[Check.of("no ratio found is below the guarantee", len(rows), below)],
+        checks=[
+            Check.of("no ratio found is below the guarantee", len(rows), below),
+            Check.of("no searched rows are worse than the two-token family", len(rows), worse),
+        ],
     )  # fmt: skip
 
 

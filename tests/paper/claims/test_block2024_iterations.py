@@ -18,7 +18,7 @@ from counted import counted
 from spectheory import instances, output_law
 from spectheory.instances import random_rational
 from spectheory.iteration import decoded_tokens_law, expected_decoded_tokens, first_tokens_law
-from theory_examples import BlockOnPrefix, forced_start_pair
+from theory_examples import block_on_prefix, forced_start_pair
 
 ONE, ZERO = Fraction(1), Fraction(0)
 Rows = Sequence[tuple[Fraction, Fraction]]
@@ -116,10 +116,10 @@ def test_theorem_2_is_false_for_two_calls() -> Iterator[None]:
     """E[N(2)] = 57/8 < 29/4, Lemma 5 at x* = 0^10, ℓ = 8: 3/4 < 1, and f(4) = 1 > f(5) = 3/4."""
     pair = forced_start_pair()
     block = expected_decoded_tokens("block", pair, 2, draft_length=4)
-    shorter = expected_decoded_tokens(BlockOnPrefix(3), pair, 2, draft_length=4)
+    shorter = expected_decoded_tokens(block_on_prefix(3), pair, 2, draft_length=4)
     assert (block[0], shorter[0]) == (5, 4)
     assert (block[1], shorter[1]) == (Fraction(57, 8), Fraction(29, 4))
-    assert first_tokens_law(BlockOnPrefix(3), pair, 5, draft_length=4).total_variation == 0
+    assert first_tokens_law(block_on_prefix(3), pair, 5, draft_length=4).total_variation == 0
     on_zeros = [tokens_given_the_output(block_budgets, ZEROS, length, 2) for length in (4, 3)]
     assert [at_least(law, 8) for law in on_zeros] == [Fraction(3, 4), 1]
     f = [at_least(tokens_given_the_output(block_budgets, ZEROS, 4, 1, start), 8) for start in range(3, 8)]
@@ -157,7 +157,7 @@ def test_first_calls_are_ordered_on_every_output() -> Iterator[None]:
     for number in range(40):
         pair = random_rational([233, number], 2 + number % 2, 2)
         best = output_law("block", pair).accepted_masses
-        for other in ("token", BlockOnPrefix(1)):
+        for other in ("token", block_on_prefix(1)):
             found = output_law(other, pair)
             assert found.total_variation == 0
             for mine, theirs in zip(best, found.accepted_masses, strict=True):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import pytest
+
+from paper_support import Lie, assert_seen, told
 from spectheory.paper import acceptance_length
 
 
@@ -24,3 +27,15 @@ def test_acceptance_length_values() -> None:
         token, block = (table.select(verifier=name, length=length)[0] for name in ("token", "block"))
         assert token["exact"] == Fraction(2, 3) ** length
         assert block["exact"] == sum(mass / 2**level for level, mass in levels.items())
+
+
+@pytest.mark.parametrize(
+    ("called", "lie", "claims"),
+    [
+        ("output_law", told(length_probs=lambda probs: probs[::-1]), ["every exact probability"]),
+    ],
+)
+def test_partner_checks_can_fail(
+    monkeypatch: pytest.MonkeyPatch, called: str, lie: Lie, claims: list[str]
+) -> None:
+    assert_seen(monkeypatch, "acceptance_length", called, lie, claims)

@@ -28,6 +28,11 @@ def test_the_search_does_not_beat_the_family_by_much() -> None:
     ("called", "lie", "claims"),
     [
         ("optimal_acceptance", told(value=lambda value: 9 * value), ["no ratio found"]),
+        (
+            "_worst_of_family",
+            lambda original: lambda drafts: (1.0, *original(drafts)[1:]),
+            ["no searched rows"],
+        ),
     ],
 )
 def test_partner_checks_can_fail(

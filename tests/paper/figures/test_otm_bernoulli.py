@@ -7,6 +7,7 @@ from math import comb
 
 import pytest
 
+from paper_support import Lie, assert_seen, told
 from spectheory.paper import otm_bernoulli
 
 
@@ -21,3 +22,17 @@ def test_otm_bernoulli_values() -> None:
         assert row["multi_round"] <= row["otm"]
         if row["target_head"] == 1:
             assert row["kseq"] == pytest.approx(float(row["otm"]), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("called", "lie", "claims"),
+    [
+        ("bernoulli_acceptance", lambda original: lambda *heads: 0, ["the min cut equals"]),
+        ("otm_optimum", told(value=lambda value: value + 1), ["for k ≤"]),
+        ("optimal_acceptance", told(value=lambda value: value / 9), ["no rule exceeds"]),
+    ],
+)
+def test_partner_checks_can_fail(
+    monkeypatch: pytest.MonkeyPatch, called: str, lie: Lie, claims: list[str]
+) -> None:
+    assert_seen(monkeypatch, "otm_bernoulli", called, lie, claims)

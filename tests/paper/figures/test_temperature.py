@@ -1,0 +1,43 @@
+"""The bundled models over the temperature. Its data, and that its checks can fail."""
+
+from __future__ import annotations
+
+import pytest
+
+from paper_support import SMALL, Changed, assert_seen
+from spectheory.paper.figures.temperature import temperature
+
+
+def test_gains_as_printed() -> None:
+    """block2024 Table 2 at temperature 0.2: 2.85 / 2.75, a gain of 3.6 percent (3.72 before rounding)."""
+    findings = temperature((0.2,), 2, 2, num_prompts=2, samples=2)
+    row = findings.table("temperature_gain").select()[0]
+    assert row["printed_gain_in_percent"] == pytest.approx(100 * (2.85 / 2.75 - 1))
+    assert abs(row["printed_gain_in_percent"] - 3.72) < 0.4
+
+
+def test_rows() -> None:
+    """One row per temperature and verifier; two verifiers have a defect."""
+    table = SMALL["temperature"]().table("temperature")
+    assert len(table.rows) == 2 * 7
+    for row in table.select():
+        assert row["low"] <= row["block_efficiency"] <= row["high"]
+        assert (row["total_variation"] > 0) == (row["verifier"] in {"greedy_block", "spectr_gbv"})
+
+
+def test_partner_the_check_can_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Estimates in which block surely earns nothing."""
+
+    def nothing(estimates: list[Changed]) -> list[Changed]:
+        return [
+            Changed(found, interval=lambda _: (0.0, 0.0)) if found.verifier == "block" else found
+            for found in estimates
+        ]
+
+    assert_seen(
+        monkeypatch,
+        "temperature",
+        "simulate",
+        lambda original: lambda *given, **options: Changed(original(*given, **options), estimates=nothing),
+        ["block is nowhere seen"],
+    )
