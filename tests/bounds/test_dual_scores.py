@@ -358,3 +358,9 @@ def test_least_scores_are_not_negative() -> None:
     tree = ContextTree.of(instances.two_token(1).to_float())
     slacks = [np.zeros(1), np.array([3.0, 0.25])]
     assert [level.tolist() for level in least_scores(tree, slacks)][1] == [0.0, 0.75]
+
+
+def test_standard_error_of_the_sampled_bound() -> None:
+    """That of an unbiased variance: two tuples with the maxima 1 and 3 have a variance of 2."""
+    found = sampled_upper_bound(np.array([1.0, 3.0]), np.array([[0, 0], [0, 1]]))
+    assert found.standard_error == pytest.approx(1.0)
