@@ -17,6 +17,7 @@ True 19/9
 
 from __future__ import annotations
 
+import operator
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from spectheory.errors import EnumerationTooLargeError, InvalidInputError, Inval
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.validate import check_confidence, check_count
+from spectheory.verifier import users_code
 
 OneTuple = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[Any, Any]]
 """(paths [K, L], target_rows [K, L+1, V], draft_rows [K, L, V]) -> stop_probs [K, L+1], rows [K, L+1, V]."""
@@ -87,7 +89,7 @@ class BlackBox(PerSample):
         """The law of the sampler's output given one tuple of drafts, by all its runs."""
 
         def run(generator: CoinGenerator) -> tuple[int, ...]:
-            return tuple(int(token) for token in self.sampler(paths, target_rows, draft_rows, generator))
+            return self._tokens(self.sampler(paths, target_rows, draft_rows, generator))
 
         masses: dict[tuple[int, ...], Any] = defaultdict(int)
         for probability, tokens in all_runs(run, self.max_runs):
@@ -101,6 +103,16 @@ class BlackBox(PerSample):
             rows[path, len(tokens) - 1, tokens[-1]] += mass
         laws = rows / np.where(stops == 0, 1, stops)[..., None]
         return (stops, laws) if exact else (stops.astype(float), laws.astype(float))
+
+    def _tokens(self, returned: Any) -> tuple[int, ...]:
+        """What the sampler returned, as token ids."""
+        try:
+            return tuple(operator.index(token) for token in returned)
+        except TypeError:
+            raise InvalidOutcomeError(
+                f"sampler {self.name!r} returned {returned!r}; expected token ids, an accepted prefix and a "
+                "correction token"
+            ) from None
 
     def _credited_path(self, paths: np.ndarray, tokens: tuple[int, ...], vocab_size: int) -> int:
         """The first drafted path that starts with all tokens but the last."""
@@ -218,7 +230,9 @@ def sampled_verdict(
         paths = np.array([pair.context(length, int(leaf)) for leaf in leaves])
         prefixes = prefix_numbers(paths, size)
         target, draft = rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes)
-        tokens = tuple(int(token) for token in sampler(paths, target, draft, rng))
+        with users_code(f"sampler {box.name!r}"):
+            returned = sampler(paths, target, draft, rng)
+        tokens = box._tokens(returned)
         box._credited_path(paths, tokens, size)
         while len(tokens) <= length:
             tokens = (

@@ -18,10 +18,11 @@ import numpy as np
 
 from spectheory.arrays import some_draft_probs
 from spectheory.contexts import Context, context_number
-from spectheory.errors import InvalidInputError
+from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair
 from spectheory.validate import check_count, check_num_drafts
 
+MAX_PATHS_OF_A_TREE = 100_000
 ALL_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "per_path"})
 """The names of all draft processes."""
 
@@ -230,6 +231,11 @@ class _Tree(DraftProcess):
             )
         for width in self.widths:
             check_count("a width of the tree", width)
+        if prod(self.widths) > MAX_PATHS_OF_A_TREE:
+            raise EnumerationTooLargeError(
+                f"a tree of widths {list(self.widths)} has {prod(self.widths)} paths, the limit is "
+                f"{MAX_PATHS_OF_A_TREE}; use smaller widths"
+            )
         if not self.widths:
             raise InvalidInputError("a tree of drafts needs one width per drafted token, got none")
 

@@ -55,6 +55,8 @@ def read_document(path: str | Path) -> Any:
     Raises:
         InvalidPairError: the file cannot be read, is not JSON, or repeats a key in one object.
     """
+    if str(path) == "-" and sys.stdin is None:
+        raise InvalidPairError("stdin is closed; there is no pair to read")
     try:
         text = sys.stdin.read() if str(path) == "-" else Path(path).read_text(encoding="utf-8")
         return json.loads(text, object_pairs_hook=_without_repeats)

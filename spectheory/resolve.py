@@ -106,10 +106,13 @@ def _users_own(name: str) -> Verifier:
         if isinstance(error.__cause__, ImportError):
             raise UnknownNameError(f"cannot import the verifier {name!r}: {error.__cause__}") from error
         raise
-    if not hasattr(module, attribute):
-        known = [name for name in vars(module) if not name.startswith("_")]
-        raise unknown_name(f"attribute of module {module_name!r}", attribute, known)
-    found = getattr(module, attribute)
+    with users_code(f"looking up {name}"):
+        if not hasattr(module, attribute):
+            own = [
+                known for known, value in vars(module).items() if callable(getattr(value, "outcome", None))
+            ]
+            raise unknown_name(f"attribute of module {module_name!r}", attribute, own)
+        found = getattr(module, attribute)
     if isinstance(found, type):
         with users_code(f"making {name}"):
             found = found()

@@ -266,7 +266,7 @@ def users_code(what: str) -> Iterator[None]:
     """Turn whatever a user's code raises into one line that says where, and send what it prints to stderr.
 
     Raises:
-        InvalidOutcomeError: anything was raised, ``SystemExit`` included; the original is its cause.
+        InvalidOutcomeError: anything but Ctrl-C was raised; the original is its cause.
         InvalidInputError: as it was raised, by a function of this package.
     """
     try:
@@ -274,7 +274,9 @@ def users_code(what: str) -> Iterator[None]:
             yield
     except InvalidInputError:
         raise
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit and whatever else people raise
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         raise InvalidOutcomeError(f"{what} failed: {said}{users_line(error)}") from error
 
@@ -300,12 +302,13 @@ def as_verifier(candidate: Any) -> Verifier:
     """
     if isinstance(candidate, Verifier) and type(candidate).__module__.startswith("spectheory."):
         return candidate
-    if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):
-        raise InvalidInputError(
-            f"{candidate!r} is not a verifier; expected an object with "
-            "outcome(paths, target_rows, draft_rows) -> Outcome"
-        )
-    return UsersOwn(candidate)
+    with users_code(f"reading the verifier {type(candidate).__name__}"):
+        if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):
+            raise InvalidInputError(
+                f"{candidate!r} is not a verifier; expected an object with "
+                "outcome(paths, target_rows, draft_rows) -> Outcome"
+            )
+        return UsersOwn(candidate)
 
 
 def _text(user_object: Any, attribute: str, default: str) -> str:

@@ -23,6 +23,7 @@ from spectheory.resolve import Resolved
 from spectheory.verifier import Verifier
 
 SAMPLED_TUPLES = 512
+ASKED_ALONE = 4
 TupleLaw = dict[tuple[int, int, int], Any]
 """(depth, number of the prefix, correction token) -> probability, given one tuple of drafts."""
 
@@ -39,7 +40,8 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
 
     1. as they are: the arrays must be left as they were given;
     2. as they are, once more: state and random numbers of the verifier's own show;
-    3. in another order, in fresh arrays and in two batches: a look at other tuples of the batch shows;
+    3. some alone, then all in another order, in fresh arrays and in two batches: a look at other tuples of
+       the batch shows, and one at the other stops that a correction is asked about;
     4. in that order, written into the arrays of the first time: answers remembered by object show.
 
     Args:
@@ -73,7 +75,15 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
         slice(None),
         "asked twice it answers differently, from state or random numbers of its own",
     )
+    _check_mixed_stops(verifier, drafted, first, tolerance)
     count, xp = len(given[0]), namespace(given[0])
+    for number in range(min(count, ASKED_ALONE)):
+        alone = slice(number, number + 1)
+        check(
+            _answer(verifier, [_copy(array[alone]) for array in given], tolerance),
+            alone,
+            "its answer for one tuple of drafts depends on the other tuples of the batch",
+        )
     shuffled = np.random.default_rng(1).permutation(count)
     order = np.empty_like(shuffled)
     order[shuffled] = np.roll(shuffled, 1)  # one cycle through all: of two or more, none stays in its place
@@ -92,6 +102,35 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
         order,
         "given other contents in the same array objects it repeats an old answer",
     )
+
+
+def _check_mixed_stops(
+    verifier: Verifier, drafted: Sequence[Array], first: _Answer, tolerance: float
+) -> None:
+    """Refuse a correction whose row for one stop depends on the other stops of the call.
+
+    Elsewhere all tuples of a call stop at one path and length.  Here every tuple has a stop of its own.
+    """
+    outcome = verifier.outcome(*drafted)
+    xp, lengths = namespace(drafted[0]), outcome.stop_probs.shape[-1]
+    flat = (outcome.stop_probs != 0).reshape(len(outcome.stop_probs), -1)
+    made = flat.cpu().numpy() if hasattr(flat, "cpu") else np.asarray(flat, dtype=bool)
+    tuples = np.arange(len(made))
+    picked = np.argsort(~made, axis=1, kind="stable")[tuples, tuples % made.sum(axis=1)]
+    place = [xp.asarray(part, device=drafted[0].device) for part in (picked // lengths, picked % lengths)]
+    rows = outcome.correction(*place)
+    slack = 0 if is_exact(first.stop_probs) else tolerance
+    for path_index, length in {(int(stop) // lengths, int(stop) % lengths) for stop in picked}:
+        here = xp.asarray(np.flatnonzero(picked == path_index * lengths + length), device=drafted[0].device)
+        found = rows[here] * outcome.stop_probs[here, path_index, length][:, None]
+        wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack).all(-1)
+        if wrong.any():
+            drafts = drafted[0][here][int(first_true(wrong))].tolist()
+            raise InvalidOutcomeError(
+                f"verifier {verifier.name!r} is no function of its inputs: its correction for one stop "
+                f"depends on the other stops it is asked about in the same call (drafts {drafts}, path "
+                f"{path_index}, length {length}); compute every row from its own path index and length"
+            )
 
 
 def check_same_law(

@@ -166,3 +166,16 @@ def test_too_few_samples_are_refused() -> None:
     """The approximation of the test needs five expected counts everywhere."""
     with pytest.raises(InvalidInputError, match="samples are too few"):
         sampled_verdict(token_sampler, instances.two_token(3), samples=50)
+
+
+@pytest.mark.parametrize("returned", [None, 3, ["a"], [0.5]])
+def test_samplers_that_return_no_tokens(returned: Any) -> None:
+    with pytest.raises(InvalidOutcomeError, match="expected token ids"):
+        certify(black_box(lambda *_: returned), instances.two_token(1))
+    with pytest.raises(InvalidOutcomeError, match="expected token ids"):
+        sampled_verdict(lambda *_: returned, instances.two_token(1), samples=100)
+
+
+def test_samplers_that_raise() -> None:
+    with pytest.raises(InvalidOutcomeError, match=r"ZeroDivisionError.*test_adapt.py, line"):
+        sampled_verdict(lambda *_: 1 // 0, instances.two_token(1), samples=100)  # type: ignore[arg-type,return-value]

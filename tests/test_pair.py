@@ -241,3 +241,10 @@ def test_agreement_one_makes_the_models_equal() -> None:
     pair = instances.random_float(3, 3, 2, agreement=1.0)
     for target, draft in zip(pair.target[:-1], pair.draft, strict=True):
         np.testing.assert_array_equal(target, draft)
+
+
+def test_equal_pairs_have_equal_hashes() -> None:
+    one, other = instances.two_token(2), instances.two_token(2)
+    assert one == other
+    assert len({one, other}) == 1
+    assert len({one, instances.two_token(3)}) == 2

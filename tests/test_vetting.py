@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from spectheory import Outcome, certify, instances, output_law
+from spectheory.algorithms import verifiers
 from spectheory.errors import InvalidOutcomeError
 from spectheory.pair import ModelPair
 from user_verifiers import UserToken
@@ -139,3 +140,38 @@ class FloatsWhereItNeverStops(UserToken):
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
 def test_rows_of_stops_that_are_not_made_may_be_anything(pair: ModelPair) -> None:
     assert certify(FloatsWhereItNeverStops(), pair, 2).is_valid
+
+
+class OneLengthForAll:
+    """Its correction takes the length of the first tuple for all of them, as an unbatched habit would."""
+
+    name = "one_length_for_all"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = verifiers["token"].outcome(paths, target_rows, draft_rows)
+        return Outcome(
+            right.stop_probs, lambda path, length: right.correction(path, 0 * length + length.reshape(-1)[0])
+        )
+
+
+class AnotherForSingles:
+    """Block verification, but for batches of one."""
+
+    name = "another_for_singles"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        name = "token" if len(paths) > 1 else "block"
+        return verifiers[name].outcome(paths, target_rows, draft_rows)
+
+
+@pytest.mark.parametrize("num_drafts", [1, 2])
+@pytest.mark.parametrize(
+    ("verifier", "says"),
+    [
+        (OneLengthForAll(), "its correction for one stop depends on the other stops"),
+        (AnotherForSingles(), "depends on the other tuples of the batch"),
+    ],
+)
+def test_faults_that_show_in_batches_of_another_kind(verifier: Any, says: str, num_drafts: int) -> None:
+    with pytest.raises(InvalidOutcomeError, match=says):
+        certify(verifier, instances.two_token(2), num_drafts)

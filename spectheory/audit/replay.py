@@ -24,6 +24,8 @@ from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 T = TypeVar("T")
 P_SUM_TOLERANCE = Fraction(1, 10**8)
 """How far the sum of the probabilities of ``choice`` may be from 1; numpy has about the same."""
+MAX_DECISIONS = 1_000
+"""The most random decisions of one run."""
 MAX_RUNS = 100_000
 """The most runs that are followed."""
 
@@ -112,6 +114,12 @@ class _Tape:
                     "the function is no function of its random numbers: replayed with the same answers it "
                     "asked for others; it keeps state, or draws numbers elsewhere"
                 )
+        elif place >= MAX_DECISIONS:
+            raise NotEnumerableError(
+                f"a run asks for more than {MAX_DECISIONS} random decisions, as a loop that draws until "
+                "something is accepted may do for ever; judge the sampler by "
+                "`spectheory.adapt.sampled_verdict`"
+            )
         else:
             branch = _Branch(-1, tuple(shares)).following()
         self.made.append(branch)

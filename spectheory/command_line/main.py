@@ -2,7 +2,7 @@
 
 Results go to stdout, a table or with ``--json`` one JSON object; progress and errors go to stderr.
 Exit codes: 0 fine, 1 a defect was found, 2 the input cannot be used or a library is missing, 3 `optimum`
-stopped before the gap it was asked for, 130 interrupted, 143 terminated.
+stopped before the gap it was asked for, 70 a fault of the package, 130 interrupted, 143 terminated.
 Only click is imported here, so that ``--help`` answers at once; every command imports what it needs.
 """
 
@@ -21,7 +21,14 @@ from typing import Any
 import click
 
 from spectheory.command_line import models, paper, theory
-from spectheory.command_line.output import EXIT_BAD_INPUT, EXIT_INTERRUPTED, EXIT_TERMINATED, fail, note
+from spectheory.command_line.output import (
+    EXIT_BAD_INPUT,
+    EXIT_INTERNAL,
+    EXIT_INTERRUPTED,
+    EXIT_TERMINATED,
+    fail,
+    note,
+)
 from spectheory.errors import ComputationError, InvalidInputError, Notice
 
 TRACEBACK = "--traceback"
@@ -88,6 +95,11 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
         return fail(f"{error.filename or 'a file'}: {error.strerror or error}", EXIT_BAD_INPUT)
     except (KeyboardInterrupt, click.Abort):
         return fail("interrupted before anything was finished", EXIT_INTERRUPTED)
+    except Exception as error:  # never Python's exit status 1, which here means "not lossless"
+        if with_traceback:
+            traceback.print_exception(error)
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        return fail(f"in spectheory itself: {said}; please report it, with {TRACEBACK}", EXIT_INTERNAL)
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from spectheory.command_line.options import json_option, num_drafts_option, verifier_names
 from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_csv, print_json
@@ -181,6 +182,9 @@ def restrict(
         raise InvalidInputError("--prompt and --prompts were both given; ask for one of them")
     models.quiet_loading()
     options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
+    numbered = click.get_current_context().get_parameter_source("prompt_number")
+    if prompt is not None and numbered is ParameterSource.COMMANDLINE:
+        raise InvalidInputError("--prompt and --prompt-number were both given; ask for one of them")
     if prompt is None:
         texts = models.bundled_prompts() if prompts is None else models.read_prompts(prompts)
         if check_count("prompt_number", prompt_number) > len(texts):

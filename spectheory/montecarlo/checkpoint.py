@@ -105,6 +105,8 @@ def check_place(path: str | Path) -> None:
     path = Path(path)
     if path.is_dir():
         raise InvalidInputError(f"the checkpoint {path} is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise InvalidInputError(f"the checkpoint {path} is no regular file; name another")
     if not path.parent.is_dir():
         raise InvalidInputError(f"the checkpoint {path} lies in a folder that does not exist; make it")
 

@@ -172,6 +172,8 @@ def simulate(
     process = Iid(check_num_drafts(num_drafts))
     run = _Run(verifiers, process, samples, seed, confidence, tolerance)
     threads = None if threads is None else check_count("threads", threads)
+    if threads is not None and threads > MAX_THREADS:
+        raise InvalidInputError(f"threads must be at most {MAX_THREADS}, got {threads}")
     source = LanguageModelSource(
         pair, prompts, process, draft_length, options, restriction, batch_size, max_prompt_tokens
     )
@@ -183,6 +185,7 @@ def simulate(
         "samples_per_prompt": run.samples,
         "seed": run.seed,
         "confidence": run.confidence,
+        "tolerance": run.tolerance,
         "batch_size": source.batch_size,
         **asdict(options),
         "restriction": None if restriction is None else asdict(restriction),
@@ -248,6 +251,10 @@ def simulate_enumerated(
     return run.simulation(EnumeratedSource(pair, process, device), settings, Checkpoint(), progress)
 
 
+MAX_TOLERANCE = 1e-2
+MAX_THREADS = 1_024
+
+
 class _Run:
     """The verifiers bound to a draft process, and how often to draw.
 
@@ -272,6 +279,11 @@ class _Run:
         self.seed = check_count("seed", seed, at_least=0)
         self.confidence = check_confidence(confidence)
         self.tolerance = None if tolerance is None else check_positive("tolerance", tolerance)
+        if self.tolerance is not None and self.tolerance > MAX_TOLERANCE:
+            raise InvalidInputError(
+                f"tolerance must be at most {MAX_TOLERANCE}, got {self.tolerance}; a larger one lets through "
+                "what is no law"
+            )
 
     def simulation(
         self, source: DraftSource, settings: dict[str, Any], kept: Checkpoint, progress: Progress | None

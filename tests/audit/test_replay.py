@@ -133,3 +133,15 @@ def test_coins_apart_scaled_and_shifted() -> None:
     assert law(lambda g: g.integers(2, 4)) == {2: Fraction(1, 2), 3: Fraction(1, 2)}
     with pytest.raises(InvalidInputError, match="cannot draw with the weights"):
         law(lambda g: g.choices("ab", weights=[2, -1]))
+
+
+def test_a_loop_without_an_end_is_refused() -> None:
+    """Rejection sampling until something is accepted has infinitely many runs."""
+
+    def until_accepted(generator: Any) -> int:
+        while generator.random() >= 0.5:
+            pass
+        return 0
+
+    with pytest.raises(NotEnumerableError, match="more than 1000 random decisions"):
+        list(all_runs(until_accepted))

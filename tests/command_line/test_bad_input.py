@@ -191,6 +191,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "simulate folder": ("simulate --target ./no/such/model", "no/such/model"),
     "simulate folder without a model": ("simulate --target .", ""),
     "simulate checkpoint": ("simulate --checkpoint pair.json", "pair.json"),
+    "simulate checkpoint device": ("simulate --checkpoint /dev/full", "no regular file"),
+    "simulate tolerance": ("simulate --tolerance 10", "tolerance must be at most 0.01"),
+    "simulate many threads": ("simulate --threads 100000", "threads must be at most 1024"),
+    "tree of many paths": (
+        "certify pair.json -v spectr --tree prefix_tree:999999999,9",
+        "the limit is 100000",
+    ),
+    "restrict two prompts": ("restrict --prompt a --prompt-number 2", "--prompt and --prompt-number"),
     "simulate checkpoint folder": ("simulate --checkpoint .", ""),
 }
 

@@ -174,3 +174,58 @@ README = Path(__file__).parents[2] / "README.md"
 
 def readme_blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+CRASHES = """
+class Raises:
+    @property
+    def name(self):
+        raise ValueError("no name")
+
+class Leaves:
+    @property
+    def exact(self):
+        raise SystemExit(0)
+    def outcome(self, *_):
+        pass
+
+class Odd:
+    def outcome(self, *_):
+        raise BaseException("odd")
+
+class Generator:
+    def outcome(self, *_):
+        raise GeneratorExit
+"""
+
+
+@pytest.mark.parametrize("own", ["Raises", "Leaves", "Odd", "Generator"])
+def test_whatever_a_users_object_raises_is_no_verdict(
+    capsys: pytest.CaptureFixture[str],
+    pair_file: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    own: str,
+) -> None:
+    (tmp_path / f"crashes_{own}.py").write_text(CRASHES, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    run_error(capsys, "certify", pair_file, "--verifier", f"crashes_{own}:{own}")
+
+
+def test_a_fault_of_the_package_is_no_verdict(
+    capsys: pytest.CaptureFixture[str], pair_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python would exit with 1, which is documented as: not lossless."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("a fault\nof two lines")
+
+    monkeypatch.setattr("spectheory.certificate.certify", broken)
+    line = run_error(capsys, "certify", pair_file, "--verifier", "block", code=70)
+    assert "in spectheory itself: RuntimeError: a fault of two lines; please report it" in line
+
+
+def test_closed_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    assert "stdin is closed" in run_error(capsys, "certify", "-", "--verifier", "block")

@@ -75,8 +75,8 @@ def test_what_is_no_law_is_refused_on_an_enumerated_pair(number: int, device: st
     calls = itertools.count()
 
     def later(outcome: Outcome, paths: Any) -> Outcome:
-        # The first seven answers are right: more than a user's own verifier is vetted on.
-        return outcome if next(calls) < 7 else change(outcome, paths)
+        # The first twelve answers are right: more than a user's own verifier is vetted on.
+        return outcome if next(calls) < 12 else change(outcome, paths)
 
     pair = instances.sticky_chain(2)
     with pytest.raises(InvalidOutcomeError, match=f"verifier 'changed' returned {fault}, on the enumerated"):
@@ -109,7 +109,7 @@ def test_what_is_no_law_is_refused_on_language_models(models: LanguageModelPair,
     calls = itertools.count()
 
     def after_vetting(outcome: Outcome, paths: Any) -> Outcome:
-        return outcome if next(calls) < 7 else at_the_second(outcome, paths)
+        return outcome if next(calls) < 12 else at_the_second(outcome, paths)
 
     with pytest.raises(
         InvalidOutcomeError, match=rf"'changed' returned {fault}, after prompt 2 \('import'\)"
