@@ -3,6 +3,7 @@
 # make mutants     install into .venv and check that wrong changes of the package fail its tests
 PYTHON ?= python3
 OUT ?= figures
+JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 4 ? 4 : n)))
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $@
 
 reproduce: setup
-	$(BIN)/spectheory reproduce --out "$(OUT)"
+	$(BIN)/spectheory reproduce --out "$(OUT)" --jobs $(JOBS)
 
 # One thread per test process: pytest-xdist already uses every core.
 test: setup

@@ -415,3 +415,15 @@ def test_optimum_partner_distinct_drafts_are_worth_more() -> None:
     iid, distinct = (optimum(pair, process=process).value for process in (Iid(2), WithoutReplacement((2,))))
     assert iid == 1 + Fraction(29, 36)  # theory.md §3
     assert distinct > iid
+
+
+def test_every_path_has_its_own_model() -> None:
+    """The rows of path k are those of model k, and normalising a process normalises all of its models."""
+    rows = np.array([[0.5, 0.5 + 5e-10]])
+    pair = ModelPair((np.array([[0.5, 0.5]]), np.full((2, 2), 0.5)), (np.array([[0.25, 0.75]]),), ("A", "B"))
+    other = ModelPair(pair.target, (rows,), pair.vocab)
+    process = PerPath((pair, other))
+    assert process.draft_levels(pair, 0) is pair.draft
+    assert process.draft_levels(pair, 1) is other.draft
+    assert rows.sum() != 1
+    assert process.normalised().draft_levels(pair, 1)[0].sum() == 1

@@ -312,3 +312,14 @@ def test_correction_deviation_counts_what_the_stop_is_worth() -> None:
     np.testing.assert_allclose(found.lowest, [0, 0, -0.5, 0, 0.5])
     assert found.within(1e-5).tolist() == [False, True, False, True, True]
     assert without_entries(rows).tolist() == [False, False, False, True, False]
+
+
+def test_what_sums_to_less_than_one_is_drawn_in_proportion() -> None:
+    """A row of sum 1/2 has no draws left over; stops without any mass are refused."""
+    rows = np.tile([0.0, 0.125, 0.375], (4_000, 1))
+    drawn = np.bincount(sample_rows(rows, np.random.default_rng(0)), minlength=3)
+    assert drawn[0] == 0
+    assert abs(drawn[1] - 1_000) < 120
+    nothing = Outcome(np.zeros((1, 1, 2)), lambda path_index, length: np.full((1, 2), 0.5))
+    with pytest.raises(InvalidOutcomeError, match="without mass"):
+        nothing.sample(np.random.default_rng(0))

@@ -28,6 +28,7 @@ from spectheory.command_line.output import EXIT_DEFECT, EXIT_INTERRUPTED, fail, 
 @click.option("--style", metavar="NAME|FILE", help="A matplotlib style on top of the default look.")
 @click.option("--redraw", is_flag=True, help="Draw the numbers in the folder again, and compute nothing.")
 @click.option("--resume", is_flag=True, help="Leave what lies in the folder finished.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="How many are computed at a time.")
 @json_option
 def reproduce(
     names: tuple[str, ...], out: str, listed: bool, formats: str, as_json: bool, **options: Any
@@ -65,6 +66,7 @@ def reproduce(
                 written.append(found)  # noqa: PERF402 - what is finished stays when this is interrupted
         except KeyboardInterrupt:
             interrupted = True
+    written.sort(key=lambda found: list(EXHIBITS).index(found.name))
     document = {
         "out": out,
         "passed": all(found.findings.passed for found in written),

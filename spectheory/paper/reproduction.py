@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 from spectheory.errors import InvalidInputError
 from spectheory.paper.exhibit import DEFAULT_FORMATS, FORMATS, Exhibit, Written, read_exhibit, write_exhibit
@@ -33,7 +36,8 @@ from spectheory.paper.figures.token_tree import token_tree
 from spectheory.paper.figures.two_token_table import two_token_table
 from spectheory.paper.figures.winners import winners
 from spectheory.paper.report import write_report
-from spectheory.validate import unknown_name
+from spectheory.paper.style import users_style
+from spectheory.validate import check_count, unknown_name
 
 EXHIBITS: Mapping[str, Exhibit] = {
     shown.name: shown
@@ -85,9 +89,10 @@ def reproduce_each(
     style: str | None = None,
     redraw: bool = False,
     resume: bool = False,
+    jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Iterator[Written]:
-    """Recompute figures and tables one after another; each is written, with report.md, before the next.
+    """Recompute figures and tables; each is yielded once it is written, and report.md with it.
 
     The report has every exhibit that lies in the folder, those of earlier runs too.
 
@@ -98,14 +103,14 @@ def reproduce_each(
         style: a matplotlib style on top of the house's, its name or a file.
         redraw: draw the numbers that lie in the folder, and compute nothing.
         resume: leave what lies in the folder finished.
+        jobs: how many are computed at a time, in processes of their own; they are yielded as they finish.
         progress: called with (results done, results in all).
 
     Raises:
         UnknownNameError: a name does not exist; the error suggests the nearest one.
         InvalidInputError: there is nothing to redraw, or no such format or style.
     """
-    from spectheory.paper.style import users_style
-
+    jobs = check_count("jobs", jobs)
     for name in names:
         if name not in EXHIBITS:
             raise unknown_name("figure or table", name, EXHIBITS)
@@ -119,16 +124,40 @@ def reproduce_each(
             raise InvalidInputError(
                 f"{folder} holds no numbers of {', '.join(missing) or 'any exhibit'} to redraw"
             )
-    with users_style(style):
-        for number, shown in enumerate(wanted):
-            if progress:
-                progress(number, len(wanted))
-            found = read_exhibit(shown.name, folder) if redraw or resume else None
-            if found is None:
-                found = write_exhibit(shown, shown(), folder, formats)
-            elif redraw:
-                found = write_exhibit(shown, found.findings, folder, formats)
-            write_report([read_exhibit(name, folder) for name in EXHIBITS], folder)
-            yield found
+    how = {"folder": folder, "formats": formats, "style": style, "redraw": redraw, "resume": resume}
+    with users_style(style):  # refuses an unknown one before anything is computed
+        pass
     if progress:
-        progress(len(wanted), len(wanted))
+        progress(0, len(wanted))
+    for number, found in enumerate(_made([shown.name for shown in wanted], jobs, how)):
+        write_report([read_exhibit(name, folder) for name in EXHIBITS], folder)
+        if progress:
+            progress(number + 1, len(wanted))
+        yield found
+
+
+def _made(names: Sequence[str], jobs: int, how: Mapping[str, Any]) -> Iterator[Written]:
+    """The exhibits as they are finished."""
+    if jobs == 1:
+        yield from (_make(name, **how) for name in names)
+        return
+    # Processes that start afresh: torch's threads do not survive a fork.
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        try:
+            for future in as_completed([pool.submit(_make, name, **how) for name in names]):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _make(
+    name: str, folder: Path, formats: Collection[str], style: str | None, redraw: bool, resume: bool
+) -> Written:
+    """Compute and write one, or draw it again, or leave it."""
+    shown = EXHIBITS[name]
+    found = read_exhibit(name, folder) if redraw or resume else None
+    if found is not None and not redraw:
+        return found
+    with users_style(style):
+        return write_exhibit(shown, shown() if found is None else found.findings, folder, formats)

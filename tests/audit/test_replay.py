@@ -123,3 +123,13 @@ def test_limits_and_bad_weights() -> None:
         law(lambda g: g.choice(2, p=[0, 0]))
     with pytest.raises(InvalidInputError, match="cannot draw with the weights"):
         law(lambda g: g.choices("ab", weights=[0, 0]))
+
+
+def test_coins_apart_scaled_and_shifted() -> None:
+    """Two coins of an array are two; a shift is scaled with its coin; whole numbers start where they say."""
+    half = {True: Fraction(1, 2), False: Fraction(1, 2)}
+    assert law(lambda g: (g.random() + 1) * 2 < 3) == half
+    assert law(lambda g: all(coin < 0.5 for coin in g.random(2)))[True] == Fraction(1, 4)
+    assert law(lambda g: g.integers(2, 4)) == {2: Fraction(1, 2), 3: Fraction(1, 2)}
+    with pytest.raises(InvalidInputError, match="cannot draw with the weights"):
+        law(lambda g: g.choices("ab", weights=[2, -1]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -9,7 +11,13 @@ import numpy as np
 import pytest
 
 from spectheory import instances
-from spectheory.bounds.context_tree import ContextTree, accepted_masses, prefix_sums, subtree_sums
+from spectheory.bounds.context_tree import (
+    ContextTree,
+    accepted_masses,
+    check_levels,
+    prefix_sums,
+    subtree_sums,
+)
 from spectheory.bounds.tolerances import rounding_allowance
 from spectheory.contexts import context_number
 from spectheory.errors import InvalidInputError
@@ -84,3 +92,30 @@ def test_an_exact_tree_needs_no_allowance() -> None:
     floats = ContextTree.of(tree.pair.to_float())
     assert floats.rounding == rounding_allowance(13)
     assert 0 <= floats.mismatch < 1e-14
+
+
+def test_mismatch_is_of_the_worst_row() -> None:
+    """Not of the first one: here only the last row of depth 1 is off."""
+    draft = (np.full((1, 2), 0.5), np.array([[0.5, 0.5], [0.5, 0.4]]))
+    target = tuple(np.full((2**depth, 2), 0.5) for depth in range(3))
+    pair = ModelPair(target, draft, ("A", "B"), row_sum_tolerance=0.2)
+    assert ContextTree.of(pair).mismatch == pytest.approx(1 / 0.9 - 1)
+
+
+@pytest.mark.parametrize(
+    ("levels", "says"),
+    [
+        ([np.ones(1)], "has 1 depths; expected 2"),
+        ([np.ones(1)] * 3, "has 3 depths; expected 2"),
+        ([np.ones(1), np.array([1.0, np.inf])], "expected a finite number of at least 0"),
+        ([np.ones(1), np.array([1.0, np.nan])], "expected a finite number of at least 0"),
+        ([np.ones(1), np.array([1.0, -1.0])], "expected a finite number of at least 0"),
+        ([np.ones(1), np.array([Fraction(1), Fraction(1)])], "use one kind"),
+        ([np.ones(1), np.ones(3)], "has shape (3,); expected (2,)"),
+    ],
+)
+def test_levels_that_do_not_fit_the_tree(levels: list[Any], says: str) -> None:
+    pair = ModelPair.context_free_pair([0.5, 0.5], [0.5, 0.5], draft_length=1)
+    assert check_levels(pair, "y", [np.ones(1), np.ones(2)], nonnegative=True)[1].sum() == 2
+    with pytest.raises(InvalidInputError, match=re.escape(says)):
+        check_levels(pair, "y", levels, nonnegative=True)

@@ -324,13 +324,16 @@ def test_shares_give_feasible_points() -> None:
         assert bound == pair.draft_length + 1
 
 
-def test_scores_that_are_too_small_by_what_is_tolerated_still_bound_the_optimum() -> None:
+@pytest.mark.parametrize("depths", [(0,), (2,), (0, 1, 2)])
+def test_scores_that_are_too_small_by_what_is_tolerated_still_bound_the_optimum(
+    depths: tuple[int, ...],
+) -> None:
     """The optimal scores lowered by 9·10^-10 fall below the optimum; their shortfall makes up for it."""
     pair = instances.two_token(2)
     tree = ContextTree.of(pair)
     best = [to_flint(level) for level in scores_of(pair, dual_optimum(pair, 2))]
     z = [level.astype(float) for level in slacks_from_leaves(tree, lambda depth, need: need - best[depth])]
-    y = [np.maximum(level.astype(float) - 9e-10, 0) for level in best]
+    y = [np.maximum(level.astype(float) - 9e-10 * (depth in depths), 0) for depth, level in enumerate(best)]
     z = [np.maximum(level, 0) for level in z]
     optimum = Fraction(212, 81)
     assert Fraction(certified_upper_bound(pair, 2, y, z)) >= optimum
@@ -355,3 +358,9 @@ def test_least_scores_are_not_negative() -> None:
     tree = ContextTree.of(instances.two_token(1).to_float())
     slacks = [np.zeros(1), np.array([3.0, 0.25])]
     assert [level.tolist() for level in least_scores(tree, slacks)][1] == [0.0, 0.75]
+
+
+def test_standard_error_of_the_sampled_bound() -> None:
+    """That of an unbiased variance: two tuples with the maxima 1 and 3 have a variance of 2."""
+    found = sampled_upper_bound(np.array([1.0, 3.0]), np.array([[0, 0], [0, 1]]))
+    assert found.standard_error == pytest.approx(1.0)

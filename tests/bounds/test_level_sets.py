@@ -97,3 +97,9 @@ def test_a_leaf_that_is_never_drafted() -> None:
             assert sets.order.tolist() == order
             assert sets.is_feasible(0) is feasible
     assert LevelSets.of(np.array([0.5, 0.5]), np.array([0.0, 1.0]), 2).shares[0] == np.inf
+
+
+def test_a_law_that_is_no_number_is_not_feasible() -> None:
+    """NaN fails every comparison, so it must not pass as the absence of an excess."""
+    assert LevelSets.of(np.array([0.5, 0.5]), np.array([0.5, 0.5]), 2).is_feasible(1e-9)
+    assert not LevelSets.of(np.array([0.5, np.nan]), np.array([0.5, 0.5]), 2).is_feasible(1e-9)

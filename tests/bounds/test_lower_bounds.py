@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 import pytest
 
 from spectheory import instances
-from spectheory.bounds.lower_bounds import certified_lower_bound
-from spectheory.bounds.skewed_draft import SkewedDraft
+from spectheory.bounds.context_tree import ContextTree
+from spectheory.bounds.lower_bounds import certified_bound_of_draft, certified_lower_bound
+from spectheory.bounds.skewed_draft import SkewedDraft, ranked_leaf_law
 from spectheory.errors import InfeasiblePointError, InvalidInputError
 from spectheory.pair import ModelPair
 from spectheory.programs.interval.interval import multi_path_interval
@@ -87,3 +89,23 @@ def test_laws_at_and_below_the_limits_are_scaled_down_alone() -> None:
     assert Fraction(certified_lower_bound(pair, 1, draft * (1 + 5e-10))) <= Fraction(5, 3)
     limited = ModelPair.context_free_pair([0.25, 0.75], [1.0, 0.0], 1)
     assert certified_lower_bound(limited, 1, np.array([0.25, 0.0])) == pytest.approx(1.25)
+
+
+def test_masses_keep_to_every_set_of_many_leaves() -> None:
+    """The law of a ranking reaches P(some draft ends in S) for every S of top leaves.  Read as rationals, the
+    masses of 2 000 leaves stay within all of them, which the law in floats does not."""
+    rng = np.random.default_rng(4)
+    draft = rng.dirichlet(np.full(2_000, 0.5))
+    law = ranked_leaf_law(draft, np.arange(2_000), 2)
+    tree = ContextTree.of(ModelPair.context_free_pair(law / law.sum(), draft, 1))
+    drafted = list(accumulate(map(Fraction, draft[::-1].tolist())))
+    limits = [1 - (1 - mass) ** 2 for mass in drafted]
+
+    def within(masses: np.ndarray) -> bool:
+        sums = accumulate(map(Fraction, masses[::-1].tolist()))
+        return all(mass <= limit for mass, limit in zip(sums, limits, strict=True))
+
+    masses = certified_bound_of_draft(tree, 2, law).masses[1]
+    assert within(masses)
+    assert not within(law)
+    assert (masses <= law / (1 + 0.99 * tree.rounding)).all()  # all of the allowance, which covers any order

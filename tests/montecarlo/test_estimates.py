@@ -9,7 +9,7 @@ import pytest
 
 from spectheory import instances
 from spectheory.montecarlo import simulate_enumerated
-from spectheory.montecarlo.estimates import stratified
+from spectheory.montecarlo.estimates import Tally, estimate, stratified
 
 
 def test_interval_is_as_wide_as_its_confidence() -> None:
@@ -63,3 +63,16 @@ def test_a_data_frame_has_a_row_per_verifier() -> None:
     assert frame["block_efficiency"].tolist() == [e.block_efficiency for e in simulation.estimates]
     assert frame["low"].tolist() == [e.interval[0] for e in simulation.estimates]
     assert simulation.estimates[1].to_frame()["counted"].tolist() == [simulation.estimates[1].counted]
+
+
+def test_two_draws_of_two_strata_by_hand() -> None:
+    """Stratum means 3/2 and 2, variances 1/2 and 0: a mean of 7/4 with the standard error 1/4, both ways."""
+    tally = Tally.zeros(2, 1)
+    lengths = np.array([[0, 1], [1, 1]])
+    probs = np.stack([lengths == 0, lengths == 1], axis=-1).astype(float)
+    tally.add(np.array([[1.0, 2.0], [2.0, 2.0]]), lengths, probs)
+    found = estimate("token", True, [tally], 2, 0.95)
+    assert (found.block_efficiency, found.standard_error) == (1.75, 0.25)
+    assert (found.counted, found.counted_standard_error) == (1.75, 0.25)
+    assert found.samples == 4
+    assert found.length_probs == found.counted_length_probs == [0.25, 0.75]

@@ -101,6 +101,7 @@ def test_redraw_computes_nothing_and_draws_the_same(exhibits: Callable[..., None
         ({"formats": ["gif"]}, "formats are pdf, png, svg, got gif"),
         ({"formats": []}, "got none"),
         ({"style": "nosuch"}, "'nosuch' is neither a style"),
+        ({"jobs": 0}, "jobs must be a whole number of at least 1"),
         ({"redraw": True}, "holds no numbers of any exhibit"),
         ({"redraw": True, "names": ["first"]}, "holds no numbers of first"),
     ],
@@ -119,3 +120,21 @@ def test_a_file_that_is_none_of_ours_is_refused(exhibits: Callable[..., None], t
     (tmp_path / "first.json").write_text("[]", encoding="utf-8")
     with pytest.raises(InvalidInputError, match="not a file that reproduce wrote"):
         reproduce([], tmp_path, resume=True)
+
+
+def test_jobs_give_the_same_bytes(tmp_path: Path) -> None:
+    """Processes of their own, in whatever order they finish."""
+    names = ["two_token_table", "full_information", "token_tree"]
+    for folder, jobs in (("alone", 1), ("together", 2)):
+        found = reproduce(names, tmp_path / folder, jobs=jobs)
+        assert sorted(one.name for one in found) == sorted(names)
+    files = sorted(path.name for path in (tmp_path / "alone").iterdir())
+    assert files == sorted(path.name for path in (tmp_path / "together").iterdir())
+    for file in files:
+        assert (tmp_path / "alone" / file).read_bytes() == (tmp_path / "together" / file).read_bytes(), file
+
+
+def test_a_job_that_fails_fails_the_run(tmp_path: Path) -> None:
+    (tmp_path / "folder").write_text("a file where the folder should be", encoding="utf-8")
+    with pytest.raises(OSError, match="folder"):
+        reproduce(["two_token_table", "token_tree"], tmp_path / "folder", jobs=2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from spectheory.bounds.context_tree import ContextTree
@@ -23,3 +24,10 @@ def test_a_dead_context_is_limited_by_the_smaller_side(num_drafts: int, slack: f
     live = LiveTree.of(tree, num_drafts, 0.2)
     assert live.size == 1
     assert live.fixed_slacks[1].tolist() == [0, slack]
+
+
+def test_leaves_in_no_bin_leave_their_mass_to_the_others() -> None:
+    """B hangs from the root with q = 0.05, too little for a bin: A has all of the law."""
+    tree = ContextTree.of(ModelPair.context_free_pair([0.5, 0.5], [0.95, 0.05], 1))
+    live = LiveTree.of(tree, 1, 0.15)
+    assert live.leaf_law(np.ones(1)).tolist() == [1, 0]
