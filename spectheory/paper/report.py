@@ -11,6 +11,9 @@ from spectheory.paper.claims.page import claims_summary
 from spectheory.paper.exhibit import ResultTable, Written
 
 LONG_TABLE = 12
+"""Rows up to which a table is shown open."""
+LONGEST_TABLE = 60
+"""Rows up to which it is shown at all; longer ones are in their CSV file."""
 
 
 def write_report(exhibits: Sequence[Written | None], folder: Path) -> None:
@@ -86,6 +89,8 @@ def _pictures(files: Sequence[str]) -> list[str]:
 
 
 def _markdown_table(table: ResultTable) -> str:
+    if len(table.rows) > LONGEST_TABLE:
+        return f"{len(table.rows)} rows, in [{table.name}.csv]({table.name}.csv)."
     lines = [
         "| " + " | ".join(table.columns) + " |",
         "|" + "---|" * len(table.columns),
@@ -98,6 +103,8 @@ def _markdown_table(table: ResultTable) -> str:
 
 
 def _text(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, bool):
         return "yes" if value else "NO"
     if isinstance(value, float):

@@ -8,7 +8,15 @@ import pytest
 
 from paper_support import SMALL, read_csv
 from spectheory.errors import InvalidInputError
-from spectheory.paper import EXHIBITS, Check, otm_bernoulli, read_exhibit, write_exhibit, write_report
+from spectheory.paper import (
+    EXHIBITS,
+    Check,
+    otm_bernoulli,
+    read_exhibit,
+    token_tree,
+    write_exhibit,
+    write_report,
+)
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -38,9 +46,19 @@ def test_csv_json_and_report_hold_the_same_numbers(name: str, tmp_path: Path) ->
         from_csv = read_csv(tmp_path / f"{table.name}.csv")
         assert len(from_csv) == len(findings.table(table.name).rows) > 0
         for left, right in zip(from_csv, table.select(), strict=True):
-            assert left == {key: str(value) for key, value in right.items()}
+            assert left == {key: "" if value is None else str(value) for key, value in right.items()}
     report = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert all(file in report for file in written.to_document()["files"])
+
+
+def test_the_longest_tables_are_left_to_their_files(tmp_path: Path) -> None:
+    """The 677 antichains of L = 3 are in the CSV file, the 26 of L = 2 in the report too."""
+    for length, shown in ((2, True), (3, False)):
+        written = write_exhibit(token_tree, token_tree(draft_length=length), tmp_path)
+        write_report([written], tmp_path)
+        report = (tmp_path / "report.md").read_text(encoding="utf-8")
+        assert ("26 rows</summary>" in report) == shown
+        assert ("677 rows, in [token_tree_antichains.csv]" in report) != shown
 
 
 def test_figures_embed_their_fonts(tmp_path: Path) -> None:

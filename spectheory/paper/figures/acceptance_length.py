@@ -19,7 +19,11 @@ VERIFIERS = ("token", "block")
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:
-    return {"acceptance_length": _plot(findings.tables[0], findings.settings["draft_length"])}
+    return {
+        "acceptance_length": _plot(
+            findings.tables[0], **{key: findings.settings[key] for key in ("draft_length", "confidence")}
+        )
+    }
 
 
 @exhibit(title="How many drafted tokens are accepted", source="block2024, Figure 3", draw=_draw)
@@ -89,7 +93,7 @@ def at_least(length_probs: list[Any]) -> list[Any]:
     return list(accumulate(reversed(length_probs)))[::-1]
 
 
-def _plot(table: ResultTable, draft_length: int) -> Figure:
+def _plot(table: ResultTable, draft_length: int, confidence: float) -> Figure:
     with figure_style():
         figure = Figure(figsize=(6.0, 3.8), layout="constrained")
         axes = figure.subplots()
@@ -118,6 +122,10 @@ def _plot(table: ResultTable, draft_length: int) -> Figure:
         axes.set(
             xlabel="accepted tokens ℓ", ylabel="P(τ ≥ ℓ)", ylim=(0, 1.02), xlim=(0, draft_length + 0.3),
             xticks=range(draft_length + 1),
+        )  # fmt: skip
+        axes.annotate(
+            f"all intervals together {100 * confidence:g} %", (0.98, 0.95),
+            xycoords="axes fraction", ha="right", fontsize=8.5,
         )  # fmt: skip
         axes.set_title(f"Accepted tokens, draft length {draft_length}: exact (lines), sampled (points)")
     return figure

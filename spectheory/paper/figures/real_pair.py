@@ -43,7 +43,7 @@ SETTINGS = (Setting(3, 2, 2), Setting(2, 3, 2))
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:
-    return {"real_pair": _plot(findings.tables[0])}
+    return {"real_pair": _plot(findings.tables[0], findings.settings["confidence"])}
 
 
 @exhibit(
@@ -165,7 +165,7 @@ def _failures(table: ResultTable) -> list[str]:
     ]
 
 
-def _plot(table: ResultTable) -> Figure:
+def _plot(table: ResultTable, confidence: float) -> Figure:
     prompts = list(dict.fromkeys(table.column("prompt")))
     sizes = zip(*(table.column(name) for name in ("num_tokens", "draft_length", "num_drafts")), strict=True)
     settings = [Setting(*size) for size in dict.fromkeys(sizes)]
@@ -173,7 +173,7 @@ def _plot(table: ResultTable) -> Figure:
         figure = Figure(figsize=(7.8, 1.2 + 1.1 * len(prompts)), layout="constrained")
         panels = figure.subplots(1, len(settings), squeeze=False)[0]
         for axes, setting in zip(panels, settings, strict=True):
-            _panel(axes, [table.select(prompt=prompt, **vars(setting)) for prompt in prompts])
+            _panel(axes, [table.select(prompt=prompt, **vars(setting)) for prompt in prompts], confidence)
             axes.set_title(str(setting))
             axes.set_xlabel("block efficiency [tokens per target call]")
         for axes in panels[1:]:
@@ -183,7 +183,7 @@ def _plot(table: ResultTable) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, by_prompt: list[list[dict[str, Any]]]) -> None:
+def _panel(axes: Axes, by_prompt: list[list[dict[str, Any]]], confidence: float) -> None:
     """One line per prompt and verifier: the exact value, the sampled one with its interval, the optimum."""
     position, ticks, names = 0.0, [], []
     for number, rows in enumerate(by_prompt):
@@ -197,7 +197,7 @@ def _panel(axes: Axes, by_prompt: list[list[dict[str, Any]]]) -> None:
             around = [[row["estimate"] - row["low"]], [row["high"] - row["estimate"]]]
             axes.errorbar(
                 row["estimate"], position, xerr=around, fmt="none", color=colour, capsize=4.5, elinewidth=1.3,
-                label="Monte Carlo interval" if labelled else None,
+                label=f"Monte Carlo, all intervals together {100 * confidence:g} %" if labelled else None,
             )  # fmt: skip
             axes.plot(row["exact"], position, marker="D", markersize=3.6, linestyle="none", color=colour,
                       label="exact" if labelled else None)  # fmt: skip
