@@ -120,7 +120,7 @@ def test_what_is_no_law_is_refused_on_language_models(models: LanguageModelPair,
 def test_the_tolerance_is_an_argument(models: LanguageModelPair) -> None:
     off = Changed(with_stops(lambda stops: stops * (1 + 1e-6)))
     calls = itertools.count()
-    later = Changed(lambda outcome, _: outcome if next(calls) < 5 else off.change(outcome, _))
+    later = Changed(lambda outcome, _: outcome if next(calls) < 10 else off.change(outcome, _))
     with pytest.raises(InvalidOutcomeError, match="off by 1e-06, more than the tolerance 1e-09"):
         simulate_enumerated(instances.two_token(2), [later], samples=8_000, tolerance=None)
     with pytest.raises(InvalidOutcomeError, match=r"they sum to 1\.00000"):
