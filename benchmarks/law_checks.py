@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from timing import median_seconds
-from verifiers import Shape, described_machine, drafted, finished, parse_arguments, runnable
+from verifiers import Shape, described_machine, drafted, finished, parse_arguments, placed, runnable
 
 from spectheory.montecarlo.judging import LAW_TOLERANCE, law_errors
 
@@ -56,10 +56,7 @@ def measure(shape: Shape, dtype: str, device: str, repeats: int, seed: int) -> l
 def main() -> int:
     """Measure, print, write; 1 if rounding alone comes within a tenth of the tolerance."""
     options = parse_arguments(__doc__)
-    device = options.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    shape = Shape(options.vocab_size, options.draft_length, options.num_drafts, options.batch)
+    device, shape = placed(options)
     described = described_machine(device)
     entries = measure(shape, options.dtype, device, options.repeats, options.seed)
     print(f"{described['processor']}; device {described['device']}; {shape}, {options.dtype}")

@@ -393,13 +393,17 @@ def parse_arguments(description: str | None) -> argparse.Namespace:
     return parser.parse_args()
 
 
+def placed(options: argparse.Namespace) -> tuple[str, Shape]:
+    """The device and the shape that were asked for."""
+    automatic = "cuda" if torch.cuda.is_available() else "cpu"
+    device = automatic if options.device == "auto" else options.device
+    return device, Shape(options.vocab_size, options.draft_length, options.num_drafts, options.batch)
+
+
 def main() -> int:
     """Measure, print, write; 1 if the claim fails."""
     options = parse_arguments(__doc__)
-    device = options.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    shape = Shape(options.vocab_size, options.draft_length, options.num_drafts, options.batch)
+    device, shape = placed(options)
     described = described_machine(device)
     entries = measure(shape, options.dtype, device, options.repeats, options.seed)
     report(entries, described, shape, f"One round, {options.dtype}; medians of {options.repeats}")

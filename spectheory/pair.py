@@ -509,4 +509,5 @@ def _validate_rows(pair: ModelPair, side: str, depth: int, level: np.ndarray) ->
     wrong = sums != 1 if pair.is_exact else np.abs(sums - 1) > pair.row_sum_tolerance
     if wrong.any():
         index = np.flatnonzero(wrong)[0]
-        raise InvalidPairError(f"{where(index)} sums to {sums[index]}, not 1")
+        advice = "" if pair.is_exact else "; divide it by its sum, or allow a wider row_sum_tolerance"
+        raise InvalidPairError(f"{where(index)} sums to {sums[index]}, not 1{advice}")

@@ -248,3 +248,18 @@ def test_equal_pairs_have_equal_hashes() -> None:
     assert one == other
     assert len({one, other}) == 1
     assert len({one, instances.two_token(3)}) == 2
+
+
+def test_rows_of_half_the_digits_are_refused_with_a_remedy() -> None:
+    """A softmax in float32 sums to 1 within 1e-7; exact rows get no such advice."""
+    row = np.exp(np.arange(5, dtype=np.float32))
+    row = (row / row.sum()).astype(float)
+    row[0] += 3e-8
+    with pytest.raises(
+        InvalidPairError, match="not 1; divide it by its sum, or allow a wider row_sum_tolerance"
+    ):
+        ModelPair.context_free_pair(row, row, draft_length=1)
+    pair = ModelPair.context_free_pair(row, row, draft_length=1, row_sum_tolerance=1e-6)
+    assert pair.normalised().target[0].sum() == pytest.approx(1, abs=1e-15)
+    with pytest.raises(InvalidPairError, match=r"sums to 5/6, not 1$"):
+        ModelPair.context_free_pair(["1/2", "1/3"], ["1/2", "1/2"], draft_length=1)

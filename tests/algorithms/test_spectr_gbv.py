@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from reference import (
     Law,
@@ -30,7 +29,7 @@ from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.iteration import completed_law, decoded_tokens_law, first_tokens_law, modified_pair
 from spectheory.pair import ModelPair
 from table import groups, small_cases
-from torch_support import DEVICES, drafted, on_device
+from torch_support import DEVICES, assert_agrees_on, drafted
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -334,23 +333,8 @@ def test_bound_refuses_a_bad_number_of_drafts(num_drafts: Any) -> None:
 )
 def test_outcomes_agree_on_torch(group: str, device: str) -> None:
     """Stop probabilities and correction rows on pairs with zeros and ties, to 1e-12."""
-    torch.set_num_threads(1)
     for case in groups()[group]:
-        arrays = drafted(case.pair.to_float(), case.num_drafts, batch=48, seed=17)
-        expected = SpecTrGbv().outcome(*arrays)
-        found = SpecTrGbv().outcome(*on_device(arrays, device))
-        assert found.stop_probs.dtype == torch.float64
-        np.testing.assert_allclose(expected.stop_probs.sum(axis=(1, 2)), 1, rtol=0, atol=1e-12)
-        np.testing.assert_allclose(
-            found.stop_probs.cpu().numpy(), expected.stop_probs, rtol=0, atol=1e-12, err_msg=str(case)
-        )
-        for path_index, length in np.ndindex(expected.stop_probs.shape[1:]):
-            where = np.full(48, path_index), np.full(48, length)
-            rows = found.correction(*on_device(where, device)).cpu().numpy()
-            stops = expected.stop_probs[:, path_index, length] > 1e-9
-            np.testing.assert_allclose(
-                rows[stops], expected.correction(*where)[stops], rtol=0, atol=1e-12, err_msg=str(case)
-            )
+        assert_agrees_on(device, SpecTrGbv(), case.pair, case.num_drafts, str(case))
 
 
 def test_agreement_partner_order_of_drafts() -> None:

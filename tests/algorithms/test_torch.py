@@ -14,7 +14,7 @@ from spectheory.algorithms import verifiers
 from spectheory.law import OutputLaw, output_law
 from spectheory.outcome import Outcome
 from table import GENERAL, GENERAL_VERIFIERS, groups
-from torch_support import DEVICES, drafted, on_device
+from torch_support import DEVICES, assert_agrees_on, drafted, on_device
 
 NUM_SAMPLES = 200_000
 
@@ -184,3 +184,20 @@ def test_rao_blackwell_mean_estimates_the_block_efficiency(name: str, device: st
     exact = float(output_law(name, pair, 2).block_efficiency)
     assert abs(values.mean() - exact) <= 5 * values.std() / NUM_SAMPLES**0.5
     assert abs(values.mean() - exact - 0.05) > 5 * values.std() / NUM_SAMPLES**0.5
+
+
+class AnotherOnTorch:
+    """Block verification on numpy and token verification on torch: a second implementation that drifted."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        name = "block" if isinstance(paths, np.ndarray) else "token"
+        return verifiers[name].outcome(paths, target_rows, draft_rows)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_agreement_partner(device: str) -> None:
+    """What compares the two arithmetics tells two algorithms apart, and passes one."""
+    pair = instances.two_token(3)
+    assert_agrees_on(device, verifiers["block"], pair, 1, "block")
+    with pytest.raises(AssertionError, match="drifted"):
+        assert_agrees_on(device, AnotherOnTorch(), pair, 1, "drifted")  # type: ignore[arg-type]

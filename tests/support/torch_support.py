@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from spectheory.pair import ModelPair
+from spectheory.verifier import Verifier
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
@@ -35,3 +36,23 @@ def drafted(
 def on_device(arrays: tuple[np.ndarray, ...], device: str) -> list[torch.Tensor]:
     """Torch tensors of the same numbers."""
     return [torch.from_numpy(array).to(device) for array in arrays]
+
+
+def assert_agrees_on(device: str, verifier: Verifier, pair: ModelPair, num_drafts: int, label: str) -> None:
+    """Stop probabilities and correction rows of numpy and of torch, to 1e-12, on 48 drafted tuples."""
+    torch.set_num_threads(1)
+    arrays = drafted(pair.to_float(), num_drafts, batch=48, seed=17)
+    expected = verifier.outcome(*arrays)
+    found = verifier.outcome(*on_device(arrays, device))
+    assert found.stop_probs.dtype == torch.float64
+    np.testing.assert_allclose(expected.stop_probs.sum(axis=(1, 2)), 1, rtol=0, atol=1e-12, err_msg=label)
+    np.testing.assert_allclose(
+        found.stop_probs.cpu().numpy(), expected.stop_probs, rtol=0, atol=1e-12, err_msg=label
+    )
+    for path_index, length in np.ndindex(expected.stop_probs.shape[1:]):
+        where = np.full(48, path_index), np.full(48, length)
+        rows = found.correction(*on_device(where, device)).cpu().numpy()
+        stops = expected.stop_probs[:, path_index, length] > 1e-9
+        np.testing.assert_allclose(
+            rows[stops], expected.correction(*where)[stops], rtol=0, atol=1e-12, err_msg=label
+        )

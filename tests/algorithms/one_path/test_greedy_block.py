@@ -9,7 +9,6 @@ from math import prod
 
 import numpy as np
 import pytest
-import torch
 
 from reference import Law, draft_prob, draft_row, law_of, leaves, normalised, target_row, without_zeros
 from spectheory import certify, instances, output_law
@@ -17,7 +16,7 @@ from spectheory.algorithms.one_path.block import Block
 from spectheory.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.pair import ModelPair
 from table import groups, small_cases
-from torch_support import DEVICES, drafted, on_device
+from torch_support import DEVICES, assert_agrees_on, drafted
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -139,22 +138,8 @@ def test_only_the_first_draft_counts() -> None:
 )
 def test_outcomes_agree_on_torch(group: str, device: str) -> None:
     """Stop probabilities and correction rows on pairs with zeros and ties, to 1e-12."""
-    torch.set_num_threads(1)
     for case in groups()[group]:
-        arrays = drafted(case.pair.to_float(), case.num_drafts, batch=48, seed=17)
-        expected = GreedyBlock().outcome(*arrays)
-        found = GreedyBlock().outcome(*on_device(arrays, device))
-        assert found.stop_probs.dtype == torch.float64
-        np.testing.assert_allclose(
-            found.stop_probs.cpu().numpy(), expected.stop_probs, rtol=0, atol=1e-12, err_msg=str(case)
-        )
-        for path_index, length in np.ndindex(expected.stop_probs.shape[1:]):
-            where = np.full(48, path_index), np.full(48, length)
-            rows = found.correction(*on_device(where, device)).cpu().numpy()
-            stops = expected.stop_probs[:, path_index, length] > 1e-9
-            np.testing.assert_allclose(
-                rows[stops], expected.correction(*where)[stops], rtol=0, atol=1e-12, err_msg=str(case)
-            )
+        assert_agrees_on(device, GreedyBlock(), case.pair, case.num_drafts, str(case))
 
 
 def test_agreement_partner() -> None:
