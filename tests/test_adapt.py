@@ -12,6 +12,7 @@ from law_checks import assert_same_law
 from spectheory import certify, instances, output_law
 from spectheory.adapt import black_box, per_sample, sampled_verdict
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.pair import ModelPair
 from spectheory.suite import standard_suite
 from spectheory.testing import assert_lossless
 
@@ -179,3 +180,22 @@ def test_samplers_that_return_no_tokens(returned: Any) -> None:
 def test_samplers_that_raise() -> None:
     with pytest.raises(InvalidOutcomeError, match=r"ZeroDivisionError.*test_adapt.py, line"):
         sampled_verdict(lambda *_: 1 // 0, instances.two_token(1), samples=100)  # type: ignore[arg-type,return-value]
+
+
+def test_outputs_are_completed_with_the_targets_own_rows() -> None:
+    """A right sampler passes where the rows depend on the context, and every path is an outcome."""
+    right = sampled_verdict(token_sampler, instances.sticky_chain(2), samples=20_000, seed=2)
+    assert not right.is_rejected
+    assert right.degrees_of_freedom == 2**3 - 1
+
+
+def test_an_output_that_the_target_never_makes_is_enough() -> None:
+    """One such token in thousands moves no χ² over the possible outcomes."""
+    pair = ModelPair.context_free_pair([0.5, 0.5, 0.0], [0.5, 0.5, 0.0], draft_length=1)
+
+    def rarely_impossible(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        return [int(paths[0, 0]), 2 if generator.random() < 1e-3 else int(generator.integers(2))]
+
+    found = sampled_verdict(rarely_impossible, pair, samples=10_000, seed=1)
+    assert found.is_rejected
+    assert (found.statistic, found.p_value) == (float("inf"), 0.0)

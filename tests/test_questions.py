@@ -11,9 +11,10 @@ import pytest
 from spectheory import instances
 from spectheory.algorithms import verifiers
 from spectheory.contexts import numbered_context
-from spectheory.drafts import Iid
+from spectheory.drafts import Iid, PerPath
 from spectheory.errors import InvalidOutcomeError
 from spectheory.outcome import Outcome
+from spectheory.pair import ModelPair
 from spectheory.questions import RowTables, check_correction_rows, check_stop_probs
 from spectheory.resolve import resolve
 
@@ -85,3 +86,14 @@ def test_tuples_are_what_a_verifier_sees() -> None:
             if depth < 2:
                 row = [F(int(x.p), int(x.q)) for x in seen.draft_rows[n, k, depth]]
                 assert row == list(pair.draft[depth][number])
+
+
+def test_every_path_is_shown_the_rows_it_was_drafted_from() -> None:
+    """With a draft model per path the rows of path k are those of model k."""
+    pair, other = instances.two_token(2), instances.uniform_equal(2)
+    process = PerPath((pair, ModelPair(pair.target, other.draft, pair.vocab)))
+    asked = resolve(verifiers["multi_round"], pair, process=process)
+    tuples = RowTables.of(asked, process).tuples(np.array([[0, 3], [2, 1]]))
+    for k, rows in enumerate((pair.draft[0][0], other.draft[0][0])):
+        assert [F(int(x.p), int(x.q)) for x in tuples.draft_rows[0, k, 0]] == list(rows)
+    assert (pair.draft[0][0] != other.draft[0][0]).all()

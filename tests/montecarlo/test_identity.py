@@ -83,6 +83,7 @@ def test_a_copy_of_the_folder_is_told_by_its_name(folders: tuple[Path, Path], tm
         ({"draft_length": 2}, "draft_length"),
         ({"batch_size": 2}, "batch_size"),
         ({"confidence": 0.5}, "confidence"),
+        ({"tolerance": 1e-6}, "tolerance"),
         ({"options": SamplingOptions(top_k=7)}, "top_k"),
         ({"options": SamplingOptions(temperature=0.5)}, "temperature"),
         ({"restriction": Restriction.fixed([1, 2, 3])}, "restriction"),

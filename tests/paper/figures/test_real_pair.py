@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pytest
 
-from paper_support import small_real_pair
+from paper_support import SMALL, small_real_pair
+from spectheory.montecarlo import simulate
 from spectheory.outcome import Outcome
 from spectheory.resolve import find_verifier
 
@@ -47,3 +50,15 @@ def test_cross_check_fails_for_a_verifier_that_is_not_lossless() -> None:
     assert [row["agree"] for row in findings.tables[0].select(verifier="token")] == [True]
     assert len(findings.failures) == 1
     assert "target_after_rejection" in findings.failures[0]
+
+
+@pytest.mark.parametrize("exhibit", ["real_pair", "full_vocabulary", "temperature"])
+def test_an_interrupted_simulation_is_no_exhibit(exhibit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """simulate returns what is finished at Ctrl-C; a table of part of the prompts must not be written."""
+    whole = simulate
+    monkeypatch.setattr(
+        f"spectheory.paper.figures.{exhibit}.simulate",
+        lambda *arguments, **settings: replace(whole(*arguments, **settings), interrupted=True),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        SMALL[exhibit]()

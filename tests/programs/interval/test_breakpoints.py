@@ -58,3 +58,16 @@ def test_refining_reaches_the_error_or_the_limit(num_drafts: int) -> None:
         assert chord_errors(few, num_drafts, chain).sum() < chord_errors(edges, num_drafts, chain).sum()
         enough = refined_breakpoints(edges, num_drafts, chain, 1e9, 1000)
         assert enough.tolist() == edges.tolist()
+
+
+def test_first_breakpoints_are_dense_where_f_bends() -> None:
+    """1 - (1 - i/n)^(3/(K+1)), by square roots for K = 5: the first half of f has most of the bends."""
+    expected = [0, 1 - 0.75**0.5, 1 - 0.5**0.5, 0.5, 1]
+    assert first_breakpoints(4, 5) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("more", [1, 2, 3])
+def test_refining_never_passes_the_limit(more: int) -> None:
+    """However many segments it would like to split at once."""
+    edges = first_breakpoints(9, 4)
+    assert len(refined_breakpoints(edges, 4, chain_of(1), 0.0, 9 + more)) - 1 == 9 + more

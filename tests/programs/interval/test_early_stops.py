@@ -142,3 +142,17 @@ def test_an_error_in_the_callback_is_not_swallowed() -> None:
 
     with pytest.raises(ZeroDivisionError):
         multi_path_interval(instances.two_token(), 2, progress=broken)
+
+
+def test_the_best_bounds_so_far_are_kept() -> None:
+    """Steps may lower what they offer; the interval that is reported never widens."""
+    for seed in range(4):
+        seen: list[tuple[float, float]] = []
+        multi_path_interval(
+            instances.random_float(seed, 8, 3, concentration=0.3), 3,
+            progress=lambda _, lower, upper, seen=seen: seen.append((lower, upper)),
+        )  # fmt: skip
+        lowers, uppers = zip(*seen, strict=True)
+        assert len(seen) > 3
+        assert list(lowers) == sorted(lowers)
+        assert list(uppers) == sorted(uppers, reverse=True)
