@@ -146,8 +146,9 @@ class ChordProgram:
             if sum(_longest(point, other)) < sum(lengths) + 0.02:
                 break
             step, targets = other, corrected
-        primal, dual = (min(1.0, STEP_BACK * length) for length in _longest(point, step, cap=2.0))
-        return _moved(point, step, primal, dual), min(primal, dual)
+        # numpy's minimum is NaN where one of the two is, Python's is not always
+        primal, dual = np.minimum(1.0, STEP_BACK * np.array(_longest(point, step, cap=2.0))).tolist()
+        return _moved(point, step, primal, dual), float(np.minimum(primal, dual))
 
     def _recentred(self, targets: Targets, trial: Point, aim: float) -> Targets:
         """Targets that pull the products of a trial point into [0.1, 10] times their aim."""
@@ -217,8 +218,7 @@ def _longest(point: Point, step: Point, cap: float = 1.0) -> tuple[float, float]
     """The longest primal and dual steps up to ``cap`` that keep every entry nonnegative."""
     lengths = []
     for kind in (0, 1):
-        steepest = min(
-            float((by / here).min()) for here, by in zip(point[kind::2], step[kind::2], strict=True)
-        )
+        pairs = zip(point[kind::2], step[kind::2], strict=True)
+        steepest = float(np.min([(by / here).min() for here, by in pairs]))  # NaN where one is NaN
         lengths.append(cap if -steepest * cap <= 1.0 else -1.0 / steepest)
     return lengths[0], lengths[1]

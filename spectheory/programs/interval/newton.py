@@ -131,7 +131,7 @@ class NewtonSystem:
         if self._factor is not None:
             at_bins = np.append(0.0, c)[live.bin_node]
             rhs = scaled.sum(axis=0) - self._theta.T @ (row_sums / self._total) - self._columns
-            beta[1:] = cho_solve(self._factor, (rhs + self._spread.T @ at_bins)[1:])
+            beta[1:] = cho_solve(self._factor, (rhs + self._spread.T @ at_bins)[1:], check_finite=False)
         c, x = self._tree_solve(first, second, of_bins - self._spread @ beta)
         at_bins = np.append(0.0, c)[live.bin_node]
         alpha = (row_sums - self._theta @ beta) / self._total + self._mean * at_bins

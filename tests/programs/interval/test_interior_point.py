@@ -1,4 +1,4 @@
-"""The leaf law of an iterate is feasible and of sum 1, however inexact its transport is."""
+"""Iterates of the interior-point method: feasible however inexact, refined with room, finite or refused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ import pytest
 from spectheory import instances
 from spectheory.bounds.context_tree import ContextTree
 from spectheory.bounds.level_sets import LevelSets
+from spectheory.errors import SolverError
 from spectheory.programs.interval.breakpoints import first_breakpoints
 from spectheory.programs.interval.interior_point import ChordProgram
 from spectheory.programs.interval.live_tree import LiveTree
+from spectheory.programs.interval.newton import NewtonSystem, Point, Targets
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
@@ -27,3 +29,45 @@ def test_the_transport_is_repaired(factor: float, tilt: bool) -> None:
     law = live.leaf_law(program.bin_law)
     assert law.sum() == pytest.approx(1, rel=1e-12)
     assert LevelSets.of(law, tree.draft_probs[-1], 2).is_feasible(1e-12)
+
+
+def test_more_breakpoints_keep_the_iterate_feasible_with_room() -> None:
+    """At least half of every s stays, and π keeps its marginals and its law."""
+    tree = ContextTree.of(instances.random_float(1, 3, 2, 1.0, 0.5))
+    live = LiveTree.of(tree, 3, 1e-9)
+    edges = first_breakpoints(6, 3)
+    program = ChordProgram(live, 3, edges)
+    for _ in range(4):
+        program.step()
+    finer = np.sort(np.concatenate([edges, 0.5 * (edges[1:] + edges[:-1])]))
+    refined = program.refined(finer)
+    assert (refined.point.s >= 0.5 * np.repeat(program.point.s, 2, axis=1) * (1 - 1e-12)).all()
+    assert refined.point.pi.sum(axis=1) == pytest.approx(program.point.pi.sum(axis=1))
+    assert refined.bin_law == pytest.approx(program.bin_law)
+
+
+@pytest.mark.parametrize("part", ["pi", "s", "u", "y", "v", "z"])
+def test_an_iterate_that_is_no_number_is_refused(part: str) -> None:
+    tree = ContextTree.of(instances.random_float(1, 3, 2, 1.0, 0.5))
+    program = ChordProgram(LiveTree.of(tree, 2, 1e-9), 2, first_breakpoints(6, 2))
+    array = getattr(program.point, part).copy()
+    array.flat[0] = float("nan")
+    program.point = program.point._replace(**{part: array})
+    with pytest.raises(SolverError, match="not positive definite at machine precision"):
+        program.step()
+
+
+def test_a_step_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A system that could be factored may still have a solution out of float64's range."""
+    tree = ContextTree.of(instances.random_float(1, 3, 2, 1.0, 0.5))
+    program = ChordProgram(LiveTree.of(tree, 2, 1e-9), 2, first_breakpoints(6, 2))
+    solve = NewtonSystem.solve
+
+    def no_number(system: NewtonSystem, targets: Targets) -> Point:
+        return solve(system, targets)._replace(z=np.full(program.live.size, np.nan))
+
+    monkeypatch.setattr(NewtonSystem, "solve", no_number)
+    before = program.point
+    with pytest.raises(SolverError, match="step is not finite"):
+        program.step()
+    assert program.point is before

@@ -271,3 +271,37 @@ def test_one_path_has_its_optimum_beyond_the_leaves_of_the_interior_point() -> N
     assert best.gap < 1e-7
     with pytest.raises(EnumerationTooLargeError, match="524288 leaves, the limit is 400000"):
         multi_path_interval(pair, 2)
+
+
+def test_models_at_the_edge_of_float64_have_an_interval() -> None:
+    """Rows down to 1e-300, zeros and tame ones, up to 10^13 drafts: bounds, and no failure of a library."""
+    rng = np.random.default_rng(0)
+
+    def extreme(count: int, vocab_size: int) -> np.ndarray:
+        rows = rng.dirichlet(np.full(vocab_size, 0.3), count) ** float(rng.choice([1, 1, 10, 40]))
+        rows = np.maximum(rows, rng.choice([0.0, 1e-300]))
+        return rows / rows.sum(axis=1, keepdims=True)
+
+    for _ in range(60):
+        V, L = int(rng.integers(2, 4)), int(rng.integers(1, 4))
+        levels = [extreme(V**depth, V) for depth in (*range(L + 1), *range(L))]
+        pair = ModelPair(tuple(levels[: L + 1]), tuple(levels[L + 1 :]), tuple("abc"[:V]))
+        interval = multi_path_interval(pair, int(10 ** rng.integers(0, 14)))
+        assert 1 - 1e-9 <= interval.lower <= interval.upper <= L + 1 + 1e-9
+
+
+def test_a_draft_at_the_edge_of_float64_does_not_stop_the_method() -> None:
+    """A right-hand side of its Newton system is not finite though the matrix is; the bounds so far hold."""
+    target = (
+        np.array([[0.9518354160536246, 0.04816458394637525]]),
+        np.array([[1.7154364821868192e-06, 0.9999982845635177], [6.243686311353554e-11, 0.9999999999375632]]),
+        np.array([[0.06526531287831673, 0.9347346871216833], [0.9019420937400924, 0.09805790625990765],
+                  [0.7768195263187224, 0.22318047368127766], [0.2896107580088615, 0.7103892419911384]]),
+    )  # fmt: skip
+    draft = (
+        np.array([[1.0, 9.871132564332054e-42]]),
+        np.array([[0.999999999500131, 4.998690317143809e-10], [0.9999999999906701, 9.329895500265289e-12]]),
+    )
+    interval = multi_path_interval(ModelPair(target, draft, ("a", "b")), 10**6)
+    assert 1 <= interval.lower <= interval.upper
+    assert interval.relative_gap < 1e-3
