@@ -279,8 +279,7 @@ def _first_difference(
 ) -> int | None:
     slack = 0 if asked.pair.is_exact else tolerance
     for number, (law, other) in enumerate(zip(laws, others, strict=True)):
-        # Written so that NaN, which fails every comparison, counts as a difference.
-        if not all(abs(law[key] - other[key]) <= slack for key in (*law, *other)):
+        if any(abs(law[key] - other[key]) > slack for key in (*law, *other)):
             return number
     return None
 

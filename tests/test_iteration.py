@@ -15,7 +15,7 @@ from reference import Law, Path, block_law, draft_row, normalised, target_row, t
 from spectheory import instances, output_law
 from spectheory.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.algorithms.spectr_gbv import SpecTrGbv
-from spectheory.errors import InvalidInputError
+from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.iteration import (
     completed_law,
     decoded_tokens_law,
@@ -23,7 +23,9 @@ from spectheory.iteration import (
     first_tokens_law,
     modified_pair,
 )
+from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
+from spectheory.resolve import find_verifier
 from table import groups
 from texts import lengths_of, texts_after
 
@@ -382,3 +384,25 @@ def test_bad_numbers_are_refused(arguments: Any, options: Any, message: str) -> 
         decoded_tokens_law("block", instances.two_token(2), *arguments, **options)
     with pytest.raises(InvalidInputError, match="num_tokens must be a whole number"):
         first_tokens_law("block", instances.two_token(2), 0)
+
+
+class Silent:
+    """Block verification that says of every correction token that it is undefined."""
+
+    name = "silent"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = find_verifier("block").outcome(paths, target_rows, draft_rows)
+        return Outcome(right.stop_probs, lambda path, length: right.correction(path, length) * 0)
+
+
+def test_nothing_follows_an_undefined_output() -> None:
+    """`certify` counts it as a defect of one iteration; the iterations after it have no law."""
+    pair = instances.two_token(1)
+    for ask in (
+        lambda: completed_law(Silent(), pair),
+        lambda: decoded_tokens_law(Silent(), pair, 2),
+        lambda: first_tokens_law(Silent(), pair, 2),
+    ):
+        with pytest.raises(InvalidOutcomeError, match="with probability 1 the verifier stops where"):
+            ask()

@@ -11,6 +11,7 @@ from spectheory import Outcome, certify, instances, output_law
 from spectheory.algorithms import verifiers
 from spectheory.errors import InvalidOutcomeError
 from spectheory.pair import ModelPair
+from spectheory.vetting import ASKED_ALONE
 from user_verifiers import UserToken
 
 
@@ -162,6 +163,32 @@ class AnotherForSingles:
     def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
         name = "token" if len(paths) > 1 else "block"
         return verifiers[name].outcome(paths, target_rows, draft_rows)
+
+
+class AnotherForHalves:
+    """Block verification; from the fifth tuple on it is token verification in batches of eight to fifteen."""
+
+    name = "another_for_halves"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        block, token = (
+            verifiers[name].outcome(paths, target_rows, draft_rows) for name in ("block", "token")
+        )
+        if not 8 <= len(paths) <= 15:
+            return block
+        late = np.arange(len(paths)) >= ASKED_ALONE
+
+        def correction(path_index: Any, length: Any) -> Any:
+            rows = (made.correction(path_index, length) for made in (token, block))
+            return np.where(late[:, None], *rows)
+
+        return Outcome(np.where(late[:, None, None], token.stop_probs, block.stop_probs), correction)
+
+
+def test_a_batch_of_another_size_is_asked_about() -> None:
+    """16 tuples, asked about all at once, alone and in halves; only the halves show this fault."""
+    with pytest.raises(InvalidOutcomeError, match="depends on the other tuples of the batch"):
+        certify(AnotherForHalves(), instances.two_token(2), 2)
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2])

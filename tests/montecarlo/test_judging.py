@@ -117,6 +117,24 @@ def test_what_is_no_law_is_refused_on_language_models(models: LanguageModelPair,
         simulate(models, PROMPTS[:2], [Changed(after_vetting)], **settings)
 
 
+def test_one_wrong_answer_among_right_ones_is_refused() -> None:
+    """In the first of five rounds of one batch, after those that a user's own verifier is vetted on."""
+    counted = itertools.count()
+    vetted = Changed(lambda outcome, _: (next(counted), outcome)[1])
+    pair = instances.sticky_chain(2)
+    simulate_enumerated(pair, [vetted], samples=10_000)
+    first = next(counted) - 5
+    calls = itertools.count()
+    once = Changed(
+        lambda outcome, _: (
+            Outcome(outcome.stop_probs / 2, outcome.correction) if next(calls) == first else outcome
+        )
+    )
+    with pytest.raises(InvalidOutcomeError, match="stop probabilities that are not a law"):
+        simulate_enumerated(pair, [once], samples=10_000)
+    assert next(calls) == first + 5  # the four others were asked for, and did not hide it
+
+
 def test_the_tolerance_is_an_argument(models: LanguageModelPair) -> None:
     off = Changed(with_stops(lambda stops: stops * (1 + 1e-6)))
     calls = itertools.count()
@@ -139,6 +157,14 @@ def test_wrong_shapes_are_refused(models: LanguageModelPair) -> None:
     ):
         with pytest.raises(InvalidOutcomeError, match=words):
             simulate(models, PROMPTS, [Changed(change)], samples=2, draft_length=2)
+        calls = itertools.count()
+        later = Changed(
+            lambda outcome, paths, change=change, calls=calls: (
+                change(outcome, paths) if next(calls) >= 12 else outcome
+            )
+        )
+        with pytest.raises(InvalidOutcomeError, match=f"{words} .* expected"):
+            simulate_enumerated(instances.two_token(2), [later], samples=8_000)
 
 
 # ------------------------------------------------------------------------------ no function of its inputs
