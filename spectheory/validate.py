@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -47,13 +48,19 @@ def is_number(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is a whole number of Python or numpy, and no truth value.
+    """Whether it is a whole number, of whatever library (numpy, sympy, torch), and no truth value.
 
     Example:
         >>> is_whole(np.int64(2)), is_whole(True), is_whole(2.0)
         (True, False, False)
     """
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if isinstance(value, bool) or "bool" in str(getattr(value, "dtype", "")):
+        return False
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return True
 
 
 def check_count(

@@ -7,6 +7,7 @@ of ``Verifier``: the attributes of the class below, ``bind`` and ``modified_targ
 
 from __future__ import annotations
 
+import inspect
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -182,7 +183,7 @@ class UsersOwn(Verifier):
         bind = getattr(self.user_object, "bind", None)
         if bind is None:
             return self
-        with users_code(f"bind of verifier {self.name!r}"):
+        with users_code(f"bind of verifier {self.name!r}", bind):
             bound = bind(process, pair)
         if bound is None:
             raise InvalidInputError(
@@ -192,52 +193,60 @@ class UsersOwn(Verifier):
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         self._check_draft_length(paths.shape[-1])
-        with users_code(f"outcome of verifier {self.name!r}"):
-            outcome = self.user_object.outcome(paths, target_rows, draft_rows)
+        asked = self.user_object.outcome
+        with users_code(f"outcome of verifier {self.name!r}", asked):
+            outcome = asked(paths, target_rows, draft_rows)
         if not isinstance(outcome, Outcome):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {type(outcome).__name__}, expected an Outcome"
+                f"{defined_at(asked)}"
             )
-        self._check_array("stop_probs", outcome.stop_probs, target_rows, tuple(target_rows.shape[:-1]))
+        self._check_array("stop_probs", outcome.stop_probs, target_rows, tuple(target_rows.shape[:-1]), asked)
         if not callable(outcome.correction):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned an Outcome whose correction is "
                 f"{type(outcome.correction).__name__}; expected a function (path_index, length) -> rows"
+                f"{defined_at(asked)}"
             )
 
         def correction(path_index: Array, length: Array) -> Array:
-            with users_code(f"correction of verifier {self.name!r}"):
+            with users_code(f"correction of verifier {self.name!r}", outcome.correction):
                 rows = outcome.correction(path_index, length)
             shape = (*path_index.shape, target_rows.shape[-1])
-            self._check_array("correction rows", rows, target_rows, shape)
+            self._check_array("correction rows", rows, target_rows, shape, outcome.correction)
             return rows
 
         return Outcome(outcome.stop_probs, correction)
 
     def _modified_target_rows(self, target_rows: Array, *others: Any) -> Array:
         """The user's own, with what it returns checked."""
-        with users_code(f"modified_target_rows of verifier {self.name!r}"):
-            rows = self.user_object.modified_target_rows(target_rows, *others)
-        self._check_array("modified target rows", rows, target_rows, tuple(target_rows.shape))
+        asked = self.user_object.modified_target_rows
+        with users_code(f"modified_target_rows of verifier {self.name!r}", asked):
+            rows = asked(target_rows, *others)
+        self._check_array("modified target rows", rows, target_rows, tuple(target_rows.shape), asked)
         return rows
 
-    def _check_array(self, what: str, array: Any, like: Array, shape: tuple[int, ...]) -> None:
+    def _check_array(
+        self, what: str, array: Any, like: Array, shape: tuple[int, ...], returned_by: Callable[..., Any]
+    ) -> None:
         """Refuse what is no array of numbers of the kind and shape that was asked for."""
         if not isinstance(array, type(like)):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
-                f"{type(like).__name__}, the kind of array that it was given"
+                f"{type(like).__name__}, the kind of array that it was given{defined_at(returned_by)}"
             )
         if tuple(array.shape) != shape:
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {what} of shape {tuple(array.shape)}; expected {shape}, "
                 "the leading axes it was given and one entry per "
                 + ("path and length" if what == "stop_probs" else "token")
+                + defined_at(returned_by)
             )
         if not holds_numbers(array):
             kind = array.dtype if array.dtype != object else type(array.ravel()[0]).__name__
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {what} with entries of type {kind}; expected probabilities"
+                f"{defined_at(returned_by)}"
             )
 
     def _declared(self, attribute: str, kind: type, expected: str) -> Any:
@@ -262,8 +271,13 @@ class UsersOwn(Verifier):
 
 
 @contextmanager
-def users_code(what: str) -> Iterator[None]:
+def users_code(what: str, called: Callable[..., Any] | None = None) -> Iterator[None]:
     """Turn whatever a user's code raises into one line that says where, and send what it prints to stderr.
+
+    Args:
+        what: the words for it.
+        called: the user's function, named by its place where no line of it was reached, as by a call with
+            more arguments than it takes.
 
     Raises:
         InvalidOutcomeError: anything but Ctrl-C was raised; the original is its cause.
@@ -278,7 +292,8 @@ def users_code(what: str) -> Iterator[None]:
         raise
     except BaseException as error:  # sys.exit and whatever else people raise
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        raise InvalidOutcomeError(f"{what} failed: {said}{users_line(error)}") from error
+        place = users_line(error) or defined_at(called)
+        raise InvalidOutcomeError(f"{what} failed: {said}{place}") from error
 
 
 def users_line(error: BaseException) -> str:
@@ -292,6 +307,12 @@ def users_line(error: BaseException) -> str:
         if not frame.filename.startswith((package, sys.prefix, sys.base_prefix, "<frozen"))
     ]
     return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+
+
+def defined_at(function: Any) -> str:
+    """`` (FILE, line N)``, where a user's function begins; nothing for what is not written in Python."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f" ({code.co_filename}, line {code.co_firstlineno})" if code else ""
 
 
 def as_verifier(candidate: Any) -> Verifier:

@@ -18,11 +18,18 @@ from spectheory.algorithms.position_by_position.spectr import SpecTr
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.defects import defects
 from spectheory.drafts import Iid
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError, UnknownNameError
+from spectheory.errors import (
+    EnumerationTooLargeError,
+    InvalidInputError,
+    InvalidOutcomeError,
+    UnknownNameError,
+)
 from spectheory.law import OutputLaw, output_law
+from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.verifier import Verifier
 from table import GENERAL, Case, groups, random_cases, small_cases
+from user_verifiers import UserToken
 
 SMALL = small_cases()
 
@@ -336,3 +343,54 @@ def test_the_cause_is_the_same_in_any_chunks(monkeypatch: pytest.MonkeyPatch) ->
             Iid, "tuples", lambda *arguments, size=size: tuples(*arguments[:2], size, *arguments[3:])
         )
         assert [law.cause(prefix) for prefix in ((0,), (1,), (0, 1))] == whole
+
+
+class OnEitherPath(Verifier):
+    """Token verification of a path picked by a fair coin, so that two stops of one depth have mass."""
+
+    name, source = "on_either_path", "here"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        token = verifiers["token"]
+        each = [
+            token.outcome(*(array[:, k : k + 1] for array in (paths, target_rows, draft_rows)))
+            for k in (0, 1)
+        ]
+        stops = np.concatenate([outcome.stop_probs for outcome in each], axis=1) / 2
+
+        def correction(path_index: Any, length: Any) -> Any:
+            rows = [outcome.correction(0 * path_index, length) for outcome in each]
+            return np.where((path_index == 0)[:, None], *rows)
+
+        return Outcome(stops, correction)
+
+
+def test_every_stop_of_a_tuple_counts() -> None:
+    pair = instances.random_rational(2, 2, 2)
+    either, token = output_law(OnEitherPath(), pair, 2), output_law("token", pair)
+    for mass, expected in zip(either.masses, token.masses, strict=True):
+        assert (mass == expected).all()
+
+
+class RightButOnce(UserToken):
+    """Token verification whose correction rows are halves for one tuple of drafts of thousands."""
+
+    def __init__(self, first: tuple[int, ...], second: tuple[int, ...]) -> None:
+        self.once = np.array([first, second])
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+        here = (paths == self.once).all(axis=(1, 2))
+
+        def correction(path_index: Any, length: Any) -> Any:
+            rows = right.correction(path_index, length)
+            return np.where(here[:, None], rows / 2, rows)
+
+        return Outcome(right.stop_probs, correction)
+
+
+def test_every_correction_row_is_checked() -> None:
+    """Not only those of the tuples on which a user's own verifier is vetted."""
+    pair = instances.random_rational(3, 2, 6, zero_probability=0.0)
+    with pytest.raises(InvalidOutcomeError, match="correction rows that are not laws"):
+        output_law(RightButOnce((0, 1, 0, 1, 1, 0), (1, 1, 0, 0, 1, 0)), pair, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from fractions import Fraction
 from typing import Any
@@ -90,6 +91,8 @@ def test_bad_answers_are_one_line(verifier: Any, says: str) -> None:
         certify(verifier, EXACT, 2)
     assert "verifier 'changed'" in str(caught.value)
     assert "\n" not in str(caught.value)
+    if "not a law" not in says and "not laws" not in says:
+        assert re.search(r"\(\S*test_verifier_answers\.py, line \d+\)$", str(caught.value))
 
 
 @pytest.mark.parametrize("name", ["stops as a list", "complex stops", "halves", "correction raises"])

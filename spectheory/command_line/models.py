@@ -7,8 +7,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from spectheory.command_line.options import json_option, num_drafts_option, verifier_names
-from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_csv, print_json
+from spectheory.command_line.options import csv_option, json_option, num_drafts_option, verifier_names
+from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_csv, print_json, table_wanted
 from spectheory.errors import InvalidInputError
 
 target_option = click.option(
@@ -71,7 +71,7 @@ dtype_option = click.option(
     type=float,
     help="How far an answer of a verifier may be from a law.  [default: by number type]",
 )
-@click.option("--csv", "as_csv", is_flag=True, help="Print CSV, a line per verifier, instead of a table.")
+@csv_option
 @json_option
 def simulate(
     target: str,
@@ -96,8 +96,7 @@ def simulate(
     from spectheory.command_line.progress import progress_bar
     from spectheory.montecarlo import simulate as run_simulation
 
-    if as_csv and as_json:
-        raise InvalidInputError("--csv and --json were both given; ask for one of them")
+    as_table = table_wanted(as_json, as_csv)
     models.quiet_loading()
     names = verifier_names(verifiers)
     options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
@@ -106,12 +105,12 @@ def simulate(
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, options=options, progress=progress, **settings)
     document = {"target": target, "draft": draft, **simulation.to_document()}
-    if as_json:
-        print_json(document)
+    if as_table:
+        tables.print_simulation(document)
     elif as_csv:
         print_csv(simulation.rows())
     else:
-        tables.print_simulation(document)
+        print_json(document)
     if simulation.interrupted:
         finished = simulation.estimates[0].samples
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""

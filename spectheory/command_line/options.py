@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."
 )
+csv_option = click.option(
+    "--csv", "as_csv", is_flag=True, help="Print CSV, a line per result, instead of a table."
+)
 num_drafts_option = click.option(
     "--num-drafts", "-k", type=int, default=1, show_default=True, metavar="K", help="Paths drafted i.i.d."
 )

@@ -11,6 +11,8 @@ from typing import Any
 
 import click
 
+from spectheory.errors import InvalidInputError
+
 EXIT_DEFECT = 1
 EXIT_BAD_INPUT = 2
 EXIT_SHORT_OF_THE_GAP = 3
@@ -24,12 +26,33 @@ def print_json(document: dict[str, Any]) -> None:
     click.echo(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
 
 
+def table_wanted(as_json: bool, as_csv: bool) -> bool:
+    """Neither form for machines was asked for.
+
+    Raises:
+        InvalidInputError: both were.
+    """
+    if as_csv and as_json:
+        raise InvalidInputError("--csv and --json were both given; ask for one of them")
+    return not (as_csv or as_json)
+
+
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows with the same fields as CSV on stdout, a header first; what is not known is empty."""
+    """Rows as CSV on stdout, a header first; what is not known is empty, and a nested value is JSON."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(
+        text, list(dict.fromkeys(field for row in rows for field in row)), lineterminator="\n"
+    )
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow(
+            {
+                field: json.dumps(_finite(value), ensure_ascii=False)
+                if isinstance(value, (dict, list, tuple))
+                else value
+                for field, value in row.items()
+            }
+        )
     click.echo(text.getvalue(), nl=False)
 
 

@@ -7,8 +7,15 @@ from typing import Any
 
 import click
 
-from spectheory.command_line.options import json_option
-from spectheory.command_line.output import EXIT_DEFECT, EXIT_INTERRUPTED, fail, print_json
+from spectheory.command_line.options import csv_option, json_option
+from spectheory.command_line.output import (
+    EXIT_DEFECT,
+    EXIT_INTERRUPTED,
+    fail,
+    print_csv,
+    print_json,
+    table_wanted,
+)
 
 
 @click.command(short_help="Recompute the figures and tables.")
@@ -89,8 +96,9 @@ def reproduce(
     "--paper", metavar="KEY", help="Of one paper: spectr2023, block2024, greedy2026, spectrgbv2026."
 )
 @click.option("--verdict", metavar="VERDICT", help="With one verdict, such as refuted or misprint.")
+@csv_option
 @json_option
-def claims(paper: str | None, verdict: str | None, as_json: bool) -> int:
+def claims(paper: str | None, verdict: str | None, as_csv: bool, as_json: bool) -> int:
     """What the papers claim, statement by statement: verdict, note, and the tests it rests on.
 
     N is how many instances the counted tests among the evidence run.
@@ -98,9 +106,13 @@ def claims(paper: str | None, verdict: str | None, as_json: bool) -> int:
     from spectheory.command_line import tables
     from spectheory.paper.claims.statements import count_verdicts, counts_text, select_claims
 
+    as_table = table_wanted(as_json, as_csv)
     found = select_claims(paper, verdict)
-    if as_json:
-        print_json({"claims": [claim.to_document() for claim in found], "counts": count_verdicts(found)})
-    else:
+    documents = [claim.to_document() for claim in found]
+    if as_table:
         tables.print_claims(found, counts_text(found))
+    elif as_csv:
+        print_csv(documents)
+    else:
+        print_json({"claims": documents, "counts": count_verdicts(found)})
     return 0

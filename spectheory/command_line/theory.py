@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
 import click
 
 from spectheory.command_line.options import (
+    csv_option,
     json_option,
     load_pair,
     num_drafts_option,
@@ -18,8 +22,16 @@ from spectheory.command_line.output import (
     EXIT_INTERRUPTED,
     EXIT_SHORT_OF_THE_GAP,
     fail,
+    print_csv,
     print_json,
+    table_wanted,
 )
+
+if TYPE_CHECKING:
+    from spectheory.certificate import Certificate
+    from spectheory.suite import SuiteCertificate
+
+Found = TypeVar("Found")
 
 
 @click.command(short_help="Certify verifiers on an enumerated pair, or on a suite of pairs.")
@@ -35,9 +47,16 @@ from spectheory.command_line.output import (
 @click.option("--suite", type=click.Choice(["standard"]), help="Certify on every pair of this suite instead.")
 @num_drafts_option
 @tree_option
+@csv_option
 @json_option
 def certify(
-    pair_file: str | None, listed: str, suite: str | None, num_drafts: int, tree: str | None, as_json: bool
+    pair_file: str | None,
+    listed: str,
+    suite: str | None,
+    num_drafts: int,
+    tree: str | None,
+    as_csv: bool,
+    as_json: bool,
 ) -> int:
     """Certify verifiers on an enumerated pair: lossless or not, and how good.
 
@@ -48,44 +67,53 @@ def certify(
     if (pair_file is None) == (suite is None):
         raise click.UsageError("give either PAIR.json or --suite standard")
     names = verifier_names(listed)
+    table_wanted(as_json, as_csv)
+    from spectheory.command_line import tables
+
+    found: Sequence[Certificate | SuiteCertificate]
     if suite is not None:
-        return _certify_suite(names, as_json)
-    from spectheory.certificate import certify as make_certificate
-    from spectheory.command_line import tables
-    from spectheory.command_line.progress import progress_bar
-
-    pair, process = load_pair(str(pair_file)), process_of(num_drafts, tree)
-    certificates = []
-    for name in names:
-        with progress_bar(name) as progress:
-            certificates.append(make_certificate(name, pair, process=process, progress=progress))
-    if as_json and len(certificates) == 1:
-        print_json(certificates[0].to_document())
-    elif as_json:
-        print_json({"certificates": [certificate.to_document() for certificate in certificates]})
-    elif len(certificates) == 1:
-        tables.print_result(certificates[0])
+        found = of_suite = _certify_suite(names)
+        lossless = all(certificate.is_lossless for certificate in of_suite)
     else:
-        tables.print_certificates(certificates)
-    return 0 if all(certificate.is_valid for certificate in certificates) else EXIT_DEFECT
+        found = of_pair = _certify_pair(names, str(pair_file), num_drafts, tree)
+        lossless = all(certificate.is_valid for certificate in of_pair)
+    documents = [certificate.to_document() for certificate in found]
+    if as_csv:
+        print_csv(documents)
+    elif as_json:
+        print_json(documents[0] if len(documents) == 1 else {"certificates": documents})
+    elif suite is None and len(found) > 1:
+        tables.print_certificates(of_pair)
+    else:
+        for certificate in found:
+            tables.print_result(certificate)
+    return 0 if lossless else EXIT_DEFECT
 
 
-def _certify_suite(names: list[str], as_json: bool) -> int:
-    from spectheory.command_line import tables
-    from spectheory.command_line.progress import progress_bar
+def _certify_pair(names: list[str], pair_file: str, num_drafts: int, tree: str | None) -> list[Certificate]:
+    from spectheory.certificate import certify as make_certificate
+
+    pair, process = load_pair(pair_file), process_of(num_drafts, tree)
+    return _each(
+        names, lambda name, progress: make_certificate(name, pair, process=process, progress=progress)
+    )
+
+
+def _certify_suite(names: list[str]) -> list[SuiteCertificate]:
     from spectheory.suite import certify_suite
+
+    return _each(names, lambda name, progress: certify_suite(name, progress=progress))
+
+
+def _each(names: list[str], ask: Callable[[str, Any], Found]) -> list[Found]:
+    """What is found for every verifier, each with its progress bar."""
+    from spectheory.command_line.progress import progress_bar
 
     found = []
     for name in names:
         with progress_bar(name) as progress:
-            found.append(certify_suite(name, progress=progress))
-    if as_json:
-        documents = [certificate.to_document() for certificate in found]
-        print_json(documents[0] if len(documents) == 1 else {"certificates": documents})
-    else:
-        for certificate in found:
-            tables.print_result(certificate)
-    return 0 if all(certificate.is_lossless for certificate in found) else EXIT_DEFECT
+            found.append(ask(name, progress))
+    return found
 
 
 @click.command(short_help="The best block efficiency of any lossless verifier.")
@@ -94,9 +122,16 @@ def _certify_suite(names: list[str], as_json: bool) -> int:
 @tree_option
 @click.option("--gap", type=float, default=1e-6, show_default=True, help="Relative gap, on large pairs.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Stop earlier, on large pairs.")
+@csv_option
 @json_option
 def optimum(
-    pair_file: str, num_drafts: int, tree: str | None, gap: float, time_limit: float | None, as_json: bool
+    pair_file: str,
+    num_drafts: int,
+    tree: str | None,
+    gap: float,
+    time_limit: float | None,
+    as_csv: bool,
+    as_json: bool,
 ) -> int:
     """The best block efficiency that any lossless verifier can reach on a pair.
 
@@ -108,23 +143,27 @@ def optimum(
     from spectheory.programs import optimum as solve
     from spectheory.validate import check_positive
 
+    as_table = table_wanted(as_json, as_csv)
     gap = check_positive("--gap", gap)
     time_limit = None if time_limit is None else check_positive("--time-limit", time_limit)
     pair, process = load_pair(pair_file), process_of(num_drafts, tree)
     with progress.interval_line() as report:
         solution = solve(pair, process=process, relative_gap=gap, time_limit=time_limit, progress=report)
-    if as_json:
-        print_json(solution.to_document())
-    else:
+    if as_table:
         tables.print_result(solution, "optimum over all lossless verifiers")
+    elif as_csv:
+        print_csv([solution.to_document()])
+    else:
+        print_json(solution.to_document())
     if solution.status == "interrupted":
         return fail("interrupted; the interval is what was certified by then", EXIT_INTERRUPTED)
     return 0 if solution.reached else EXIT_SHORT_OF_THE_GAP
 
 
 @click.command(short_help="List the published verifiers.")
+@csv_option
 @json_option
-def verifiers(as_json: bool) -> int:
+def verifiers(as_csv: bool, as_json: bool) -> int:
     """List the published verifiers: source, losslessness, arithmetic, and the drafts they take."""
     from spectheory.algorithms import verifiers as known
     from spectheory.command_line import tables
@@ -141,10 +180,12 @@ def verifiers(as_json: bool) -> int:
         }
         for verifier in known.values()
     ]
-    if as_json:
-        print_json({"verifiers": rows})
-    else:
+    if table_wanted(as_json, as_csv):
         tables.print_verifiers(rows)
+    elif as_csv:
+        print_csv(rows)
+    else:
+        print_json({"verifiers": rows})
     return 0
 
 
@@ -152,15 +193,19 @@ def verifiers(as_json: bool) -> int:
 @click.option("--target", required=True, metavar="P1,P2,..", help="Target probabilities, such as 1/3,2/3.")
 @click.option("--draft", required=True, metavar="Q1,Q2,..", help="Draft probabilities, such as 2/3,1/3.")
 @num_drafts_option
+@csv_option
 @json_option
-def acceptance(target: str, draft: str, num_drafts: int, as_json: bool) -> int:
+def acceptance(target: str, draft: str, num_drafts: int, as_csv: bool, as_json: bool) -> int:
     """Acceptance probabilities at one position: the optimum, K-SEQ, multi-round and bounds."""
     from spectheory.acceptance import acceptance as at_one_position
     from spectheory.command_line import tables
 
+    as_table = table_wanted(as_json, as_csv)
     found = at_one_position(target.split(","), draft.split(","), num_drafts)
-    if as_json:
-        print_json(found.to_document())
-    else:
+    if as_table:
         tables.print_acceptance(found)
+    elif as_csv:
+        print_csv([found.to_document()])
+    else:
+        print_json(found.to_document())
     return 0

@@ -78,8 +78,8 @@ def verifier_identity(verifier: Verifier) -> dict[str, Any]:
     """Class, and a sha256 over the parameters and over the source of every module it is made of.
 
     The sources are those of the classes and functions that it and its parameters are made of, base classes
-    included.  What such a module imports by itself is not looked at.  ``sha256`` is None where a source
-    cannot be read, as of a class typed into an interpreter.
+    included, and of the modules from the same folder or below it that these import.  ``sha256`` is None where
+    a source cannot be read, as of a class typed into an interpreter.
     """
     described: Any = verifier.user_object if isinstance(verifier, UsersOwn) else verifier
     reader = _Sources()
@@ -166,6 +166,18 @@ class _Sources:
                 self.sources[name] = sha256(text).hexdigest()
             except (OSError, TypeError):
                 self.sources[name] = None
+            if file and kind.__module__.partition(".")[0] != "spectheory":
+                self._read_neighbours(sys.modules[kind.__module__], Path(file).parent)
+
+    def _read_neighbours(self, module: ModuleType, folder: Path) -> None:
+        """The sources in the module's folder and below of what the module holds from elsewhere."""
+        for held in list(vars(module).values()):
+            name = str(held.__name__ if isinstance(held, ModuleType) else getattr(held, "__module__", None))
+            file = Path(getattr(sys.modules.get(name), "__file__", None) or "/")
+            own = folder in file.parents and "site-packages" not in file.parts
+            if own and name not in self.sources:
+                self.sources[name] = sha256(file.read_bytes()).hexdigest()
+                self._read_neighbours(sys.modules[name], folder)
 
 
 def _sha256(value: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 from fractions import Fraction
 from pathlib import Path
 
@@ -164,3 +166,47 @@ def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     assert {"name", "source", "num_drafts", "arithmetic", "draft_processes"} <= rows[0].keys()
     assert main(["verifiers"]) == 0
     assert "multi_round_without_replacement" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "key"),
+    [
+        (["certify", "PAIR", "-v", "token"], None),
+        (["certify", "PAIR", "-v", "token,block"], "certificates"),
+        (["certify", "--suite", "standard", "-v", "token"], None),
+        (["optimum", "PAIR"], None),
+        (["verifiers"], "verifiers"),
+        (["acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3"], None),
+        (["claims", "--paper", "spectr2023"], "claims"),
+    ],
+)
+def test_csv_has_the_fields_of_json(
+    capsys: pytest.CaptureFixture[str], pair_file: str, arguments: list[str], key: str | None
+) -> None:
+    """A line per result; nested values are JSON, what is null is empty."""
+    arguments = [pair_file if argument == "PAIR" else argument for argument in arguments]
+    document = run_json(capsys, *arguments)
+    assert main([*arguments, "--csv"]) == 0
+    captured = capsys.readouterr()
+    rows, expected = list(csv.DictReader(captured.out.splitlines())), document[key] if key else [document]
+    assert captured.err == ""
+    assert len(rows) == len(expected)
+    for row, entry in zip(rows, expected, strict=True):
+        assert list(row) == list(entry)
+        for field, value in entry.items():
+            nested = isinstance(value, (dict, list))
+            assert (json.loads(row[field]) if nested else row[field]) == (
+                value if nested else "" if value is None else str(value)
+            )
+    assert main([*arguments, "--csv", "--json"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "error: --csv and --json were both given; ask for one of them\n"
+
+
+def test_acceptance_of_too_many_drafts_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Powers of rationals have a limit; below it the number is there."""
+    arguments = ["acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3", "--num-drafts"]
+    assert main([*arguments, "50001"]) == 2
+    assert "the powers of 50001 drafts are too long for rationals" in capsys.readouterr().err
+    assert run_json(capsys, *arguments, "100")["optimal_float"] == 1

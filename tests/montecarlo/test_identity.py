@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import shutil
 import sys
@@ -154,6 +155,36 @@ def test_an_edited_verifier_is_another_one(
     assert {**verifier_identity(edited), "sha256": None} == {**before, "sha256": None}
     with pytest.raises(InvalidInputError, match="different in verifier mine sha256;"):
         simulate(models, PROMPTS, [edited.user_object], **arguments)
+
+
+@pytest.mark.parametrize("imported", ["import {helper}", "from {helper} import half"])
+def test_what_a_verifier_imports_from_its_own_folder_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imported: str
+) -> None:
+    """An edited helper makes another verifier; a neighbour that is not imported does not."""
+    monkeypatch.syspath_prepend(tmp_path)
+    names = [f"{name}_{abs(hash(imported))}" for name in ("with_helper", "helper", "deeper", "neighbour")]
+    main, helper, deeper, neighbour = names
+    for name in names:
+        (tmp_path / f"{name}.py").write_text("half = 1 / 2\n")
+    (tmp_path / f"{helper}.py").write_text(f"import {deeper}\ndef half(): return {deeper}.half\n")
+    (tmp_path / f"{main}.py").write_text(imported.format(helper=helper) + "\nimport numpy\n" + OWN)
+
+    def identity() -> dict[str, Any]:
+        for name in names:
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        importlib.invalidate_caches()
+        return verifier_identity(as_verifier(importlib.import_module(main).Mine()))
+
+    before = identity()
+    (tmp_path / f"{neighbour}.py").write_text("half = 0.5\n")
+    assert identity() == before
+    for name in (helper, deeper):
+        with (tmp_path / f"{name}.py").open("a") as file:
+            file.write(f"# {name} edited, so that its size is another one\n")
+        edited = identity()
+        assert edited != before
+        before = edited
 
 
 def test_parameters_of_a_verifier_count(own: Callable[[str], Any]) -> None:
