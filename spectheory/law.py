@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,25 +20,33 @@ from spectheory.arrays import to_fraction, to_fractions
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.context_tree import Levels, subtree_sums, sum_over_children
 from spectheory.contexts import Context, context_number, numbered_context
+from spectheory.documents import number_text, plain
 from spectheory.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError
+from spectheory.extras import installed
 from spectheory.pair import ModelPair
 from spectheory.programs.multi_path import largest_listed_excess
 from spectheory.questions import RowTables, check_correction_rows
 from spectheory.resolve import Resolved, resolve
+from spectheory.results import Result
 from spectheory.validate import check_count, check_tolerance
 from spectheory.verifier import UsersOwn, Verifier
 from spectheory.vetting import check_declarations, check_function_of_inputs, check_same_law, sampled_leaves
 
+if TYPE_CHECKING:
+    import pandas
+
 DEFAULT_MAX_TUPLES = 2_000_000
 MAX_NUM_DRAFTS = 1_000
 """The most paths of one tuple."""
+SHOWN_OUTPUTS = 20
+"""The outputs that a law shows to people; its document has all of them."""
 MAX_TUPLES_WITHOUT_TRUST = 50_000
 """Up to this many tuples a user's verifier is asked about all of them, whatever it says of itself."""
 
 
-@dataclass(frozen=True, eq=False)
-class OutputLaw:
+@dataclass(frozen=True, eq=False, repr=False)
+class OutputLaw(Result):
     """R and what follows from it.
 
     Attributes:
@@ -173,6 +181,62 @@ class OutputLaw:
         An undefined output is one more outcome, which the target never makes.
         """
         return (np.abs(self.deviation).sum() + self.undefined) / 2
+
+    def headline(self) -> str:
+        """The verifier, its block efficiency and its defect."""
+        return (
+            f"output law of {self.verifier.name}: block efficiency {number_text(self.block_efficiency)}, "
+            f"total variation {number_text(self.total_variation)}"
+        )
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The law of the number of accepted tokens, and the likeliest outputs, as token ids."""
+        facts = [(f"{length} accepted", number_text(prob)) for length, prob in enumerate(self.length_probs)]
+        outputs = sorted(self._outputs(), key=lambda output: output[1], reverse=True)
+        facts += [(f"output {ids}", number_text(prob)) for ids, prob in outputs[:SHOWN_OUTPUTS]]
+        rest = len(outputs) - SHOWN_OUTPUTS
+        return [*facts, ("other outputs", str(rest))] if rest > 0 else facts
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object; ``outputs`` maps token ids, separated by spaces, to what is not 0 of R."""
+        document = {
+            "verifier": self.verifier.name,
+            "vocab_size": self.pair.vocab_size,
+            "draft_length": self.pair.draft_length,
+            "num_drafts": self.num_drafts,
+            "draft_process": self.process.name,
+            "block_efficiency": self.block_efficiency,
+            "length_probs": self.length_probs,
+            "total_variation": self.total_variation,
+            "undefined": self.undefined,
+            "outputs": dict(self._outputs()),
+        }
+        return {key: plain(value) for key, value in document.items()}
+
+    def to_frame(self) -> pandas.DataFrame:
+        """A row per output: the token ids, how many were accepted, and R; outputs that are not made included.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        with installed():
+            import pandas
+
+        size = self.pair.vocab_size
+        rows = [
+            {"output": numbered_context(number, depth + 1, size), "accepted": depth, "probability": prob}
+            for depth, mass in enumerate(self.masses)
+            for number, prob in enumerate(mass)
+        ]
+        return pandas.DataFrame(rows)
+
+    def _outputs(self) -> Iterator[tuple[str, Any]]:
+        for depth, mass in enumerate(self.masses, start=1):
+            for number in np.flatnonzero(mass != 0):
+                yield (
+                    " ".join(map(str, numbered_context(int(number), depth, self.pair.vocab_size))),
+                    mass[number],
+                )
 
 
 def output_law(

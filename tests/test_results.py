@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
-from spectheory import Certificate, acceptance, certify, instances
+from spectheory import Certificate, acceptance, certify, instances, output_law
 from spectheory.results import html_table
 
 
@@ -47,3 +49,21 @@ def test_equality_is_that_of_documents(certificate: Certificate) -> None:
     assert certificate != other
     assert certificate != acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2)
     assert certificate != certificate.to_document()
+
+
+def test_a_law_lists_its_outputs() -> None:
+    """Token verification on one position of the two-token pair: A with 1/3, in two ways; B with 2/3."""
+    law, again = (output_law("token", instances.two_token(1)) for _ in range(2))
+    assert repr(law) == "<output law of token: block efficiency 5/3 = 1.666667, total variation 0>"
+    assert law == again != output_law("token", instances.two_token(1), 2)
+    document = law.to_document()
+    assert document["length_probs"] == ["1/3", "2/3"]
+    assert document["outputs"] == {"1": "1/3", "0 0": "1/9", "0 1": "2/9", "1 0": "1/9", "1 1": "2/9"}
+    frame = law.to_frame()
+    assert list(frame.columns) == ["output", "accepted", "probability"]
+    assert len(frame) == 2 + 4
+    assert frame["probability"].sum() == 1
+    assert (frame["accepted"] * frame["probability"]).sum() == Fraction(2, 3)
+    assert law._repr_html_().count("<tr>") == 2 + 5
+    long = output_law("token", instances.random_rational(0, 3, 2, zero_probability=0.0))
+    assert long.facts()[-1] == ("other outputs", str(len(long.to_document()["outputs"]) - 20))
