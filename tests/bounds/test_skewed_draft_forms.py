@@ -79,7 +79,7 @@ def test_skewed_draft_bad_input() -> None:
 @pytest.mark.parametrize("share", [Fraction(0), Fraction(1, 3), Fraction(1)])
 def test_rows_along_a_path_are_those_of_the_tree(share: Fraction) -> None:
     """Two readings of Eqs. 22-23: along every path of three tokens, and summed up from the nodes' laws."""
-    pair, num_drafts = instances.random_rational(5, 2, 3), 3
+    pair, num_drafts = instances.random_rational(5, 2, 3, zero_probability=0.0), 3
     own = SkewedDraft(tuple(pair.draft_path_probs(depth) for depth in range(4)), 2)
     ranked = SkewedDraft.from_ranking(pair, num_drafts)
     mixed = SkewedDraft.mixture([share, 1 - share], [own, ranked])
