@@ -48,10 +48,8 @@ class Judge:
         """Ask about drafted paths with leading axis draws * strata; sample where the verifier stops."""
         like = drafted.target_rows
         outcome = self.verifier.outcome(*drafted)
-        self._check_shape("stop_probs", outcome.stop_probs, tuple(like.shape[:-1]))
         stop = outcome.sample_stop(generator)
         rows = outcome.correction(stop.path_index, stop.length)
-        self._check_shape("correction rows", rows, (like.shape[0], like.shape[-1]))
         errors = law_errors(outcome, stop, rows).reshape(len(FAULTS), -1, self.strata)
         largest = namespace(errors).max(errors, axis=1)
         if self._tally is None:
@@ -83,13 +81,6 @@ class Judge:
                 f"{float(self._errors[fault, stratum]):.3g}, more than the tolerance {self._tolerance:g}"
             )
         return self._tally.to_numpy()
-
-    def _check_shape(self, what: str, array: Array, shape: tuple[int, ...]) -> None:
-        if tuple(array.shape) != shape:
-            raise InvalidOutcomeError(
-                f"verifier {self.verifier.name!r} returned {what} of shape {tuple(array.shape)}; "
-                f"expected {shape}"
-            )
 
 
 def law_errors(outcome: Outcome, stop: Stop, rows: Array) -> Array:
