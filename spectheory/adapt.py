@@ -32,9 +32,9 @@ from spectheory.contexts import context_number, prefix_numbers, rows_along
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
 from spectheory.outcome import Outcome
-from spectheory.pair import ModelPair
+from spectheory.pair import ModelPair, check_pair
 from spectheory.validate import check_confidence, check_count
-from spectheory.verifier import users_code
+from spectheory.verifier import defined_at, users_code
 
 OneTuple = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[Any, Any]]
 """(paths [K, L], target_rows [K, L+1, V], draft_rows [K, L, V]) -> stop_probs [K, L+1], rows [K, L+1, V]."""
@@ -50,10 +50,26 @@ class PerSample:
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         """The function's answers, tuple after tuple."""
-        answers = [self.function(*drafted) for drafted in zip(paths, target_rows, draft_rows, strict=True)]
-        dtype = object if is_exact(target_rows) else float
-        stops, rows = (np.array(part, dtype=dtype) for part in zip(*answers, strict=True))
+        answers = [self._answer(*drafted) for drafted in zip(paths, target_rows, draft_rows, strict=True)]
+        stops, rows = (np.stack(part) for part in zip(*answers, strict=True))
         return Outcome.from_rows(stops, rows)
+
+    def _answer(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> list[np.ndarray]:
+        """Of one tuple of drafts: stop probabilities [K, L+1] and correction rows [K, L+1, V]."""
+        returned = self.function(paths, target_rows, draft_rows)
+        dtype = object if is_exact(target_rows) else float
+        try:
+            stops, rows = (np.array(part, dtype=dtype) for part in returned)
+            fits = stops.shape == target_rows.shape[:-1] and rows.shape == target_rows.shape
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise InvalidOutcomeError(
+                f"{self.name} returned {type(returned).__name__}; expected stop probabilities of shape "
+                f"{target_rows.shape[:-1]} and correction rows of shape {target_rows.shape} for the drafts "
+                f"{paths.tolist()}{defined_at(self.function)}"
+            )
+        return [stops, rows]
 
 
 def per_sample(function: OneTuple, name: str | None = None) -> PerSample:
@@ -81,9 +97,9 @@ def per_sample(function: OneTuple, name: str | None = None) -> PerSample:
 class BlackBox(PerSample):
     """A verifier out of a sampler whose every run is followed; see ``black_box``."""
 
-    def __init__(self, sampler: Sampler, name: str, max_runs: int) -> None:
+    def __init__(self, sampler: Sampler, name: str, max_runs: int, exact: bool = True) -> None:
         super().__init__(self._law, name)
-        self.sampler, self.max_runs = sampler, max_runs
+        self.sampler, self.max_runs, self.exact = sampler, max_runs, exact
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """The law of the sampler's output given one tuple of drafts, by all its runs."""
@@ -131,7 +147,9 @@ class BlackBox(PerSample):
         )
 
 
-def black_box(sampler: Sampler, name: str | None = None, max_runs: int = MAX_RUNS) -> BlackBox:
+def black_box(
+    sampler: Sampler, name: str | None = None, max_runs: int = MAX_RUNS, exact: bool = True
+) -> BlackBox:
     """A verifier out of a sampler, exactly: every way its random numbers can fall is followed.
 
     Args:
@@ -141,11 +159,15 @@ def black_box(sampler: Sampler, name: str | None = None, max_runs: int = MAX_RUN
             lists.
         name: of the verifier; by default the function's.
         max_runs: follow no more runs for one tuple of drafts.
+        exact: whether the sampler computes with the rationals it is given.  One that turns them into floats
+            is off by rounding on an exact pair, and rightly found not lossless there; with ``exact=False`` it
+            is given float64 rows, and judged within the tolerance of float64.
 
     Raises (when it is asked about drafts):
         NotEnumerableError: it uses a random number in a way that has no finite cases (``sampled_verdict``).
     """
-    return BlackBox(sampler, name or str(getattr(sampler, "__name__", "black_box")), max_runs)
+    name = name or str(getattr(sampler, "__name__", "black_box"))
+    return BlackBox(sampler, name, check_count("max_runs", max_runs), exact)
 
 
 @dataclass(frozen=True)
@@ -214,7 +236,10 @@ def sampled_verdict(
         check_confidence(significance, "significance"),
         check_confidence(power, "power"),
     )
-    pair, process = pair.to_float(), draft_process(num_drafts, process)
+    seed = check_count("seed", seed, at_least=0)
+    if power <= significance:
+        raise InvalidInputError(f"power must be above the significance {significance}, got {power}")
+    pair, process = check_pair(pair).to_float(), draft_process(num_drafts, process)
     process.check(pair)
     if process.count_tuples(pair) > 1_000_000:
         raise EnumerationTooLargeError(

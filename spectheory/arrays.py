@@ -47,6 +47,31 @@ def holds_numbers(array: Array) -> bool:
     return bool(xp.isdtype(array.dtype, ("real floating", "integral")))
 
 
+def without_machine_integers(array: Array, like: Array) -> Array:
+    """Integers of fixed width, which wrap around, as Python's beside rationals and as floats beside floats.
+
+    Args:
+        array: numbers (``holds_numbers``).
+        like: an array of the kind that is computed with.
+
+    Example:
+        >>> without_machine_integers(np.array([2, 2**63], dtype=np.uint64), np.array([Fraction(1, 2)])).sum()
+        9223372036854775810
+    """
+    if is_exact(array):
+        if not is_exact(like):
+            return array.astype(like.dtype)
+        if any(isinstance(value, np.integer) for value in array.flat):
+            return np.frompyfunc(lambda value: int(value) if isinstance(value, np.integer) else value, 1, 1)(
+                array
+            )
+        return array
+    xp = namespace(array)
+    if not xp.isdtype(array.dtype, "integral"):
+        return array
+    return array.astype(object) if is_exact(like) else xp.astype(array, like.dtype)
+
+
 def to_flint(array: np.ndarray) -> np.ndarray:
     """Fractions to python-flint rationals, elementwise: the same numbers, computed with faster."""
     flat = [fmpq(value.numerator, value.denominator) for value in array.ravel()]

@@ -191,6 +191,12 @@ class Certificate(Result):
             facts.append(("counterexample", self.in_words()))
         return facts
 
+    def __eq__(self, other: object) -> bool:
+        """The same document of the same models and drafts."""
+        return super().__eq__(other) and isinstance(other, Certificate) and other.law == self.law
+
+    __hash__ = Result.__hash__
+
     def in_words(self) -> str:
         """The smallest counterexample of an invalid verifier as a sentence; ``"none"`` for a valid one."""
         found = self.counterexample
@@ -225,6 +231,7 @@ class Certificate(Result):
             "vocab_size": self.vocab_size,
             "draft_length": self.draft_length,
             "num_drafts": self.num_drafts,
+            "draft_process": self.draft_process,
             "arithmetic": self.arithmetic,
             **both("block_efficiency", self.block_efficiency),
             "target_matching": self.target_matching,

@@ -31,7 +31,13 @@ from spectheory.resolve import Resolved, resolve
 from spectheory.results import Result
 from spectheory.validate import check_count, check_tolerance
 from spectheory.verifier import UsersOwn, Verifier
-from spectheory.vetting import check_declarations, check_function_of_inputs, check_same_law, sampled_leaves
+from spectheory.vetting import (
+    SAMPLED_TUPLES,
+    check_declarations,
+    check_function_of_inputs,
+    check_same_law,
+    sampled_leaves,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -182,6 +188,14 @@ class OutputLaw(Result):
         """
         return (np.abs(self.deviation).sum() + self.undefined) / 2
 
+    def __eq__(self, other: object) -> bool:
+        """The same document of the same models and drafts."""
+        if not super().__eq__(other) or not isinstance(other, OutputLaw):
+            return False
+        return other.pair == self.pair and other.process == self.process
+
+    __hash__ = Result.__hash__
+
     def headline(self) -> str:
         """The verifier, its block efficiency and its defect."""
         return (
@@ -301,7 +315,9 @@ def output_law(
     if users_own:
         others = (
             DraftTuples(chunk.leaves[::-1], chunk.probs[::-1])
-            for chunk in seen.tuples(asked.pair, max(1, min(size, int(count)) // 3), as_multisets)
+            for chunk in seen.tuples(
+                asked.pair, max(1, min(size, int(count) // 3, SAMPLED_TUPLES)), as_multisets
+            )
         )
         check_same_law(asked, summed, _sum_outcomes(asked, seen, others, tolerance)[0], tolerance)
     return OutputLaw(*asked, summed, undefined, assumed)

@@ -71,6 +71,9 @@ class ModelPair:
 
     def __post_init__(self) -> None:
         _validate(self)
+        # Copies that cannot be written to: whoever is handed a pair cannot change what is judged with it.
+        for side in ("target", "draft"):
+            object.__setattr__(self, side, tuple(_locked(level) for level in getattr(self, side)))
 
     def __repr__(self) -> str:
         shape = f"{self.vocab_size} tokens, draft length {self.draft_length}, {self.arithmetic}"
@@ -249,9 +252,14 @@ class ModelPair:
 
         Float rows may sum to 1 within ``row_sum_tolerance`` only.  Whatever a verifier does, its output is
         off by as much; so that nobody is blamed for it, laws are computed on the rows that are meant.
+
+        Raises:
+            InvalidPairError: a row sums to 0.
         """
         if self.row_defect <= ROUNDING_OF_A_ROW:
             return self
+        if not all(level.sum(axis=1).all() for level in (*self.target, *self.draft)):
+            raise InvalidPairError("a row sums to 0, so that it is no law whatever it is divided by")
         target, draft = (
             tuple(level / level.sum(axis=1, keepdims=True) for level in side)
             for side in (self.target, self.draft)
@@ -397,6 +405,14 @@ def _levels(rows: Mapping[Context, np.ndarray], side: str, depths: int, size: in
                 f"context of depth 0..{depths - 1} over tokens 0..{size - 1}; remove it"
             )
     return tuple(levels)
+
+
+def _locked(level: np.ndarray) -> np.ndarray:
+    if level.base is None and not level.flags.writeable:
+        return level
+    copy = level.copy()
+    copy.flags.writeable = False
+    return copy
 
 
 def _path_probs(levels: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:

@@ -166,7 +166,8 @@ class SuiteCertificate(Result):
     def headline(self) -> str:
         """The verdict."""
         verdict = "lossless" if self.is_lossless else "NOT lossless"
-        return f"{self.verifier}: {verdict} on {len(self.verdicts)} cases of the suite"
+        refused = f", {len(self.refused)} refused" if self.refused else ""
+        return f"{self.verifier}: {verdict} on {len(self.verdicts)} cases of the suite{refused}"
 
     def facts(self) -> list[tuple[str, str]]:
         """How many pairs, and the smallest counterexample."""
@@ -212,8 +213,8 @@ def certify_suite(
         progress: called with (cases done, cases in all).
 
     Raises:
-        InvalidInputError: it is no verifier, or refuses every case.
-        InvalidOutcomeError: it does not return conditional laws.
+        InvalidInputError: it is no verifier, or its ``bind`` refuses every case.
+        InvalidOutcomeError: it fails, or does not return conditional laws.
 
     Example:
         >>> from spectheory.defects import defects
@@ -223,6 +224,11 @@ def certify_suite(
     """
     judged = find_verifier(verifier)
     cases = list(suite_for(judged) if suite is None else suite)
+    for case in cases:
+        if not isinstance(case, SuiteCase):
+            raise InvalidInputError(
+                f"a suite is made of SuiteCase objects, got {case!r}; see standard_suite()"
+            )
     verdicts: list[CaseVerdict] = []
     refused: dict[str, str] = {}
     counterexample = None
@@ -230,12 +236,13 @@ def certify_suite(
         if progress is not None:
             progress(number, len(cases))
         try:
-            found = certify(judged, case.pair, process=case.process, with_optimum=False)
+            judged.bind(case.process, case.pair)
         except InvalidOutcomeError:
             raise
         except InvalidInputError as error:
             refused[str(case)] = str(error)
             continue
+        found = certify(judged, case.pair, process=case.process, with_optimum=False)
         verdicts.append(CaseVerdict(str(case), found.is_valid, found.total_variation, found.block_efficiency))
         if not found.is_valid:
             counterexample = counterexample or found
@@ -279,6 +286,8 @@ def standard_suite(processes: Collection[str] = ("iid",)) -> tuple[SuiteCase, ..
         >>> max(case.pair.vocab_size for case in suite), max(case.process.num_drafts for case in suite)
         (6, 4)
     """
+    if isinstance(processes, str):
+        processes = (processes,)
     for name in processes:
         if name not in ALL_PROCESSES:
             raise unknown_name("draft process", name, sorted(ALL_PROCESSES))

@@ -13,17 +13,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from math import log
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from spectheory.contexts import Context
-from spectheory.errors import InvalidInputError
+from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.validate import check_count, check_num_drafts
 
 if TYPE_CHECKING:
     import sympy
 
 Rows = Sequence[Any] | Mapping[Context, Sequence[Any]]
-"""One row for every context, or a mapping context -> row, of what sympy takes: texts, numbers, symbols."""
+"""One row for every context, or a mapping context -> row, of numbers, texts such as "2/3", and expressions of
+sympy."""
+MAX_CONTEXTS = 10_000
+"""The most contexts of depth L that are written down."""
+MAX_POWER = 1_000
+"""The most drafts, which are the exponent of expressions."""
 
 
 def block_efficiency(
@@ -57,12 +65,22 @@ def block_efficiency(
         The expression, with ``Min`` where the algorithm has a minimum; exact.
 
     Raises:
-        InvalidInputError: another verifier, a context without a row, or an order that ``at`` does not decide.
+        InvalidInputError: another verifier, a context without a row, a row that is no law, or an order that
+            ``at`` does not decide.
+        EnumerationTooLargeError: too many contexts or drafts for an expression.
     """
     import sympy
 
     draft_length, num_drafts = check_count("draft_length", draft_length), check_num_drafts(num_drafts)
-    if verifier not in _ACCEPTED or (num_drafts > 1 and verifier != "greedy_multipath"):
+    point = _point(at)
+    size = len(_row(draft_probs, ()))
+    if (size > 1 and draft_length * log(size) > log(MAX_CONTEXTS)) or num_drafts > MAX_POWER:
+        raise EnumerationTooLargeError(
+            f"{size} tokens, draft length {draft_length} and {num_drafts} drafts are too many for an "
+            f"expression; the limits are {MAX_CONTEXTS} contexts and {MAX_POWER} drafts"
+        )
+    known = isinstance(verifier, str) and verifier in _ACCEPTED
+    if not known or (num_drafts > 1 and verifier != "greedy_multipath"):
         raise InvalidInputError(
             f"no closed form of {verifier!r} with {num_drafts} drafts is known here; known: "
             f"{', '.join(_ACCEPTED)}, the last one for any number of drafts"
@@ -78,8 +96,10 @@ def block_efficiency(
         children = []
         for context, mass, target, draft, below in nodes:
             target_row, draft_row = _row(target_probs, context), _row(draft_probs, context)
+            for name, row in (("target", target_row), ("draft", draft_row)):
+                _check_row(name, context, row, size, point)
             ranked = (
-                _ranked(target_row, draft_row, at)
+                _ranked(target_row, draft_row, point)
                 if verifier == "greedy_multipath"
                 else range(len(draft_row))
             )
@@ -110,21 +130,58 @@ def _minimum(one: Any, other: Any) -> Any:
 
 
 def _row(rows: Rows, context: Context) -> list[Any]:
-    import sympy
 
     if isinstance(rows, Mapping) and context not in rows:
         raise InvalidInputError(f"there is no row at context {context}; give one for every context")
     row = rows[context] if isinstance(rows, Mapping) else rows
-    return [
-        sympy.sympify(str(entry) if isinstance(entry, Fraction) else entry, rational=True) for entry in row
-    ]
+    if isinstance(row, str) or not isinstance(row, Sequence | np.ndarray):
+        raise InvalidInputError(f"a row must be a sequence of probabilities, got {row!r}")
+    return [_expression(entry) for entry in row]
 
 
-def _ranked(target_row: list[Any], draft_row: list[Any], at: Mapping[Any, Any] | None) -> list[int]:
+def _expression(entry: Any) -> Any:
+    """An entry in sympy; a text must be a number, since sympy would run any other as code."""
+    import sympy
+
+    if isinstance(entry, sympy.Expr):
+        return entry
+    try:
+        if isinstance(entry, float):
+            return sympy.Rational(str(entry))
+        number = Fraction(entry)
+        return sympy.Rational(number.numerator, number.denominator)
+    except (TypeError, ValueError, ZeroDivisionError):
+        raise InvalidInputError(
+            f"an entry must be a number, a text such as '2/3' or an expression of sympy, got {entry!r}"
+        ) from None
+
+
+def _point(at: Mapping[Any, Any] | None) -> dict[Any, Any]:
+    if at is not None and not isinstance(at, Mapping):
+        raise InvalidInputError(f"at must be a mapping symbol -> value, got {at!r}")
+    return {symbol: _expression(value) for symbol, value in (at or {}).items()}
+
+
+def _check_row(name: str, context: Context, row: list[Any], size: int, point: dict[Any, Any]) -> None:
+    """Refuse a row of another length, of another sum than 1, or with a negative entry at the point."""
+    import sympy
+
+    where = f"the {name} row {'at the root' if not context else f'at context {context}'}"
+    if len(row) != size:
+        raise InvalidInputError(f"{where} has {len(row)} entries, expected {size}, one per token")
+    if sympy.simplify(sum(row) - 1) != 0:
+        raise InvalidInputError(f"{where} must sum to 1, its sum is {sympy.simplify(sum(row))}")
+    for entry in row:
+        value = entry.subs(point)
+        if value.is_negative or value.is_real is False:
+            raise InvalidInputError(f"{where} has the entry {value}, expected a probability")
+
+
+def _ranked(target_row: list[Any], draft_row: list[Any], point: dict[Any, Any]) -> list[int]:
     """Tokens by p/q at the given point, ascending, equal ones by their id."""
     ratios = []
     for token, (p, q) in enumerate(zip(target_row, draft_row, strict=True)):
-        p, q = (entry.subs(dict(at)) if at else entry for entry in (p, q))
+        p, q = p.subs(point), q.subs(point)
         if p.free_symbols or q.free_symbols:
             raise InvalidInputError(
                 f"the order of p/q depends on {', '.join(map(str, p.free_symbols | q.free_symbols))}; give a "

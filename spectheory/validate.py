@@ -12,6 +12,9 @@ import numpy as np
 
 from spectheory.errors import InvalidInputError, UnknownNameError
 
+MAX_TOLERANCE = 1e-2
+"""A larger one, in probability, would let through what is no law."""
+
 
 def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> UnknownNameError:
     """The error about a name that does not exist, with the nearest one that does.
@@ -110,17 +113,17 @@ def check_positive(name: str, value: Any, advice: str = "") -> float:
 
 
 def check_tolerance(name: str, value: Any) -> float:
-    """``value`` as a float.
+    """``value`` as a float, in probability.
 
     Raises:
-        InvalidInputError: it is not a finite number of at least 0; the text names the argument.
+        InvalidInputError: it is no number from 0 to ``MAX_TOLERANCE``; the text names the argument.
 
     Example:
         >>> check_tolerance("tolerance", 0)
         0.0
     """
-    if not (is_number(value) and value >= 0):
-        raise InvalidInputError(f"{name} must be a number of at least 0, got {value!r}")
+    if not (is_number(value) and 0 <= value <= MAX_TOLERANCE):
+        raise InvalidInputError(f"{name} must be a number from 0 to {MAX_TOLERANCE}, got {value!r}")
     return float(value)
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any, ClassVar
 
-from spectheory.arrays import Array, holds_numbers
+from spectheory.arrays import Array, holds_numbers, is_exact, without_machine_integers
 from spectheory.drafts import ALL_PROCESSES, DraftProcess
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.outcome import Outcome
@@ -194,14 +194,15 @@ class UsersOwn(Verifier):
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         self._check_draft_length(paths.shape[-1])
         asked = self.user_object.outcome
-        with users_code(f"outcome of verifier {self.name!r}", asked):
+        with users_code(f"outcome of verifier {self.name!r}", asked, may_refuse=False):
             outcome = asked(paths, target_rows, draft_rows)
         if not isinstance(outcome, Outcome):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {type(outcome).__name__}, expected an Outcome"
                 f"{defined_at(asked)}"
             )
-        self._check_array("stop_probs", outcome.stop_probs, target_rows, tuple(target_rows.shape[:-1]), asked)
+        shape = tuple(target_rows.shape[:-1])
+        stop_probs = self._checked("stop_probs", outcome.stop_probs, target_rows, shape, asked)
         if not callable(outcome.correction):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned an Outcome whose correction is "
@@ -210,27 +211,30 @@ class UsersOwn(Verifier):
             )
 
         def correction(path_index: Array, length: Array) -> Array:
-            with users_code(f"correction of verifier {self.name!r}", outcome.correction):
+            what = f"correction of verifier {self.name!r}"
+            with users_code(what, outcome.correction, may_refuse=False):
                 rows = outcome.correction(path_index, length)
             shape = (*path_index.shape, target_rows.shape[-1])
-            self._check_array("correction rows", rows, target_rows, shape, outcome.correction)
-            return rows
+            return self._checked("correction rows", rows, target_rows, shape, outcome.correction)
 
-        return Outcome(outcome.stop_probs, correction)
+        return Outcome(stop_probs, correction)
 
     def _modified_target_rows(self, target_rows: Array, *others: Any) -> Array:
         """The user's own, with what it returns checked."""
         asked = self.user_object.modified_target_rows
-        with users_code(f"modified_target_rows of verifier {self.name!r}", asked):
+        with users_code(f"modified_target_rows of verifier {self.name!r}", asked, may_refuse=False):
             rows = asked(target_rows, *others)
-        self._check_array("modified target rows", rows, target_rows, tuple(target_rows.shape), asked)
-        return rows
+        return self._checked("modified target rows", rows, target_rows, tuple(target_rows.shape), asked)
 
-    def _check_array(
+    def _checked(
         self, what: str, array: Any, like: Array, shape: tuple[int, ...], returned_by: Callable[..., Any]
-    ) -> None:
-        """Refuse what is no array of numbers of the kind and shape that was asked for."""
-        if not isinstance(array, type(like)):
+    ) -> Array:
+        """The array, its integers as numbers that do not wrap around.
+
+        Raises:
+            InvalidOutcomeError: it is no array of numbers of the kind, shape and precision asked for.
+        """
+        if type(array) is not type(like):  # a subclass may compute as it likes
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
                 f"{type(like).__name__}, the kind of array that it was given{defined_at(returned_by)}"
@@ -248,6 +252,13 @@ class UsersOwn(Verifier):
                 f"verifier {self.name!r} returned {what} with entries of type {kind}; expected probabilities"
                 f"{defined_at(returned_by)}"
             )
+        numbers = without_machine_integers(array, like)
+        if not is_exact(like) and numbers.dtype != like.dtype:
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} of type {array.dtype}; expected {like.dtype}, "
+                f"the type of the rows it was given{defined_at(returned_by)}"
+            )
+        return numbers
 
     def _declared(self, attribute: str, kind: type, expected: str) -> Any:
         value = getattr(self.user_object, attribute, getattr(Verifier, attribute))
@@ -271,29 +282,37 @@ class UsersOwn(Verifier):
 
 
 @contextmanager
-def users_code(what: str, called: Callable[..., Any] | None = None) -> Iterator[None]:
+def users_code(
+    what: str, called: Callable[..., Any] | None = None, *, may_refuse: bool = True
+) -> Iterator[None]:
     """Turn whatever a user's code raises into one line that says where, and send what it prints to stderr.
 
     Args:
         what: the words for it.
         called: the user's function, named by its place where no line of it was reached, as by a call with
             more arguments than it takes.
+        may_refuse: whether ``InvalidInputError`` is an answer, as of ``bind``, and not a failure like others.
 
     Raises:
         InvalidOutcomeError: anything but Ctrl-C was raised; the original is its cause.
-        InvalidInputError: as it was raised, by a function of this package.
+        InvalidInputError: as it was raised by a function of this package; if no refusal, with the words.
     """
     try:
         with redirect_stdout(sys.stderr):
             yield
-    except InvalidInputError:
-        raise
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # sys.exit and whatever else people raise
-        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         place = users_line(error) or defined_at(called)
-        raise InvalidOutcomeError(f"{what} failed: {said}{place}") from error
+        if isinstance(error, InvalidInputError):
+            if may_refuse:
+                raise
+            raise type(error)(f"{what} failed: {error}{place}") from error
+        try:
+            said = f": {error}" if str(error) else ""
+        except Exception:  # its text is a user's code too
+            said = ""
+        raise InvalidOutcomeError(f"{what} failed: {type(error).__name__}{said}{place}") from error
 
 
 def users_line(error: BaseException) -> str:
@@ -334,8 +353,8 @@ def as_verifier(candidate: Any) -> Verifier:
 
 def _text(user_object: Any, attribute: str, default: str) -> str:
     value = getattr(user_object, attribute, default)
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or not value.isprintable():
         raise InvalidInputError(
-            f"{attribute} of verifier {type(user_object).__name__} must be a text, got {value!r}"
+            f"{attribute} of verifier {type(user_object).__name__} must be a printable text, got {value!r}"
         )
     return value

@@ -263,3 +263,20 @@ def test_rows_of_half_the_digits_are_refused_with_a_remedy() -> None:
     assert pair.normalised().target[0].sum() == pytest.approx(1, abs=1e-15)
     with pytest.raises(InvalidPairError, match=r"sums to 5/6, not 1$"):
         ModelPair.context_free_pair(["1/2", "1/3"], ["1/2", "1/2"], draft_length=1)
+
+
+def test_a_pair_cannot_be_written_to() -> None:
+    """What is judged is what was given: neither the caller's arrays nor a verifier's hand changes it."""
+    rows = np.array([[0.25, 0.75]])
+    pair = ModelPair((rows, np.tile(rows, (2, 1))), (rows,), ("A", "B"))
+    rows[0] = 0.5
+    assert (pair.target[0] == [[0.25, 0.75]]).all()
+    for level in (*pair.target, *pair.draft):
+        with pytest.raises(ValueError, match="read-only"):
+            level[0, 0] = 1
+
+
+def test_rows_without_mass_cannot_be_normalised() -> None:
+    pair = ModelPair.context_free_pair([0.0, 0.0], [0.5, 0.5], 1, row_sum_tolerance=1.0)
+    with pytest.raises(InvalidPairError, match="a row sums to 0"):
+        pair.normalised()

@@ -6,7 +6,8 @@ from fractions import Fraction
 
 import pytest
 
-from spectheory import Certificate, acceptance, certify, instances, output_law
+from spectheory import Certificate, ModelPair, acceptance, certify, instances, output_law
+from spectheory.drafts import PrefixTree
 from spectheory.results import html_table
 
 
@@ -47,6 +48,12 @@ def test_equality_is_that_of_documents(certificate: Certificate) -> None:
     assert certificate == again
     assert hash(certificate) == hash(again)
     assert certificate != other
+    tree = certify("multi_round", instances.two_token(2), process=PrefixTree((2, 1)))
+    assert tree != certify("multi_round", instances.two_token(2), 2)
+    deeper = ModelPair.from_contexts(
+        {(): ["1/3", "2/3"], (0,): ["1/3", "2/3"], (1,): ["1", "0"]}, {(): ["2/3", "1/3"]}, 1
+    )
+    assert certify("token", deeper) != certify("token", instances.two_token(1))
     assert certificate != acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2)
     assert certificate != certificate.to_document()
 

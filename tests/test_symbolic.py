@@ -76,3 +76,30 @@ def test_what_has_no_closed_form_is_refused(arguments: Any, says: str) -> None:
     """One line that says what is known."""
     with pytest.raises(InvalidInputError, match=says):
         block_efficiency(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("token", ["5", "5"], ["5", "5"], 1), "must sum to 1, its sum is 10"),
+        (("token", ["-1", "2"], DRAFT, 1), "has the entry -1, expected a probability"),
+        (("token", ["1/3", "1/3", "1/3"], DRAFT, 1), "has 3 entries, expected 2"),
+        (("token", DRAFT, ["1/3", "1/3", "1/3"], 1), "has 2 entries, expected 3"),
+        (("token", ["__import__('os').getpid()", "0"], DRAFT, 1), "an entry must be a number"),
+        (("token", ["nan", "1"], DRAFT, 1), "an entry must be a number"),
+        (("token", "ab", DRAFT, 1), "a row must be a sequence"),
+        (("token", [t, t], DRAFT, 1), "must sum to 1, its sum is 2\\*t"),
+        (([], DRAFT, DRAFT, 1), "no closed form"),
+        (("token", DRAFT, DRAFT, 20), "too many for an expression"),
+        (("greedy_multipath", DRAFT, DRAFT, 1, 10**18), "too many for an expression"),
+    ],
+)
+def test_what_is_no_pair_is_refused(arguments: tuple[Any, ...], says: str) -> None:
+    with pytest.raises(InvalidInputError, match=says):
+        block_efficiency(*arguments)
+
+
+@pytest.mark.parametrize(("at", "says"), [({t: 5}, "has the entry -4"), ([1], "at must be a mapping")])
+def test_a_point_that_is_none_is_refused(at: Any, says: str) -> None:
+    with pytest.raises(InvalidInputError, match=says):
+        block_efficiency("greedy_multipath", [t, 1 - t], DRAFT, 1, 2, at=at)

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 from spectheory import Outcome, certify, instances
-from spectheory.errors import InvalidOutcomeError
+from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.pair import ModelPair
+from spectheory.suite import certify_suite
 from user_verifiers import UserToken
 
 EXACT, FLOAT = instances.sticky_chain(2), instances.sticky_chain(2).to_float()
@@ -41,12 +42,39 @@ def raises(path_index: Any, length: Any) -> Any:
     return {}["missing"]
 
 
+class SilentError(Exception):
+    """Its text is an error, too."""
+
+    def __str__(self) -> str:
+        raise ValueError("no text")
+
+
+def raise_silently() -> Any:
+    raise SilentError
+
+
 BAD: dict[str, tuple[Any, str]] = {
     "stops as a list": (Changed(lambda s: s.tolist()), "stop_probs as list; expected ndarray"),
     "stops as a tensor": (Changed(lambda s: torch.ones(s.shape)), "stop_probs as Tensor; expected ndarray"),
     "complex stops": (Changed(lambda s: s.astype(complex)), "entries of type complex128; expected prob"),
     "stops as text": (Changed(lambda s: s.astype(str).astype(object)), "stop_probs with entries of type str"),
     "stops as truth values": (Changed(lambda s: s > 0), "stop_probs with entries of type bool"),
+    "masked stops": (
+        Changed(lambda s: np.ma.masked_array(s, mask=s == 0)),
+        "stop_probs as MaskedArray; expected ndarray",
+    ),
+    "integers that wrap around": (
+        Changed(lambda s: np.full(s.shape, 2**63, dtype=np.uint64) * (s > 0)),
+        "stop probabilities that are not a law",
+    ),
+    "an error without a text": (
+        Changed(lambda s: raise_silently()),
+        r"outcome .* failed: SilentError \(.*line \d+\)",
+    ),
+    "an error of this package": (
+        Changed(lambda s: certify("token", None)),  # type: ignore[arg-type]
+        r"outcome of .* failed: pair must be a ModelPair, got NoneType; .*line \d+\)",
+    ),
     "stops as None": (Changed(lambda s: None), "stop_probs as NoneType"),
     "stops without paths": (
         Changed(lambda s: s[:, 0]),
@@ -87,7 +115,7 @@ BAD: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize(("verifier", "says"), BAD.values(), ids=BAD)
 def test_bad_answers_are_one_line(verifier: Any, says: str) -> None:
     """On an exact pair: the verifier's name and what was wrong, in one line."""
-    with pytest.raises(InvalidOutcomeError, match=says) as caught:
+    with pytest.raises(InvalidInputError, match=says) as caught:
         certify(verifier, EXACT, 2)
     assert "verifier 'changed'" in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -116,6 +144,39 @@ def test_floats_on_an_exact_pair() -> None:
     """A law that left the rationals is refused, not rounded."""
     with pytest.raises(InvalidOutcomeError, match="left exact arithmetic on an exact pair"):
         certify(Changed(lambda s: s.astype(float).astype(object)), EXACT, 2)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float16])
+def test_answers_of_less_precision_are_no_verdict(kind: Any) -> None:
+    """Rounding to fewer digits would read as a defect of the algorithm."""
+    with pytest.raises(InvalidOutcomeError, match=f"stop_probs of type {kind.__name__}; expected float64"):
+        certify(Changed(lambda s: s.astype(kind)), FLOAT, 2)
+    assert certify(
+        Changed(lambda s: (s > 0).astype(np.int8)), ModelPair.context_free_pair([1.0, 0.0], [1.0, 0.0], 1)
+    )
+
+
+class WritesIntoThePair(UserToken):
+    """Makes the target equal to the draft before it is judged."""
+
+    def bind(self, process: Any, pair: Any = None) -> Any:
+        for target, draft in zip(pair.target, pair.draft, strict=False):
+            target[...] = draft
+        return self
+
+
+def test_bind_cannot_change_what_is_judged() -> None:
+    with pytest.raises(InvalidOutcomeError, match=r"bind of verifier .* read-only"):
+        certify(WritesIntoThePair(), EXACT, 2)
+
+
+def test_only_bind_can_refuse_a_case_of_a_suite() -> None:
+    """A failure on most cases is a failure, and no certificate for the rest."""
+    failing = Changed(lambda s: s if s.shape[1:] == (1, 2) else certify("token", None))  # type: ignore[arg-type]
+    with pytest.raises(
+        InvalidInputError, match="outcome of verifier 'changed' failed: pair must be a ModelPair"
+    ):
+        certify_suite(failing)
 
 
 class BindRaises(UserToken):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -179,6 +180,8 @@ def restrict(
 
     if prompt is not None and prompts is not None:
         raise InvalidInputError("--prompt and --prompts were both given; ask for one of them")
+    if out is not None and (Path(out).is_dir() or not Path(out).absolute().parent.is_dir()):
+        raise InvalidInputError(f"--out {out} is a folder, or lies in one that does not exist; name a file")
     models.quiet_loading()
     options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
     numbered = click.get_current_context().get_parameter_source("prompt_number")

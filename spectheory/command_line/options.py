@@ -53,8 +53,12 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
         raise InvalidInputError(
             f"--tree {tree!r} is not prefix_tree:K1,K2,.. or without_replacement:K1,K2,.. with whole numbers"
         ) from error
-    asked = click.get_current_context().get_parameter_source("num_drafts") is ParameterSource.COMMANDLINE
-    return draft_process(num_drafts if asked else None, process)
+    return draft_process(num_drafts if given("num_drafts") else None, process)
+
+
+def given(parameter: str) -> bool:
+    """Whether an option of the running command was given, and is not its default."""
+    return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
 
 
 def verifier_names(listed: str) -> list[str]:

@@ -13,6 +13,8 @@ import click
 
 from spectheory.errors import InvalidInputError
 
+LONGEST_ERROR = 900
+"""Characters of an error on stderr; numbers of thousands of digits are cut."""
 EXIT_DEFECT = 1
 EXIT_BAD_INPUT = 2
 EXIT_SHORT_OF_THE_GAP = 3
@@ -62,8 +64,11 @@ def note(message: str) -> None:
 
 
 def fail(message: str, code: int) -> int:
-    """One line on stderr; returns the exit code."""
-    click.echo("error: " + " ".join(message.split()), err=True)
+    """One line on stderr, a long one without its middle; returns the exit code."""
+    line = " ".join(message.split())
+    if len(line) > LONGEST_ERROR:
+        line = f"{line[: LONGEST_ERROR // 2]} … {line[-LONGEST_ERROR // 2 :]}"
+    click.echo("error: " + line, err=True)
     return code
 
 

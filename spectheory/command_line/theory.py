@@ -9,6 +9,7 @@ import click
 
 from spectheory.command_line.options import (
     csv_option,
+    given,
     json_option,
     load_pair,
     num_drafts_option,
@@ -66,6 +67,8 @@ def certify(
     """
     if (pair_file is None) == (suite is None):
         raise click.UsageError("give either PAIR.json or --suite standard")
+    if suite is not None and (tree is not None or given("num_drafts")):
+        raise click.UsageError("--suite standard has its own drafts; leave out --num-drafts and --tree")
     names = verifier_names(listed)
     table_wanted(as_json, as_csv)
     from spectheory.command_line import tables

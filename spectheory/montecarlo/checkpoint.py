@@ -273,7 +273,7 @@ def _locked(path: Path) -> Iterator[None]:
     """
     with installed():
         from filelock import FileLock, Timeout
-    lock = FileLock(f"{path}.lock", timeout=0)
+    lock = FileLock(f"{path.resolve()}.lock", timeout=0)  # one lock, whatever links lead to the file
     try:
         lock.acquire()
     except Timeout:

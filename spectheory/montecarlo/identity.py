@@ -6,13 +6,15 @@ under its name.  So models, tokenizers, prompts and sources of verifiers count b
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from types import FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any
@@ -78,8 +80,8 @@ def verifier_identity(verifier: Verifier) -> dict[str, Any]:
     """Class, and a sha256 over the parameters and over the source of every module it is made of.
 
     The sources are those of the classes and functions that it and its parameters are made of, base classes
-    included, and of the modules from the same folder or below it that these import.  ``sha256`` is None where
-    a source cannot be read, as of a class typed into an interpreter.
+    included, and of the modules from the same folder or below it that these import, anywhere in their text.
+    ``sha256`` is None where a source cannot be read, as of a class typed into an interpreter.
     """
     described: Any = verifier.user_object if isinstance(verifier, UsersOwn) else verifier
     reader = _Sources()
@@ -167,17 +169,35 @@ class _Sources:
             except (OSError, TypeError):
                 self.sources[name] = None
             if file and kind.__module__.partition(".")[0] != "spectheory":
-                self._read_neighbours(sys.modules[kind.__module__], Path(file).parent)
+                self._read_imports(Path(file), kind.__module__, Path(file).parent)
 
-    def _read_neighbours(self, module: ModuleType, folder: Path) -> None:
-        """The sources in the module's folder and below of what the module holds from elsewhere."""
-        for held in list(vars(module).values()):
-            name = str(held.__name__ if isinstance(held, ModuleType) else getattr(held, "__module__", None))
-            file = Path(getattr(sys.modules.get(name), "__file__", None) or "/")
-            own = folder in file.parents and "site-packages" not in file.parts
-            if own and name not in self.sources:
-                self.sources[name] = sha256(file.read_bytes()).hexdigest()
-                self._read_neighbours(sys.modules[name], folder)
+    def _read_imports(self, file: Path, module: str, folder: Path) -> None:
+        """The sources, in the folder and below, of what a module imports anywhere in its text."""
+        for name in _imported(file, module):
+            try:
+                spec = find_spec(name)
+            except (ImportError, AttributeError, ValueError):  # no module, or a name in one
+                continue
+            source = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else Path()
+            if folder in source.parents and "site-packages" not in source.parts and name not in self.sources:
+                self.sources[name] = sha256(source.read_bytes()).hexdigest()
+                self._read_imports(source, name, folder)
+
+
+def _imported(file: Path, module: str) -> Iterator[str]:
+    """The modules that a Python source may import; of ``from a import b`` both a and a.b."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, OSError):  # a compiled module
+        return
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = f"{package.rsplit('.', node.level - 1)[0]}." if node.level else ""
+            base = (start + (node.module or "")).rstrip(".")
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
 
 
 def _sha256(value: Any) -> str:

@@ -157,17 +157,25 @@ def test_an_edited_verifier_is_another_one(
         simulate(models, PROMPTS, [edited.user_object], **arguments)
 
 
-@pytest.mark.parametrize("imported", ["import {helper}", "from {helper} import half"])
+@pytest.mark.parametrize(
+    "imported",
+    [
+        "import {helper}",
+        "from {helper} import half",
+        "from {helper} import RATE",
+        "def later():\n    import {helper}",
+    ],
+)
 def test_what_a_verifier_imports_from_its_own_folder_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, imported: str
 ) -> None:
     """An edited helper makes another verifier; a neighbour that is not imported does not."""
     monkeypatch.syspath_prepend(tmp_path)
-    names = [f"{name}_{abs(hash(imported))}" for name in ("with_helper", "helper", "deeper", "neighbour")]
+    names = [f"{name}_{len(imported)}" for name in ("with_helper", "helper", "deeper", "neighbour")]
     main, helper, deeper, neighbour = names
     for name in names:
         (tmp_path / f"{name}.py").write_text("half = 1 / 2\n")
-    (tmp_path / f"{helper}.py").write_text(f"import {deeper}\ndef half(): return {deeper}.half\n")
+    (tmp_path / f"{helper}.py").write_text(f"import {deeper}\nRATE = 1\ndef half(): return {deeper}.half\n")
     (tmp_path / f"{main}.py").write_text(imported.format(helper=helper) + "\nimport numpy\n" + OWN)
 
     def identity() -> dict[str, Any]:
