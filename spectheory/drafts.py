@@ -83,6 +83,10 @@ class DraftProcess(ABC):
         """The rows path ``path_index`` is drafted from: ``draft_levels[i]`` is [V^i, V]."""
         return pair.draft
 
+    def draft_numbers(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
+        """``draft_levels`` in the numbers to compute with (``ModelPair.numbers``)."""
+        return pair.numbers.draft
+
     def to_float(self) -> DraftProcess:
         """The same process for float64 pairs."""
         return self
@@ -120,7 +124,7 @@ class Iid(DraftProcess):
         """Every pair can be drafted from."""
 
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> float:
-        leaves = int((pair.draft_path_probs(pair.draft_length) > 0).sum())
+        leaves = int((pair.numbers.draft_path_probs[-1] > 0).sum())
         if (
             min(leaves - 1, self.num_drafts) * log10(leaves + self.num_drafts) > 300
             if as_multisets
@@ -216,6 +220,9 @@ class PerPath(DraftProcess):
 
     def draft_levels(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
         return self.models[path_index].draft
+
+    def draft_numbers(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
+        return self.models[path_index].numbers.draft
 
 
 @dataclass(frozen=True)

@@ -62,10 +62,9 @@ def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
             continue
     else:
         raise CertificationError(f"{program.describe()}: every starting basis is singular in rationals")
-    values = basis.solve(form.rhs)
-    point = [values.get(j, fmpq(0)) for j in range(program.num_variables)]
-    y = basis.solve_transposed({v: form.cost[v] for v in basis.variables})
-    multipliers = [form.direction * sign * value for sign, value in zip(form.row_signs, y, strict=True)]
+    point = [basis.values.get(j, fmpq(0)) for j in range(program.num_variables)]
+    signs = zip(form.row_signs, basis.multipliers, strict=True)
+    multipliers = [form.direction * sign * value for sign, value in signs]
     return exact_solution(program, point, multipliers)
 
 
