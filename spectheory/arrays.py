@@ -170,23 +170,29 @@ def ones_like(array: Array) -> Array:
 
 def positive_part(array: Array) -> Array:
     """max(array, 0), elementwise."""
-    return namespace(array).maximum(array, _zero(array))
+    return array.clamp_min(0) if is_torch_array(array) else np.maximum(array, _zero(array))
 
 
-def _zero(array: Array) -> Array:
-    """A zero of the array's type and device that broadcasts against it: no zeros are written."""
-    return zeros_like(array[..., :1] if array.ndim else array)
+def _zero(array: Array) -> Any:
+    """A zero of the array's type, to be broadcast: no zeros are written."""
+    return zeros_like(array.ravel()[:1])[0] if is_exact(array) and array.size else 0
 
 
-def excess_mass(weight: Array, rows: Array, other: Array) -> Array:
-    """sum_x max(w rows(x) - other(x), 0), the mass of a residual.  [...], [..., V], [..., V] -> [...]
+def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
+    """sum_x max(rows(x) - scale other(x), 0).  [..., V], [..., V], [...] -> [...]
 
     On torch one kernel multiplies and subtracts; elsewhere it is the formula.
     """
     if is_torch_array(rows):
-        lack = other.addcmul(weight[..., None], rows, value=-1)
-        return -lack.clamp_max_(0).sum(-1)
-    return namespace(rows).sum(positive_part(weight[..., None] * rows - other), axis=-1)
+        return rows.addcmul(scale[..., None], other, value=-1).clamp_min_(0).sum(-1)
+    return namespace(rows).sum(positive_part(rows - scale[..., None] * other), axis=-1)
+
+
+def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
+    """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
+    if is_torch_array(rows):
+        return -other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0).sum(-1)
+    return namespace(rows).sum(positive_part(scale[..., None] * rows - other), axis=-1)
 
 
 def divide_or_zero(numerator: Array, denominator: Array) -> Array:
@@ -271,11 +277,18 @@ def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
 
     By doubling, S_2n = S_n (u^n + b^n) and S_n+1 = u S_n + b^n: about 2 log2 K steps without a subtraction.
     """
-    total, high, low = ones_like(upper), upper, lower
-    for bit in bin(num_drafts)[3:]:
-        total, high, low = total * (high + low), high * high, low * low
+    if num_drafts == 1:
+        return ones_like(upper)
+    total, high, low = None, upper, lower
+    bits = bin(num_drafts)[3:]
+    for number, bit in enumerate(bits, start=1):
+        total = high + low if total is None else total * (high + low)
+        if number < len(bits) or bit == "1":
+            high, low = high * high, low * low
         if bit == "1":
-            total, high, low = upper * total + low, high * upper, low * lower
+            total = upper * total + low
+            if number < len(bits):
+                high, low = high * upper, low * lower
     return total
 
 
@@ -285,14 +298,43 @@ def first_true(condition: Array) -> Array:
     return xp.argmax(xp.astype(condition, xp.int64), axis=-1)
 
 
+def take_along(array: Array, order: Array) -> Array:
+    """array[..., order]: M entries of the last axis.  [..., N], [..., M] -> [..., M]"""
+    if is_torch_array(array):
+        return array.gather(-1, order)  # the array API's function copies the order to read negative entries
+    return np.take_along_axis(array, order, axis=-1)
+
+
+def put_along(values: Array, order: Array) -> Array:
+    """The array with array[..., order] = values for a permutation of the last axis.  [..., N] -> [..., N]"""
+    if is_torch_array(values):
+        return values.new_empty(values.shape).scatter_(-1, order, values)
+    array = np.empty_like(values)
+    np.put_along_axis(array, order, values, axis=-1)
+    return array
+
+
+def sort(keys: Array) -> tuple[Array, Array]:
+    """(the keys in ascending order, which stood where); equal keys stay as they stood.  [..., N]"""
+    if is_torch_array(keys):
+        return keys.sort(dim=-1, stable=True)
+    order = np.argsort(keys, axis=-1, stable=True)
+    return np.take_along_axis(keys, order, axis=-1), order
+
+
 def take_token(rows: Array, tokens: Array) -> Array:
     """rows[..., tokens]: one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
-    return namespace(rows).take_along_axis(rows, tokens[..., None], axis=-1)[..., 0]
+    return take_along(rows, tokens[..., None])[..., 0]
 
 
 def take_row(rows: Array, index: Array) -> Array:
     """rows[..., index, :]: one row per batch element.  [..., N, V], [...] -> [..., V]"""
     return rows[(*_batch_indices(index), index)]
+
+
+def take_rows(rows: Array, indices: Array) -> Array:
+    """rows[..., indices, :]: M rows per batch element.  [..., N, V], [..., M] -> [..., M, V]"""
+    return rows[(*(batch[..., None] for batch in _batch_indices(indices[..., 0])), indices)]
 
 
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:

@@ -8,11 +8,11 @@ from spectheory.algorithms.one_path.base import OnePath, first_path_only, first_
 from spectheory.arrays import (
     Array,
     divide_or_zero,
-    excess_mass,
     namespace,
     ones_like,
     positive_part,
     prefix_products,
+    scaled_residual_mass,
     take_draft_row,
     take_stop_row,
     take_token,
@@ -80,7 +80,7 @@ class Block(OnePath):
         """
         # One depth at a time, to hold one row per path and not L.
         masses = [
-            excess_mass(weights[..., depth], target_rows[..., depth, :], draft_rows[..., depth, :])
+            scaled_residual_mass(weights[..., depth], target_rows[..., depth, :], draft_rows[..., depth, :])
             for depth in range(1, draft_rows.shape[-2])
         ]
         return namespace(weights).stack([zeros_like(weights[..., 0]), *masses], axis=-1)

@@ -20,6 +20,8 @@ from spectheory.programs.solving.linear_program import LinearProgram
 
 Vector = list[fmpq]
 ZERO = fmpq(0)
+FREE_PIVOTS = 200
+"""Pivots by the largest violation, which are few; then by the lowest number, which cannot cycle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +237,7 @@ def _peel(
 
 
 def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
-    """Exact simplex pivots (Bland's rule) from ``basis`` to an optimal one.
+    """Exact simplex pivots from ``basis`` to an optimal one, in the end by Bland's rule.
 
     1. Where reduced costs have the wrong sign, shift those costs so that the basis is dual feasible.
     2. Dual simplex on the shifted costs until the basis is primal feasible.
@@ -258,7 +260,7 @@ def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
                 cost[variable] -= value
     pivots = 0
     for step, costs in ((_dual_step, cost), (_primal_step, basis.form.cost)):
-        while (pair := step(basis, costs)) is not None:
+        while (pair := step(basis, costs, pivots >= FREE_PIVOTS)) is not None:
             if pivots == max_pivots:
                 raise CertificationError(
                     f"{basis.form.label}: not exactly optimal after {max_pivots} pivots; raise max_pivots"
@@ -273,12 +275,12 @@ def _infeasible(basis: ExactBasis) -> list[tuple[int, fmpq]]:
     return [(v, values[v]) for v in basis.variables if values[v] < 0 or (fixed[v] and values[v] != 0)]
 
 
-def _dual_step(basis: ExactBasis, cost: Vector) -> tuple[int, int] | None:
+def _dual_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int] | None:
     """(leaving, entering) of one dual simplex pivot, or None when primal feasible."""
     broken = _infeasible(basis)
     if not broken:
         return None
-    leaving, value = broken[0]
+    leaving, value = broken[0] if lowest else max(broken, key=lambda found: abs(found[1]))
     side = -1 if value < 0 else 1
     row = basis.combine(basis.solve_transposed({leaving: fmpq(side)}))
     reduced = basis.reduced_costs(cost)
@@ -289,13 +291,13 @@ def _dual_step(basis: ExactBasis, cost: Vector) -> tuple[int, int] | None:
     return leaving, min(ratios)[1]
 
 
-def _primal_step(basis: ExactBasis, cost: Vector) -> tuple[int, int] | None:
+def _primal_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int] | None:
     """(leaving, entering) of one primal simplex pivot, or None when dual feasible."""
     reduced = basis.reduced_costs(cost)
     improving = [v for v in reduced if reduced[v] > 0 and not basis.form.fixed[v]]
     if not improving:
         return None
-    entering = min(improving)
+    entering = min(improving) if lowest else max(improving, key=lambda variable: reduced[variable])
     direction = basis.solve(basis.form.column(entering))
     values, fixed = basis.values, basis.form.fixed
     # a fixed variable may not move either way, so it blocks at once
