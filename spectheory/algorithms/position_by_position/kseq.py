@@ -298,7 +298,8 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     low = xp.maximum(one, _entry_or(ratio, passed - 1, one))
     high = xp.maximum(low, xp.minimum(num_drafts, _entry_or(ratio, passed, num_drafts)))
     shares = xp.astype(parts, ratio.dtype) / sections
-    for _ in range(math.ceil(ROOT_BITS / math.log2(sections))):
+    # So many halvings leave no float between the ends.
+    for _ in range(math.ceil(xp.finfo(ratio.dtype).bits / math.log2(sections))):
         tried = low + (high - low) * shares
         above = _count(_excess(tried, split, num_drafts) > 0)
         low, high = _entry_or(tried, above - 1, low), _entry_or(tried, above, high)
@@ -307,8 +308,6 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
 
 MAX_SECTIONS = 512
 """The most parts of an interval that are tried at once; never more than a row has entries."""
-ROOT_BITS = 64
-"""How often an interval would be halved until no float lies between its ends."""
 
 
 def _count(condition: Array) -> Array:
