@@ -156,4 +156,4 @@ def test_the_mass_of_a_residual(kind: str) -> None:
 def test_balanced_sums(terms: list[Fraction]) -> None:
     """In any order of additions a sum of rationals is the same; of nothing it is 0."""
     assert arrays.balanced_sum(objects(terms)) == sum(terms)
-    assert arrays.balanced_sum(arrays.to_flint(objects(terms))) == sum(terms)
+    assert arrays.plain_number(arrays.balanced_sum(arrays.to_flint(objects(terms)))) == sum(terms)
