@@ -38,7 +38,7 @@ LIMITS = {
     "multi_round": (1.2, 2.6),
     "spectr_gbv": (4.8, 13.0),
     "greedy_multipath": (4.2, 8.8),
-    "spectr": (2.4, 17.0),
+    "spectr": (2.4, 12.5),
     "mixed_multipath": (4.2, 22.0),
 }
 """The most that one round moves with one draft and with four, as a multiple of reading all rows once."""
