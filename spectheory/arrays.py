@@ -7,8 +7,8 @@ numpy and torch share.  Three kinds of arrays pass through it:
 - ``numpy`` arrays of ``float64``;
 - ``torch`` tensors on any device.
 
-Exact arrays stay exact by construction: zeros and ones are made *from* the array
-(``zeros_like(x) = x - x``), so they have its type and never decay to machine numbers.
+Exact arrays stay exact by construction: zeros and ones are made *from* an entry of the array
+(``x - x``), so they have its type and never decay to machine numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-from array_api_compat import array_namespace
+from array_api_compat import array_namespace, is_torch_array
 from flint import fmpq
 
 from spectheory.errors import InvalidInputError
@@ -73,11 +73,20 @@ def without_machine_integers(array: Array, like: Array) -> Array:
 
 
 def to_flint(array: np.ndarray) -> np.ndarray:
-    """Fractions to python-flint rationals, elementwise: the same numbers, computed with faster."""
-    flat = [fmpq(value.numerator, value.denominator) for value in array.ravel()]
+    """Exact rationals to python-flint's, elementwise: the same numbers, computed with faster.
+
+    Raises:
+        TypeError: an entry is neither a Fraction, an fmpq nor an integer.
+    """
+    flat = [value if type(value) is fmpq else _as_fmpq(value) for value in array.ravel()]
     result = np.empty(len(flat), dtype=object)
     result[:] = flat
     return result.reshape(array.shape)
+
+
+def _as_fmpq(value: Any) -> fmpq:
+    number = value if type(value) is Fraction else to_fraction(value)
+    return fmpq(number.numerator, number.denominator)
 
 
 def to_fractions(array: np.ndarray) -> np.ndarray:
@@ -173,18 +182,42 @@ def like_entries(value: Any, array: Array) -> Array:
 
 def zeros_like(array: Array) -> Array:
     """Zeros of the same shape, type and device (exact zeros for exact arrays)."""
-    return array - array
+    if not is_exact(array):
+        return namespace(array).zeros_like(array)
+    entry = array.flat[0] if array.size else 0
+    return np.full(array.shape, entry - entry, dtype=object)
 
 
 def ones_like(array: Array) -> Array:
     """Ones of the same shape, type and device (exact ones for exact arrays)."""
-    return zeros_like(array) + 1
+    return zeros_like(array) + 1 if is_exact(array) else namespace(array).ones_like(array)
 
 
 def positive_part(array: Array) -> Array:
     """max(array, 0), elementwise."""
-    zero = zeros_like(array[..., :1] if array.ndim else array)
-    return namespace(array).maximum(array, zero)
+    return array.clamp_min(0) if is_torch_array(array) else np.maximum(array, _zero(array))
+
+
+def _zero(array: Array) -> Any:
+    """A zero of the array's type, to be broadcast: no zeros are written."""
+    return zeros_like(array.ravel()[:1])[0] if is_exact(array) and array.size else 0
+
+
+def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
+    """sum_x max(rows(x) - scale other(x), 0).  [..., V], [..., V], [...] -> [...]
+
+    On torch one kernel multiplies and subtracts; elsewhere it is the formula.
+    """
+    if is_torch_array(rows):
+        return rows.addcmul(scale[..., None], other, value=-1).clamp_min_(0).sum(-1)
+    return namespace(rows).sum(positive_part(rows - scale[..., None] * other), axis=-1)
+
+
+def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
+    """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
+    if is_torch_array(rows):
+        return -other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0).sum(-1)
+    return namespace(rows).sum(positive_part(scale[..., None] * rows - other), axis=-1)
 
 
 def divide_or_zero(numerator: Array, denominator: Array) -> Array:
@@ -194,15 +227,19 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
     that cannot be drafted, the residual of an event of probability zero.
     """
     xp = namespace(denominator)
-    empty = denominator == 0
-    quotient = numerator / xp.where(empty, ones_like(denominator), denominator)
-    return xp.where(empty, zeros_like(quotient), quotient)
+    empty, zero = denominator == 0, _zero(denominator)
+    if is_exact(denominator):
+        denominator = xp.where(empty, zero + 1, denominator)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return xp.where(empty, zero, numerator / denominator)
 
 
 def normalise(rows: Array) -> Array:
-    """Rows divided by their sums over the last axis; a row without mass stays a row of zeros."""
+    """Rows of weights divided by their sums over the last axis; a row without mass stays a row of zeros."""
+    xp = namespace(rows)
     # keepdims: numpy sums a single row of rationals to a bare Fraction otherwise.
-    return divide_or_zero(rows, namespace(rows).sum(rows, axis=-1, keepdims=True))
+    total = xp.sum(rows, axis=-1, keepdims=True)
+    return rows / xp.where(total == 0, ones_like(total), total)
 
 
 def prefix_products(factors: Array) -> Array:
@@ -210,6 +247,22 @@ def prefix_products(factors: Array) -> Array:
     xp = namespace(factors)
     one = ones_like(factors[..., :1])
     return xp.cumulative_prod(xp.concat([one, factors], axis=-1), axis=-1)
+
+
+def balanced_sum(array: np.ndarray) -> Any:
+    """The sum of all entries; rationals are added in pairs of pairs, so that few long numbers meet.
+
+    Example:
+        >>> print(balanced_sum(np.array([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])))
+        1
+    """
+    terms = array.ravel()
+    if not is_exact(terms) or not terms.size:
+        return terms.sum()
+    while len(terms) > 1:
+        pairs = terms[: len(terms) // 2 * 2]
+        terms = np.concatenate([pairs[0::2] + pairs[1::2], terms[len(pairs) :]])
+    return terms[0]
 
 
 def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
@@ -249,11 +302,18 @@ def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
 
     By doubling, S_2n = S_n (u^n + b^n) and S_n+1 = u S_n + b^n: about 2 log2 K steps without a subtraction.
     """
-    total, high, low = ones_like(upper), upper, lower
-    for bit in bin(num_drafts)[3:]:
-        total, high, low = total * (high + low), high * high, low * low
+    if num_drafts == 1:
+        return ones_like(upper)
+    total, high, low = None, upper, lower
+    bits = bin(num_drafts)[3:]
+    for number, bit in enumerate(bits, start=1):
+        total = high + low if total is None else total * (high + low)
+        if number < len(bits) or bit == "1":
+            high, low = high * high, low * low
         if bit == "1":
-            total, high, low = upper * total + low, high * upper, low * lower
+            total = upper * total + low
+            if number < len(bits):
+                high, low = high * upper, low * lower
     return total
 
 
@@ -263,16 +323,43 @@ def first_true(condition: Array) -> Array:
     return xp.argmax(xp.astype(condition, xp.int64), axis=-1)
 
 
+def take_along(array: Array, order: Array) -> Array:
+    """array[..., order]: M entries of the last axis.  [..., N], [..., M] -> [..., M]"""
+    if is_torch_array(array):
+        return array.gather(-1, order)  # the array API's function copies the order to read negative entries
+    return np.take_along_axis(array, order, axis=-1)
+
+
+def put_along(values: Array, order: Array) -> Array:
+    """The array with array[..., order] = values for a permutation of the last axis.  [..., N] -> [..., N]"""
+    if is_torch_array(values):
+        return values.new_empty(values.shape).scatter_(-1, order, values)
+    array = np.empty_like(values)
+    np.put_along_axis(array, order, values, axis=-1)
+    return array
+
+
+def sort(keys: Array) -> tuple[Array, Array]:
+    """(the keys in ascending order, which stood where); equal keys stay as they stood.  [..., N]"""
+    if is_torch_array(keys):
+        return keys.sort(dim=-1, stable=True)
+    order = np.argsort(keys, axis=-1, stable=True)
+    return np.take_along_axis(keys, order, axis=-1), order
+
+
 def take_token(rows: Array, tokens: Array) -> Array:
     """rows[..., tokens]: one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
-    return namespace(rows).take_along_axis(rows, tokens[..., None], axis=-1)[..., 0]
+    return take_along(rows, tokens[..., None])[..., 0]
 
 
 def take_row(rows: Array, index: Array) -> Array:
     """rows[..., index, :]: one row per batch element.  [..., N, V], [...] -> [..., V]"""
-    xp = namespace(rows)
-    wide = xp.broadcast_to(index[..., None, None], (*index.shape, 1, rows.shape[-1]))
-    return xp.take_along_axis(rows, wide, axis=-2)[..., 0, :]
+    return rows[(*_batch_indices(index), index)]
+
+
+def take_rows(rows: Array, indices: Array) -> Array:
+    """rows[..., indices, :]: M rows per batch element.  [..., N, V], [..., M] -> [..., M, V]"""
+    return rows[(*(batch[..., None] for batch in _batch_indices(indices[..., 0])), indices)]
 
 
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
@@ -280,9 +367,7 @@ def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
 
     [..., K, N, V], [...], [...] -> [..., V]; nothing but the rows asked for is copied.
     """
-    num_paths, depths, size = rows.shape[-3:]
-    flat = rows.reshape((*rows.shape[:-3], num_paths * depths, size))
-    return take_row(flat, path_index * depths + length)
+    return rows[(*_batch_indices(path_index), path_index, length)]
 
 
 def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array:
@@ -293,19 +378,23 @@ def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array
     """
     xp = namespace(draft_rows)
     last = draft_rows.shape[-2] - 1
-    row = take_stop_row(draft_rows, path_index, xp.where(length > last, last, length))
-    return xp.where((length > last)[..., None], zeros_like(row), row)
+    beyond = length > last
+    row = take_stop_row(draft_rows, path_index, xp.where(beyond, last, length))
+    return xp.where(beyond[..., None], zeros_like(row[..., :1]), row)
+
+
+def _batch_indices(index: Array) -> list[Array]:
+    """The numbers of the batch elements along each of their axes, shaped to index together with ``index``."""
+    xp, axes = namespace(index), index.ndim
+    return [
+        xp.arange(size, device=index.device).reshape((size, *[1] * (axes - axis - 1)))
+        for axis, size in enumerate(index.shape)
+    ]
 
 
 def take_path(array: Array, path_index: Array) -> Array:
     """array[..., path_index, :, ...]: the slice of one drafted path per batch element.
 
-    ``array`` is [..., K, N] or [..., K, N, V] with ``path_index`` of shape [...]; the number of
-    trailing axes is read off the two shapes.
+    ``array`` is [..., K, N] or [..., K, N, V] with ``path_index`` of shape [...].
     """
-    xp = namespace(array)
-    trailing = array.ndim - path_index.ndim - 1
-    index = path_index.reshape((*path_index.shape, *([1] * (trailing + 1))))
-    shape = (*path_index.shape, 1, *array.shape[path_index.ndim + 1 :])
-    taken = xp.take_along_axis(array, xp.broadcast_to(index, shape), axis=path_index.ndim)
-    return taken.reshape((*path_index.shape, *array.shape[path_index.ndim + 1 :]))
+    return array[(*_batch_indices(path_index), path_index)]

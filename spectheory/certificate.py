@@ -358,13 +358,15 @@ def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Solution | Certifi
 
 def _worst_at(law: OutputLaw, depth: int, slack: Any) -> tuple[Context, Any, Any] | None:
     """(prefix, its probability, the target's) where a probability at this depth is most wrong, if any is."""
-    reached = law.prefix_law(depth)
-    wanted = law.pair.target_path_probs(depth)
-    difference = np.abs(reached - wanted)
+    difference = np.abs(law.deviations(depth))
     worst = int(np.argmax(difference))
     if difference[worst] <= slack:
         return None
-    return law.pair.context(depth, worst), reached[worst], wanted[worst]
+    return (
+        law.pair.context(depth, worst),
+        law.prefix_law(depth)[worst],
+        law.pair.target_path_probs(depth)[worst],
+    )
 
 
 def _worst_path(law: OutputLaw, slack: Any) -> PathDeviation | None:

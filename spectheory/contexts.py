@@ -64,6 +64,16 @@ def count_nodes(vocab_size: int, depth: int) -> int:
     return sum(vocab_size**i for i in range(depth + 1))
 
 
+def context_node(context: Sequence[int], vocab_size: int) -> int:
+    """The number of a context among all nodes, breadth first.
+
+    Example:
+        >>> context_node((1, 0), 2)
+        5
+    """
+    return count_nodes(vocab_size, len(context) - 1) + context_number(context, vocab_size)
+
+
 def all_contexts(vocab_size: int, depth: int) -> tuple[Context, ...]:
     """All contexts of length at most ``depth`` in the order of their nodes.
 

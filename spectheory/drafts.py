@@ -16,8 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
-from spectheory.contexts import Context, context_number
+from spectheory.arrays import fractions_if_exact, some_draft_probs
+from spectheory.contexts import Context, context_node, count_nodes, split_by_depth
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair
 from spectheory.validate import check_count, check_num_drafts
@@ -66,22 +66,41 @@ class DraftProcess(ABC):
         """All K-tuples of positive probability, at most about ``size`` at a time."""
 
     @abstractmethod
-    def avoid_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
-        """P(no draft passes through the antichain), contexts as tuples of token ids."""
+    def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
+        """``hit_probabilities`` in the numbers to compute with (``ModelPair.numbers``)."""
+
+    def hit_probabilities(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
+        """P(some draft passes through T) for many antichains T at once, [sets].
+
+        Args:
+            pair: the models.
+            members: booleans [sets, nodes], the nodes breadth first (``contexts.py``).
+
+        Raises:
+            InvalidInputError: the process cannot draft from the pair.
+        """
+        self.check(pair)
+        return fractions_if_exact(self._hits(pair, members))
 
     def hit_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
-        """P(some draft passes through the antichain).
+        """P(some draft passes through the antichain), contexts as tuples of token ids.
 
         Example:
             >>> from spectheory import instances
             >>> print(Iid(2).hit_probability(instances.two_token(2), [(0,), (1, 1)]))
             77/81
         """
-        return 1 - self.avoid_probability(pair, antichain)
+        members = np.zeros((1, count_nodes(pair.vocab_size, pair.draft_length)), dtype=bool)
+        members[0, [context_node(context, pair.vocab_size) for context in antichain]] = True
+        return self.hit_probabilities(pair, members)[0]
 
     def draft_levels(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
         """The rows path ``path_index`` is drafted from: ``draft_levels[i]`` is [V^i, V]."""
         return pair.draft
+
+    def draft_numbers(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
+        """``draft_levels`` in the numbers to compute with (``ModelPair.numbers``)."""
+        return pair.numbers.draft
 
     def to_float(self) -> DraftProcess:
         """The same process for float64 pairs."""
@@ -120,7 +139,7 @@ class Iid(DraftProcess):
         """Every pair can be drafted from."""
 
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> float:
-        leaves = int((pair.draft_path_probs(pair.draft_length) > 0).sum())
+        leaves = int((pair.numbers.draft_path_probs[-1] > 0).sum())
         if (
             min(leaves - 1, self.num_drafts) * log10(leaves + self.num_drafts) > 300
             if as_multisets
@@ -139,12 +158,9 @@ class Iid(DraftProcess):
             leaves = support[positions]
             yield DraftTuples(leaves, path_probs[leaves].prod(axis=1) * orders)
 
-    def avoid_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
-        return 1 - self.hit_probability(pair, antichain)
-
-    def hit_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
+    def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         """f of the antichain's draft mass, f(u) = 1 - (1 - u)^K."""
-        return some_draft_probs(_antichain_mass(pair, pair.draft, antichain), self.num_drafts)
+        return some_draft_probs(_path_hits(pair, members), self.num_drafts)
 
 
 @dataclass(frozen=True)
@@ -211,11 +227,14 @@ class PerPath(DraftProcess):
             joint = prod(path_probs[column] for path_probs, column in zip(probs, columns, strict=True))
             yield DraftTuples(np.stack(columns, axis=1), np.asarray(joint))
 
-    def avoid_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
-        return prod(1 - _antichain_mass(pair, model.draft, antichain) for model in self.models)
+    def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
+        return 1 - np.asarray(prod(1 - _path_hits(model, members) for model in self.models))
 
     def draft_levels(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
         return self.models[path_index].draft
+
+    def draft_numbers(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
+        return self.models[path_index].numbers.draft
 
 
 @dataclass(frozen=True)
@@ -295,24 +314,26 @@ class _Tree(DraftProcess):
             parts.append((leaves, probs))
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
-    def avoid_probability(self, pair: ModelPair, antichain: Collection[Context]) -> Any:
-        avoided = pair.draft[0][:1, 0] * 0 + 1
-        blocked = {(len(context), context_number(context, pair.vocab_size)) for context in antichain}
-
-        def avoid(depth: int, number: int) -> Any:
-            if (depth, number) in blocked:
-                return avoided[0] - avoided[0]
-            if depth == pair.draft_length:
-                return avoided[0]
-            row = pair.draft[depth][number]
-            support = [int(token) for token in np.flatnonzero(row > 0)]
-            below = {token: avoid(depth + 1, number * pair.vocab_size + token) for token in support}
-            return sum(
-                prob * prod(below[token] for token in tokens)
-                for tokens, prob in self._children(row, support, self.widths[depth])
+    def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
+        """From the leaves up: a node is avoided if it is no member and all its draws are avoided."""
+        blocked = split_by_depth(members.T, pair.vocab_size, pair.draft_length)  # by depth, [V^depth, sets]
+        one = pair.numbers.draft_path_probs[0]
+        avoided = np.where(blocked[-1], one - one, one)
+        for depth in reversed(range(pair.draft_length)):
+            below = avoided.reshape(-1, pair.vocab_size, len(members))
+            avoided = np.array(
+                [
+                    sum(
+                        prob * prod(children[token] for token in tokens)
+                        for tokens, prob in self._children(
+                            row, list(np.flatnonzero(row > 0)), self.widths[depth]
+                        )
+                    )
+                    for row, children in zip(pair.numbers.draft[depth], below, strict=True)
+                ]
             )
-
-        return avoid(0, 0)
+            avoided = np.where(blocked[depth], one - one, avoided)
+        return 1 - avoided[0]
 
     @staticmethod
     @abstractmethod
@@ -409,14 +430,12 @@ def draft_process(num_drafts: int | None, process: DraftProcess | None) -> Draft
     return process
 
 
-def _antichain_mass(pair: ModelPair, levels: tuple[np.ndarray, ...], antichain: Collection[Context]) -> Any:
-    """The probability that one path drawn from these rows passes through the antichain."""
-    total = levels[0][0, 0] * 0
-    for context in antichain:
-        prob = levels[0][0, 0] * 0 + 1
-        for depth, token in enumerate(context):
-            prob = prob * levels[depth][context_number(context[:depth], pair.vocab_size), token]
-        total = total + prob
+def _path_hits(pair: ModelPair, members: np.ndarray) -> np.ndarray:
+    """The probability that one path drawn from the draft passes through each antichain, [sets]."""
+    probs = np.concatenate(pair.numbers.draft_path_probs)
+    total = np.repeat(probs[:1] - probs[:1], len(members))
+    for column, prob in zip(members.T, probs, strict=True):
+        total[column] = total[column] + prob
     return total
 
 

@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.arrays import to_fraction, to_fractions
+from spectheory.arrays import (
+    balanced_sum,
+    divide_or_zero,
+    fractions_if_exact,
+    plain_number,
+    to_flint,
+    to_fraction,
+)
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.context_tree import Levels, subtree_sums, sum_over_children
 from spectheory.contexts import Context, context_number, numbered_context
@@ -59,7 +66,7 @@ class OutputLaw(Result):
         verifier: whose law it is, bound to the pair and the process.
         pair: the pair in the arithmetic the law was computed in.
         process: the draft process.
-        masses: ``masses[i]`` = R(a_{1:i+1}) over all paths of length i+1, shape [V^(i+1)], i = 0..L.
+        numbers: R as in ``masses``, in the numbers to compute with: python-flint rationals or float64.
         undefined: the probability of a stop whose correction row has no mass: the algorithm divides 0
             by 0 and outputs nothing that is defined.  It is missing from ``masses`` and from the
             block efficiency, and counts towards the total variation.  Zero for a lossless verifier.
@@ -69,7 +76,7 @@ class OutputLaw(Result):
     verifier: Verifier
     pair: ModelPair
     process: DraftProcess
-    masses: tuple[np.ndarray, ...]
+    numbers: tuple[np.ndarray, ...]
     undefined: Any = 0
     assumed: str = ""
 
@@ -78,41 +85,50 @@ class OutputLaw(Result):
         """K."""
         return self.process.num_drafts
 
-    @property
+    @cached_property
+    def masses(self) -> tuple[np.ndarray, ...]:
+        """``masses[i]`` = R(a_{1:i+1}) over all paths of length i+1, [V^(i+1)], i = 0..L."""
+        return tuple(map(fractions_if_exact, self.numbers))
+
+    @cached_property
     def block_efficiency(self) -> Any:
         """E[tau + 1] = sum_a |a| R(a): tokens per target call, the correction token included."""
-        return sum(mass.sum() * length for length, mass in enumerate(self.masses, start=1))
+        return sum(prob * length for length, prob in enumerate(self.length_probs, start=1))
 
     @cached_property
     def length_probs(self) -> list[Any]:
         """P(tau = i) for i = 0..L."""
-        return [mass.sum() for mass in self.masses]
+        return [plain_number(balanced_sum(mass)) for mass in self.numbers]
 
     @cached_property
     def accepted_masses(self) -> tuple[np.ndarray, ...]:
         """P(X_{1:tau} starts with a) for every node a of depth 0..L, arrays of shape [V^depth]."""
         size = self.pair.vocab_size
         levels: list[np.ndarray] = []
-        for mass in reversed(self.masses):
+        for mass in reversed(self.numbers):
             level = sum_over_children(mass, size)
             levels.append(level + sum_over_children(levels[-1], size) if levels else level)
-        return tuple(reversed(levels))
+        return tuple(map(fractions_if_exact, reversed(levels)))
 
     @cached_property
     def completed_law(self) -> np.ndarray:
         """The law of the output completed to L+1 tokens with the target, shape [V^(L+1)]."""
-        law = self.masses[0]
-        for depth in range(1, len(self.masses)):
-            law = (law[:, None] * self.pair.target[depth]).ravel() + self.masses[depth]
-        return law
+        return fractions_if_exact(self._prefix_laws[-1])
 
     def prefix_law(self, depth: int) -> np.ndarray:
         """The law of the first ``depth`` tokens of the completed output, shape [V^depth]."""
-        return self._prefix_laws[depth]
+        return fractions_if_exact(self._prefix_laws[depth])
 
     @cached_property
     def _prefix_laws(self) -> Levels:
-        return subtree_sums(self.completed_law, self.pair.vocab_size, self.pair.draft_length + 1)
+        law = self.numbers[0]
+        for rows, mass in zip(self.pair.numbers.target[1:], self.numbers[1:], strict=True):
+            law = (law[:, None] * rows).ravel() + mass
+        return subtree_sums(law, self.pair.vocab_size, self.pair.draft_length + 1)
+
+    def deviations(self, depth: int) -> np.ndarray:
+        """``prefix_law`` minus the target's, in the numbers to compute with, [V^depth]."""
+        return self._prefix_laws[depth] - self.pair.numbers.target_path_probs[depth]
 
     @cached_property
     def node_budgets(self) -> tuple[np.ndarray, ...]:
@@ -121,13 +137,16 @@ class OutputLaw(Result):
         Where p(a) = 0 the budget is undefined; there the parent's is carried on, so that a path
         without target mass never looks like a violation on its own.
         """
-        size = self.pair.vocab_size
-        budgets = [self.pair.target_path_probs(0)]
-        for depth, mass in enumerate(self.masses, start=1):
-            path_probs = self.pair.target_path_probs(depth)
-            spent = np.where(path_probs == 0, mass - mass, mass / np.where(path_probs == 0, 1, path_probs))
-            budgets.append(np.repeat(budgets[-1], size) - spent)
-        return tuple(budgets)
+        return tuple(map(fractions_if_exact, self._node_budgets))
+
+    @cached_property
+    def _node_budgets(self) -> Levels:
+        probs = self.pair.numbers.target_path_probs
+        budgets = [probs[0]]
+        for mass, path_probs in zip(self.numbers, probs[1:], strict=True):
+            spent = divide_or_zero(mass, path_probs)
+            budgets.append(np.repeat(budgets[-1], self.pair.vocab_size) - spent)
+        return budgets
 
     @cached_property
     def largest_excess(self) -> tuple[Any, Sequence[Context]] | None:
@@ -137,8 +156,8 @@ class OutputLaw(Result):
         drafts that are not i.i.d. and too many antichains to list, and for so many drafts that the
         probability cannot be written down.
         """
-        depths = range(self.pair.draft_length + 1)
-        masses = [self.node_budgets[depth] * self.pair.target_path_probs(depth) for depth in depths]
+        levels = zip(self._node_budgets[:-1], self.pair.numbers.target_path_probs, strict=False)
+        masses = [budgets * path_probs for budgets, path_probs in levels]
         if isinstance(self.process, Iid):
             if self.num_drafts > MAX_NUM_DRAFTS:
                 # Not too often for one draft is not too often for many; the K-th powers are not needed.
@@ -178,7 +197,7 @@ class OutputLaw(Result):
     @cached_property
     def deviation(self) -> np.ndarray:
         """Completed law minus target law p_{L+1}, shape [V^(L+1)]; zero for a lossless verifier."""
-        return self.completed_law - self.pair.target_path_probs(self.pair.draft_length + 1)
+        return fractions_if_exact(self.deviations(self.pair.draft_length + 1))
 
     @cached_property
     def total_variation(self) -> Any:
@@ -186,7 +205,8 @@ class OutputLaw(Result):
 
         An undefined output is one more outcome, which the target never makes.
         """
-        return (np.abs(self.deviation).sum() + self.undefined) / 2
+        deviations = np.abs(self.deviations(self.pair.draft_length + 1))
+        return (plain_number(balanced_sum(deviations)) + self.undefined) / 2
 
     def __eq__(self, other: object) -> bool:
         """The same document of the same models and drafts."""
@@ -381,7 +401,7 @@ def _sum_outcomes(
     flat = tuple(mass.ravel() for mass in masses)
     if not pair.is_exact:
         return flat, float(undefined)
-    return tuple(_as_fractions(asked.verifier, mass) for mass in flat), to_fraction(undefined)
+    return tuple(_as_flint(asked.verifier, mass) for mass in flat), to_fraction(undefined)
 
 
 def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -418,12 +438,12 @@ def _starts_with(tables: RowTables, leaves: np.ndarray, prefix: Context) -> np.n
                 # A row at a stop that is not made may be anything.
                 stop[made] = stop[made] * rows[made, prefix[stop_length]] * rest
             total = total + stop
-    return to_fractions(total) if total.dtype == object else total
+    return fractions_if_exact(total)
 
 
-def _as_fractions(verifier: Verifier, mass: np.ndarray) -> np.ndarray:
+def _as_flint(verifier: Verifier, mass: np.ndarray) -> np.ndarray:
     try:
-        return to_fractions(mass)
+        return to_flint(mass)
     except TypeError as error:
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} left exact arithmetic on an exact pair ({error}); compute with "

@@ -12,8 +12,18 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import is_torch_array
 
-from spectheory.arrays import Array, first_true, namespace, take_path, take_row, take_token, zeros_like
+from spectheory.arrays import (
+    Array,
+    first_true,
+    namespace,
+    normalise,
+    take_path,
+    take_row,
+    take_token,
+    zeros_like,
+)
 from spectheory.errors import InvalidOutcomeError
 
 
@@ -28,6 +38,8 @@ class Outcome:
         correction: a function (path_index [...], length [...]) -> [..., V], the law of the
             correction token Y given a stop at that prefix, one row per batch element.  Rows are
             computed only when asked for.  Where the stop has probability zero the row may be anything.
+        weights: the same function without the last step, the division by the row's sum: what ``sample``
+            draws from.  Rows of laws are weights too, so it need not be given.
 
     Example:
         >>> import numpy as np
@@ -39,6 +51,12 @@ class Outcome:
 
     stop_probs: Array
     correction: Callable[[Array, Array], Array]
+    weights: Callable[[Array, Array], Array] | None = None
+
+    @staticmethod
+    def from_weights(stop_probs: Array, weights: Callable[[Array, Array], Array]) -> Outcome:
+        """An outcome whose correction rows are weights divided by their sums; zeros without mass."""
+        return Outcome(stop_probs, lambda *stop: normalise(weights(*stop)), weights)
 
     @staticmethod
     def from_rows(stop_probs: Array, correction_rows: Array) -> Outcome:
@@ -74,7 +92,8 @@ class Outcome:
         """
         stop = self.sample_stop(generator)
         _refuse_rows_without_mass(stop.mass)
-        token = sample_rows(self.correction(stop.path_index, stop.length), generator)
+        rows = (self.weights or self.correction)(stop.path_index, stop.length)
+        token = sample_rows(rows, generator)
         return Sample(stop.path_index, stop.length, token)
 
     def sample_stop(self, generator: Any) -> Stop:
@@ -133,21 +152,65 @@ def sample_rows(rows: Array, generator: Any) -> Array:
 
 
 def _refuse_rows_without_mass(mass: Array) -> None:
-    if not bool(namespace(mass).all(mass > 0)):
-        raise InvalidOutcomeError("cannot sample from a row without mass")
+    if not is_torch_array(mass) or mass.device.type == "cpu":
+        if not bool(namespace(mass).all(mass > 0)):
+            raise InvalidOutcomeError(_NO_MASS)
+        return
+    import torch
+
+    # On an accelerator the device refuses, when it comes to it: nothing waits for the answer.
+    torch._assert_async(torch.all(mass > 0), _NO_MASS)
+
+
+_NO_MASS = "cannot sample from a row without mass"
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
+BLOCK = 256
+"""How many entries of a long row are summed to one number before an entry is searched."""
 
 
 def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
-    """(an index per row, the row's mass); see ``sample_rows``."""
-    xp = namespace(rows)
-    rows = xp.astype(rows, xp.float64)
+    """(an index per row, the row's mass); see ``sample_rows``.
+
+    One uniform number decides.  Of a long row it finds a block first, and what the block leaves of it, an
+    entry there: the row is read once, and nothing of its length is written.
+    """
+    xp, size = namespace(rows), rows.shape[-1]
+    uniform = _uniform(generator, rows)
+    blocks = size // BLOCK
+    if blocks < 2:
+        return _search(xp.astype(rows, xp.float64), uniform)[:2]
+    whole = rows[..., : blocks * BLOCK].reshape((*rows.shape[:-1], blocks, BLOCK))
+    sums = xp.sum(whole, axis=-1, dtype=xp.float64)
+    if size % BLOCK:
+        rest = xp.sum(rows[..., blocks * BLOCK :], axis=-1, keepdims=True, dtype=xp.float64)
+        sums = xp.concat([sums, rest], axis=-1)
+    block, total, left = _search(sums, uniform)
+    entries = block[..., None] * BLOCK + xp.arange(BLOCK, device=rows.device)
+    inside = entries < size
+    taken = xp.take_along_axis(rows, xp.where(inside, entries, size - 1), axis=-1)
+    taken = xp.astype(xp.where(inside, taken, xp.zeros_like(taken)), xp.float64)
+    return block * BLOCK + _search(taken, left)[0], total
+
+
+def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
+    """(the entry where the cumulative share of the total first exceeds u, the total, what it leaves of u).
+
+    Given that this entry is drawn, what is left of u is uniform on [0, 1) again.
+    """
+    xp = namespace(weights)
     # A parallel cumulative sum may differ in the last bits even across a zero, so entries without
     # mass are masked rather than trusted to repeat their neighbour.
-    cumulative = xp.where(rows > 0, xp.cumulative_sum(rows, axis=-1), xp.zeros_like(rows))
+    cumulative = xp.where(weights > 0, xp.cumulative_sum(weights, axis=-1), xp.zeros_like(weights))
     total = xp.max(cumulative, axis=-1)
     # The share, not u * total: that product can round to 0 or to the total itself.
     share = cumulative / xp.where(total > 0, total, xp.ones_like(total))[..., None]
-    return first_true(share > _uniform(generator, rows)), total
+    passed = share <= uniform
+    number = first_true(~passed)
+    low = xp.max(xp.where(passed, share, xp.zeros_like(share)), axis=-1, keepdims=True)
+    high = xp.take_along_axis(share, number[..., None], axis=-1)
+    left = (uniform - low) / xp.where(high > low, high - low, xp.ones_like(low))
+    # Rounding can carry the quotient to 1, where no share exceeds it.
+    return number, total, xp.minimum(left, xp.full_like(left, _BELOW_ONE))
 
 
 def _uniform(generator: Any, like: Array) -> Array:

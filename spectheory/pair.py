@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.arrays import flint_if_exact
 from spectheory.contexts import Context, context_text, numbered_context
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.pair_file import (
@@ -138,6 +139,11 @@ class ModelPair:
     @cached_property
     def _draft_path_probs(self) -> tuple[np.ndarray, ...]:
         return _path_probs(self.draft)
+
+    @cached_property
+    def numbers(self) -> PairNumbers:
+        """Its rows and path probabilities in the numbers to compute with, converted once."""
+        return PairNumbers(*(tuple(map(flint_if_exact, side)) for side in (self.target, self.draft)))
 
     def context(self, depth: int, index: int) -> Context:
         """The token ids of the context with this number at this depth.
@@ -423,6 +429,28 @@ def _path_probs(levels: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
     for kept in probs:
         kept.flags.writeable = False
     return tuple(probs)
+
+
+@dataclass(frozen=True, eq=False)
+class PairNumbers:
+    """A pair in the numbers to compute with: python-flint rationals if it is exact, float64 as it stands.
+
+    Attributes:
+        target, draft: the rows by depth, as of the ``ModelPair``.
+    """
+
+    target: tuple[np.ndarray, ...]
+    draft: tuple[np.ndarray, ...]
+
+    @cached_property
+    def target_path_probs(self) -> tuple[np.ndarray, ...]:
+        """p(a) of every path, by depth 0..L+1."""
+        return _path_probs(self.target)
+
+    @cached_property
+    def draft_path_probs(self) -> tuple[np.ndarray, ...]:
+        """q(a) of every path, by depth 0..L."""
+        return _path_probs(self.draft)
 
 
 def _of_depth(side: str, levels: tuple[np.ndarray, ...], depth: int) -> np.ndarray:

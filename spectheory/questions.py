@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, first_true, is_exact, to_flint
+from spectheory.arrays import Array, first_true, fractions_if_exact, is_exact, to_flint
 from spectheory.contexts import prefix_of_leaf, rows_along
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
@@ -47,21 +47,19 @@ class RowTables:
 
     verifier: Verifier
     convert: Callable[[np.ndarray], np.ndarray]
-    target: list[np.ndarray]
-    draft: list[list[np.ndarray]]
+    target: tuple[np.ndarray, ...]
+    draft: list[tuple[np.ndarray, ...]]
 
     @staticmethod
     def of(asked: Resolved, process: DraftProcess) -> RowTables:
         """The tables of a question, for the paths of ``process``."""
         verifier, pair, _ = asked
         plain = isinstance(verifier, UsersOwn) and not isinstance(verifier.user_object, Verifier)
-        convert = to_flint if pair.is_exact and not plain else np.asarray
-        return RowTables(
-            verifier,
-            convert,
-            [convert(level) for level in pair.target],
-            [[convert(level) for level in process.draft_levels(pair, k)] for k in range(process.num_drafts)],
-        )
+        if plain or not pair.is_exact:
+            target, drafts = pair.target, [process.draft_levels(pair, k) for k in range(process.num_drafts)]
+            return RowTables(verifier, fractions_if_exact, target, drafts)
+        drafts = [process.draft_numbers(pair, k) for k in range(process.num_drafts)]
+        return RowTables(verifier, to_flint, pair.numbers.target, drafts)
 
     @property
     def zero(self) -> Any:

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 import torch
 from flint import fmpq
+from hypothesis import given
+from hypothesis import strategies as st
 
 from spectheory import arrays
 from spectheory.errors import InvalidInputError
@@ -136,3 +138,22 @@ def test_conversions_lose_nothing() -> None:
     assert arrays.holds_numbers(objects([F(1), 2, 0.5]))
     assert not arrays.holds_numbers(objects([F(1), True]))
     assert not arrays.holds_numbers(np.array([True]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_mass_of_a_residual(kind: str) -> None:
+    """sum max(w p - q, 0), by the kernel of torch as by the formula."""
+    weights, rows, other = [F(1, 2), F(3)], [[F(1, 3), F(2, 3)], [F(1, 4), F(1, 5)]], [[F(1, 8), F(1, 2)]] * 2
+    expected = [
+        sum(max(w * p - q, F(0)) for p, q in zip(row, drafted, strict=True))
+        for w, row, drafted in zip(weights, rows, other, strict=True)
+    ]
+    found = arrays.scaled_residual_mass(*(KINDS[kind](table) for table in (weights, rows, other)))
+    assert_is(found, expected, kind)
+
+
+@given(terms=st.lists(st.fractions(), max_size=9))
+def test_balanced_sums(terms: list[Fraction]) -> None:
+    """In any order of additions a sum of rationals is the same; of nothing it is 0."""
+    assert arrays.balanced_sum(objects(terms)) == sum(terms)
+    assert arrays.plain_number(arrays.balanced_sum(arrays.to_flint(objects(terms)))) == sum(terms)

@@ -264,8 +264,8 @@ def test_users_code_that_fails_is_named() -> None:
 
 
 def test_a_float_optimum_is_never_below_a_valid_verifier() -> None:
-    """What a lossless verifier attains is attainable: block on one path of a large exact pair."""
-    certificate = certify("block", instances.two_token(10))
+    """What a lossless verifier attains is attainable: the optimal one, exactly, beyond the exact program."""
+    certificate = certify("optimal_multipath", instances.two_token(4), 2)
     assert certificate.best.lower <= certificate.block_efficiency <= certificate.best.upper
     assert certificate.gap_float >= 0
     assert "too large" in certificate.optimum_note

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from spectheory import arrays, instances
+from spectheory import outcome as outcomes
 from spectheory.algorithms import verifiers
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.outcome import (
@@ -139,25 +141,32 @@ def test_a_stop_without_a_correction_is_an_error() -> None:
         Outcome.from_rows(np.array([[1.0, 0.0]]), np.zeros((1, 2, 3))).sample(np.random.default_rng(0))
 
 
+BLOCKS = st.sampled_from([outcomes.BLOCK, 2, 3])
+"""Short rows are searched at once, others by blocks, the last of which may be short."""
+
+
 @given(
     row=st.lists(st.integers(0, 4), min_size=1, max_size=8).filter(any),
+    block=BLOCKS,
     uniform=st.one_of(st.floats(0, 1, exclude_max=True), st.sampled_from([0.0, 1 - 2**-53, 0.5])),
     scale=st.sampled_from([1.0, 1e-12, 1 / 3, 0.1]),
 )
-def test_zero_entries_are_never_drawn(row: list[int], uniform: float, scale: float) -> None:
+def test_zero_entries_are_never_drawn(row: list[int], block: int, uniform: float, scale: float) -> None:
     """Whatever the uniform number, the ends of [0, 1) included, an entry of zero is not drawn."""
     rows = np.array(row, dtype=float) * scale
-    index = int(sample_rows(rows, FixedUniform(uniform)))
+    with patch.object(outcomes, "BLOCK", block):
+        index = int(sample_rows(rows, FixedUniform(uniform)))
     assert 0 <= index < len(row)
     assert row[index] > 0
 
 
-@given(row=st.lists(st.integers(0, 4), min_size=1, max_size=6).filter(any))
-def test_sampling_inverts_the_cumulative_sum(row: list[int]) -> None:
+@given(row=st.lists(st.integers(0, 4), min_size=1, max_size=9).filter(any), block=BLOCKS)
+def test_sampling_inverts_the_cumulative_sum(row: list[int], block: int) -> None:
     """With the midpoints of N equal cells as uniforms, entry i of weight n_i is drawn exactly n_i times."""
     total = sum(row)
     rows = np.array(row, dtype=float) / total
-    drawn = [int(sample_rows(rows, FixedUniform((cell + 0.5) / total))) for cell in range(total)]
+    with patch.object(outcomes, "BLOCK", block):
+        drawn = [int(sample_rows(rows, FixedUniform((cell + 0.5) / total))) for cell in range(total)]
     assert [drawn.count(i) for i in range(len(row))] == row
 
 
@@ -323,3 +332,14 @@ def test_what_sums_to_less_than_one_is_drawn_in_proportion() -> None:
     nothing = Outcome(np.zeros((1, 1, 2)), lambda path_index, length: np.full((1, 2), 0.5))
     with pytest.raises(InvalidOutcomeError, match="without mass"):
         nothing.sample(np.random.default_rng(0))
+
+
+def test_the_blocks_of_a_long_row_change_nothing() -> None:
+    """The same uniform number finds the same entry, block by block or in one sum; the mass is the same."""
+    rows = np.random.default_rng(3).random((200, 1000)) ** 8
+    one, other = (np.random.default_rng(4) for _ in range(2))
+    with patch.object(outcomes, "BLOCK", 10_000):
+        at_once = outcomes._draw(rows, one)
+    by_blocks = outcomes._draw(rows, other)
+    assert (at_once[0] == by_blocks[0]).all()
+    np.testing.assert_allclose(at_once[1], by_blocks[1], rtol=1e-13)

@@ -164,9 +164,11 @@ def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
 
 def _accepted_mass(target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
     """A = p [1 - (1 - min{q/p, 1})^K] = min(p, q) sum_{j<K} (1 - min{q/p, 1})^j; 0 where p = 0."""
-    missed = positive_part(1 - divide_or_zero(draft_mass, target_mass))
     smaller = namespace(target_mass).minimum(target_mass, draft_mass)
-    return smaller * power_sum(ones_like(missed), missed, num_drafts)
+    if num_drafts == 1:
+        return smaller
+    missed = positive_part(1 - divide_or_zero(draft_mass, target_mass))
+    return smaller * power_sum(1, missed, num_drafts)
 
 
 def _acceptance(path_ratio: Array, draft_path_probs: Array, target_rows: Array, draft_rows: Array) -> Array:

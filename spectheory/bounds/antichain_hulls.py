@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import flint_if_exact, plain_number, some_draft_probs
+from spectheory.arrays import plain_number, some_draft_probs
 from spectheory.bounds.context_tree import Levels, check_levels
 from spectheory.pair import ModelPair
 from spectheory.validate import check_num_drafts
@@ -91,7 +91,7 @@ def _hulls(pair: ModelPair, masses: Levels) -> list[list[_Hull]]:
     V = pair.vocab_size
     levels: list[list[_Hull]] = []
     for depth in reversed(range(pair.draft_length + 1)):
-        probs = flint_if_exact(pair.draft_path_probs(depth))
+        probs = pair.numbers.draft_path_probs[depth]
         below = levels[-1] if levels else []
         levels.append(
             [

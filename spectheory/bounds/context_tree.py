@@ -47,12 +47,12 @@ class ContextTree:
         Raises:
             InvalidInputError: a draft row whose sum is off by 1 or more, as a wide row_sum_tolerance allows.
         """
-        depths, num_nodes = range(pair.draft_length + 1), count_nodes(pair.vocab_size, pair.draft_length)
+        numbers, num_nodes = pair.numbers, count_nodes(pair.vocab_size, pair.draft_length)
         return ContextTree(
             pair=pair,
-            target_rows=[flint_if_exact(rows) for rows in pair.target[:-1]],
-            target_probs=[flint_if_exact(pair.target_path_probs(depth)) for depth in depths],
-            draft_probs=[flint_if_exact(pair.draft_path_probs(depth)) for depth in depths],
+            target_rows=list(numbers.target[:-1]),
+            target_probs=list(numbers.target_path_probs[:-1]),
+            draft_probs=list(numbers.draft_path_probs),
             rounding=0.0 if pair.is_exact else rounding_allowance(num_nodes),
             mismatch=0 if pair.is_exact else _mismatch(pair),
         )

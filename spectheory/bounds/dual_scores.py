@@ -33,6 +33,7 @@ from spectheory.arrays import (
     Array,
     fractions_if_exact,
     namespace,
+    ones_like,
     plain_number,
     positive_part,
     some_draft_probs,
@@ -100,14 +101,15 @@ def slacks_of_shares(tree: ContextTree, shares: Sequence[np.ndarray]) -> Levels:
 def block_verification_slacks(tree: ContextTree, skewed_draft: np.ndarray) -> Levels:
     """The slacks that belong to block verification with draft r: share 1 where the target limits it.
 
-    That is where p(a_i | a_{1:i-1}) x(a_{1:i-1}) ≤ r(a), up to rounding: with equal models the two agree.
-    For K = 1 and r = q they are optimal: the upper bound is block verification's efficiency.
+    That is where p(a_i | a_{1:i-1}) x(a_{1:i-1}) ≤ r(a), in float64 up to rounding: with equal models the two
+    agree.  For K = 1 and r = q they are optimal: the upper bound is block verification's efficiency.
     """
     laws = subtree_sums(skewed_draft, tree.vocab_size, tree.draft_length)
-    masses = accepted_masses([np.ones(1), *laws[1:]], tree.target_rows)
-    shares: list[np.ndarray] = [np.zeros(1)]
+    masses = accepted_masses([ones_like(laws[0]), *laws[1:]], tree.target_rows)
+    tie = 1 if tree.pair.is_exact else 1.0 + TIE_TOLERANCE
+    shares: list[np.ndarray] = [np.zeros(1, dtype=int)]
     for law, mass, rows in zip(laws[1:], masses, tree.target_rows, strict=False):
-        shares.append((mass[:, None] * rows).ravel() <= law * (1.0 + TIE_TOLERANCE))
+        shares.append(((mass[:, None] * rows).ravel() <= law * tie).astype(int))
     return slacks_of_shares(tree, shares)
 
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, is_exact, namespace, ones_like, some_draft_probs
+from spectheory.arrays import Array, is_exact, namespace, ones_like, some_draft_probs, sort, take_along
 
 
 def ratios(numerator: Array, denominator: Array) -> Array:
@@ -31,12 +31,15 @@ def ratios(numerator: Array, denominator: Array) -> Array:
         array([ 2., inf, inf])
     """
     xp = namespace(numerator)
-    empty = denominator == 0
-    one = ones_like(denominator[..., :1])
-    with np.errstate(over="ignore"):  # a ratio beyond the range of floats is infinite, as it should be
+    empty, one = denominator == 0, ones_like(denominator[..., :1])
+    if is_exact(numerator):
         ratio = numerator / xp.where(empty, one, denominator)
-    beyond = np.max(abs(ratio), initial=0) + 1 if is_exact(numerator) else float("inf")
-    return xp.where(empty, xp.where(numerator < 0, -one * beyond, one * beyond), ratio)
+        beyond = one * (np.max(abs(ratio), initial=0) + 1)
+        return xp.where(empty, xp.where(numerator < 0, -beyond, beyond), ratio)
+    # A ratio beyond the range of floats is infinite, as it should be; of 0/0 alone there is none.
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratio = numerator / denominator
+    return xp.where(empty & (numerator == 0), one * float("inf"), ratio)
 
 
 class SortedByRatio(NamedTuple):
@@ -56,12 +59,8 @@ class SortedByRatio(NamedTuple):
     @staticmethod
     def of(numerator: Array, denominator: Array) -> SortedByRatio:
         """One sort.  [..., V], [..., V]"""
-        xp = namespace(numerator)
-        ratio = ratios(numerator, denominator)
-        order = xp.argsort(ratio, axis=-1, stable=True)
-        gathered = (xp.take_along_axis(array, order, axis=-1) for array in (ratio, numerator, denominator))
-        ascending, numerator, denominator = gathered
-        return SortedByRatio(ascending, order, numerator, denominator)
+        ascending, order = sort(ratios(numerator, denominator))
+        return SortedByRatio(ascending, order, take_along(numerator, order), take_along(denominator, order))
 
 
 class LevelSets(NamedTuple):

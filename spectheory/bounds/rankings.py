@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from spectheory.arrays import Array, divide_or_zero, namespace
+from spectheory.arrays import Array, divide_or_zero, namespace, put_along, sort, take_along
 from spectheory.contexts import prefix_numbers
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
@@ -49,11 +49,9 @@ def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Arr
 
 def mass_ranked_below(keys: Array, draft_rows: Array) -> Array:
     """sum_{t ranked below x} q(t | a) for every token x, keys ascending, ties by token id.  [..., V]"""
-    xp = namespace(draft_rows)
-    order = xp.argsort(keys, axis=-1, stable=True)
-    in_order = xp.take_along_axis(draft_rows, order, axis=-1)
-    below = xp.cumulative_sum(in_order, axis=-1) - in_order
-    return xp.take_along_axis(below, xp.argsort(order, axis=-1, stable=True), axis=-1)
+    _, order = sort(keys)
+    in_order = take_along(draft_rows, order)
+    return put_along(namespace(draft_rows).cumulative_sum(in_order, axis=-1) - in_order, order)
 
 
 def leaf_order(pair: ModelPair, ranking: Ranking = ratio_ranking) -> np.ndarray:

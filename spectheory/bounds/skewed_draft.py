@@ -222,25 +222,34 @@ def skewed_draft_rows(
         path: [..., L] the selected path.
         target_rows: [..., L+1, V] target rows along it.
         draft_rows: [..., L, V] draft rows along it.
-        num_drafts: K.
+        num_drafts: K; of one draft the law is q whatever the rule.
         ranking: the order of the children of every context.
         first_draft_prob: λ, [...]; None is λ = 0, the skewed draft of the ranking itself.
 
     Returns:
         [..., L, V].
     """
+    if num_drafts == 1:
+        return draft_rows
     xp = namespace(draft_rows)
     path_prob = ones_like(draft_rows[..., 0, 0])
     below_path = zeros_like(path_prob)
-    share = zeros_like(path_prob) if first_draft_prob is None else first_draft_prob
+
+    def drafted_or_ranked(powers: Array) -> Array:
+        """λ + (1-λ) S."""
+        if first_draft_prob is None:
+            return powers
+        share = first_draft_prob.reshape((*first_draft_prob.shape, *[1] * (powers.ndim - path_prob.ndim)))
+        return share + (1 - share) * powers
+
     rows = []
     for depth in range(path.shape[-1]):
         row = draft_rows[..., depth, :]
         below_token = mass_ranked_below(ranking_keys(ranking, target_rows[..., depth, :], row), row)
         below = below_path[..., None] + path_prob[..., None] * below_token
         upper = below + path_prob[..., None] * row
-        here = share + (1 - share) * power_sum(below_path + path_prob, below_path, num_drafts)
-        there = share[..., None] + (1 - share[..., None]) * power_sum(upper, below, num_drafts)
+        here = drafted_or_ranked(power_sum(below_path + path_prob, below_path, num_drafts))
+        there = drafted_or_ranked(power_sum(upper, below, num_drafts))
         rows.append(divide_or_zero(row * there, here[..., None]))
         token = path[..., depth]
         below_path = take_token(below, token)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import flint_if_exact, plain_number, some_draft_probs
 from spectheory.bounds.context_tree import node_probs
 from spectheory.contexts import Context, all_contexts, count_nodes
 from spectheory.drafts import DraftProcess, Iid, draft_process
@@ -115,13 +115,14 @@ def largest_listed_excess(
     Raises:
         EnumerationTooLargeError: there are more.
     """
-    masses = np.concatenate(node_masses)
+    masses = flint_if_exact(np.concatenate(node_masses))
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)
-    worst: tuple[Any, tuple[Context, ...]] = (masses[0] - masses[0], ())
-    for row, antichain in zip(members, named_antichains(pair, members), strict=True):
-        excess = masses[row].sum() - process.hit_probability(pair, antichain)
-        worst = max(worst, (excess, antichain), key=lambda found: found[0])
-    return worst
+    hits = flint_if_exact(process.hit_probabilities(pair, members))
+    excess = np.array([masses[row].sum() for row in members]) - hits
+    worst = int(np.argmax(excess))
+    if not excess[worst] > 0:
+        return plain_number(masses[0] - masses[0]), ()
+    return plain_number(excess[worst]), named_antichains(pair, members[worst : worst + 1])[0]
 
 
 def multi_path_program(
@@ -208,10 +209,7 @@ def _hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> n
     if isinstance(process, Iid):
         _, draft_probs = node_probs(pair)
         return some_draft_probs(_set_probs(members, draft_probs), process.num_drafts)
-    process.check(pair)
-    limits = np.empty(len(members), dtype=pair.target[0].dtype)
-    limits[:] = [process.hit_probability(pair, antichain) for antichain in named_antichains(pair, members)]
-    return limits
+    return process.hit_probabilities(pair, members)
 
 
 def _set_probs(members: np.ndarray, node_values: np.ndarray) -> np.ndarray:

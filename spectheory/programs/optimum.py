@@ -37,7 +37,7 @@ def optimum(
         pair: the models.
         num_drafts: K, the number of i.i.d. drafted paths; 1 if neither it nor ``process`` is given.
         max_antichains: list no more antichains than this; i.i.d. drafts need no list.
-        max_nodes: refuse larger trees for one path; default 1 100 exact, 100 000 in float64.
+        max_nodes: refuse larger trees for one path; default 100 000 nodes.
         process: another draft process, instead of ``num_drafts``.
         relative_gap, time_limit, progress: of ``multi_path_interval``, where it is used.
 

@@ -22,7 +22,7 @@ from spectheory.contexts import all_contexts, count_nodes, leaves_below, prefix_
 from spectheory.errors import CertificationError, EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import mass_chain
-from spectheory.programs.solving.exact_solver import exact_solution, solve_exact
+from spectheory.programs.solving.exact_solver import exact_solution, solve_exact_after
 from spectheory.programs.solving.float_solver import solve
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
 from spectheory.programs.solving.solution import Solution
@@ -165,7 +165,7 @@ def path_selection_optimum(
     sets = _starting_sets(pair)
     program, solution, sets = _generate(pair.to_float(), num_drafts, sets, solve, max_rounds, tolerance)
     if pair.is_exact:
-        program, solution, sets = _generate(pair, num_drafts, sets, solve_exact, max_rounds, 0)
+        program, solution, sets = _generate(pair, num_drafts, sets, _Exactly(), max_rounds, 0)
         law = _extended(pair, _trimmed(pair, _leaf_law(pair, solution)), num_drafts)
         draft = SkewedDraft.summed(pair, law)
         if not is_skewed_draft(pair, draft.leaf_law, num_drafts).is_member:
@@ -213,6 +213,17 @@ def _generate(
     raise CertificationError(
         f"{program.describe()}: leaf sets were still violated after {max_rounds} rounds; raise max_rounds"
     )
+
+
+class _Exactly:
+    """``solve_exact`` of one program after the other, each with more leaf sets: from the last one's basis."""
+
+    def __init__(self) -> None:
+        self.basis: list[int] | None = None
+
+    def __call__(self, program: LinearProgram) -> Solution:
+        solution, self.basis = solve_exact_after(program, self.basis)
+        return solution
 
 
 def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:

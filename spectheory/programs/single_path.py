@@ -1,25 +1,26 @@
 """The single-path information-agnostic program (greedy2026 Theorem 3.3).
 
-``optimum`` solves it for one drafted path.  Its value is block verification's closed form, and that of the
-multi-path program at K = 1: the tests hold the three together.
+``optimum`` solves it for one drafted path: in closed form and with its dual for an exact pair, by a solver in
+float64.  Its value is that of the multi-path program at K = 1: the tests hold the routes together.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from spectheory.bounds.context_tree import node_probs
+from spectheory.arrays import divide_or_zero, zeros_like
+from spectheory.bounds.context_tree import ContextTree, accepted_masses, node_probs
+from spectheory.bounds.dual_scores import block_verification_slacks, least_scores
 from spectheory.contexts import count_nodes
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import budget_program
-from spectheory.programs.solving.exact_solver import solve_exact
+from spectheory.programs.solving.exact_solver import exact_solution
 from spectheory.programs.solving.float_solver import solve
 from spectheory.programs.solving.linear_program import LinearProgram
 from spectheory.programs.solving.solution import Solution
 
-MAX_EXACT_NODES = 1_100
-MAX_FLOAT_NODES = 100_000
+MAX_NODES = 100_000
 
 
 def single_path_program(pair: ModelPair) -> LinearProgram:
@@ -60,9 +61,18 @@ def single_path_program(pair: ModelPair) -> LinearProgram:
 def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Solution:
     """The largest block efficiency E[τ+1] of any valid verifier of one drafted path.
 
+    For an exact pair the program has a closed form.  In the node masses x(a) = D(a) p(a) it reads
+
+        max Σ_a x(a),   x(∅) = 1,   x(a) ≤ q(a),   x(a, t) ≤ p(t | a) x(a),
+
+    and x(a, t) = min(q(a, t), p(t | a) x(a)) is the largest point at every context at once.  The side that
+    binds takes the multiplier: with w(a) = 1 + Σ_t p(t | a) z(a, t), y(a) = w(a) and z(a) = 0 where the draft
+    binds, and the other way round where the target does.  The two points prove each other optimal, which is
+    checked against the program as stated.
+
     Args:
         pair: the models.
-        max_nodes: refuse larger trees; default 1 100 nodes exact, 100 000 in float64.
+        max_nodes: refuse larger trees; default 100 000 nodes.
 
     Returns:
         The solution (tokens per target call), exact for exact pairs.
@@ -76,15 +86,29 @@ def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Soluti
         >>> print(single_path_optimum(pair).value)
         8/3
     """
-    if max_nodes is None:
-        max_nodes = MAX_EXACT_NODES if pair.is_exact else MAX_FLOAT_NODES
+    max_nodes = MAX_NODES if max_nodes is None else max_nodes
     count = count_nodes(pair.vocab_size, pair.draft_length)
     if count > max_nodes:
         raise EnumerationTooLargeError(
             f"{pair.vocab_size} tokens and draft length {pair.draft_length} make a tree of {count} nodes; "
-            f"the {pair.arithmetic} program takes at most {max_nodes}; truncate the pair, restrict its tokens"
-            + (", use pair.to_float()" if pair.is_exact else "")
-            + ", or raise max_nodes"
+            f"the program takes at most {max_nodes}; truncate the pair, restrict its tokens, or raise "
+            "max_nodes"
         )
     program = single_path_program(pair)
-    return solve_exact(program) if pair.is_exact else solve(program)
+    return _closed_form(pair, program) if pair.is_exact else solve(program)
+
+
+def _closed_form(pair: ModelPair, program: LinearProgram) -> Solution:
+    """D(a) = x(a) / p(a), and the multipliers: of ``program``, y on prefix matching, -p z on monotony."""
+    tree = ContextTree.of(pair)
+    slacks = block_verification_slacks(tree, tree.draft_probs[-1])
+    masses = np.concatenate(accepted_masses(tree.draft_probs, tree.target_rows))
+    target_probs, y, z = (
+        np.concatenate(levels) for levels in (tree.target_probs, least_scores(tree, slacks), slacks)
+    )
+    # Where p = 0 the budget is in no constraint but that of its parent, and 0 satisfies it.
+    y = np.where(target_probs == 0, zeros_like(y), y)
+    # The root's budget is fixed by its equation; {∅} needs no multiplier.
+    root, y[0] = y[:1].copy(), y[0] - y[0]
+    multipliers = np.concatenate([root, (-target_probs * z)[1:], y])
+    return exact_solution(program, divide_or_zero(masses, target_probs), multipliers)

@@ -9,13 +9,14 @@ from spectheory.arrays import (
     Array,
     divide_or_zero,
     namespace,
-    normalise,
     ones_like,
     positive_part,
     prefix_products,
+    scaled_residual_mass,
     take_draft_row,
     take_stop_row,
     take_token,
+    zeros_like,
 )
 from spectheory.outcome import Outcome
 
@@ -55,13 +56,13 @@ class Block(OnePath):
         residual_mass = self.residual_masses(weights, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
         stop_probs = self.stops(self.acceptance(weights, residual_mass))
 
-        def correction(path_index: Array, length: Array) -> Array:
+        def residual(path_index: Array, length: Array) -> Array:
             target_row = take_stop_row(target_rows, path_index, length)
             # q = 0 at depth L, where the residual is proportional to p.
             draft_row = take_draft_row(draft_rows, path_index, length)
-            return normalise(self.residual(take_token(weights, length), target_row, draft_row))
+            return self.residual(take_token(weights, length), target_row, draft_row)
 
-        return Outcome(first_path_only(stop_probs, paths), correction)
+        return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
 
     def weights(self, ratio: Array) -> Array:
         """Step 1, line 4: w_0..w_L from the ratios p/q along the path.  [..., L] -> [..., L+1]"""
@@ -73,14 +74,16 @@ class Block(OnePath):
         return xp.stack(weights, axis=-1)
 
     def residual_masses(self, weights: Array, target_rows: Array, draft_rows: Array) -> Array:
-        """Step 2, Eq. 5: S_0..S_{L-1} on one path.  [..., L+1], [..., L+1, V], [..., L, V] -> [..., L]"""
-        xp = namespace(target_rows)
-        masses = []
+        """Step 2, Eq. 5: S_1..S_{L-1} on one path, after a 0 for S_0, which has no influence: h_0 is 1.
+
+        [..., L+1], [..., L+1, V], [..., L, V] -> [..., L]
+        """
         # One depth at a time, to hold one row per path and not L.
-        for depth in range(draft_rows.shape[-2]):
-            scaled = weights[..., depth, None] * target_rows[..., depth, :]
-            masses.append(xp.sum(positive_part(scaled - draft_rows[..., depth, :]), axis=-1))
-        return xp.stack(masses, axis=-1)
+        masses = [
+            scaled_residual_mass(weights[..., depth], target_rows[..., depth, :], draft_rows[..., depth, :])
+            for depth in range(1, draft_rows.shape[-2])
+        ]
+        return namespace(weights).stack([zeros_like(weights[..., 0]), *masses], axis=-1)
 
     def acceptance(self, weights: Array, residual_mass: Array) -> Array:
         """Step 2, Eq. 5: h_1..h_L from w_0..w_L and S_0..S_{L-1}.  -> [..., L]"""

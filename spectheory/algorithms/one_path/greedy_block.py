@@ -60,17 +60,12 @@ class GreedyBlock(OnePath):
         accept = _acceptance(path_ratio, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
         stop_probs = Block().stops(accept)  # step 3 is block verification's own
 
-        def correction(path_index: Array, length: Array) -> Array:
-            ratio = take_token(path_ratio, length)
-            return self.modified_target_rows(
-                take_stop_row(target_rows, path_index, length),
-                take_draft_row(draft_rows, path_index, length),
-                ratio,
-                ones_like(ratio),
-                paths.shape[-2],
-            )
+        def residual(path_index: Array, length: Array) -> Array:
+            target_row = take_stop_row(target_rows, path_index, length)
+            draft_row = take_draft_row(draft_rows, path_index, length)
+            return Block().residual(take_token(path_ratio, length), target_row, draft_row)
 
-        return Outcome(first_path_only(stop_probs, paths), correction)
+        return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
 
     def modified_target_rows(
         self,

@@ -8,7 +8,6 @@ from spectheory.algorithms.one_path.base import OnePath, first_path_only, first_
 from spectheory.arrays import (
     Array,
     namespace,
-    normalise,
     ones_like,
     positive_part,
     prefix_products,
@@ -42,12 +41,12 @@ class Token(OnePath):
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         stop_probs = self.stops(self.acceptance(paths, target_rows, draft_rows))
 
-        def correction(path_index: Array, length: Array) -> Array:
+        def residual(path_index: Array, length: Array) -> Array:
             target_row = take_stop_row(target_rows, path_index, length)
             # q = 0 at depth L, where the residual is p itself.
-            return normalise(self.residual(target_row, take_draft_row(draft_rows, path_index, length)))
+            return self.residual(target_row, take_draft_row(draft_rows, path_index, length))
 
-        return Outcome(first_path_only(stop_probs, paths), correction)
+        return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
 
     def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
         """Step 1, line 4: h_1..h_L on the first path.  -> [..., L]"""

@@ -86,7 +86,12 @@ def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
 
 def take_paths(array: Array, candidates: Array) -> Array:
     """The slices of several drafted paths.  [..., K, N(, V)], [..., C] -> [..., C, N(, V)]"""
+    if array.shape[candidates.ndim - 1] == 1:  # of one path there is nothing to be copied
+        shape = (*candidates.shape, *array.shape[candidates.ndim :])
+        return namespace(array).broadcast_to(array, shape)
     taken = [take_path(array, candidates[..., number]) for number in range(candidates.shape[-1])]
+    if len(taken) == 1:
+        return namespace(array).expand_dims(taken[0], axis=candidates.ndim - 1)
     return namespace(array).stack(taken, axis=candidates.ndim - 1)
 
 

@@ -98,6 +98,10 @@ class MixedMultipath(PathSelection):
 
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
         xp = namespace(target_rows)
+        if paths.shape[-2] == 1:  # the one draft is selected either way, and r = q
+            return SelectedPaths(
+                xp.zeros_like(paths[..., 0]), ones_like(target_rows[..., 0, 0]), target_rows, draft_rows
+            )
         highest = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)
         selected = xp.stack([xp.zeros_like(highest), highest], axis=-1)
         share = self._share(target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :], paths.shape[-2])

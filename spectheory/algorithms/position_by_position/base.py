@@ -6,10 +6,9 @@ Algorithm 3): which drafts survive, how likely each context is reached, and wher
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
-from typing import NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 from spectheory.arrays import (
     Array,
@@ -18,6 +17,7 @@ from spectheory.arrays import (
     normalise,
     ones_like,
     prefix_products,
+    take_along,
     take_draft_row,
     take_path,
     take_row,
@@ -33,7 +33,7 @@ from spectheory.verifier import Verifier
 
 
 class Position(NamedTuple):
-    """C contexts of one depth with the drafts at each of them.
+    """C contexts of one depth with the drafts at each of them: those of all K paths, or one.
 
     Attributes:
         tokens: [..., K], the next token of every path.
@@ -52,9 +52,11 @@ class Position(NamedTuple):
 
     def on_tokens(self, rows: Array) -> Array:
         """The entries of ``rows`` [..., C, V] at the next tokens, [..., C, K]."""
-        xp = namespace(rows)
-        wide = xp.broadcast_to(self.tokens[..., None, :], self.is_draft.shape)
-        return xp.take_along_axis(rows, wide, axis=-1)
+        return take_along(rows, namespace(rows).broadcast_to(self.tokens[..., None, :], self.is_draft.shape))
+
+    def context_of(self, number: int) -> int:
+        """Where in the C contexts that of path k stands."""
+        return number if self.is_draft.shape[-2] > 1 else 0
 
 
 class Selection(NamedTuple):
@@ -70,6 +72,19 @@ class Selection(NamedTuple):
     by_draft: Array
     none: Array
     residual: Array
+
+
+class DraftSelection(NamedTuple):
+    """The law of the next token at C contexts where it is a draft, and what the residual needs to know.
+
+    Attributes:
+        by_draft, none: as of ``Selection``.
+        note: [..., C], a number for ``PositionByPosition.residual``.
+    """
+
+    by_draft: Array
+    none: Array
+    note: Array
 
 
 class PositionByPosition(Verifier):
@@ -88,6 +103,8 @@ class PositionByPosition(Verifier):
     """
 
     _process: DraftProcess | None = None
+    _depths_at_once: ClassVar[int] = 1
+    """How many depths are gone through together: fewer and larger kernels, and room for rows of as many."""
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
         """The same algorithm, told which paths draw their own token at which depth."""
@@ -96,37 +113,85 @@ class PositionByPosition(Verifier):
         configured._process = process
         return configured
 
-    @abstractmethod
     def select(self, position: Position) -> Selection:
         """The rule at one position: the law of Y given the drafts there."""
+        found = self.select_draft(position)
+        if found is None:
+            raise NotImplementedError(f"{type(self).__name__} has neither select nor select_draft")
+        residual = self.residual(position.target_rows, position.draft_rows, found.note)
+        return Selection(found.by_draft, found.none, residual)
+
+    def select_draft(self, position: Position) -> DraftSelection | None:
+        """``select`` without its last part, for a rule whose residual lies on no token that is drafted.
+
+        The stops then need no residual, and no row is written to compute them.  Such a rule supplies
+        ``residual`` with it.  ``None`` for other rules, which supply ``select``.
+        """
+        return None
+
+    def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
+        """The residual of ``select``, [..., V], where ``select_draft`` left a note, [...]."""
+        raise NotImplementedError
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(target_rows)
         shared = shared_prefixes(paths)
         # [..., C, K, L]: path k's draw at this depth is a draft at the context of path c
         is_draft = shared[..., :-1] & self._draws(paths)
-        reach = ones_like(target_rows[..., 0, 0])  # P(context a_{1:i} of path k is reached), [..., K]
-        stop_probs = []
-        for depth in range(paths.shape[-1]):
-            position = Position(
-                paths[..., depth],
-                target_rows[..., depth, :],
-                draft_rows[..., depth, :],
-                is_draft[..., depth],
-                lambda number, depth=depth: draft_rows[..., number : number + 1, depth, :],  # type: ignore[misc]
+        steps = [
+            self._leave_or_follow(
+                Position(
+                    xp.moveaxis(paths[..., at], -1, -2),
+                    xp.moveaxis(target_rows[..., at, :], -2, -3),
+                    xp.moveaxis(draft_rows[..., at, :], -2, -3),
+                    xp.moveaxis(is_draft[..., at], -1, -3),
+                    lambda number, at=at: draft_rows[..., number, at, None, :],  # type: ignore[misc]
+                )
             )
-            leave, follow = _leave_or_follow(position, self.select(position))
-            stop_probs.append(reach * leave)
-            reach = reach * follow
-        stop_probs.append(reach)
-        stop = xp.stack(stop_probs, axis=-1)
+            for at in self._depths(paths.shape[-1])
+        ]
+        leave, follow, *notes = (
+            xp.moveaxis(xp.concat(part, axis=-2), -1, -2) for part in zip(*steps, strict=True)
+        )
+        last = paths.shape[-1] - 1
+        # P(context a_{1:i} of path k is reached) for i = 0..L, [..., K, L+1]
+        reach = prefix_products(follow)
+        stop = xp.concat([reach[..., :-1] * leave, reach[..., -1:]], axis=-1)
         holds_first = is_first_with_prefix(paths)
 
-        def correction(path_index: Array, length: Array) -> Array:
+        def residual(path_index: Array, length: Array) -> Array:
+            if notes:
+                target_row = take_stop_row(target_rows, path_index, length)
+                draft_row = take_draft_row(draft_rows, path_index, length)
+                # Past the last drafted token q is 0, and any note gives the target's row.
+                on_path = take_path(notes[0], path_index)
+                return self.residual(target_row, draft_row, take_token(on_path, xp.clip(length, None, last)))
             position = _position_at(paths, target_rows, draft_rows, is_draft, path_index, length)
-            return normalise(_without_drafted(position, self.select(position).residual))[..., 0, :]
+            return _without_drafted(position, self.select(position).residual)[..., 0, :]
 
-        return Outcome(xp.where(holds_first, stop, zeros_like(stop)), correction)
+        return Outcome.from_weights(xp.where(holds_first, stop, zeros_like(stop)), residual)
+
+    def _depths(self, length: int) -> list[slice]:
+        """The depths 0..L-1 in portions."""
+        size = self._depths_at_once
+        return [slice(depth, min(depth + size, length)) for depth in range(0, length, size)]
+
+    def _leave_or_follow(self, position: Position) -> tuple[Array, ...]:
+        """P(Y is not drafted), P(Y is the next token of path k) and a note for the contexts of all paths."""
+        xp = namespace(position.target_rows)
+        found = self.select_draft(position)
+        if found is None:
+            selection = self.select(position)
+            residual = normalise(selection.residual)
+            by_draft, none = selection.by_draft, selection.none
+            leave = xp.sum(_without_drafted(position, residual), axis=-1)
+            from_residual = none * take_token(residual, position.tokens)
+        else:
+            by_draft, none = found.by_draft, found.none
+            leave, from_residual = ones_like(none), zeros_like(none)
+        same_token = position.tokens[..., :, None] == position.tokens[..., None, :]
+        follow = xp.sum(xp.where(same_token, by_draft, zeros_like(by_draft)), axis=-1)
+        return none * leave, follow + from_residual, *(() if found is None else (found.note,))
 
     def _draws(self, paths: Array) -> Array:
         """Whether path k draws its own token at depth i, booleans [K, L]."""
@@ -150,8 +215,13 @@ def first_accepted(accept: Array, residual: Array) -> Selection:
         accept: [..., C, K], P(draft k is accepted, once it is its turn), 0 where there is no draft.
         residual: [..., C, V].
     """
+    return Selection(*one_after_the_other(accept), residual)
+
+
+def one_after_the_other(accept: Array) -> tuple[Array, Array]:
+    """``by_draft`` and ``none`` of ``first_accepted``."""
     all_rejected = prefix_products(1 - accept)
-    return Selection(all_rejected[..., :-1] * accept, all_rejected[..., -1], residual)
+    return all_rejected[..., :-1] * accept, all_rejected[..., -1]
 
 
 def acceptance_ratio(target_on_tokens: Array, draft_on_tokens: Array, is_draft: Array) -> Array:
@@ -159,17 +229,6 @@ def acceptance_ratio(target_on_tokens: Array, draft_on_tokens: Array, is_draft: 
     xp = namespace(target_on_tokens)
     ratio = divide_or_zero(target_on_tokens, draft_on_tokens)
     return xp.where(is_draft, xp.minimum(ratio, ones_like(ratio)), zeros_like(ratio))
-
-
-def _leave_or_follow(position: Position, selection: Selection) -> tuple[Array, Array]:
-    """P(Y is not drafted) and P(Y is the next token of path k), both [..., K], at every path's context."""
-    xp = namespace(selection.residual)
-    residual = normalise(selection.residual)
-    leave = xp.sum(_without_drafted(position, residual), axis=-1)
-    same_token = position.tokens[..., :, None] == position.tokens[..., None, :]
-    by_draft = xp.where(same_token, selection.by_draft, zeros_like(selection.by_draft))
-    follow = xp.sum(by_draft, axis=-1) + selection.none * take_token(residual, position.tokens)
-    return selection.none * leave, follow
 
 
 def _position_at(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,6 +26,7 @@ from spectheory.arrays import (
     positive_part,
     power_sum,
     some_draft_probs,
+    take_along,
     zeros_like,
 )
 from spectheory.bounds.level_sets import SortedByRatio
@@ -187,11 +189,11 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
     division_factor = best_division_factor(target_probs, draft_probs, num_drafts)
     accepted = xp.minimum(draft_probs, target_probs / division_factor[..., None])
     beta = xp.sum(accepted, axis=-1)
-    residual = _residual_at_root(target_probs, draft_probs, division_factor[..., None])
+    residual = residual_at_root(target_probs, draft_probs, division_factor[..., None])
     return KSeqRule(division_factor, some_draft_probs(beta, num_drafts), residual)
 
 
-def _residual_at_root(target_probs: Array, draft_probs: Array, division_factor: Array) -> Array:
+def residual_at_root(target_probs: Array, draft_probs: Array, division_factor: Array) -> Array:
     """The residual at ρ*, not normalised.  [..., V]
 
     At ρ* Eq. 6 says p_acc / β = ρ*, so the residual of Eq. 5 is max(p - ρ* q, 0).  It is zero for equal rows,
@@ -255,8 +257,8 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
 
     1. Sort the tokens by p/q.  Between two neighbouring ratios f depends on four masses only: the target's
        and the draft's on the tokens with p/q <= ρ, and on the others (``_Split``).
-    2. Find the two neighbouring ratios between which f changes its sign, by halving.
-    3. Find the root between them by bisection, with the four masses of that interval.
+    2. Find the two neighbouring ratios between which f changes its sign, by trying many at once.
+    3. Find the root between them likewise, with the four masses of that interval.
 
     Accuracy: the relative error in float64 is below 1e-14.  The tests check it for n = 2..16 and up to 40
     tokens, tiny entries and nearly equal rows included, by the signs of f on both sides in rational
@@ -265,40 +267,53 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     Rows that sum to 1 only up to rounding are read as the rows divided by their sums, because f as printed
     magnifies the rounding where β is near 1.  Equal rows give exactly 1.
 
-    All rows are bisected at once, by the same code on numpy and torch, and only the sign of f is used.  A
-    scalar root finder such as scipy's would take one call per row on the CPU.  The tests use one as the
-    second route.
+    All rows are searched at once, by the same code on numpy and torch, and only the sign of f is used: an
+    interval is cut into many parts at a time, which takes few kernels.  A scalar root finder such as
+    scipy's would take one call per row on the CPU.  The tests use one as the second route.
     """
     xp = namespace(target_probs)
     ratio, _, *masses = SortedByRatio.of(target_probs, draft_probs)
-    splits = _splits(*masses)
-    one = xp.ones_like(ratio[..., 0])
-    # No token passed: none lies below, and all the mass beyond.
-    defaults = _Split(zeros_like(one), zeros_like(one), one, one)
-
-    def split_after(passed: Array) -> _Split:
-        return _Split(*(_entry_or(mass, passed - 1, at) for mass, at in zip(splits, defaults, strict=True)))
+    split_after, size = _splits(*masses), ratio.shape[-1]
+    num_drafts = num_drafts[..., None]
+    one = xp.ones_like(ratio[..., :1])
+    sections = min(max(size, 2), MAX_SECTIONS)
+    parts = xp.arange(1, sections, device=ratio.device)
 
     # How many ratios lie before the root: those below 1, and those below n with f(ratio) > 0.  They are a
-    # prefix of the sorted ratios, because f decreases, so its length is found by halving.  Rounding can
-    # change the sign of f only at the root itself, where both neighbouring intervals give the same ρ*.
-    size = ratio.shape[-1]
+    # prefix of the sorted ratios, because f decreases.  Rounding can change the sign of f only at the root
+    # itself, where both neighbouring intervals give the same ρ*.
     passed = xp.zeros_like(one, dtype=xp.int64)
-    for step in (2**power for power in reversed(range(size.bit_length()))):
-        tried = xp.minimum(passed + step, xp.full_like(passed, size))
-        at = _entry_or(ratio, tried - 1, one)
+    step = 1
+    while step <= size:
+        step *= sections
+    while step > 1:
+        step //= sections
+        tried = xp.clip(passed + step * parts, None, size)
+        at = take_along(ratio, tried - 1)
         possible = xp.minimum(xp.maximum(at, one), num_drafts)
-        excess = _excess(possible, split_after(tried), num_drafts)
-        passed = xp.where((at < 1) | ((at < num_drafts) & (excess > 0)), tried, passed)
+        before = (at < 1) | ((at < num_drafts) & (_excess(possible, split_after(tried), num_drafts) > 0))
+        passed = xp.clip(passed + step * _count(before), None, size)
 
     split = split_after(passed)
     low = xp.maximum(one, _entry_or(ratio, passed - 1, one))
     high = xp.maximum(low, xp.minimum(num_drafts, _entry_or(ratio, passed, num_drafts)))
-    for _ in range(64):
-        middle = (low + high) / 2
-        above = _excess(middle, split, num_drafts) > 0
-        low, high = xp.where(above, middle, low), xp.where(above, high, middle)
-    return high
+    shares = xp.astype(parts, ratio.dtype) / sections
+    # So many halvings leave no float between the ends.
+    for _ in range(math.ceil(xp.finfo(ratio.dtype).bits / math.log2(sections))):
+        tried = low + (high - low) * shares
+        above = _count(_excess(tried, split, num_drafts) > 0)
+        low, high = _entry_or(tried, above - 1, low), _entry_or(tried, above, high)
+    return high[..., 0]
+
+
+MAX_SECTIONS = 512
+"""The most parts of an interval that are tried at once; never more than a row has entries."""
+
+
+def _count(condition: Array) -> Array:
+    """How many entries of the last axis are true, [..., 1]."""
+    xp = namespace(condition)
+    return xp.sum(xp.astype(condition, xp.int64), axis=-1, keepdims=True)
 
 
 class _Split(NamedTuple):
@@ -310,22 +325,26 @@ class _Split(NamedTuple):
     draft_beyond: Array
 
 
-def _splits(target_probs: Array, draft_probs: Array) -> _Split:
-    """The masses up to every token and after it, [..., V] each.
+def _splits(target_probs: Array, draft_probs: Array) -> Callable[[Array], _Split]:
+    """The masses of the first i tokens and of the others, as a function of i.
 
     Each side is summed from its own end.  As 1 minus the other side it would carry rounding errors that a
     large ρ multiplies.
     """
-    xp = namespace(target_probs)
+    xp, size = namespace(target_probs), target_probs.shape[-1]
+    rows = target_probs, draft_probs
+    up_to = [xp.cumulative_sum(row, axis=-1) for row in rows]
+    from_end = [xp.cumulative_sum(xp.flip(row, axis=-1), axis=-1) for row in rows]
 
-    def up_to(rows: Array) -> Array:
-        return xp.cumulative_sum(rows, axis=-1)
+    def first(sums: Array, count: Array) -> Array:
+        return _entry_or(sums, count - 1, xp.zeros_like(sums[..., :1]))
 
-    def after(rows: Array) -> Array:
-        from_here = xp.flip(xp.cumulative_sum(xp.flip(rows, axis=-1), axis=-1), axis=-1)
-        return xp.concat([from_here[..., 1:], zeros_like(from_here[..., :1])], axis=-1)
+    def split_after(count: Array) -> _Split:
+        return _Split(
+            *(first(sums, count) for sums in up_to), *(first(sums, size - count) for sums in from_end)
+        )
 
-    return _Split(up_to(target_probs), up_to(draft_probs), after(target_probs), after(draft_probs))
+    return split_after
 
 
 def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
@@ -344,7 +363,7 @@ def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
     beta = accepted / division_factor
     missed = positive_part(split.draft_below - split.target_below / division_factor)
     large = beta >= 0.5
-    log_missed = xp.log1p(-xp.where(large, zeros_like(beta), beta))
+    log_missed = xp.log1p(-xp.where(large, 0, beta))
     all_missed = xp.where(large, missed**num_drafts, xp.exp(num_drafts * log_missed))
     difference = (split.target_beyond - division_factor * split.draft_beyond) - all_missed
     seldom = (num_drafts * beta < 1) & ~large
@@ -352,9 +371,7 @@ def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
 
 
 def _entry_or(values: Array, index: Array, default: Array) -> Array:
-    """values[..., index], and ``default`` where the index lies outside the last axis."""
-    xp = namespace(values)
-    size = values.shape[-1]
-    inside = (index >= 0) & (index < size)
-    safe = xp.where(inside, index, xp.zeros_like(index))
-    return xp.where(inside, xp.take_along_axis(values, safe[..., None], axis=-1)[..., 0], default)
+    """values[..., index], and ``default`` where the index lies outside the last axis.  [..., N], [..., M]"""
+    xp, last = namespace(values), values.shape[-1] - 1
+    inside = (index >= 0) & (index <= last)
+    return xp.where(inside, take_along(values, xp.clip(index, 0, last)), default)

@@ -6,13 +6,24 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from spectheory.algorithms.position_by_position.base import (
+    DraftSelection,
     Position,
     PositionByPosition,
     Selection,
     acceptance_ratio,
     first_accepted,
+    one_after_the_other,
 )
-from spectheory.arrays import Array, namespace, normalise, ones_like, positive_part, take_token
+from spectheory.arrays import (
+    Array,
+    namespace,
+    normalise,
+    ones_like,
+    positive_part,
+    residual_mass,
+    take_token,
+    zeros_like,
+)
 from spectheory.errors import EnumerationTooLargeError
 
 
@@ -51,8 +62,52 @@ class MultiRound(PositionByPosition):
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree", "per_path"})
 
     def select(self, position: Position) -> Selection:
+        if self._one_draft_model:
+            return super().select(position)
         num_drafts = position.tokens.shape[-1]
         return recursive_rejection(position, map(position.draft_row_of, range(num_drafts)))
+
+    def select_draft(self, position: Position) -> DraftSelection | None:
+        return rejections_of_one_row(position) if self._one_draft_model else None
+
+    def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
+        """What the target has left, max(p - t q, 0), not normalised."""
+        return positive_part(target_rows - note[..., None] * draft_rows)
+
+    @property
+    def _one_draft_model(self) -> bool:
+        return self._process is None or self._process.name != "per_path"
+
+
+def rejections_of_one_row(position: Position) -> DraftSelection:
+    """Steps 1 to 4 where all drafts at a context come from one row q: two numbers instead of a row.
+
+    What the target has left is p_k = max(p - t_k q, 0) / m_k, with
+
+        t_1 = 0, m_1 = 1;    t_{k+1} = t_k + m_k,  m_{k+1} = sum_x max(p(x) - t_{k+1} q(x), 0).
+
+    Contexts of paths that stand together have the same numbers, so one sum per path is enough.  Nothing is
+    left where m = 0.  ``recursive_rejection`` is the same with rows; the tests hold the two together.
+
+    Returns:
+        The law of the selected draft, with t after the last draft as its note.
+    """
+    xp = namespace(position.target_rows)
+    num_drafts = position.tokens.shape[-1]
+    on_target, on_draft = position.on_tokens(position.target_rows), position.on_tokens(position.draft_rows)
+    shift = zeros_like(position.target_rows[..., 0])
+    mass = ones_like(shift)
+    accepted = []
+    for number in range(num_drafts):
+        is_draft = position.is_draft[..., number]
+        target, draft = on_target[..., number], on_draft[..., number]
+        accepted.append(acceptance_ratio(positive_part(target - shift * draft), mass * draft, is_draft))
+        shift = xp.where(is_draft, shift + mass, shift)
+        if number < num_drafts - 1:
+            own = position.context_of(number)
+            rows = position.target_rows[..., own, :], position.draft_rows[..., own, :]
+            mass = xp.where(is_draft, residual_mass(*rows, shift[..., own])[..., None], mass)
+    return DraftSelection(*one_after_the_other(xp.stack(accepted, axis=-1)), shift)
 
 
 def recursive_rejection(position: Position, draft_rows: Iterable[Array]) -> Selection:

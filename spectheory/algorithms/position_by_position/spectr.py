@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import ClassVar
 
 from spectheory.algorithms.position_by_position.base import (
+    DraftSelection,
     Position,
     PositionByPosition,
-    Selection,
     acceptance_ratio,
-    first_accepted,
+    one_after_the_other,
 )
-from spectheory.algorithms.position_by_position.kseq import kseq_rule
-from spectheory.arrays import namespace
+from spectheory.algorithms.position_by_position.kseq import best_division_factor, residual_at_root
+from spectheory.arrays import Array, first_true, namespace, sort, take_along, take_rows
 
 
 class SpecTr(PositionByPosition):
@@ -46,14 +46,37 @@ class SpecTr(PositionByPosition):
     exact: ClassVar[bool] = False
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
 
-    def select(self, position: Position) -> Selection:
-        xp = namespace(position.target_rows)
-        drafts = xp.sum(xp.astype(position.is_draft, xp.int64), axis=-1)
-        # Past the last drafted token there is no draft, and K-SEQ of one draft from no mass is the target.
-        drafts = xp.where(drafts == 0, 1, drafts)
-        rule = kseq_rule(
-            position.target_rows, position.draft_rows, xp.astype(drafts, position.target_rows.dtype)
-        )
-        scaled = rule.division_factor[..., None] * position.on_tokens(position.draft_rows)
+    _depths_at_once: ClassVar[int] = 2
+
+    def select_draft(self, position: Position) -> DraftSelection:
+        factor = self._division_factor(position)
+        scaled = factor[..., None] * position.on_tokens(position.draft_rows)
         accept = acceptance_ratio(position.on_tokens(position.target_rows), scaled, position.is_draft)
-        return first_accepted(accept, rule.residual)
+        # A draft is rejected only where p < ρ q, and there max(p - ρ q, 0) has no mass.
+        return DraftSelection(*one_after_the_other(accept), factor)
+
+    def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
+        """The residual of K-SEQ at ρ*, not normalised."""
+        return residual_at_root(target_rows, draft_rows, note[..., None])
+
+    def _division_factor(self, position: Position) -> Array:
+        """ρ* for the drafts at every context, [..., C].  It is 1 for one draft, and past the last token.
+
+        So it is computed where drafts meet: at most at K/2 different contexts of a depth.
+        """
+        xp, dtype = namespace(position.target_rows), position.target_rows.dtype
+        contexts, num_drafts = position.is_draft.shape[-2:]
+        drafts = xp.sum(xp.astype(position.is_draft, xp.int64), axis=-1)
+        ones = xp.ones_like(drafts, dtype=dtype)
+        if num_drafts == 1:
+            return ones
+        first = first_true(position.is_draft)
+        meets = (drafts > 1) & (first == xp.arange(contexts, device=first.device))
+        _, chosen = sort(xp.astype(~meets, xp.int8))
+        chosen = chosen[..., : num_drafts // 2]
+        counts = xp.astype(xp.clip(take_along(drafts, chosen), 1, None), dtype)
+        factors = best_division_factor(
+            take_rows(position.target_rows, chosen), take_rows(position.draft_rows, chosen), counts
+        )
+        same = (first[..., :, None] == chosen[..., None, :]) & (drafts > 1)[..., None]
+        return xp.max(xp.where(same, factors[..., None, :], ones[..., None]), axis=-1)

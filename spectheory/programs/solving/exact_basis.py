@@ -2,14 +2,14 @@
 
 Standard form: max c·x over x ≥ 0 with A x + s = b, where a slack s_i is ≥ 0, or fixed at 0 for an
 equality.  Variables are numbered 0..n-1 (structural) and n..n+m-1 (slacks).  A basis is a set of
-m of them.  Only the structural columns of the basis on its tight rows (those whose slack is not
-basic) form a linear system: k × k with k ≤ min(m, n), solved by python-flint.
+m of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from flint import fmpq, fmpq_mat
@@ -20,6 +20,8 @@ from spectheory.programs.solving.linear_program import LinearProgram
 
 Vector = list[fmpq]
 ZERO = fmpq(0)
+FREE_PIVOTS = 200
+"""Pivots by the largest violation, which are few; then by the lowest number, which cannot cycle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +93,11 @@ def standard_form(program: LinearProgram) -> StandardForm:
 class ExactBasis:
     """The linear systems of one basis.
 
+    The structural columns of the basis on its tight rows (those whose slack is not basic) form a square
+    system.  In sparse programs it is nearly triangular: a row with one unknown left gives it at once, and a
+    variable in one row only can wait for all others.  Such pivots are peeled off, and python-flint solves
+    the rest.
+
     Raises:
         ZeroDivisionError: when a system of a singular basis is solved.
     """
@@ -100,47 +107,70 @@ class ExactBasis:
         self.form = form
         self.variables = sorted(variables)
         self.members = frozenset(variables)
-        self.structural = [v for v in self.variables if v < n]
+        structural = [v for v in self.variables if v < n]
         self.slack_rows = [v - n for v in self.variables if v >= n]
         slack = set(self.slack_rows)
         self.tight_rows = [row for row in range(form.num_rows) if row not in slack]
-        if len(self.structural) != len(self.tight_rows):
+        if len(structural) != len(self.tight_rows):
             raise ZeroDivisionError("a basis needs as many variables as there are rows")
-        place = {row: i for i, row in enumerate(self.tight_rows)}
-        size = len(self.tight_rows)
-        entries = [[ZERO] * size for _ in range(size)]
-        for j, variable in enumerate(self.structural):
-            for row, entry in form.columns[variable].items():
-                if row in place:
-                    entries[place[row]][j] = entry
-        self._kernel = fmpq_mat(entries) if size else None
+        on_tight = {v: form.columns[v].keys() - slack for v in structural}
+        self._first, self._last = _peel(on_tight, self.tight_rows)
+        peeled = [*self._first, *self._last]
+        peeled_rows, peeled_variables = {row for row, _ in peeled}, {variable for _, variable in peeled}
+        self._rows = [row for row in self.tight_rows if row not in peeled_rows]
+        self._inner = [variable for variable in structural if variable not in peeled_variables]
+        entries = [[form.columns[v].get(row, ZERO) for v in self._inner] for row in self._rows]
+        self._kernel = fmpq_mat(entries) if entries else None
         self._transposed = None if self._kernel is None else self._kernel.transpose()
+
+    @cached_property
+    def values(self) -> dict[int, fmpq]:
+        """The basic solution, B z = b, by variable."""
+        return self.solve(self.form.rhs)
+
+    @cached_property
+    def multipliers(self) -> Vector:
+        """y with Bᵀ y = c, [m]."""
+        return self.solve_transposed({v: self.form.cost[v] for v in self.variables})
 
     def solve(self, vector: Vector) -> dict[int, fmpq]:
         """z with B z = vector, by variable."""
-        inner = _solve(self._kernel, [vector[row] for row in self.tight_rows])
-        rest = list(vector)
-        for variable, value in zip(self.structural, inner, strict=True):
+        columns, rest, z = self.form.columns, list(vector), {}
+
+        def put(variable: int, value: fmpq) -> None:
+            z[variable] = value
             if value != 0:
-                for row, entry in self.form.columns[variable].items():
+                for row, entry in columns[variable].items():
                     rest[row] -= entry * value
-        result = dict(zip(self.structural, inner, strict=True))
+
+        for row, variable in self._first:
+            put(variable, rest[row] / columns[variable][row])
+        inner = _solve(self._kernel, [rest[row] for row in self._rows])
+        for variable, value in zip(self._inner, inner, strict=True):
+            put(variable, value)
+        for row, variable in reversed(self._last):
+            put(variable, rest[row] / columns[variable][row])
         n = self.form.num_structural
-        return result | {n + row: rest[row] for row in self.slack_rows}
+        return z | {n + row: rest[row] for row in self.slack_rows}
 
     def solve_transposed(self, weights: dict[int, fmpq]) -> Vector:
         """y with Bᵀ y = weights (by basic variable), [m]."""
-        n = self.form.num_structural
+        columns, n = self.form.columns, self.form.num_structural
         y = [ZERO] * self.form.num_rows
+
+        def missing(variable: int) -> fmpq:
+            known = sum((entry * y[row] for row, entry in columns[variable].items() if y[row] != 0), ZERO)
+            return weights.get(variable, ZERO) - known
+
         for row in self.slack_rows:
             y[row] = weights.get(n + row, ZERO)
-        right = [
-            weights.get(variable, ZERO)
-            - sum((entry * y[row] for row, entry in self.form.columns[variable].items()), ZERO)
-            for variable in self.structural
-        ]
-        for row, value in zip(self.tight_rows, _solve(self._transposed, right), strict=True):
+        for row, variable in self._last:
+            y[row] = missing(variable) / columns[variable][row]
+        inner = _solve(self._transposed, [missing(variable) for variable in self._inner])
+        for row, value in zip(self._rows, inner, strict=True):
             y[row] = value
+        for row, variable in reversed(self._first):
+            y[row] = missing(variable) / columns[variable][row]
         return y
 
     def combine(self, y: Vector) -> dict[int, fmpq]:
@@ -149,12 +179,13 @@ class ExactBasis:
         result = {}
         for variable, column in enumerate(self.form.columns):
             if variable not in self.members:
-                result[variable] = sum((entry * y[row] for row, entry in column.items()), ZERO)
+                result[variable] = sum((entry * y[row] for row, entry in column.items() if y[row] != 0), ZERO)
         return result | {n + row: y[row] for row in self.tight_rows}
 
     def reduced_costs(self, cost: Vector) -> dict[int, fmpq]:
         """c_v - y·(column of v) for every variable v outside the basis."""
-        y = self.solve_transposed({v: cost[v] for v in self.variables})
+        own = cost is self.form.cost
+        y = self.multipliers if own else self.solve_transposed({v: cost[v] for v in self.variables})
         return {v: cost[v] - value for v, value in self.combine(y).items()}
 
     def exchange(self, leaving: int, entering: int) -> ExactBasis:
@@ -162,8 +193,51 @@ class ExactBasis:
         return ExactBasis(self.form, [v for v in self.variables if v != leaving] + [entering])
 
 
+def _peel(
+    columns: Mapping[int, Collection[int]], rows: Sequence[int]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The pivots of a sparse square system that substitution solves, given the rows of every variable.
+
+    Returns:
+        Pivots (row, variable) to solve before the rest: a row with one unknown left; and pivots to solve
+        after it, in reverse order: a variable in one row only.
+    """
+    by_variable = {variable: set(members) for variable, members in columns.items()}
+    by_row: dict[int, set[int]] = {row: set() for row in rows}
+    for variable, members in columns.items():
+        for row in members:
+            by_row[row].add(variable)
+    first: list[tuple[int, int]] = []
+    last: list[tuple[int, int]] = []
+    variables = [variable for variable, members in by_variable.items() if len(members) == 1]
+    lone_rows = [row for row, members in by_row.items() if len(members) == 1]
+    while variables or lone_rows:
+        # What was alone when it was listed may have been taken since.
+        if variables:
+            variable = variables.pop()
+            if len(by_variable.get(variable, ())) != 1:
+                continue
+            (row,) = by_variable[variable]
+            last.append((row, variable))
+        else:
+            row = lone_rows.pop()
+            if len(by_row.get(row, ())) != 1:
+                continue
+            (variable,) = by_row[row]
+            first.append((row, variable))
+        for other in by_row.pop(row):
+            by_variable[other].discard(row)
+            if len(by_variable[other]) == 1:
+                variables.append(other)
+        for other in by_variable.pop(variable):
+            by_row[other].discard(variable)
+            if len(by_row[other]) == 1:
+                lone_rows.append(other)
+    return first, last
+
+
 def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
-    """Exact simplex pivots (Bland's rule) from ``basis`` to an optimal one.
+    """Exact simplex pivots from ``basis`` to an optimal one, in the end by Bland's rule.
 
     1. Where reduced costs have the wrong sign, shift those costs so that the basis is dual feasible.
     2. Dual simplex on the shifted costs until the basis is primal feasible.
@@ -178,14 +252,15 @@ def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
         SolverError: the program is infeasible or unbounded.
         CertificationError: ``max_pivots`` pivots were not enough.
     """
-    cost = list(basis.form.cost)
+    cost = basis.form.cost
     if _infeasible(basis):
-        for variable, reduced in basis.reduced_costs(cost).items():
-            if reduced > 0 and not basis.form.fixed[variable]:
-                cost[variable] -= reduced
+        reduced, cost = basis.reduced_costs(cost), list(cost)
+        for variable, value in reduced.items():
+            if value > 0 and not basis.form.fixed[variable]:
+                cost[variable] -= value
     pivots = 0
     for step, costs in ((_dual_step, cost), (_primal_step, basis.form.cost)):
-        while (pair := step(basis, costs)) is not None:
+        while (pair := step(basis, costs, pivots >= FREE_PIVOTS)) is not None:
             if pivots == max_pivots:
                 raise CertificationError(
                     f"{basis.form.label}: not exactly optimal after {max_pivots} pivots; raise max_pivots"
@@ -196,17 +271,16 @@ def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
 
 def _infeasible(basis: ExactBasis) -> list[tuple[int, fmpq]]:
     """Basic variables with a value they may not have, lowest number first."""
-    values = basis.solve(basis.form.rhs)
-    fixed = basis.form.fixed
+    values, fixed = basis.values, basis.form.fixed
     return [(v, values[v]) for v in basis.variables if values[v] < 0 or (fixed[v] and values[v] != 0)]
 
 
-def _dual_step(basis: ExactBasis, cost: Vector) -> tuple[int, int] | None:
+def _dual_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int] | None:
     """(leaving, entering) of one dual simplex pivot, or None when primal feasible."""
     broken = _infeasible(basis)
     if not broken:
         return None
-    leaving, value = broken[0]
+    leaving, value = broken[0] if lowest else max(broken, key=lambda found: abs(found[1]))
     side = -1 if value < 0 else 1
     row = basis.combine(basis.solve_transposed({leaving: fmpq(side)}))
     reduced = basis.reduced_costs(cost)
@@ -217,16 +291,15 @@ def _dual_step(basis: ExactBasis, cost: Vector) -> tuple[int, int] | None:
     return leaving, min(ratios)[1]
 
 
-def _primal_step(basis: ExactBasis, cost: Vector) -> tuple[int, int] | None:
+def _primal_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int] | None:
     """(leaving, entering) of one primal simplex pivot, or None when dual feasible."""
     reduced = basis.reduced_costs(cost)
     improving = [v for v in reduced if reduced[v] > 0 and not basis.form.fixed[v]]
     if not improving:
         return None
-    entering = min(improving)
+    entering = min(improving) if lowest else max(improving, key=lambda variable: reduced[variable])
     direction = basis.solve(basis.form.column(entering))
-    values = basis.solve(basis.form.rhs)
-    fixed = basis.form.fixed
+    values, fixed = basis.values, basis.form.fixed
     # a fixed variable may not move either way, so it blocks at once
     ratios = [
         (ZERO if fixed[v] else values[v] / direction[v], v)

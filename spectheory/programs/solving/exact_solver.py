@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,14 +46,33 @@ def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
         >>> print(solve_exact(single_path_program(pair)).value)
         20/9
     """
+    return solve_exact_after(program, None, max_pivots)[0]
+
+
+def solve_exact_after(
+    program: LinearProgram, last: Sequence[int] | None, max_pivots: int = 1000
+) -> tuple[Solution, list[int]]:
+    """``solve_exact`` of a program to which rows were added at its end since the last time.
+
+    Args:
+        program: an exact program.
+        last: the optimal basis without the new rows, which their slacks complete; ``None`` asks HiGHS.
+        max_pivots: as of ``solve_exact``.
+
+    Returns:
+        The solution and its basis.
+
+    Raises:
+        InvalidInputError, SolverError, CertificationError: as ``solve_exact``.
+    """
     if not program.is_exact:
         raise InvalidInputError(
             f"{program.describe()} holds floats; solve it with solve(), or state it exactly"
         )
     form = standard_form(program)
-    slacks = range(program.num_variables, sum(program.size))
-    starts = [float_basis(program), list(slacks)]
-    for start in starts:
+    slacks = list(range(program.num_variables, sum(program.size)))
+    first = float_basis(program) if last is None else [*last, *slacks[len(last) :]]
+    for start in (first, slacks):
         try:
             # a float basis can be singular in rationals; the slack basis never is
             basis, _ = optimise(ExactBasis(form, start), max_pivots)
@@ -62,11 +81,10 @@ def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
             continue
     else:
         raise CertificationError(f"{program.describe()}: every starting basis is singular in rationals")
-    values = basis.solve(form.rhs)
-    point = [values.get(j, fmpq(0)) for j in range(program.num_variables)]
-    y = basis.solve_transposed({v: form.cost[v] for v in basis.variables})
-    multipliers = [form.direction * sign * value for sign, value in zip(form.row_signs, y, strict=True)]
-    return exact_solution(program, point, multipliers)
+    point = [basis.values.get(j, fmpq(0)) for j in range(program.num_variables)]
+    signs = zip(form.row_signs, basis.multipliers, strict=True)
+    multipliers = [form.direction * sign * value for sign, value in signs]
+    return exact_solution(program, point, multipliers), basis.variables
 
 
 def solve_exact_by_rows(

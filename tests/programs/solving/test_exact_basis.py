@@ -56,11 +56,11 @@ def test_dual_pivots_keep_the_reduced_costs_at_most_zero(monkeypatch: pytest.Mon
     """From the slack basis, where costs are lowered first; the ratio test relies on it."""
     step, seen = exact_basis._dual_step, []
 
-    def watched(basis: ExactBasis, cost: list[fmpq]) -> tuple[int, int] | None:
+    def watched(basis: ExactBasis, cost: list[fmpq], lowest: bool) -> tuple[int, int] | None:
         if exact_basis._infeasible(basis):
             free = {v: c for v, c in basis.reduced_costs(cost).items() if not basis.form.fixed[v]}
             seen.append(max(free.values(), default=fmpq(0)))
-        return step(basis, cost)
+        return step(basis, cost, lowest)
 
     monkeypatch.setattr(exact_basis, "_dual_step", watched)
     for pair in PAIRS[:12]:

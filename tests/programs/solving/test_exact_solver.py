@@ -22,8 +22,9 @@ from spectheory.programs import (
     solve_exact,
     solve_exact_by_rows,
 )
+from spectheory.programs.path_selection import path_selection_program
 from spectheory.programs.solving import exact_solver
-from spectheory.programs.solving.exact_solver import exact_solution, float_basis
+from spectheory.programs.solving.exact_solver import exact_solution, float_basis, solve_exact_after
 
 
 def test_row_generation_finds_the_same_optimum() -> None:
@@ -122,3 +123,14 @@ def test_tiny_probabilities_are_solved_by_exact_pivots() -> None:
         assert single_path_optimum(pair).value == block_verification_value(pair)
         exact, floating = multi_path_optimum(pair, 2), multi_path_optimum(pair.to_float(), 2)
         assert Fraction(floating.lower) <= exact.value <= Fraction(floating.upper)
+
+
+def test_rows_added_at_the_end_start_from_the_last_basis() -> None:
+    """The same optimum as from scratch, and another basis than without the rows."""
+    pair = instances.random_rational(5, 2, 2)
+    every = [(0,), (1,), (2,), (3,), (0, 1), (1, 2), (0, 3), (0, 1, 2), (1, 2, 3)]
+    few, all_sets = (path_selection_program(pair, 2, every[:size]) for size in (4, 9))
+    first, basis = solve_exact_after(few, None)
+    then, last = solve_exact_after(all_sets, basis)
+    assert then.value == solve_exact(all_sets).value < first.value
+    assert sorted(last) == last != basis

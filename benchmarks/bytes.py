@@ -1,0 +1,187 @@
+"""Bytes that torch reads and writes, and kernels that it starts, for one round of every runnable verifier.
+
+One round is ``outcome()`` and one ``sample()``.  Bytes are counted where torch dispatches, from shapes alone:
+they are exact, the same on every machine, and need neither a quiet machine nor a GPU.  The unit is one
+reading of all rows.
+
+What counts:
+
+- an operator reads every distinct element of its tensors once and writes its outputs once;
+- a gather reads as many elements as it returns, and its index; a view costs nothing;
+- a sort counts as one reading and one writing, whatever it moves on the way.
+
+Exit status 1 and a line that says which if a verifier moves more than its limit.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from verifiers import Shape, drafted, one_round, runnable
+
+GATHERS = frozenset({"gather", "index", "index_select", "take", "take_along_dim", "embedding"})
+"""Operators that read of their first argument as many elements as they return."""
+WITHOUT_READING = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_full")
+LIMITS = {
+    "token": (1.0, 0.25),
+    "block": (3.5, 0.95),
+    "greedy_block": (3.5, 0.95),
+    "multi_round": (1.2, 2.6),
+    "spectr_gbv": (4.8, 13.0),
+    "greedy_multipath": (4.2, 8.8),
+    "spectr": (2.4, 12.5),
+    "mixed_multipath": (4.2, 22.0),
+}
+"""The most that one round moves with one draft and with four, as a multiple of reading all rows once."""
+
+
+class Traffic(NamedTuple):
+    """What one run moved.
+
+    Attributes:
+        read, written: bytes.
+        launches: operators that read or wrote something, one kernel or a few each.
+        by_operator: bytes read and written, by the operator's name.
+    """
+
+    read: int
+    written: int
+    launches: int
+    by_operator: Counter[str]
+
+    @property
+    def moved(self) -> int:
+        """Bytes read and written."""
+        return self.read + self.written
+
+
+class CountBytes(TorchDispatchMode):
+    """Counts bytes and launches of everything torch does inside the ``with`` block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read = self.written = self.launches = 0
+        self.by_operator: Counter[str] = Counter()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if not func.is_view:
+            self._count(func.overloadpacket.__name__, args, kwargs or {}, out)
+        return out
+
+    def _count(self, name: str, args: Any, kwargs: Any, out: Any) -> None:
+        written = sum(_distinct_bytes(tensor) for tensor in _tensors(out))
+        given = _tensors((args, kwargs))
+        if name in GATHERS:
+            source, *indices = given
+            read = out.numel() * source.element_size() + sum(map(_distinct_bytes, indices))
+        else:
+            read = sum(map(_distinct_bytes, given))
+        if name in WITHOUT_READING:
+            read = 0
+        if name.startswith("empty") or not read + written:
+            return
+        self.read += read
+        self.written += written
+        self.launches += 1
+        self.by_operator[name] += read + written
+
+    @property
+    def traffic(self) -> Traffic:
+        """What was counted."""
+        return Traffic(self.read, self.written, self.launches, self.by_operator)
+
+
+def _tensors(tree: Any) -> list[torch.Tensor]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
+
+
+def _distinct_bytes(tensor: torch.Tensor) -> int:
+    """Bytes of the elements, each counted once where a dimension is expanded."""
+    count = 1
+    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
+        count *= size if stride != 0 or size == 0 else 1
+    return count * tensor.element_size()
+
+
+def counted(run: Callable[[], Any]) -> Traffic:
+    """The traffic of one run."""
+    with CountBytes() as counter:
+        run()
+    return counter.traffic
+
+
+def measure(shape: Shape, dtype: str, seed: int) -> list[dict[str, Any]]:
+    """One entry per verifier and number of drafts: what one round moves, against reading the rows once."""
+    entries = []
+    for place, num_drafts in enumerate((1, 4)):
+        here = shape._replace(num_drafts=num_drafts)
+        given = drafted(here, dtype, seed).on("cpu")
+        for name, verifier in runnable(here).items():
+            if "iid" not in verifier.draft_processes:
+                continue
+            traffic = counted(lambda v=verifier, g=given: one_round(v, g, seed))  # type: ignore[misc]
+            entries.append(
+                {
+                    "verifier": name,
+                    "num_drafts": num_drafts,
+                    "moved_over_rows": traffic.moved / given.row_bytes,
+                    "limit": LIMITS[name][place],
+                    "launches": traffic.launches,
+                    "largest": dict(traffic.by_operator.most_common(5)),
+                }
+            )
+    return entries
+
+
+def over_limit(entries: list[dict[str, Any]]) -> list[str]:
+    """One line per round that moved more than its limit."""
+    return [
+        f"{entry['verifier']} with {entry['num_drafts']} drafts moves {entry['moved_over_rows']:.2f} times "
+        f"the rows, more than {entry['limit']:g}"
+        for entry in entries
+        if not entry["moved_over_rows"] <= entry["limit"]
+    ]
+
+
+def main() -> int:
+    """Count, print, write; 1 if a limit is passed."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--vocab-size", type=int, default=32_000, help="V")
+    parser.add_argument("--draft-length", type=int, default=8, help="L")
+    parser.add_argument("--batch", type=int, default=8, help="batch elements")
+    parser.add_argument("--dtype", choices=("float32", "float64"), default="float32")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="write the results as JSON to this file")
+    options = parser.parse_args()
+    shape = Shape(options.vocab_size, options.draft_length, 1, options.batch)
+    entries = measure(shape, options.dtype, options.seed)
+    print(f"{'verifier':18} drafts  moved / rows  limit  launches")
+    for entry in entries:
+        print(
+            f"{entry['verifier']:18} {entry['num_drafts']:6} {entry['moved_over_rows']:13.2f} "
+            f"{entry['limit']:6g} {entry['launches']:9}"
+        )
+    if options.out is not None:
+        settings = {**shape._asdict(), "num_drafts": [1, 4], "dtype": options.dtype, "seed": options.seed}
+        document = {"torch": torch.__version__, "settings": settings, "results": entries}
+        options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    lines = over_limit(entries)
+    for line in lines:
+        print(f"limit passed: {line}", file=sys.stderr)
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

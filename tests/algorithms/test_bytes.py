@@ -1,0 +1,93 @@
+"""What a round of every verifier moves: the limits of ``benchmarks/bytes.py``, and its meter."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib import util
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from spectheory.algorithms.one_path.token import Token
+from spectheory.outcome import Outcome
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+def _load(name: str, module_name: str) -> ModuleType:
+    """A script of the benchmarks folder, which is no package."""
+    spec = util.spec_from_file_location(module_name, FOLDER / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = util.module_from_spec(spec)
+    sys.modules[module_name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+_load("timing", "timing")  # imported by the others under these names
+rounds = _load("verifiers", "verifiers")
+benchmark = _load("bytes", "benchmarks_bytes")
+
+SHAPE = rounds.Shape(vocab_size=32_000, draft_length=8, num_drafts=1, batch=1)
+
+
+@pytest.fixture(scope="module")
+def entries() -> list[dict[str, Any]]:
+    """Every verifier with one draft and with four, V = 32 000."""
+    return benchmark.measure(SHAPE, "float32", seed=3)
+
+
+def test_no_round_moves_more_than_its_limit(entries: list[dict[str, Any]]) -> None:
+    """Bytes over one reading of all rows; every verifier of i.i.d. drafts has a limit and a line."""
+    assert {entry["verifier"] for entry in entries} == set(benchmark.LIMITS)
+    assert benchmark.over_limit(entries) == []
+    # The limits are no wishes: every round moves more than half of them.
+    assert all(entry["moved_over_rows"] > entry["limit"] / 2 for entry in entries)
+
+
+def test_kernels_are_few(entries: list[dict[str, Any]]) -> None:
+    """Not one kernel per token, root or interval."""
+    most = {entry["verifier"]: entry["launches"] for entry in entries}
+    assert most.pop("spectr") < 2_500
+    assert max(most.values()) < 1_000
+
+
+def test_limits_partner_a_wasteful_verifier_passes_them(entries: list[dict[str, Any]]) -> None:
+    """Token verification that copies all rows first, in the place of token verification."""
+
+    class Copies(Token):
+        def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+            return super().outcome(paths, target_rows.clone(), draft_rows.clone())
+
+    given = rounds.drafted(SHAPE, "float32", 3).on("cpu")
+    traffic = benchmark.counted(lambda: rounds.one_round(Copies(), given, 3))
+    own = next(entry for entry in entries if (entry["verifier"], entry["num_drafts"]) == ("token", 1))
+    wasteful = own | {"moved_over_rows": traffic.moved / given.row_bytes}
+    assert wasteful["moved_over_rows"] == pytest.approx(own["moved_over_rows"] + 2, abs=0.01)
+    assert benchmark.over_limit([own, wasteful]) == [
+        f"token with 1 drafts moves {wasteful['moved_over_rows']:.2f} times the rows, more than 1"
+    ]
+
+
+ROWS = torch.ones((10, 100))
+CASES: list[tuple[str, Callable[[], Any], int]] = [
+    ("a copy reads and writes", lambda: ROWS.clone(), 8_000),
+    ("a view costs nothing", lambda: ROWS[2:4].reshape(-1).expand(7, 200), 0),
+    ("what is expanded is read once", lambda: ROWS[:1].expand(10, 100) + 1, 400 + 4_000),
+    ("a gather reads what it returns", lambda: ROWS[torch.tensor([3, 5])], 2 * 800 + 16),
+    ("a sum writes a number per row", lambda: ROWS.sum(-1), 4_000 + 40),
+    ("a sort writes its order too", lambda: ROWS.sort(-1), 4_000 + 4_000 + 8_000),
+    ("in place reads and writes", lambda: ROWS.clone().clamp_(0), 8_000 + 8_000),
+    ("nothing is read for zeros", lambda: torch.zeros_like(ROWS), 4_000),
+]
+
+
+@pytest.mark.parametrize(("run", "moved"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_the_meter_on_operators_whose_traffic_is_known(run: Callable[[], Any], moved: int) -> None:
+    """Bytes by hand."""
+    assert benchmark.counted(run).moved == moved
