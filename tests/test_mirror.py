@@ -19,7 +19,6 @@ ELSEWHERE = {
     "models/language_model": "models/test_loading",
     "models/quiet": "models/test_loading",
     "models/restriction": "models/test_restrict",
-    "montecarlo/sources": "montecarlo/test_simulation",
     "paper/__init__": "test_imports",
     "paper/drawing": "paper/test_exhibit",
     "paper/figures/bundled": "paper/figures/test_real_pair",
