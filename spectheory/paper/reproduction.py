@@ -25,6 +25,7 @@ from spectheory.paper.figures.one_path_optimum import one_path_optimum
 from spectheory.paper.figures.otm_bernoulli import otm_bernoulli
 from spectheory.paper.figures.otm_uniform import otm_uniform
 from spectheory.paper.figures.prefix_trees import prefix_trees
+from spectheory.paper.figures.printed_gains import printed_gains
 from spectheory.paper.figures.ranking_search import ranking_search
 from spectheory.paper.figures.real_pair import real_pair
 from spectheory.paper.figures.several_paths import several_paths
@@ -73,6 +74,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         real_pair,
         full_vocabulary,
         temperature,
+        printed_gains,
     )
 }
 

@@ -28,6 +28,7 @@ from spectheory.paper import (
     otm_bernoulli,
     otm_uniform,
     prefix_trees,
+    printed_gains,
     ranking_search,
     real_pair,
     several_paths,
@@ -72,6 +73,7 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "real_pair": small_real_pair,
     "full_vocabulary": lambda: full_vocabulary((1, 2), (2, 3), num_prompts=4, samples=2),
     "temperature": lambda: temperature((0.5, 1.0), 2, 3, num_prompts=4, samples=2),
+    "printed_gains": lambda: printed_gains(num_prompts=2, samples=2),
 }
 
 Lie = Callable[[Any], Any]
