@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -82,6 +83,15 @@ def test_api_pages_have_every_module() -> None:
     assert "- [`simulate`][spectheory.montecarlo.simulation.simulate]" in made["api/index.md"]
     shown = {line[4:] for page in made.values() for line in page.splitlines() if line.startswith("::: ")}
     assert {"spectheory.pair", "spectheory.defects", "spectheory.programs.interval.interval"} <= shown
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_are_stripped_and_end_with_something_to_try(path: Path) -> None:
+    """No outputs in the repository; a reader is left with questions."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    assert "## Try this" in "".join(cells[-1]["source"])
 
 
 def test_notebook_pages_have_texts_and_code() -> None:
