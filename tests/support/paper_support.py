@@ -53,7 +53,7 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "acceptance_bounds": lambda: acceptance_bounds(max_drafts=3),
     "division_factor": lambda: division_factor(steps=8),
     "kseq_ratio": lambda: kseq_ratio((2, 3), (2,), starts=10, steps=20),
-    "prefix_trees": lambda: prefix_trees(("two_token",), (1, 2, 4)),
+    "prefix_trees": lambda: prefix_trees(("two_token",), (1, 2)),
     "two_token_table": lambda: two_token_table((1, 2)),
     "full_information": lambda: full_information((1, 2, 3)),
     "acceptance_length": lambda: acceptance_length(draft_length=3, samples=400),
