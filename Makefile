@@ -1,15 +1,17 @@
 # make reproduce   install into .venv and recompute every figure and table into $(OUT)
 # make test        install into .venv and run all tests and notebooks
+# make docs        install into .venv and build the documentation site in build/site, with the notebooks run
 # make mutants     install into .venv and check that wrong changes of the package fail its tests
 PYTHON ?= python3
 OUT ?= figures
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 4 ? 4 : n)))
+EXECUTE_NOTEBOOKS ?= 1
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test mutants lint types bench clean
+.PHONY: setup reproduce test docs mutants lint types bench clean
 
 setup: $(STAMP)
 
@@ -18,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "error: spectheory needs Python 3.11 or newer, and $(PYTHON) is not; run: make PYTHON=/path/to/python3.11" >&2; \
 	  exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,paper,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,paper,docs,dev]"
 	@touch $@
 
 reproduce: setup
@@ -27,6 +29,10 @@ reproduce: setup
 # One thread per test process: pytest-xdist already uses every core.
 test: setup
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --nbmake tests notebooks
+
+docs: setup
+	NO_MKDOCS_2_WARNING=1 EXECUTE_NOTEBOOKS=$(EXECUTE_NOTEBOOKS) $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python scripts/site_links.py build/site
 
 mutants: setup
 	$(BIN)/python scripts/mutants.py

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "paper/drawing": "paper/test_exhibit",
     "paper/figures/bundled": "paper/figures/test_real_pair",
     "paper/report": "paper/test_exhibit",
+    "paper/report_text": "paper/test_report_page",
     "programs/budgets": "programs/test_optimum",
     "programs/interval/newton": "programs/interval/test_interval",
     "testing/assertions": "test_suite",

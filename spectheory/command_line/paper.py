@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -17,13 +17,18 @@ from spectheory.command_line.output import (
     table_wanted,
 )
 
+if TYPE_CHECKING:
+    from spectheory.paper.exhibit import Exhibit
+
 
 @click.command(short_help="Recompute the figures and tables.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option(
     "--out", type=click.Path(), default="reproduced", show_default=True, help="Folder for the results."
 )
-@click.option("--list", "listed", is_flag=True, help="List the names, and compute nothing.")
+@click.option(
+    "--list", "listed", is_flag=True, help="List the names, or the parameters of those that are named."
+)
 @click.option(
     "--format",
     "formats",
@@ -33,6 +38,13 @@ from spectheory.command_line.output import (
     help="Of the pictures.",
 )
 @click.option("--style", metavar="NAME|FILE", help="A matplotlib style on top of the default look.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of the one that is named; NAME --list shows them.",
+)
 @click.option("--redraw", is_flag=True, help="Draw the numbers in the folder again, and compute nothing.")
 @click.option("--resume", is_flag=True, help="Leave what lies in the folder finished.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="How many are computed at a time.")
@@ -51,16 +63,16 @@ def reproduce(
     from spectheory.extras import installed
 
     with installed():
-        from spectheory.paper.reproduction import EXHIBITS, reproduce_each
+        from spectheory.paper.reproduction import EXHIBITS, find_exhibits, reproduce_each
 
     if listed:
-        rows = [
-            {"name": shown.name, "title": shown.title, "source": shown.source} for shown in EXHIBITS.values()
-        ]
+        exhibits = [_listed(shown) for shown in find_exhibits(names)]
         if as_json:
-            print_json({"exhibits": rows})
+            print_json({"exhibits": exhibits})
+        elif names:
+            tables.print_parameters(exhibits)
         else:
-            tables.print_exhibits(rows)
+            tables.print_exhibits(exhibits)
         return 0
     models.quiet_loading()
     wanted_formats = [ending.strip() for ending in formats.split(",") if ending.strip()]
@@ -89,6 +101,17 @@ def reproduce(
     else:
         tables.print_reproduction(document)
     return 0 if document["passed"] else EXIT_DEFECT
+
+
+def _listed(shown: Exhibit) -> dict[str, Any]:
+    return {
+        "name": shown.name,
+        "title": shown.title,
+        "source": shown.source,
+        "parameters": [
+            {"name": one.name, "default": one.default_text, "about": one.about} for one in shown.parameters
+        ],
+    }
 
 
 @click.command(short_help="What the papers claim, with verdicts.")

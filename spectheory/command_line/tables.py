@@ -124,6 +124,19 @@ def print_exhibits(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         table.add_row(row["name"], escape(row["title"]), escape(row["source"]))
     _console().print(table)
+    _console().print("spectheory reproduce NAME --list shows the parameters of one.")
+
+
+def print_parameters(rows: list[dict[str, Any]]) -> None:
+    """One table per figure or table, a row per parameter."""
+    for row in rows:
+        table = Table(title=f"{row['name']}: {escape(row['title'])}")
+        for column in ("parameter", "default", "what it is"):
+            table.add_column(column, overflow="fold", no_wrap=column == "parameter")
+        for parameter in row["parameters"]:
+            table.add_row(parameter["name"], escape(parameter["default"]), escape(parameter["about"]))
+        _console().print(table)
+    _console().print("Change them with --set NAME=VALUE; several values are separated by commas.")
 
 
 def print_claims(claims: Sequence[Claim], summary: str) -> None:

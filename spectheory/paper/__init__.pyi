@@ -25,6 +25,7 @@ from .figures.one_path_optimum import one_path_optimum as one_path_optimum
 from .figures.otm_bernoulli import otm_bernoulli as otm_bernoulli
 from .figures.otm_uniform import otm_uniform as otm_uniform
 from .figures.prefix_trees import prefix_trees as prefix_trees
+from .figures.printed_gains import printed_gains as printed_gains
 from .figures.ranking_search import ranking_search as ranking_search
 from .figures.real_pair import Setting as Setting
 from .figures.real_pair import real_pair as real_pair

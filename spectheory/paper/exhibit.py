@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from spectheory import __version__
 from spectheory.documents import plain, replace_file
 from spectheory.errors import InvalidInputError
+from spectheory.paper.parameters import Parameter, parameters_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -145,12 +146,14 @@ class Exhibit:
         name: as on the command line; the stem of its files.
         title: what it shows.
         source: the paper's figure, table or equation.
+        parameters: what can be changed about it.
     """
 
     def __init__(self, compute: Callable[..., Findings], title: str, source: str, draw: Draw | None) -> None:
         update_wrapper(self, compute)
         self.compute, self.title, self.source, self._draw = compute, title, source, draw
         self.name = compute.__name__
+        self.parameters: tuple[Parameter, ...] = parameters_of(compute)
 
     def __call__(self, *arguments: Any, **parameters: Any) -> Findings:
         """Compute, with other parameters than the default ones if they are given."""
@@ -181,6 +184,7 @@ class Written:
         findings: in plain values.
         files: names of all its files but the JSON one.
         made_with: versions of this package and of the libraries that computed it.
+        parameters: those that were given, in plain values; empty for the defaults.
     """
 
     name: str
@@ -189,6 +193,7 @@ class Written:
     findings: Findings
     files: Sequence[str]
     made_with: Mapping[str, str]
+    parameters: Mapping[str, Any]
 
     def to_document(self) -> dict[str, Any]:
         """Name, verdict and files, for ``spectheory reproduce --json``."""
@@ -202,12 +207,23 @@ class Written:
 
 
 def write_exhibit(
-    shown: Exhibit, findings: Findings, folder: Path, formats: Collection[str] = DEFAULT_FORMATS
+    shown: Exhibit,
+    findings: Findings,
+    folder: Path,
+    formats: Collection[str] = DEFAULT_FORMATS,
+    parameters: Mapping[str, Any] | None = None,
 ) -> Written:
     """Write the numbers as CSV and JSON, then the pictures; every file is replaced whole.
 
     The JSON file comes last: where it lies in the folder, the exhibit is finished.  The same findings
     give the same bytes.
+
+    Args:
+        shown: the exhibit.
+        findings: what it computed.
+        folder: made if it is not there.
+        formats: of the pictures.
+        parameters: those it was computed with, in plain values, where they are not the defaults.
     """
     from spectheory.paper.style import figure_bytes
 
@@ -220,12 +236,15 @@ def write_exhibit(
         for ending in formats:
             files.append(f"{stem}.{ending}")
             replace_file(folder / files[-1], figure_bytes(figure, ending))
-    written = Written(shown.name, shown.title, shown.source, findings, files, _versions())
+    written = Written(
+        shown.name, shown.title, shown.source, findings, files, _versions(), dict(parameters or {})
+    )
     document = {
         "name": shown.name,
         "title": shown.title,
         "source": shown.source,
         "made_with": dict(written.made_with),
+        **({"parameters": dict(written.parameters)} if written.parameters else {}),
         "files": files,
         **findings.to_document(),
     }
@@ -252,6 +271,7 @@ def read_exhibit(name: str, folder: Path) -> Written | None:
             Findings.from_document(document),
             document["files"],
             document["made_with"],
+            document.get("parameters", {}),
         )
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise InvalidInputError(

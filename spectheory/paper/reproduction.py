@@ -25,6 +25,7 @@ from spectheory.paper.figures.one_path_optimum import one_path_optimum
 from spectheory.paper.figures.otm_bernoulli import otm_bernoulli
 from spectheory.paper.figures.otm_uniform import otm_uniform
 from spectheory.paper.figures.prefix_trees import prefix_trees
+from spectheory.paper.figures.printed_gains import printed_gains
 from spectheory.paper.figures.ranking_search import ranking_search
 from spectheory.paper.figures.real_pair import real_pair
 from spectheory.paper.figures.several_paths import several_paths
@@ -35,6 +36,7 @@ from spectheory.paper.figures.temperature import temperature
 from spectheory.paper.figures.token_tree import token_tree
 from spectheory.paper.figures.two_token_table import two_token_table
 from spectheory.paper.figures.winners import winners
+from spectheory.paper.parameters import parse_settings, settings_document
 from spectheory.paper.report import write_report
 from spectheory.paper.style import users_style
 from spectheory.validate import check_count, unknown_name
@@ -72,8 +74,21 @@ EXHIBITS: Mapping[str, Exhibit] = {
         real_pair,
         full_vocabulary,
         temperature,
+        printed_gains,
     )
 }
+
+
+def find_exhibits(names: Sequence[str]) -> list[Exhibit]:
+    """Those of these names, in the order of the report; all of them when there are none.
+
+    Raises:
+        UnknownNameError: a name does not exist; the error suggests the nearest one.
+    """
+    for name in names:
+        if name not in EXHIBITS:
+            raise unknown_name("figure or table", name, EXHIBITS)
+    return [shown for shown in EXHIBITS.values() if not names or shown.name in names]
 
 
 def reproduce(names: Sequence[str], folder: Path, **options: object) -> list[Written]:
@@ -87,6 +102,7 @@ def reproduce_each(
     *,
     formats: Collection[str] = DEFAULT_FORMATS,
     style: str | None = None,
+    settings: Sequence[str] = (),
     redraw: bool = False,
     resume: bool = False,
     jobs: int = 1,
@@ -101,6 +117,7 @@ def reproduce_each(
         folder: made if it is not there.
         formats: of the pictures, out of pdf, png and svg.
         style: a matplotlib style on top of the house's, its name or a file.
+        settings: NAME=VALUE, parameters of the one exhibit that is named.
         redraw: draw the numbers that lie in the folder, and compute nothing.
         resume: leave what lies in the folder finished.
         jobs: how many are computed at a time, in processes of their own; they are yielded as they finish.
@@ -108,15 +125,18 @@ def reproduce_each(
 
     Raises:
         UnknownNameError: a name does not exist; the error suggests the nearest one.
-        InvalidInputError: there is nothing to redraw, or no such format or style.
+        InvalidInputError: there is nothing to redraw, no such format, style or parameter, or the folder holds
+            the exhibit with other parameters.
     """
     jobs = check_count("jobs", jobs)
-    for name in names:
-        if name not in EXHIBITS:
-            raise unknown_name("figure or table", name, EXHIBITS)
     if not set(formats) <= set(FORMATS) or not formats:
         raise InvalidInputError(f"formats are {', '.join(FORMATS)}, got {', '.join(formats) or 'none'}")
-    wanted = [shown for shown in EXHIBITS.values() if not names or shown.name in names]
+    wanted = find_exhibits(names)
+    if settings and (len(wanted) != 1 or redraw):
+        raise InvalidInputError(
+            "--set changes one figure or table, which is computed: name one, and no --redraw"
+        )
+    parameters = parse_settings(wanted[0].parameters, settings) if settings else {}
     if redraw:
         missing = [shown.name for shown in wanted if names and read_exhibit(shown.name, folder) is None]
         wanted = [shown for shown in wanted if read_exhibit(shown.name, folder) is not None]
@@ -124,7 +144,16 @@ def reproduce_each(
             raise InvalidInputError(
                 f"{folder} holds no numbers of {', '.join(missing) or 'any exhibit'} to redraw"
             )
-    how = {"folder": folder, "formats": formats, "style": style, "redraw": redraw, "resume": resume}
+    for shown in wanted if not redraw else ():
+        _refuse_others(shown.name, folder, settings_document(parameters))
+    how = {
+        "parameters": parameters,
+        "folder": folder,
+        "formats": formats,
+        "style": style,
+        "redraw": redraw,
+        "resume": resume,
+    }
     with users_style(style):  # refuses an unknown one before anything is computed
         pass
     if progress:
@@ -134,6 +163,20 @@ def reproduce_each(
         if progress:
             progress(number + 1, len(wanted))
         yield found
+
+
+def _refuse_others(name: str, folder: Path, parameters: Mapping[str, Any]) -> None:
+    """What was computed with other parameters is not overwritten."""
+    try:
+        found = read_exhibit(name, folder)
+    except InvalidInputError:  # no file of an exhibit: it is computed anew
+        return
+    if found is not None and found.parameters != parameters:
+        given = ", ".join(f"{key} = {value}" for key, value in found.parameters.items())
+        raise InvalidInputError(
+            f"{folder} holds {name} with {given or 'its defaults'}; choose another folder with --out, or "
+            f"remove {folder / name}.json"
+        )
 
 
 def _made(names: Sequence[str], jobs: int, how: Mapping[str, Any]) -> Iterator[Written]:
@@ -152,7 +195,13 @@ def _made(names: Sequence[str], jobs: int, how: Mapping[str, Any]) -> Iterator[W
 
 
 def _make(
-    name: str, folder: Path, formats: Collection[str], style: str | None, redraw: bool, resume: bool
+    name: str,
+    parameters: Mapping[str, Any],
+    folder: Path,
+    formats: Collection[str],
+    style: str | None,
+    redraw: bool,
+    resume: bool,
 ) -> Written:
     """Compute and write one, or draw it again, or leave it."""
     shown = EXHIBITS[name]
@@ -160,4 +209,6 @@ def _make(
     if found is not None and not redraw:
         return found
     with users_style(style):
-        return write_exhibit(shown, shown() if found is None else found.findings, folder, formats)
+        if found is None:
+            return write_exhibit(shown, shown(**parameters), folder, formats, settings_document(parameters))
+        return write_exhibit(shown, found.findings, folder, formats, found.parameters)

@@ -28,6 +28,7 @@ from spectheory.paper import (
     otm_bernoulli,
     otm_uniform,
     prefix_trees,
+    printed_gains,
     ranking_search,
     real_pair,
     several_paths,
@@ -52,7 +53,7 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "acceptance_bounds": lambda: acceptance_bounds(max_drafts=3),
     "division_factor": lambda: division_factor(steps=8),
     "kseq_ratio": lambda: kseq_ratio((2, 3), (2,), starts=10, steps=20),
-    "prefix_trees": lambda: prefix_trees(("two_token",), (1, 2, 4)),
+    "prefix_trees": lambda: prefix_trees(("two_token",), (1, 2)),
     "two_token_table": lambda: two_token_table((1, 2)),
     "full_information": lambda: full_information((1, 2, 3)),
     "acceptance_length": lambda: acceptance_length(draft_length=3, samples=400),
@@ -72,6 +73,7 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "real_pair": small_real_pair,
     "full_vocabulary": lambda: full_vocabulary((1, 2), (2, 3), num_prompts=4, samples=2),
     "temperature": lambda: temperature((0.5, 1.0), 2, 3, num_prompts=4, samples=2),
+    "printed_gains": lambda: printed_gains(num_prompts=2, samples=2),
 }
 
 Lie = Callable[[Any], Any]

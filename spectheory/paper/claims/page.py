@@ -33,11 +33,18 @@ def claims_page() -> str:
 
 
 def claims_summary() -> str:
-    """A Markdown table: how many statements of every paper have every verdict."""
-    header = ["paper", *VERDICTS, "all"]
-    rows = [[paper, *_counts(select_claims(paper))] for paper in PAPERS]
-    rows.append(["all", *_counts(list(all_claims()))])
+    """``claims_counts`` as a Markdown table."""
+    header, *rows = claims_counts()
     return "\n".join([_row(header), "|" + "---|" * len(header), *map(_row, rows)])
+
+
+def claims_counts() -> list[list[str]]:
+    """How many statements of every paper have every verdict; the first row is the header."""
+    return [
+        ["paper", *VERDICTS, "all"],
+        *([paper, *_counts(select_claims(paper))] for paper in PAPERS),
+        ["all", *_counts(list(all_claims()))],
+    ]
 
 
 def _verdicts() -> str:

@@ -32,7 +32,7 @@ def acceptance_bounds(names: Sequence[str] = tuple(ROWS), max_drafts: int = 8) -
     """α_K by the min cut next to both bounds of Lemma 3 and the limit of Lemma 1, exactly.
 
     Args:
-        names: of ``ROWS``.
+        names: which pairs; the default has all.
         max_drafts: the largest K.
     """
     rows, falls, above, outside, not_attained, program_fails = [], [], [], [], [], []

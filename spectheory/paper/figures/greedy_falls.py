@@ -57,7 +57,7 @@ def greedy_falls(
     earns against a draft that always proposes it.
 
     Args:
-        names: of ``PAIRS``.
+        names: which pairs; the default has all.
         num_drafts: the numbers K.
     """
     rows, differ, away, fallen, routes = [], [], [], [], 0

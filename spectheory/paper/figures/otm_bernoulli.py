@@ -36,6 +36,10 @@ def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: i
     OTM-k by the min cut, exactly, checked against the closed form (Eq. 10) and, for few drafts,
     against the linear program (Eq. 4); K-SEQ in float64,
     because its division factor is algebraic; multi-round exactly.
+
+    Args:
+        target_heads: b.
+        max_drafts: the largest K.
     """
     rows = []
     formula_fails, program_fails, above = [], [], []

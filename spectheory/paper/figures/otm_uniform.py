@@ -9,6 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
+from spectheory.errors import InvalidInputError
 from spectheory.instances import uniform
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
@@ -34,7 +35,13 @@ def otm_uniform(target_supports: Sequence[int] = (60, 40, 30, 20, 12), max_draft
     Args:
         target_supports: d, divisors of 120.
         max_drafts: the largest K.
+
+    Raises:
+        InvalidInputError: one of them does not divide 120.
     """
+    for support in target_supports:
+        if SUPPORT % support:
+            raise InvalidInputError(f"target_supports are divisors of {SUPPORT}, got {support}")
     rows, formula_fails, kseq_fails, falls, beyond = [], [], [], [], []
     for support in target_supports:
         pair = uniform(SUPPORT, SUPPORT // support)

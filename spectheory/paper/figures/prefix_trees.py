@@ -51,7 +51,7 @@ def prefix_trees(names: Sequence[str] = tuple(PAIRS), num_leaves: Sequence[int] 
     because paths that share a prefix succeed and fail together (Jensen); so its optimum is at most theirs.
 
     Args:
-        names: of ``PAIRS``.
+        names: which pairs; the default has all.
         num_leaves: the numbers K of leaves.
     """
     rows, above_optimum, above_paths, defects, not_best, compared = [], [], [], [], [], 0

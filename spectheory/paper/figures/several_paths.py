@@ -39,7 +39,7 @@ def several_paths(
     """Block efficiency of every lossless verifier and the optimum of Theorem 4.3, for each K and L.
 
     Args:
-        names: of ``PAIRS``.
+        names: which pairs; the default has all.
         num_drafts: the numbers K.
         draft_lengths: the lengths L.
     """

@@ -37,7 +37,7 @@ def spectr_gbv_bound(names: Sequence[str] = tuple(PAIRS), max_drafts: int = 6) -
     independent of it (theory.md §2).
 
     Args:
-        names: of ``PAIRS``.
+        names: which pairs; the default has all.
         max_drafts: the largest K.
     """
     rows, exceeded, not_attained, not_growing, lossy = [], [], [], [], []

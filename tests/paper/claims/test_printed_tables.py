@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from statistics import mean
 
 from counted import counted
+from spectheory.paper.printed import printed_rows
 
 
 def gain(new: float, old: float) -> float:
@@ -70,17 +71,26 @@ def test_spectr2023_table_4_rises_with_everything() -> Iterator[None]:
 
 # ------------------------------------------------------------------------------------------------- block2024
 
-TABLE_1 = {  # dataset -> block efficiency of token and block, gain; wall clock of the same, gain
-    "LM1B": (3.21, 3.49, 8.68, 2.17, 2.32, 6.85),
-    "GPT Prompt": (3.41, 3.76, 10.06, 2.30, 2.48, 8.14),
-    "WebQA": (3.44, 3.70, 7.53, 2.32, 2.45, 5.75),
-    "PIQA": (3.40, 3.68, 8.30, 2.29, 2.44, 6.52),
-    "ShareGPT": (3.34, 3.62, 8.45, 2.25, 2.40, 6.68),
-    "XSum": (3.49, 3.76, 7.63, 2.35, 2.49, 5.82),
-    "GSM8K": (3.81, 4.15, 8.74, 2.55, 2.73, 6.84),
-    "WMT-DeEn": (3.19, 3.41, 7.00, 2.15, 2.27, 5.36),
+
+def printed(table: str, target: str | None = None) -> dict[tuple[str, int], dict[str, float]]:
+    """Block efficiency by verifier, of every data set and draft length of a table."""
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for row in printed_rows():
+        if row.table == table and target in (None, row.target):
+            found.setdefault((row.dataset, row.draft_length), {})[row.verifier] = row.block_efficiency
+    return found
+
+
+TABLE_1 = {  # dataset -> gain of block efficiency; wall clock of token and block, gain
+    "LM1B": (8.68, 2.17, 2.32, 6.85),
+    "GPT Prompt": (10.06, 2.30, 2.48, 8.14),
+    "WebQA": (7.53, 2.32, 2.45, 5.75),
+    "PIQA": (8.30, 2.29, 2.44, 6.52),
+    "ShareGPT": (8.45, 2.25, 2.40, 6.68),
+    "XSum": (7.63, 2.35, 2.49, 5.82),
+    "GSM8K": (8.74, 2.55, 2.73, 6.84),
+    "WMT-DeEn": (7.00, 2.15, 2.27, 5.36),
 }
-GREEDY = (3.30, 3.51, 3.52, 3.49, 3.44, 3.59, 3.96, 3.26)  # Table 4, same order of datasets
 
 
 @counted
@@ -89,15 +99,18 @@ def test_block2024_table_1_and_its_text() -> Iterator[None]:
 
     The range 5.36 to 8.14 that the text gives to block efficiency is the wall clock's.
     """
-    efficiency, clock = ([row[column] for row in TABLE_1.values()] for column in (2, 5))
+    efficiency, clock = ([row[column] for row in TABLE_1.values()] for column in (0, 3))
     assert close(mean(efficiency), 8.30)
     assert (min(efficiency), max(efficiency)) == (7.00, 10.06)
     yield
     assert close(mean(clock), 6.49)
     assert (min(clock), max(clock)) == (5.36, 8.14) != (min(efficiency), max(efficiency))
     yield
-    for token, block, printed, *_ in TABLE_1.values():
-        assert abs(gain(block, token) - printed) < 0.5  # two printed digits carry no more
+    values = printed("block2024 Table 1")
+    assert len(values) == len(TABLE_1)
+    for dataset, (of_block, *_) in TABLE_1.items():
+        row = values[dataset, 8]
+        assert abs(gain(row["block"], row["token"]) - of_block) < 0.5  # two printed digits carry no more
         yield
 
 
@@ -115,7 +128,7 @@ def test_block2024_figure_4_collects_the_means_of_the_tables() -> Iterator[None]
         ("XXXS", 6): (2.50, 2.63, 2.39, 2.50),
         ("XXXS", 8): (2.57, 2.73, 2.28, 2.40),
     }
-    printed = {  # the averages of Tables 6, 7, 1 and 8, 9, 10: gains of efficiency and wall clock
+    averages = {  # of Tables 6, 7, 1 and 8, 9, 10: gains of efficiency and wall clock
         ("XXS", 4): (3.36, 2.49),
         ("XXS", 6): (6.10, 4.67),
         ("XXS", 8): (8.30, 6.49),
@@ -124,17 +137,17 @@ def test_block2024_figure_4_collects_the_means_of_the_tables() -> Iterator[None]
         ("XXXS", 8): (6.27, 5.36),
     }
     for drafter in ("XXS", "XXXS"):
-        gains = [printed[drafter, length][0] for length in (4, 6, 8)]
+        gains = [averages[drafter, length][0] for length in (4, 6, 8)]
         assert gains == sorted(gains)
         for column in (2, 3):
             clock = {length: figure[drafter, length][column] for length in (4, 6, 8)}
             assert max(clock, key=clock.__getitem__) in (4, 6)
         yield
     for length in (4, 6, 8):
-        assert printed["XXS", length][0] > printed["XXXS", length][0]
+        assert averages["XXS", length][0] > averages["XXXS", length][0]
         yield
     for key, row in figure.items():
-        assert abs(gain(row[1], row[0]) - printed[key][0]) < 0.4
+        assert abs(gain(row[1], row[0]) - averages[key][0]) < 0.4
         yield
 
 
@@ -174,10 +187,13 @@ PER_DATASET = {  # Tables 6 to 10: gains of block efficiency, gains of wall cloc
 
 @counted
 def test_block2024_tables_6_to_10() -> Iterator[None]:
-    """The printed averages are the means of the eight datasets."""
-    for efficiency, clock, average, average_clock in PER_DATASET.values():
+    """The printed averages are the means of the eight datasets, whose gains are those of the efficiencies."""
+    for number, (efficiency, clock, average, average_clock) in PER_DATASET.items():
         assert close(mean(efficiency), average)
         assert close(mean(clock), average_clock)
+        rows = printed(f"block2024 Table {number}").values()
+        for row, of_block in zip(rows, efficiency, strict=True):
+            assert abs(gain(row["block"], row["token"]) - of_block) < 0.5
         yield
 
 
@@ -194,28 +210,30 @@ def test_block2024_table_2_and_its_text() -> Iterator[None]:
 @counted
 def test_block2024_table_4_orders_three_verifiers() -> Iterator[None]:
     """token < greedy block < block on every dataset; the mean gains over token are 2.8 % and 8.3 %."""
-    for (token, block, *_), greedy in zip(TABLE_1.values(), GREEDY, strict=True):
-        assert token < greedy < block
+    rows = printed("block2024 Table 4")
+    for place, row in rows.items():
+        assert row["token"] < row["greedy_block"] < row["block"]
+        assert {name: row[name] for name in ("token", "block")} == printed("block2024 Table 1")[place]
         yield
-    tokens = [row[0] for row in TABLE_1.values()]
-    assert close(mean(gain(g, t) for g, t in zip(GREEDY, tokens, strict=True)), 2.8, digits=1)
+    assert close(mean(gain(row["greedy_block"], row["token"]) for row in rows.values()), 2.8, digits=1)
 
 
 @counted
 def test_block2024_table_5_orders_four_verifiers() -> Iterator[None]:
     """Block efficiency SpecTr > SpecInfer > block > token; wall clock block > token > both others."""
-    rows = (  # wall clock and block efficiency of token, block, SpecTr, SpecInfer
-        (1.300, 1.381, 1.290, 1.263, 3.394, 3.715, 3.898, 3.833),
-        (1.302, 1.368, 1.279, 1.274, 3.451, 3.700, 3.933, 3.894),
-        (1.267, 1.333, 1.244, 1.236, 3.366, 3.630, 3.824, 3.780),
-        (1.353, 1.445, 1.344, 1.319, 3.856, 4.179, 4.356, 4.277),
-        (1.328, 1.403, 1.300, 1.285, 3.487, 3.768, 3.949, 3.897),
-        (1.305, 1.377, 1.270, 1.280, 3.401, 3.685, 3.846, 3.820),
-        (1.274, 1.344, 1.253, 1.245, 3.218, 3.494, 3.669, 3.629),
-        (1.222, 1.293, 1.204, 1.194, 3.165, 3.422, 3.603, 3.560),
+    clocks = (  # wall clock of token, block, SpecTr, SpecInfer
+        (1.300, 1.381, 1.290, 1.263),
+        (1.302, 1.368, 1.279, 1.274),
+        (1.267, 1.333, 1.244, 1.236),
+        (1.353, 1.445, 1.344, 1.319),
+        (1.328, 1.403, 1.300, 1.285),
+        (1.305, 1.377, 1.270, 1.280),
+        (1.274, 1.344, 1.253, 1.245),
+        (1.222, 1.293, 1.204, 1.194),
     )
-    for clock_token, clock_block, *others, token, block, spectr, specinfer in rows:
-        assert spectr > specinfer > block > token
+    rows = printed("block2024 Table 5").values()
+    for row, (clock_token, clock_block, *others) in zip(rows, clocks, strict=True):
+        assert row["spectr"] > row["multi_round"] > row["block"] > row["token"]
         assert clock_block > clock_token > max(others)
         yield
 
@@ -308,8 +326,8 @@ def test_spectrgbv2026_means_and_their_text() -> Iterator[None]:
         ((5.79, 6.35, 5.97, 6.50), (12.2, 2.4, 8.9)),
         ((1.07, 1.19, 1.07, 1.30), (21.5, 9.2, 21.5)),
     )
-    for (*others, ours), printed in means:
-        for other, claimed in zip(others, printed, strict=True):
+    for (*others, ours), gains in means:
+        for other, claimed in zip(others, gains, strict=True):
             assert close(gain(ours, other), claimed, digits=1)
             yield
 
@@ -320,39 +338,43 @@ def test_spectrgbv2026_table_3_has_an_exception() -> Iterator[None]:
 
     The speed-up at L = 16 is 2.52 against SpecTr's 2.56.
     """
-    spectr = ((10.25, 2.21), (12.56, 2.56), (13.64, 2.55), (16.22, 2.33))
-    ours = ((10.45, 2.50), (12.63, 2.52), (14.58, 2.87), (16.52, 2.68))
-    for theirs, mine in zip(spectr, ours, strict=True):
-        assert mine[0] > theirs[0]
+    rows = list(printed("spectrgbv2026 Table 3").values())
+    for row in rows:
+        assert row["spectr_gbv"] > row["spectr"]
         yield
-    assert [mine[1] > theirs[1] for theirs, mine in zip(spectr, ours, strict=True)] == [
+    speed = ((2.21, 2.50), (2.56, 2.52), (2.55, 2.87), (2.33, 2.68))  # SpecTr, SpecTr-GBV
+    assert [ours > theirs for theirs, ours in speed] == [
         True,
         False,
         True,
         True,
     ]
-    assert [row[0] for row in ours] == sorted(row[0] for row in ours)
+    assert [row["spectr_gbv"] for row in rows] == sorted(row["spectr_gbv"] for row in rows)
     yield
 
 
 @counted
 def test_spectrgbv2026_table_5_and_its_text() -> Iterator[None]:
     """Gains at L = 4 and 16 as printed; the speed-up rises from 4 to 8 before it falls."""
-    rows = {  # L: (SD, SpecTr, GBV, SpecTr-GBV) of block efficiency and of speed-up
-        4: ((4.42, 4.57, 4.44, 4.62), (1.19, 1.15, 1.19, 1.26)),
-        8: ((7.06, 7.53, 7.06, 7.70), (1.19, 1.15, 1.19, 1.28)),
-        12: ((9.39, 10.11, 9.89, 10.29), (1.12, 1.16, 1.14, 1.26)),
-        16: ((11.23, 12.22, 11.58, 12.49), (1.06, 1.13, 1.08, 1.23)),
+    names = ("token", "spectr", "greedy_block", "spectr_gbv")
+    speeds = {  # L: speed-up of SD, SpecTr, GBV, SpecTr-GBV
+        4: (1.19, 1.15, 1.19, 1.26),
+        8: (1.19, 1.15, 1.19, 1.28),
+        12: (1.12, 1.16, 1.14, 1.26),
+        16: (1.06, 1.13, 1.08, 1.23),
     }
-    for length, printed in (
+    rows = printed("spectrgbv2026 Table 5")
+    assert [length for _, length in rows] == list(speeds)
+    for length, claims in (
         (4, ((4.5, 1.1, 4.1), (5.9, 9.6, 5.9))),
         (16, ((11.2, 2.2, 7.9), (16.0, 8.8, 13.9))),
     ):
-        for (*others, ours), claimed in zip(rows[length], printed, strict=True):
+        efficiencies = [rows["HumanEval", length][name] for name in names]
+        for (*others, ours), claimed in zip((efficiencies, speeds[length]), claims, strict=True):
             for other, value in zip(others, claimed, strict=True):
                 assert close(gain(ours, other), value, digits=1)
                 yield
-    speed = [row[1][3] for row in rows.values()]
+    speed = [row[3] for row in speeds.values()]
     assert speed[1] > speed[0] > speed[3]
     yield
 
@@ -392,16 +414,16 @@ def test_spectrgbv2026_table_4_has_a_tie() -> Iterator[None]:
 @counted
 def test_spectrgbv2026_means_of_the_datasets() -> Iterator[None]:
     """The printed means of block efficiency, to the last digit or one beside it."""
-    table = (
-        ((9.53, 6.83, 7.18, 8.17, 6.51), 7.64),
-        ((10.25, 7.25, 8.10, 8.93, 7.42), 8.39),
-        ((9.60, 6.89, 7.37, 8.42, 6.89), 7.83),
-        ((10.45, 7.65, 8.31, 8.94, 7.58), 8.59),
-        ((7.06, 5.78, 5.84, 6.17, 5.81), 6.13),
-        ((7.70, 6.68, 6.60, 7.01, 6.23), 6.84),
-        ((7.58, 7.33, 6.83, 7.27, 7.08), 7.21),
-        ((8.02, 7.95, 7.39, 7.88, 7.70), 7.79),
-    )
-    for values, printed in table:
-        assert close(mean(values), printed)
-        yield
+    names = ("token", "spectr", "greedy_block", "spectr_gbv")
+    averages = {
+        ("spectrgbv2026 Table 1", "DeepSeek-33B"): (7.64, 8.39, 7.83, 8.59),
+        ("spectrgbv2026 Table 1", "DeepSeek-6.7B"): (6.13, 6.69, 6.27, 6.84),
+        ("spectrgbv2026 Table 4", "CodeLlama-13B"): (7.21, 7.72, 7.34, 7.79),
+        ("spectrgbv2026 Table 4", "Vicuna-13B"): (5.79, 6.35, 5.97, 6.50),
+    }
+    for place, expected in averages.items():
+        rows = printed(*place).values()
+        assert len(rows) == 5
+        for name, average in zip(names, expected, strict=True):
+            assert close(mean(row[name] for row in rows), average)
+            yield

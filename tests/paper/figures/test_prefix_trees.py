@@ -42,7 +42,7 @@ def test_shapes_are_all_factorisations() -> None:
         (
             "output_law",
             told_of(late, block_efficiency=lambda value: value + 9),
-            ["on these pairs no shape", "nor does a tree"],
+            ["on these pairs no shape"],
         ),
         ("optimum", told_of(late, value=lambda value: value + 9), ["no shape has a larger"]),
     ],
@@ -51,3 +51,12 @@ def test_partner_checks_can_fail(
     monkeypatch: pytest.MonkeyPatch, called: str, lie: Lie, claims: list[str]
 ) -> None:
     assert_seen(monkeypatch, "prefix_trees", called, lie, claims)
+
+
+def test_partner_trees_with_more_leaves_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four leaves are needed for a tree that scores as many tokens as another with fewer leaves."""
+    lie = told_of(late, block_efficiency=lambda value: value + 9)
+    assert_seen(
+        monkeypatch, "prefix_trees", "output_law", lie, ["nor does a tree"],
+        names=("two_token",), num_leaves=(2, 4),
+    )  # fmt: skip

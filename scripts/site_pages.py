@@ -1,0 +1,263 @@
+"""What the documentation site has beyond ``docs/``: mkdocs calls the ``on_...`` functions (see mkdocs.yml).
+
+README.md, the notebooks, the figures and the benchmarks become pages where they lie.  References, the gallery
+and the API pages are made from references.bib, from what ``reproduce`` wrote and from docs/layout.md.  Links
+between files of the repository become links between pages.  With EXECUTE_NOTEBOOKS=1 in the environment the
+notebooks are run, and their pages have the outputs.
+"""
+
+from __future__ import annotations
+
+import ast
+import html
+import json
+import os
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from posixpath import normpath, relpath
+from typing import Any
+
+import nbformat
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).parent.parent
+MOUNTED = {
+    "notebooks": "*.ipynb",  # to download
+    "figures": "*.[pjcm][dnsv]*",  # pdf, png, json, csv, md
+    "benchmarks": "**/*.[mpj][dns]*",  # md, png, json
+}
+LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<link>[^()\s]+)\)")
+ENTRY = re.compile(r"^@(?P<kind>[a-z]+)\{(?P<key>[^,]+),\n(?P<fields>.*?)^\}", re.MULTILINE | re.DOTALL)
+FIELD = re.compile(r"^  (?P<name>\w+)\s*= \{(?P<value>.*)\},$", re.MULTILINE)
+STATEMENT = re.compile(r"^\*\*Statement (\d+)\.(\d+)\*\*", re.MULTILINE)
+CITATION = re.compile(r"\btheory\.md Statement (\d+)\.(\d+)")
+CODE = re.compile(r"^```.*?^```$|^    [^\n]*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+
+
+# ------------------------------------------------------------------------------------ what mkdocs calls
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add what lies outside ``docs/`` and what is made here."""
+    for folder, pattern in MOUNTED.items():
+        for path in sorted((ROOT / folder).glob(pattern)):
+            uri = path.relative_to(ROOT).as_posix()
+            files.append(File.generated(config, uri, abs_src_path=str(path)))
+    made = {
+        "index.md": (ROOT / "README.md").read_text(encoding="utf-8"),
+        "references.md": references_page((ROOT / "docs/references.bib").read_text(encoding="utf-8")),
+        "figures/gallery.md": gallery_page(ROOT / "figures"),
+        **dict(api_pages()),
+    }
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        made[f"notebooks/{path.stem}.md"] = notebook_page(path, os.environ.get("EXECUTE_NOTEBOOKS") == "1")
+    for uri, content in made.items():
+        files.append(File.generated(config, uri, content=content))
+    return files
+
+
+def on_config(config: Any) -> Any:
+    """A page of the API for every row of the layout."""
+    next(section for section in config.nav if "API" in section)["API"] = [uri for uri, _ in api_pages()]
+    return config
+
+
+def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str:
+    """Links between files become links between pages; statements can be linked to."""
+    uri = page.file.src_uri
+    if uri == "theory.md":
+        markdown = STATEMENT.sub(r'<a id="statement-\1-\2"></a>\g<0>', markdown)
+
+    def cite(text: str) -> str:
+        theory = relpath("theory.md", Path(uri).parent.as_posix())
+        return CITATION.sub(rf"[\g<0>]({theory}#statement-\1-\2)", text)
+
+    def known(target: str) -> bool:
+        return files.get_file_from_path(target) is not None
+
+    linked = outside_code(markdown, lambda text: page_links(text, uri, known))
+    return linked if uri == "theory.md" else outside_code(linked, cite)
+
+
+# ------------------------------------------------------------------------------------------------ links
+
+
+def outside_code(markdown: str, change: Callable[[str], str]) -> str:
+    """Apply a change to everything but code.
+
+    Example:
+        >>> outside_code("a `a` a", str.upper)
+        'A `a` A'
+    """
+    parts, end = [], 0
+    for code in CODE.finditer(markdown):
+        parts += [change(markdown[end : code.start()]), code[0]]
+        end = code.end()
+    return "".join([*parts, change(markdown[end:])])
+
+
+def page_links(markdown: str, uri: str, known: Callable[[str], bool]) -> str:
+    """Relative links as the site needs them; a link to a file that is no part of it becomes its text.
+
+    Args:
+        markdown: of a page.
+        uri: of that page in the site.
+        known: whether the site has a file of this uri.
+    """
+    source = "README.md" if uri == "index.md" else uri
+    folder = "docs" if (ROOT / "docs" / uri).exists() else Path(source).parent.as_posix()
+
+    def changed(match: re.Match[str]) -> str:
+        link, _, anchor = match["link"].partition("#")
+        if not link or "://" in link:
+            return match[0]
+        target = page_of(normpath(f"{folder}/{link}"))
+        if not known(target):
+            return match["text"]
+        here = relpath(target, Path(uri).parent.as_posix())
+        return f"{match['image']}[{match['text']}]({here}{'#' + anchor if anchor else ''})"
+
+    return LINK.sub(changed, markdown)
+
+
+def page_of(path: str) -> str:
+    """The uri in the site of a file of the repository.
+
+    Example:
+        >>> page_of("docs/theory.md"), page_of("figures/report.md"), page_of("notebooks/06_real_models.ipynb")
+        ('theory.md', 'figures/report.md', 'notebooks/06_real_models.md')
+    """
+    special = {
+        "README.md": "index.md",
+        "docs/references.bib": "references.md",
+        "notebooks": "notebooks/01_two_token_example.md",
+    }
+    return special.get(path, re.sub(r"\.ipynb$", ".md", path.removeprefix("docs/")))
+
+
+# ------------------------------------------------------------------------------------------- made pages
+
+
+def notebook_page(path: Path, execute: bool) -> str:
+    """A notebook as Markdown: texts, code, and outputs where it was run."""
+    notebook = nbformat.read(path, as_version=4)
+    if execute:
+        from nbclient import NotebookClient
+
+        NotebookClient(notebook, resources={"metadata": {"path": str(ROOT)}}).execute()
+    parts = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            parts.append(cell.source)
+        elif cell.cell_type == "code":
+            parts += [f"```python\n{cell.source}\n```", *map(_output, cell.outputs)]
+    parts.append(f"[Download this notebook]({path.name}){{ download }}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _output(output: Any) -> str:
+    data = output.get("data", {})
+    if "image/png" in data:
+        return f'<img class="output" alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
+    if "text/html" in data:
+        return f'<div class="output">{data["text/html"]}</div>'
+    if output.get("name") == "stderr":
+        return ""
+    text = output.get("text") or data.get("text/plain", "")
+    return "" if not text.strip() else f"```text\n{text.rstrip()}\n```"
+
+
+def references_page(bibliography: str) -> str:
+    """references.bib as a page; every key is an anchor."""
+    lines = ["# References", "", "The code and these pages cite papers by their key.", ""]
+    for entry in sorted(ENTRY.finditer(bibliography), key=lambda found: found["key"]):
+        fields = {
+            field["name"]: field["value"].replace("{", "").replace("}", "").replace("\\&", "&")
+            for field in FIELD.finditer(entry["fields"])
+        }
+        authors = [" ".join(reversed(name.split(", "))) for name in fields["author"].split(" and ")]
+        place = fields.get("journal") or fields.get("booktitle") or fields.get("publisher")
+        parts = [", ".join(authors), f"*{fields['title']}*", *([place] if place else []), fields["year"]]
+        text = ". ".join(part.rstrip(".") for part in parts) + "."
+        if "eprint" in fields:
+            text += f" [arXiv:{fields['eprint']}](https://arxiv.org/abs/{fields['eprint']})."
+        if "doi" in fields:
+            text += f" [doi:{fields['doi']}](https://doi.org/{fields['doi']})."
+        if "url" in fields:
+            text += f" <{fields['url']}>."
+        if "note" in fields:
+            text += f" {fields['note'].rstrip('.')}."
+        lines += [f'<a id="{entry["key"]}"></a>', "", f"**{entry['key']}**", f": {text}", ""]
+    return "\n".join(lines)
+
+
+def gallery_page(folder: Path) -> str:
+    """A small picture of every exhibit that has one, linked to its section of the report."""
+    report = (folder / "report.md").read_text(encoding="utf-8")
+    lines = [
+        "# Figures",
+        "",
+        "What `spectheory reproduce` writes. Every picture leads to its numbers, its checks and its files.",
+        "",
+        '<div class="gallery">',
+    ]
+    for name in re.findall(r'^<a id="(\w+)"></a>$', report, flags=re.MULTILINE):
+        written = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+        title, source = (html.escape(written[key], quote=False) for key in ("title", "source"))
+        pictures = [file for file in written["files"] if file.endswith(".png")]
+        shown = "".join(f'<img src="{file}" alt="{title}" loading="lazy">' for file in pictures)
+        passed = sum(check["passed"] for check in written["checks"])
+        lines.append(
+            f'<a href="report.html#{name}">{shown}<b>{title}</b><small>{source}</small>'
+            f"<small>{passed} of {len(written['checks'])} checks passed</small></a>"
+        )
+    return "\n".join([*lines, "</div>", ""])
+
+
+def api_pages() -> Iterator[tuple[str, str]]:
+    """(uri, content): the names one imports from ``spectheory``, then a page for every row of layout.md."""
+    names = [f"- [`{name}`][{home}]" for name, home in exported("spectheory").items()]
+    rows = re.findall(
+        r"^\| (`.*?) \| (.*) \|$", (ROOT / "docs/layout.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    yield "api/index.md", "\n".join(["# API", "", "From `spectheory` itself:", "", *names, ""])
+    for rooms, what in rows:
+        titles = re.findall(r"`([a-z_]+)`", rooms)
+        modules = [module for room in titles for module in modules_of(room)]
+        text = [f"# {', '.join(titles)}", "", f"{what[0].upper()}{what[1:]}.", ""]
+        yield f"api/{titles[0]}.md", "\n".join([*text, *(f"::: {module}\n" for module in modules)])
+
+
+def exported(package: str) -> dict[str, str]:
+    """What can be imported from a package, and the full name of each; its modules are left out."""
+    found: dict[str, str] = {}
+    stub = ROOT / package.replace(".", "/") / "__init__.pyi"
+    for node in ast.parse(stub.read_text(encoding="utf-8")).body if stub.exists() else []:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            module = f"{package}.{node.module}"
+            further = exported(module)
+            found |= {alias.name: further.get(alias.name, f"{module}.{alias.name}") for alias in node.names}
+    return found
+
+
+def modules_of(room: str) -> list[str]:
+    """Dotted names of the modules of a room that define something public."""
+    path = ROOT / "spectheory" / room
+    files = sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    return [
+        ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        for file in files
+        if any(map(_is_public, ast.parse(file.read_text(encoding="utf-8")).body))
+    ]
+
+
+def _is_public(node: ast.stmt) -> bool:
+    """A function, a class, or a table such as ``verifiers``."""
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        return not node.name.startswith("_")
+    return (
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Call)
+        and ast.unparse(node.value.func) == "Registry"
+    )

@@ -1,0 +1,211 @@
+"""What the papers measured: gains over token verification as printed, beside those of the bundled models."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import mean
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from spectheory.montecarlo import simulate
+from spectheory.paper.drawing import legend_below, panels
+from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
+from spectheory.paper.figures.bundled import bundled_pair, whole
+from spectheory.paper.figures.nested import OnFirst
+from spectheory.paper.printed import Printed, gains_over_token, printed_rows
+from spectheory.paper.style import VERIFIER_STYLES
+
+ORDERS = {
+    "block2024 Table 4": ("block", "greedy_block", "token"),
+    "block2024 Table 5": ("spectr", "multi_round", "block", "token"),
+    "spectrgbv2026 Table 1": ("spectr_gbv", "spectr", "greedy_block", "token"),
+    "spectrgbv2026 Table 4": ("spectr_gbv", "spectr", "greedy_block", "token"),
+}
+"""How a paper ranks the verifiers of a table, best first; equal numbers are allowed."""
+BLOCK_TABLES = tuple(f"block2024 Table {number}" for number in (1, 6, 7, 8, 9, 10))
+Shape = tuple[float, int, int, str]
+"""Temperature, K, L, verifier."""
+
+
+def _draw(findings: Findings) -> dict[str, Figure]:
+    return {"printed_gains": _plot(findings.table("printed_gains_all"))}
+
+
+@exhibit(
+    title="Gains over token verification, as printed and here",
+    source="block2024, Tables 1 and 4–10; spectrgbv2026, Tables 1 and 3–5; other models",
+    draw=_draw,
+)
+def printed_gains(
+    num_prompts: int = 24, samples: int = 4, seed: int = 19, confidence: float = 0.95
+) -> Findings:
+    """Printed gains in block efficiency by verifier, K and L, and estimates at the same ones.
+
+    Where a paper prints no temperature, the estimate is at temperature 1.  Lengths beyond 8 are not
+    estimated.
+
+    Args:
+        num_prompts: how many of the bundled prompts.
+        samples: draws per prompt.
+        seed: of the drafting and sampling.
+        confidence: level of each interval.
+    """
+    gains = gains_over_token()
+    ours = _estimates(sorted({_shape(row) for row in printed_rows() if row.draft_length <= 8}),
+                      num_prompts, samples, seed, confidence)  # fmt: skip
+    everything = [(*gain.row, gain.percent) for gain in gains]
+    by_setting: dict[Printed, list[float]] = defaultdict(list)
+    for row, percent in gains:
+        by_setting[row._replace(dataset="", block_efficiency=0.0)].append(percent)
+    rows = []
+    for row, percents in by_setting.items():
+        here, base = (ours.get(_shape(one)) for one in (row, row._replace(verifier="token", num_drafts=1)))
+        rows.append((
+            row.table, row.target, row.draft, row.verifier, row.temperature, row.num_drafts, row.draft_length,
+            mean(percents), min(percents), max(percents), len(percents),
+            None if here is None or base is None else 100 * (here[0] / base[0] - 1),
+        ))  # fmt: skip
+    misordered, compared = _misordered(printed_rows())
+    not_more = [f"{one.row}" for one in gains if one.row.verifier == "block" and one.percent <= 0]
+    means = {(row[2], row[6]): row[7] for row in rows if row[0] in BLOCK_TABLES}
+    lengths = (4, 6, 8)
+    falls = [
+        f"{draft}: {means[draft, long]} at {long}"
+        for draft in ("PALM-2-XXS", "PALM-2-XXXS")
+        for short, long in pairwise(lengths)
+        if means[draft, long] <= means[draft, short]
+    ]
+    below = [
+        f"{shape}: {ours[shape]}"
+        for shape in ours
+        if shape[3] == "block" and ours[shape][2] < ours[(*shape[:1], 1, shape[2], "token")][1]
+    ]
+    return Findings(
+        explanation=(
+            "Points are data sets. Lines are their means on the left, and HumanEval with DeepSeek 6.7B and "
+            "1.3B on the right, where greedy block has one draft. The printed numbers are of large models "
+            "and whole texts, the estimates of the bundled models and of one call. So sizes need not agree, "
+            "and what greedy block's modification costs the next calls is in the printed numbers only. "
+            "SpecTr-GBV and greedy block are not lossless as they stand."
+        ),
+        settings={
+            "models": "bundled", "num_prompts": num_prompts, "samples_per_prompt": samples, "seed": seed,
+            "confidence": confidence,
+        },
+        tables=[
+            ResultTable(
+                "printed_gains",
+                (
+                    "table", "target", "draft", "verifier", "temperature", "num_drafts", "draft_length",
+                    "printed_gain", "smallest", "largest", "datasets", "gain_here",
+                ),
+                rows,
+                "Gain in block efficiency over token verification in percent: mean, smallest and largest of "
+                "the printed data sets, and on the bundled models with the same K and L.",
+            ),
+            ResultTable(
+                "printed_gains_measured",
+                ("temperature", "num_drafts", "draft_length", "verifier", "block_efficiency", "low", "high"),
+                [(*shape, *values) for shape, values in ours.items()],
+                f"Block efficiency of the bundled models in tokens per target call, {100 * confidence:g}% "
+                "intervals over drafts.",
+            ),
+            ResultTable(
+                "printed_gains_all",
+                (*Printed._fields, "gain"),
+                everything,
+                "Every printed block efficiency, and its gain over token verification in percent.",
+            ),
+        ],
+        checks=[
+            Check.of("the printed order of the verifiers holds on every data set", compared, misordered),
+            Check.of("block is above token in every printed row",
+                     sum(one.row.verifier == "block" for one in gains), not_more),
+            Check.of("the mean printed gain of block grows with the draft length", 4, falls),
+            Check.of("here, too, block's interval is nowhere below token's",
+                     sum(shape[3] == "block" for shape in ours), below),
+        ],
+    )  # fmt: skip
+
+
+def _shape(row: Printed) -> Shape:
+    return (row.temperature or 1.0, row.num_drafts, row.draft_length, row.verifier)
+
+
+def _estimates(
+    shapes: Sequence[Shape], num_prompts: int, samples: int, seed: int, confidence: float
+) -> dict[Shape, tuple[float, float, float]]:
+    """Block efficiency and its interval by shape; those of one temperature see the same drafts."""
+    from spectheory.models import SamplingOptions, bundled_prompts
+
+    found = {}
+    for temperature in sorted({shape[0] for shape in shapes}):
+        asked = [shape for shape in shapes if shape[0] == temperature]
+        simulation = whole(
+            simulate(
+                bundled_pair(), bundled_prompts()[:num_prompts],
+                [OnFirst(verifier, drafts, length) for _, drafts, length, verifier in asked],
+                num_drafts=max(shape[1] for shape in asked), draft_length=max(shape[2] for shape in asked),
+                samples=samples, seed=seed, confidence=confidence, batch_size=16,
+                options=SamplingOptions(temperature=temperature),
+            )
+        )  # fmt: skip
+        for shape, estimate in zip(asked, simulation.estimates, strict=True):
+            found[shape] = (estimate.block_efficiency, *estimate.interval)
+    return found
+
+
+def _misordered(rows: Sequence[Printed]) -> tuple[list[str], int]:
+    """Data sets on which the printed numbers contradict the printed order, and how many were compared."""
+    tables: dict[tuple[str, str, str], dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        if row.table in ORDERS:
+            tables[row.table, row.target, row.dataset][row.verifier] = row.block_efficiency
+    wrong = [
+        f"{where}: {values}"
+        for where, values in tables.items()
+        if any(values[better] < values[worse] for better, worse in pairwise(ORDERS[where[0]]))
+    ]
+    return wrong, len(tables)
+
+
+def _plot(table: ResultTable) -> Figure:
+    rows = table.select()
+    with panels(1, 2, height=3.4) as (figure, (left, right)):
+        for draft, line in (("PALM-2-XXS", "-"), ("PALM-2-XXXS", ":")):
+            shown = [row for row in rows if row["table"] in BLOCK_TABLES and row["draft"] == draft]
+            _gains(left, shown, "block", f"block, drafter {draft}", line)
+        _gains(left, [row for row in rows if row["table"] == "block2024 Table 4"], "greedy_block", None, "-")
+        theirs = [row for row in rows if row["table"].startswith("spectrgbv2026")]
+        for verifier in ("spectr_gbv", "spectr", "greedy_block"):
+            _gains(right, [row for row in theirs if row["table"].endswith("5")], verifier, None, "-")
+            _gains(right, [row for row in theirs if row["table"].endswith(("1", "4"))], verifier, None, "")
+        left.set_title("block2024, one draft")
+        right.set_title("spectrgbv2026, three drafts")
+        left.set(
+            xlabel="draft length L", ylabel="printed gain over token [%]", xticks=(4, 6, 8), ylim=(0, None)
+        )
+        right.set(xlabel="draft length L", xticks=(4, 8, 12, 16), ylim=(0, None))
+        legend_below(figure, 3)
+    return figure
+
+
+def _gains(axes: Axes, rows: Sequence[dict[str, Any]], verifier: str, label: str | None, line: str) -> None:
+    """Data sets as small points; with a line style, their means by draft length."""
+    style = VERIFIER_STYLES[verifier]
+    shown = [row for row in rows if row["verifier"] == verifier]
+    axes.plot(
+        [row["draft_length"] for row in shown], [row["gain"] for row in shown], style.marker,
+        color=style.colour, markersize=3, alpha=0.45, markeredgewidth=0,
+    )  # fmt: skip
+    if line:
+        lengths = sorted({row["draft_length"] for row in shown})
+        means = [mean(row["gain"] for row in shown if row["draft_length"] == length) for length in lengths]
+        axes.plot(
+            lengths, means, line, color=style.colour, marker=style.marker, markersize=5,
+            markerfacecolor="white", label=label or style.label,
+        )  # fmt: skip

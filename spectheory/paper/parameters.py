@@ -1,0 +1,124 @@
+"""What can be changed about an exhibit: the parameters of the function that computes it, given as text."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from spectheory.documents import plain
+from spectheory.errors import InvalidInputError
+from spectheory.validate import unknown_name
+
+FROM_ZERO = ("seed", "prompts")
+"""Parameters of whole numbers that may be 0; all others are at least 1."""
+KINDS: Mapping[type, str] = {
+    int: "a whole number",
+    float: "a number",
+    Fraction: "a rational such as 1/3",
+    str: "a name",
+    tuple: "whole numbers joined by x, such as 3x2",
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter of an exhibit.
+
+    Attributes:
+        name: as in ``--set NAME=VALUE``.
+        default: a number or a text, or a tuple of them or of pairs.
+        about: what it is.
+    """
+
+    name: str
+    default: Any
+    about: str
+
+    @property
+    def default_text(self) -> str:
+        """The default as ``--set`` takes it."""
+        entries = self.default if isinstance(self.default, tuple) else (self.default,)
+        return ",".join("x".join(map(str, e)) if isinstance(e, tuple) else str(e) for e in entries)
+
+    def parse(self, text: str) -> Any:
+        """A value of the default's type; several are separated by commas.
+
+        Raises:
+            InvalidInputError: it is none.
+
+        Example:
+            >>> Parameter("shapes", ((2, 2), (2, 3)), "(V, L).").parse("3x2,4x1")
+            ((3, 2), (4, 1))
+        """
+        if not isinstance(self.default, tuple):
+            return self._entry(text, type(self.default))
+        return tuple(self._entry(entry, type(self.default[0])) for entry in text.split(","))
+
+    def _entry(self, text: str, kind: type) -> Any:
+        text = text.strip()
+        if self.name == "names" and text not in self.default:
+            raise unknown_name("pair of this exhibit", text, self.default)
+        try:
+            if kind is tuple:
+                value: Any = tuple(int(part) for part in text.split("x"))
+                fits = len(value) == len(self.default[0]) and min(value) >= 1
+            else:
+                value = kind(text)
+                fits = kind is not int or value >= (self.name not in FROM_ZERO)
+        except (ValueError, ZeroDivisionError):
+            fits = False
+        if not fits or not text:
+            least = " of at least 1" if kind is int and self.name not in FROM_ZERO else ""
+            several = ", or several separated by commas" if isinstance(self.default, tuple) else ""
+            raise InvalidInputError(f"{self.name} is {KINDS[kind]}{least}{several}, got {text!r}")
+        return value
+
+
+def parameters_of(compute: Callable[..., Any]) -> tuple[Parameter, ...]:
+    """The parameters of a function that computes an exhibit, from its signature and its docstring.
+
+    Those whose values cannot be written in a line are left out.
+    """
+    entries = re.findall(
+        r"^ {4}(\w+(?:, \w+)*): (.*(?:\n {8}.*)*)", inspect.getdoc(compute) or "", re.MULTILINE
+    )
+    about = {name: text for names, text in entries for name in names.split(", ")}
+    return tuple(
+        Parameter(name, given.default, re.sub(r"\s+", " ", about.get(name, "")))
+        for name, given in inspect.signature(compute).parameters.items()
+        if type(given.default[0] if isinstance(given.default, tuple) else given.default) in KINDS
+    )
+
+
+def parse_settings(parameters: Sequence[Parameter], settings: Sequence[str]) -> dict[str, Any]:
+    """Values by name from texts NAME=VALUE.
+
+    Raises:
+        InvalidInputError: a text without =, an unknown or repeated name, or a wrong value.
+    """
+    known = {parameter.name: parameter for parameter in parameters}
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals:
+            raise InvalidInputError(f"--set takes NAME=VALUE, got {setting!r}")
+        if name not in known:
+            raise unknown_name("parameter of this exhibit", name, known)
+        if name in values:
+            raise InvalidInputError(f"{name} is set twice")
+        values[name] = known[name].parse(text)
+    return values
+
+
+def settings_document(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as JSON has them.
+
+    Example:
+        >>> settings_document({"shapes": ((3, 2),), "probability": Fraction(1, 3)})
+        {'shapes': [[3, 2]], 'probability': '1/3'}
+    """
+    return {name: plain(value) for name, value in values.items()}

@@ -1,0 +1,91 @@
+"""Block efficiencies that the papers print, one row per number; nothing here was measured again.
+
+The rows are in ``printed.csv``: tables of block2024 and spectrgbv2026, data set by data set.  Verifiers have
+this package's names: SD is ``token``, SpecInfer ``multi_round``, and spectrgbv2026's GBV ``greedy_block``.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+
+class Printed(NamedTuple):
+    """One printed number.
+
+    Attributes:
+        table: where it is printed: "block2024 Table 1".
+        target, draft: the models, as the paper names them.
+        dataset: as the paper names it.
+        temperature: ``None`` where the paper does not print it.
+        num_drafts, draft_length: K and L.
+        verifier: its name in this package.
+        block_efficiency: tokens per target call.
+    """
+
+    table: str
+    target: str
+    draft: str
+    dataset: str
+    temperature: float | None
+    num_drafts: int
+    draft_length: int
+    verifier: str
+    block_efficiency: float
+
+
+@cache
+def printed_rows() -> tuple[Printed, ...]:
+    """All of them.
+
+    Example:
+        >>> row = printed_rows()[1]
+        >>> row.dataset, row.verifier, row.block_efficiency
+        ('LM1B', 'block', 3.49)
+    """
+    text = (files("spectheory.paper") / "printed.csv").read_text(encoding="utf-8")
+    return tuple(
+        Printed(
+            row["table"], row["target"], row["draft"], row["dataset"],
+            float(row["temperature"]) if row["temperature"] else None,
+            int(row["num_drafts"]), int(row["draft_length"]), row["verifier"],
+            float(row["block_efficiency"]),
+        )
+        for row in csv.DictReader(text.splitlines())
+    )  # fmt: skip
+
+
+class PrintedGain(NamedTuple):
+    """A printed block efficiency against that of token verification beside it.
+
+    Attributes:
+        row: the number.
+        percent: 100 (block efficiency / token verification's - 1).
+    """
+
+    row: Printed
+    percent: float
+
+
+def gains_over_token(rows: Sequence[Printed] | None = None) -> list[PrintedGain]:
+    """Every number whose table has token verification on the same models, data set and draft length.
+
+    Example:
+        >>> found = gains_over_token()[0]
+        >>> found.row.table, found.row.dataset, round(found.percent, 1)
+        ('block2024 Table 1', 'LM1B', 8.7)
+    """
+    groups: dict[tuple[object, ...], dict[str, Printed]] = defaultdict(dict)
+    for row in printed_rows() if rows is None else rows:
+        groups[row.table, row.target, row.draft, row.dataset, row.draft_length][row.verifier] = row
+    return [
+        PrintedGain(row, 100 * (row.block_efficiency / group["token"].block_efficiency - 1))
+        for group in groups.values()
+        if "token" in group
+        for row in group.values()
+        if row.verifier != "token"
+    ]

@@ -1,0 +1,128 @@
+"""The documentation site: what is made for it, and that dead links of a built one are found.
+
+``make docs`` builds it strictly and checks all its links.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def load_script(name: str) -> ModuleType:
+    """A file of ``scripts/`` as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+pages, links, docstrings = map(load_script, ("site_pages", "site_links", "site_docstrings"))
+
+
+def test_every_reference_has_an_anchor_and_all_it_says() -> None:
+    """One entry per key, with title, year and where it is; nothing of BibTeX is left."""
+    bibliography = (ROOT / "docs/references.bib").read_text(encoding="utf-8")
+    page = pages.references_page(bibliography)
+    keys = [line.split("{")[1].rstrip(",") for line in bibliography.splitlines() if line.startswith("@")]
+    assert len(keys) > 10
+    for key in keys:
+        assert page.count(f'<a id="{key}"></a>') == 1, key
+        entry = page.split(f"**{key}**")[1].split("<a id")[0]
+        assert "http" in entry, key
+        assert key[-4:] in entry, key
+    assert "{" not in page
+    assert "Ziteng Sun, Ananda Theertha Suresh" in page
+
+
+@pytest.mark.parametrize(
+    ("uri", "markdown", "expected"),
+    [
+        ("index.md", "[t](docs/theory.md#s)", "[t](theory.md#s)"),
+        ("index.md", "![p](figures/winners.png)", "![p](figures/winners.png)"),
+        ("index.md", "[c](CITATION.cff) [n](notebooks/)", "c [n](notebooks/01_two_token_example.md)"),
+        ("claims.md", "[r](../figures/report.md#x)", "[r](figures/report.md#x)"),
+        ("claims.md", "[test_a](../tests/test_a.py)", "test_a"),
+        ("benchmarks/README.md", "![p](results/a.png)", "![p](results/a.png)"),
+        ("limits.md", "[a](#b) [c](https://d.e)", "[a](#b) [c](https://d.e)"),
+    ],
+)
+def test_links_between_files_become_links_between_pages(uri: str, markdown: str, expected: str) -> None:
+    """Also where the site has the file elsewhere; a file that is no part of it becomes text."""
+    site = {"theory.md", "figures/report.md", "figures/winners.png", "benchmarks/results/a.png"}
+    site.add("notebooks/01_two_token_example.md")
+    assert pages.page_links(markdown, uri, site.__contains__) == expected
+
+
+def test_code_is_left_alone() -> None:
+    """Fences, indented blocks and code in a line."""
+    page = "a `a`\n\n    a\n\n```python\na\n```\na"
+    assert pages.outside_code(page, str.upper) == "A `a`\n\n    a\n\n```python\na\n```\nA"
+
+
+def test_gallery_shows_every_exhibit() -> None:
+    from spectheory.paper import EXHIBITS
+
+    gallery = pages.gallery_page(ROOT / "figures")
+    assert [name for name in EXHIBITS if f'href="report.html#{name}"' in gallery] == list(EXHIBITS)
+
+
+def test_api_pages_have_every_module() -> None:
+    """A page per row of docs/layout.md; the names of ``spectheory`` lead to where they are defined."""
+    made = dict(pages.api_pages())
+    assert "- [`simulate`][spectheory.montecarlo.simulation.simulate]" in made["api/index.md"]
+    shown = {line[4:] for page in made.values() for line in page.splitlines() if line.startswith("::: ")}
+    assert {"spectheory.pair", "spectheory.defects", "spectheory.programs.interval.interval"} <= shown
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_notebooks_are_stripped_and_end_with_something_to_try(path: Path) -> None:
+    """No outputs in the repository; a reader is left with questions."""
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+    assert "## Try this" in "".join(cells[-1]["source"])
+
+
+def test_notebook_pages_have_texts_and_code() -> None:
+    page = pages.notebook_page(ROOT / "notebooks/02_optimal_transport_at_one_position.ipynb", execute=False)
+    assert page.startswith("# Optimal transport at one position")
+    assert "```python\nfrom spectheory import acceptance" in page
+    assert "```text" not in page
+
+
+def test_examples_and_formulas_of_docstrings_become_code() -> None:
+    """An example inside its section, a formula in none; the entries of a section are left alone."""
+    docstring = (
+        "It adds\n\n    a + b\n\nArgs:\n    a: one.\n\n    b: other.\n\nExample:\n    >>> 1 + 1\n    2"
+    )
+    assert docstrings.fenced(docstring) == (
+        "It adds\n\n```text\na + b\n```\n\nArgs:\n    a: one.\n\n    b: other.\n\n"
+        "Example:\n    ```pycon\n    >>> 1 + 1\n    2\n    ```"
+    )
+
+
+def test_dead_links_of_a_site_are_found(tmp_path: Path) -> None:
+    """Links to pages, to ids, to pictures; and partners that lead nowhere."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "b.html").write_text('<h1 id="here">B</h1><a href="../a.html#top">a</a>')
+    good = '<p id="top"><a href="sub/b.html#here">b</a> <a href="#top">t</a> <a href="https://x.y/z">z</a>'
+    (tmp_path / "a.html").write_text(good)
+    assert links.dead_links(tmp_path) == []
+    (tmp_path / "a.html").write_text(
+        good
+        + '<a href="sub/b.html#there">1</a><a href="#nowhere">2</a><img src="no.png"><a href="c.html">3</a>'
+    )
+    assert links.dead_links(tmp_path) == [
+        "a.html: sub/b.html#there", "a.html: #nowhere", "a.html: no.png", "a.html: c.html",
+    ]  # fmt: skip
