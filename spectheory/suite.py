@@ -166,8 +166,9 @@ class SuiteCertificate(Result):
     def headline(self) -> str:
         """The verdict."""
         verdict = "lossless" if self.is_lossless else "NOT lossless"
+        cases = f"{len(self.verdicts)} case{'s' if len(self.verdicts) != 1 else ''}"
         refused = f", {len(self.refused)} refused" if self.refused else ""
-        return f"{self.verifier}: {verdict} on {len(self.verdicts)} cases of the suite{refused}"
+        return f"{self.verifier}: {verdict} on {cases} of the suite{refused}"
 
     def facts(self) -> list[tuple[str, str]]:
         """How many pairs, and the smallest counterexample."""
