@@ -12,12 +12,17 @@ from spectheory.algorithms.path_selection.base import PathSelection, SelectedPat
 from spectheory.arrays import (
     Array,
     divide_or_zero,
+    flint_if_exact,
+    fractions_if_exact,
     is_exact,
     namespace,
     ones_like,
     power_sum,
     zeros_like,
 )
+from spectheory.bounds.skewed_draft import SkewedDraft
+from spectheory.pair import ModelPair
+from spectheory.validate import check_num_drafts
 
 
 class ScoreState(NamedTuple):
@@ -116,11 +121,7 @@ class ScoredSelection(PathSelection):
             skewed = divide_or_zero(draft_row * split.levels(above.win_rates), above.level[:, None])
             skewed_rows.append(_in_kind_of(drafts, skewed)[context])
             first, which = _distinct(tokens[:, depth], context)
-            context, token = context[first], tokens[first, depth]
-            ratio = divide_or_zero(target_row[context, token], draft_row[context, token])
-            demand = above.served[context] * ratio
-            state = ScoreState(split.masses(context, token), above.win_rates[context], demand)
-            state = state._replace(served=xp.minimum(demand, state.level))
+            state = _behind(above, split, target_row, draft_row, context[first], tokens[first, depth])
         ends = which.reshape((-1, num_drafts))
         first, which = _distinct(ends)
         chances = winning_chances(state.masses[ends[first]])[which].reshape((*batch, num_drafts))
@@ -128,11 +129,48 @@ class ScoredSelection(PathSelection):
         rows = xp.stack(skewed_rows, axis=-2).reshape(draft_rows.shape)
         return SelectedPaths(every, _in_kind_of(drafts, chances), target_rows, rows)
 
+    def skewed_draft(self, pair: ModelPair, num_drafts: int) -> SkewedDraft:
+        """r, the law of the selected path: r(a) = q(a) R(a) at every context of an enumerated pair.
+
+        Its ``block_efficiency`` is the verifier's, without a list of all tuples of drafts.
+
+        Example:
+            >>> from spectheory import instances, verifiers
+            >>> law = verifiers["scored_multipath"].skewed_draft(instances.two_token(1), 2)
+            >>> print(law.leaf_law, law.block_efficiency(instances.two_token(1)))
+            [Fraction(4, 9) Fraction(5, 9)] 17/9
+        """
+        num_drafts = check_num_drafts(num_drafts)
+        rows = [
+            (flint_if_exact(p), flint_if_exact(q)) for p, q in zip(pair.target[:-1], pair.draft, strict=True)
+        ]
+        state = self._first_state(*rows[0], num_drafts)
+        probs = flint_if_exact(pair.draft_path_probs(0))
+        levels = [probs * state.level]
+        for target_rows, draft_rows in rows:
+            contexts, size = draft_rows.shape
+            context, token = np.repeat(np.arange(contexts), size), np.tile(np.arange(size), contexts)
+            split = self.split(state, target_rows, draft_rows)
+            state = _behind(state, split, target_rows, draft_rows, context, token)
+            probs = (probs[:, None] * draft_rows).ravel()
+            levels.append(probs * state.level)
+        return SkewedDraft(tuple(fractions_if_exact(level) for level in levels), pair.vocab_size)
+
     def _first_state(self, target_row: Array, draft_row: Array, num_drafts: int) -> ScoreState:
         edges = self.cell_edges(in_double(target_row), in_double(draft_row), num_drafts)
         lower, upper = edges[..., :-1], edges[..., 1:]
         one = ones_like(edges[..., 0])
         return ScoreState(upper - lower, power_sum(upper, lower, num_drafts), one)
+
+
+def _behind(
+    above: ScoreState, split: ScoreSplit, target_row: Array, draft_row: Array, context: Array, token: Array
+) -> ScoreState:
+    """The states behind a token each of some contexts, given by their numbers, [n]."""
+    ratio = divide_or_zero(target_row[context, token], draft_row[context, token])
+    demand = above.served[context] * ratio
+    state = ScoreState(split.masses(context, token), above.win_rates[context], demand)
+    return state._replace(served=namespace(demand).minimum(demand, state.level))
 
 
 def in_double(array: Array) -> Array:

@@ -17,6 +17,7 @@ from spectheory.algorithms.path_selection.scored import winning_chances
 from spectheory.algorithms.path_selection.scored_multipath import ScoredMultipath
 from spectheory.arrays import to_fraction
 from spectheory.bounds.antichain_hulls import most_violated_antichain
+from spectheory.bounds.skewed_draft import is_skewed_draft
 from spectheory.law import output_law
 
 SOME = (
@@ -51,7 +52,7 @@ def test_partner_what_is_no_split_is_not_lossless() -> None:
 @pytest.mark.parametrize("group", SOME)
 def test_rankings_and_their_mixtures_are_scores(group: str, share: Fraction) -> None:
     """theory.md Statement 5.19: λ = 0 is greedy_multipath, λ = 1 block, all with their exact laws."""
-    for case in some_cases(group, 4):
+    for case in some_cases(group, 2):
         law = output_law(RankedScores(case.pair, share), case.pair, case.num_drafts)
         assert_same_law(law, output_law(MixedMultipath(share), case.pair, case.num_drafts))
 
@@ -62,6 +63,20 @@ def test_scores_that_learn_nothing_are_block(group: str) -> None:
     for case in some_cases(group, 4):
         law = output_law(ScoredMultipath(coupling=independent), case.pair, case.num_drafts)
         assert_same_law(law, output_law("block", case.pair))
+
+
+@pytest.mark.parametrize("group", SOME)
+def test_skewed_draft_is_the_law_of_the_selected_path(group: str) -> None:
+    """Feasible for K drafts, and worth what the output law says; both exactly."""
+    for case in some_cases(group, 4):
+        pair, K = case.pair, case.num_drafts
+        for verifier in (ScoredMultipath(), RandomScores()):
+            skewed = verifier.skewed_draft(pair, K)
+            assert is_skewed_draft(pair, skewed.leaf_law, K).is_member, case
+            assert skewed.block_efficiency(pair) == output_law(verifier, pair, K).block_efficiency, case
+        in_float = ScoredMultipath().skewed_draft(pair.to_float(), K).block_efficiency(pair.to_float())
+        exact = ScoredMultipath().skewed_draft(pair, K).block_efficiency(pair)
+        assert in_float == pytest.approx(float(exact), abs=1e-12)
 
 
 def winners(masses: list[list[Fraction]]) -> list[Fraction]:
