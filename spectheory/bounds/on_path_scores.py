@@ -9,8 +9,8 @@ number of contexts that the target visits from a, itself included and up to dept
 
     y = G on hits, otherwise 0;      z = G where there is no hit, otherwise 0
 
-is feasible in the dual (``dual_scores``), because y + z = G = 1 + Σ_x p(x|a) z(ax).  Let c_C(b) be the sum of
-G over the hits on the path b.  Then E[max_k c_C(X^k)] is at least the block efficiency of every valid verifier.
+is feasible in the dual (``dual_scores``), because y + z = G = 1 + Σ_x p(x|a) z(ax).  Let c_C(b) be the sum
+of G over the hits on the path b.  Then no valid verifier has a block efficiency above E[max_k c_C(X^k)].
 
 On an enumerated pair ``capped_upper_bound`` computes it.  On language models the rows on a path tell its
 hits, but not G.  ``sampled_path_scores`` estimates G by continuing from the path with the target.  That
