@@ -25,6 +25,7 @@ verifiers = Registry(
         "otm": "position_by_position.otm:OTM",
         "greedy_multipath": "path_selection.greedy_multipath:GreedyMultipath",
         "mixed_multipath": "path_selection.mixed_multipath:MixedMultipath",
+        "scored_multipath": "path_selection.scored_multipath:ScoredMultipath",
         "optimal_multipath": "path_selection.optimal_multipath:OptimalMultipathOfPair",
         "spectr_gbv": "spectr_gbv:SpecTrGbv",
     },

@@ -12,6 +12,10 @@ from .dual_scores import upper_bound as upper_bound
 from .level_sets import LevelSets as LevelSets
 from .level_sets import some_draft_probs as some_draft_probs
 from .lower_bounds import certified_lower_bound as certified_lower_bound
+from .on_path_scores import capped_scores as capped_scores
+from .on_path_scores import capped_upper_bound as capped_upper_bound
+from .on_path_scores import sampled_bound as sampled_bound
+from .on_path_scores import sampled_path_scores as sampled_path_scores
 from .rankings import leaf_order as leaf_order
 from .rankings import ratio_ranking as ratio_ranking
 from .skewed_draft import SkewedDraft as SkewedDraft

@@ -14,6 +14,7 @@ from .figures.acceptance_bounds import acceptance_bounds as acceptance_bounds
 from .figures.acceptance_length import acceptance_length as acceptance_length
 from .figures.division_factor import division_factor as division_factor
 from .figures.draft_length_gain import draft_length_gain as draft_length_gain
+from .figures.frontier import frontier as frontier
 from .figures.full_information import full_information as full_information
 from .figures.full_vocabulary import full_vocabulary as full_vocabulary
 from .figures.greedy_falls import greedy_falls as greedy_falls

@@ -14,6 +14,7 @@ from spectheory.paper.figures.acceptance_bounds import acceptance_bounds
 from spectheory.paper.figures.acceptance_length import acceptance_length
 from spectheory.paper.figures.division_factor import division_factor
 from spectheory.paper.figures.draft_length_gain import draft_length_gain
+from spectheory.paper.figures.frontier import frontier
 from spectheory.paper.figures.full_information import full_information
 from spectheory.paper.figures.full_vocabulary import full_vocabulary
 from spectheory.paper.figures.greedy_falls import greedy_falls
@@ -67,6 +68,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         ranking_search,
         greedy_falls,
         winners,
+        frontier,
         # spectrgbv2026
         spectr_gbv_bound,
         spectr_gbv_defect,

@@ -16,7 +16,7 @@ from spectheory.errors import InvalidInputError
 # The palette of okabe2008, and colours added to it so that any two differ for colour-blind readers too.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#82006B"
 AMBER, MINT, VIOLET, INDIGO = "#FFB013", "#47DEAD", "#986EFF", "#211D9C"
-BROWN, PINK, LIME = "#594003", "#D9A6E0", "#A5CE6F"
+BROWN, PINK, LIME, CRIMSON = "#594003", "#D9A6E0", "#A5CE6F", "#E0004B"
 BLACK, GREY = "#222222", "#777777"
 
 
@@ -39,6 +39,7 @@ VERIFIER_STYLES: Mapping[str, VerifierStyle] = {
     "otm": VerifierStyle(BROWN, "X", "OTM"),
     "greedy_multipath": VerifierStyle(PURPLE, "P", "greedy multi-path"),
     "mixed_multipath": VerifierStyle(PINK, "d", "mixed multi-path"),
+    "scored_multipath": VerifierStyle(CRIMSON, ">", "scored multi-path"),
     "optimal_multipath": VerifierStyle(BLACK, "*", "optimal multi-path"),
     "spectr_gbv": VerifierStyle(LIME, "h", "SpecTr-GBV"),
 }

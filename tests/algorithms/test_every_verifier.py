@@ -184,6 +184,7 @@ ONE_DRAFT = {
     "otm": "token",
     "greedy_multipath": "block",
     "mixed_multipath": "block",
+    "scored_multipath": "block",
     "spectr_gbv": "greedy_block",
 }
 """With one draft the first is the second."""
