@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -215,6 +216,23 @@ class LanguageModelPair(_Texts):
             reads_on_from_cache("target", self.target_model, self.vocab_size),
             reads_on_from_cache("draft", self.draft_model, self.vocab_size),
         )
+
+    @cached_property
+    def without_token(self) -> torch.Tensor | None:
+        """The ids below V that the tokenizer has no token for, [n]; None where it has one for all.
+
+        Output layers are padded beyond the tokenizer.  No text holds such an id, so none is given mass.
+        """
+        if self.tokenizer is None:
+            return None
+        ids = set(range(self.vocab_size)) - set(self.tokenizer.get_vocab().values())
+        return torch.tensor(sorted(ids), device=self.device) if ids else None
+
+    def logits(self, scores: torch.Tensor) -> torch.Tensor:
+        """A model's scores as the logits of V tokens, in float32 or better.  [..., vocabulary] -> [..., V]"""
+        scores = scores[..., : self.vocab_size]
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        return scores if self.without_token is None else scores.index_fill(-1, self.without_token, -math.inf)
 
     @property
     def num_parameters(self) -> int:

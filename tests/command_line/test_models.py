@@ -131,7 +131,7 @@ def test_numbers_are_checked_before_weights_are_loaded(
         (("--tolerance", "-1"), "tolerance must be a positive number"),
         (("--threads", "0"), "threads must be a whole number of at least 1"),
         (("--max-prompt-tokens", "0"), "max_prompt_tokens must be"),
-        (("--temperature", "0"), "temperature must be"),
+        (("--temperature", "-1"), "temperature must be"),
         (("--top-k", "0"), "top_k must be"),
         (("--top-p", "2"), "top_p must be"),
         (("--device", "tpu"), "device must be"),
@@ -278,7 +278,7 @@ def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> 
         (["--prompt-number", "0"], "prompt_number"),
         (["--prompt-number", "1000"], "got --prompt-number 1000"),
         (["--prompt", "a", "--prompts", "b"], "--prompt and --prompts"),
-        (["--temperature", "0"], ""),
+        (["--temperature", "-1"], ""),
     ],
 )
 def test_restrict_refuses_before_weights_are_loaded(
