@@ -10,12 +10,16 @@ and the drafted ones behind it, over those of the draw before, so that one prefi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from spectheory.drafts import DraftProcess, PerPath, WithoutReplacement, draft_process
+from spectheory.errors import InvalidInputError
 from spectheory.models.language_model import LanguageModelPair
 from spectheory.models.prompts import Prompt, encode_prompts
 from spectheory.models.reading import CachedReading, Reading, RecomputedReading
@@ -24,6 +28,9 @@ from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_lik
 from spectheory.models.texts import Texts
 from spectheory.outcome import sample_rows
 from spectheory.validate import check_count, check_num_drafts
+
+ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
+"""(texts, drafted tokens [B, K, i], logits [B, K, V]) -> logits [B, K, V] of the next token."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +123,11 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
     Raises:
         InvalidInputError: there are no prompts, one is empty, too long or has an unknown token.
     """
-    encoded = encode_prompts(pair, prompts, draft_length=0)
-    texts = Texts.of(encoded, pair.device)
+    return prefill_texts(pair, Texts.of(encode_prompts(pair, prompts, draft_length=0), pair.device))
+
+
+def prefill_texts(pair: LanguageModelPair, texts: Texts) -> PrefilledPrompts:
+    """Read texts that are on the models' device already."""
     target, draft = (
         (CachedReading if cached else RecomputedReading).of(model, texts)
         for cached, model in zip(pair.cached, (pair.target_model, pair.draft_model), strict=True)
@@ -133,8 +143,11 @@ def draft_and_score(
     generator: torch.Generator,
     options: SamplingOptions = PLAIN_SAMPLING,
     restriction: Restriction | None = None,
+    *,
+    process: DraftProcess | None = None,
+    processors: ScoreProcessors | None = None,
 ) -> DraftedBatch:
-    """K i.i.d. paths of L tokens per prompt from the draft, all scored by one call of the target.
+    """K paths of L tokens per prompt from the draft, all scored by one call of the target.
 
     Args:
         prefilled: B prompts.
@@ -143,20 +156,26 @@ def draft_and_score(
         generator: on the models' device, see ``LanguageModelPair.generator``.
         options: temperature, top-k and top-p of both models.
         restriction: condition both models on m tokens at every context; None for all tokens.
+        process: how the paths are drawn: i.i.d. (the default) or as a tree of K leaves.
+        processors: change the logits of both models, before ``options``.
 
     Raises:
-        InvalidInputError: an argument is out of range, or a restriction leaves a row no mass.
+        InvalidInputError: an argument is out of range, the process needs draft models of its own, or a
+            restriction leaves a row no mass.
     """
     pair = prefilled.pair
-    num_drafts = check_num_drafts(num_drafts)
+    process = draft_process(check_num_drafts(num_drafts), process)
+    if isinstance(process, PerPath):
+        raise InvalidInputError(f"language models draft i.i.d. or by a tree, got {process.name!r}")
     draft_length = check_count("draft_length", draft_length)
+    draws = process.draws(draft_length)
     pair.check_length(prefilled.texts.width, draft_length)
     if restriction is not None:
         restriction.check(pair.vocab_size, prefilled.num_prompts)
     paths, token_ids, draft_rows, candidates = _draft(
-        prefilled, num_drafts, draft_length, generator, options, restriction
+        prefilled, process, draws, generator, options, restriction, processors
     )
-    target_rows = _score(prefilled, paths, token_ids, candidates, options)
+    target_rows = _score(prefilled, paths, token_ids, candidates, options, processors)
     return DraftedBatch(paths, target_rows, draft_rows, token_ids, candidates)
 
 
@@ -170,20 +189,22 @@ def most_likely_at_prompts(prefilled: PrefilledPrompts, num_tokens: int) -> Rest
 
 def _draft(
     prefilled: PrefilledPrompts,
-    num_drafts: int,
-    draft_length: int,
+    process: DraftProcess,
+    draws: np.ndarray,
     generator: torch.Generator,
     options: SamplingOptions,
     restriction: Restriction | None,
+    processors: ScoreProcessors | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """(paths, token_ids, draft_rows, candidates) of a ``DraftedBatch``."""
-    pair, B, K = prefilled.pair, prefilled.num_prompts, num_drafts
+    pair, B, (K, draft_length) = prefilled.pair, prefilled.num_prompts, draws.shape
     paths = token_ids = torch.zeros((B, K, 0), dtype=torch.int64, device=pair.device)
     draft_rows, candidates = [], []
     # Per context the draft also names the tokens at depth L, where it does not draft.
     extra = 1 if restriction is not None and restriction.is_per_context else 0
     for depth in range(draft_length + extra):
         logits = pair.logits(prefilled.draft.follow(prefilled.texts, token_ids, first=depth))[:, :, 0]
+        logits = _processed(processors, prefilled.texts, token_ids, logits)
         allowed = None
         if restriction is not None:
             allowed = _share(restriction.candidates(logits), paths)
@@ -192,7 +213,7 @@ def _draft(
             break
         # Shared before sampling: a token is drawn from the row that is reported.
         rows = _share(_rows(pair, logits, allowed, options, "draft"), paths)
-        numbers = sample_rows(rows, generator)
+        numbers = _draw(rows, process, draws[:, depth], paths, generator)
         chosen = numbers if allowed is None else allowed.gather(-1, numbers[..., None])[..., 0]
         draft_rows.append(rows)
         paths = torch.cat([paths, numbers[..., None]], dim=-1)
@@ -210,6 +231,7 @@ def _score(
     token_ids: Tensor,
     candidates: Tensor | None,
     options: SamplingOptions,
+    processors: ScoreProcessors | None,
 ) -> Tensor:
     """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
     pair = prefilled.pair
@@ -217,9 +239,42 @@ def _score(
     levels = []
     for depth in range(logits.shape[2]):  # one depth at a time: under a restriction few full rows are alive
         allowed = None if candidates is None else candidates[:, :, depth]
-        rows = _rows(pair, logits[:, :, depth], allowed, options, "target")
+        processed = _processed(processors, prefilled.texts, token_ids[:, :, :depth], logits[:, :, depth])
+        rows = _rows(pair, processed, allowed, options, "target")
         levels.append(_share(rows, paths[:, :, :depth]))
     return torch.stack(levels, dim=2)
+
+
+def _processed(processors: ScoreProcessors | None, texts: Texts, token_ids: Tensor, logits: Tensor) -> Tensor:
+    return logits if processors is None else processors(texts, token_ids, logits)
+
+
+def _draw(
+    rows: Tensor, process: DraftProcess, draws: np.ndarray, paths: Tensor, generator: torch.Generator
+) -> Tensor:
+    """The next token of every path: its own draw, or that of the path before it which it repeats.
+
+    Args:
+        rows: [B, K, N].
+        process: i.i.d. or a tree.
+        draws: which paths draw a token of their own, [K].
+        paths: so far, [B, K, i].
+        generator: of the draws.
+    """
+    own = np.maximum.accumulate(np.where(draws, np.arange(len(draws)), 0))
+    if not isinstance(process, WithoutReplacement):
+        return sample_rows(rows, generator)[:, own]
+    below = prod(process.widths[paths.shape[2] :])  # leaves below a node at this depth
+    drawn: list[Tensor] = []
+    for path, source in enumerate(own.tolist()):
+        if source < path:
+            drawn.append(drawn[source])
+            continue
+        # What earlier draws at this node took is left out; the rest is renormalised by the sampling.
+        taken = [drawn[k] for k in range(path // below * below, path) if draws[k]]
+        row = rows[:, path].scatter(1, torch.stack(taken, 1), 0) if taken else rows[:, path]
+        drawn.append(sample_rows(row, generator))
+    return torch.stack(drawn, dim=1)
 
 
 def _rows(

@@ -17,12 +17,14 @@ class Texts:
         token_ids: [B, W]; what lies outside a row's ends means nothing.
         starts: [B], the column of the first token.
         ends: [B], one past the column of the last token.
+        rows: [B], the number that each text had in the first batch.
         width: one past the last column that any row uses, known to the host; no text has more tokens.
     """
 
     token_ids: Tensor
     starts: Tensor
     ends: Tensor
+    rows: Tensor
     width: int
 
     @staticmethod
@@ -33,8 +35,14 @@ class Texts:
         for row, tokens in enumerate(texts):
             ids[row, width - len(tokens) :] = torch.tensor(tokens)
         starts = torch.tensor([width - len(tokens) for tokens in texts])
-        ends = torch.full_like(starts, width)
-        return Texts(ids.to(device), starts.to(device), ends.to(device), width)
+        return Texts.padded(ids.to(device), starts.to(device))
+
+    @staticmethod
+    def padded(token_ids: Tensor, starts: Tensor) -> Texts:
+        """Texts that all end in the last column, [B, W], and begin at ``starts``, [B]."""
+        rows = torch.arange(len(starts), device=starts.device)
+        width = token_ids.shape[1]
+        return Texts(token_ids, starts, torch.full_like(starts, width), rows, width)
 
     @property
     def num_texts(self) -> int:
@@ -57,7 +65,8 @@ class Texts:
         Args:
             tokens: [B, n]; those beyond the count mean nothing.
             counts: [B], each from 0 to n.
-            width: one past the last column used then, if the host knows it; otherwise n columns more.
+            rows: [B], the number that each text had in the first batch.
+        width: one past the last column used then, if the host knows it; otherwise n columns more.
         """
         room = self.width + tokens.shape[1] - self.token_ids.shape[1]
         if room > 0:  # twice as wide, so that texts are copied seldom
@@ -70,4 +79,4 @@ class Texts:
 
     def select(self, rows: Tensor) -> Texts:
         """These rows alone."""
-        return Texts(self.token_ids[rows], self.starts[rows], self.ends[rows], self.width)
+        return Texts(self.token_ids[rows], self.starts[rows], self.ends[rows], self.rows[rows], self.width)
