@@ -42,6 +42,25 @@ class DecodedText:
         """Decoded tokens per call of the target; a last call that is cut off counts in full."""
         return sum(length + 1 for length in self.accepted) / len(self.accepted)
 
+    def to_document(self, decode: Callable[[list[int]], str]) -> dict[str, Any]:
+        """One entry of ``texts`` in the JSON object of ``spectheory generate --json``.
+
+        Args:
+            decode: from token ids to text.
+        """
+        pieces = [{"text": decode(tokens), "accepted": drafted} for tokens, drafted in self.pieces()]
+        return {
+            "prompt": decode(self.prompt_ids),
+            "text": decode(self.token_ids),
+            "token_ids": self.token_ids,
+            "tokens": len(self.token_ids),
+            "calls": len(self.calls),
+            "accepted_per_call": self.accepted,
+            "tokens_per_call": self.tokens_per_call,
+            "finished": self.finished,
+            "pieces": pieces,
+        }
+
     def pieces(self) -> list[tuple[list[int], bool]]:
         """The text as runs of token ids, each with whether they were drafted and accepted."""
         runs, start = [], 0
