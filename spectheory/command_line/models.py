@@ -54,7 +54,13 @@ dtype_option = click.option(
 )
 @prompts_option
 @max_prompt_tokens_option
-@click.option("--samples", type=int, default=16, show_default=True, help="Draws per prompt.")
+@click.option(
+    "--samples", type=int, help="Draws per prompt, by default 16; texts per prompt with --tokens, 1."
+)
+@click.option(
+    "--tokens", "max_new_tokens", type=int, metavar="N",
+    help="Decode whole texts of N tokens and count all calls; default: one call after each prompt.",
+)  # fmt: skip
 @temperature_option
 @top_k_option
 @top_p_option

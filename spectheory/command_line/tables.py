@@ -63,12 +63,14 @@ def print_acceptance(found: Acceptance) -> None:
 def print_simulation(document: dict[str, Any]) -> None:
     """Block efficiency of every verifier, Rao-Blackwellised and counted."""
     level = f"{100 * document['confidence']:g}% interval"
+    tokens = document.get("max_new_tokens")
+    what = "draws" if tokens is None else f"texts of {tokens} tokens"
     table = Table(
         title="block efficiency in tokens per target call\n"
         f"{document['num_drafts']} x {document['draft_length']} drafted tokens, "
-        f"{document['prompts']} prompts, {document['samples_per_prompt']} draws each"
+        f"{document['prompts']} prompts, {document['samples_per_prompt']} {what} each"
     )
-    for column in ("verifier", "estimate", level, "counted", level, "draws"):
+    for column in ("verifier", "estimate", level, "counted", level, "draws" if tokens is None else "calls"):
         table.add_column(column, justify="left" if column == "verifier" else "right")
     for estimate in document["estimates"]:
         table.add_row(

@@ -5,3 +5,4 @@ from .processors import LogitsProcessors as LogitsProcessors
 from .stopping import Stopping as Stopping
 from .texts import DecodedText as DecodedText
 from .texts import decode as decode
+from .texts import end_of_sequence as end_of_sequence

@@ -64,7 +64,9 @@ class _Texts(ABC):
         return ids
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of these token ids."""
+        """The text of these token ids; without a tokenizer the ids, separated by spaces."""
+        if self.tokenizer is None:
+            return " ".join(map(str, token_ids))
         return self.tokenizer.decode(list(token_ids))
 
     def check_length(self, prompt_length: int, draft_length: int) -> None:

@@ -27,6 +27,7 @@ def tiny_llama(seed: int, vocab_size: int = 3) -> LlamaForCausalLM:
     config = LlamaConfig(
         vocab_size=vocab_size, hidden_size=8, intermediate_size=8, num_hidden_layers=1,
         num_attention_heads=2, num_key_value_heads=1, max_position_embeddings=64, initializer_range=0.6,
+        bos_token_id=None, eos_token_id=None,
     )  # fmt: skip
     return LlamaForCausalLM(config).double().eval()
 
