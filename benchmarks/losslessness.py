@@ -1,7 +1,7 @@
 """Losslessness of whole texts at full stack: 100 000 texts per verifier through the decoding loop.
 
 A tiny pair of language models over three tokens; prompts of four lengths in one batch; the first six tokens
-against the target's law, by Pearson's chi-square.  The tests do the same with a tenth of the texts
+against the target's law, by Pearson's chi-square.  The tests do the same with 6 000 texts
 (tests/decoding/test_loop.py).
 
     PYTHONPATH=. python benchmarks/losslessness.py

@@ -291,6 +291,8 @@ def _share(values: Tensor, prefixes: Tensor) -> Tensor:
     Batched kernels may give two batch rows with the same text different last bits; a verifier
     credits a shared prefix to its first path, so that all must see that path's rows.
     """
+    if values.shape[1] == 1:
+        return values
     same = (prefixes[:, :, None] == prefixes[:, None, :]).all(dim=-1)  # [B, K, K]
     first = same.to(torch.uint8).argmax(dim=-1)
     return values.take_along_dim(first[..., None], dim=1)

@@ -40,16 +40,16 @@ class Twice(StoppingCriteria):
 @pytest.mark.parametrize(
     "settings",
     [
-        {"max_new_tokens": 25},
-        {"max_new_tokens": 25, "repetition_penalty": 1.4, "min_new_tokens": 5, "no_repeat_ngram_size": 3},
-        {"max_new_tokens": 25, "eos_token_id": [199, 14]},
-        {"max_new_tokens": 25, "stopping_criteria": StoppingCriteriaList([Twice()])},
-        {"max_new_tokens": 25, "return_dict_in_generate": True},
+        {"max_new_tokens": 14},
+        {"max_new_tokens": 14, "repetition_penalty": 1.4, "min_new_tokens": 5, "no_repeat_ngram_size": 3},
+        {"max_new_tokens": 14, "eos_token_id": [199, 14]},
+        {"max_new_tokens": 14, "stopping_criteria": StoppingCriteriaList([Twice()])},
+        {"max_new_tokens": 14, "return_dict_in_generate": True},
     ],
 )
 def test_greedy_texts_are_those_of_transformers(pair: LanguageModelPair, settings: dict[str, Any]) -> None:
     """Prompts of unequal lengths, with padding before them and behind what ends early."""
-    inputs = padded([pair.encode(text)[: 3 + 6 * n] for n, text in enumerate(bundled_prompts()[:4])])
+    inputs = padded([pair.encode(text)[: 3 + 6 * n] for n, text in enumerate(bundled_prompts()[:3])])
     asked = {**inputs, "do_sample": False, "pad_token_id": 0, **settings}
     wanted = pair.target_model.generate(**asked)
     for verifier, num_drafts in (("block", 1), ("greedy_multipath", 2)):
@@ -65,11 +65,11 @@ def test_greedy_texts_are_those_of_transformers(pair: LanguageModelPair, setting
 
 
 def test_sampled_texts_follow_the_law() -> None:
-    """2 000 texts of four tokens behind each prompt, top-k 2 of 3 at temperature 0.7; the law without the
+    """1 000 texts of four tokens behind each prompt, top-k 2 of 3 at temperature 0.7; the law without the
     temperature is refused."""
     tiny = tiny_pair()
     torch.manual_seed(0)
-    inputs = padded([list(prompt) for prompt in PROMPTS] * 2_000)
+    inputs = padded([list(prompt) for prompt in PROMPTS] * 1_000)
     found = tiny.target_model.generate(
         **inputs, custom_generate=spectheory.generate, draft_model=tiny.draft_model, verifier="spectr",
         num_drafts=2, draft_length=2, do_sample=True, temperature=0.7, top_k=2, max_new_tokens=4,

@@ -45,13 +45,13 @@ def test_greedy_texts_of_every_family(family: str) -> None:
     """Three prompts of unequal lengths in one batch, one path and three, with a cache or without."""
     torch.set_num_threads(1)
     pair = family_pair(family)
-    wanted = [alone(pair.target_model, prompt, 20) for prompt in PROMPTS]
+    wanted = [alone(pair.target_model, prompt, 16) for prompt in PROMPTS]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
         assert pair.cached == ((family != "mamba"),) * 2
-        one = decode(pair, PROMPTS, "block", draft_length=3, max_new_tokens=20, options=GREEDY)
+        one = decode(pair, PROMPTS, "block", draft_length=3, max_new_tokens=16, options=GREEDY)
         three = decode(
-            pair, PROMPTS, "greedy_multipath", num_drafts=3, draft_length=2, max_new_tokens=20, options=GREEDY
+            pair, PROMPTS, "greedy_multipath", num_drafts=3, draft_length=2, max_new_tokens=16, options=GREEDY
         )
     assert [text.token_ids for text in one] == wanted
     assert [text.token_ids for text in three] == wanted
@@ -63,11 +63,11 @@ def test_greedy_texts_of_every_family(family: str) -> None:
 
 @pytest.mark.parametrize("verifier", VERIFIERS)
 def test_greedy_texts_of_every_verifier(bundled: LanguageModelPair, verifier: str) -> None:
-    prompts = [bundled.encode(text)[: 4 + 5 * n] for n, text in enumerate(bundled_prompts()[:3])]
+    prompts = [bundled.encode(text)[: 4 + 5 * n] for n, text in enumerate(bundled_prompts()[:2])]
     texts = decode(
-        bundled, prompts, verifier, num_drafts=2, draft_length=4, max_new_tokens=20, options=GREEDY
+        bundled, prompts, verifier, num_drafts=2, draft_length=4, max_new_tokens=10, options=GREEDY
     )
-    assert [t.token_ids for t in texts] == [alone(bundled.target_model, p, 20) for p in prompts]
+    assert [t.token_ids for t in texts] == [alone(bundled.target_model, p, 10) for p in prompts]
 
 
 def test_processors_hold_for_both_models(bundled: LanguageModelPair) -> None:
@@ -108,10 +108,10 @@ def test_texts_end_where_they_are_told_to(bundled: LanguageModelPair) -> None:
 
 def test_one_seed_one_text_whatever_comes_after(bundled: LanguageModelPair) -> None:
     prompts = bundled_prompts()[:4]
-    settings: dict[str, Any] = {"draft_length": 3, "max_new_tokens": 12, "batch_size": 2}
-    first = decode(bundled, prompts, "spectr", process=PrefixTree((2, 1, 1)), **settings)
-    again = decode(bundled, prompts[:2], "spectr", process=PrefixTree((2, 1, 1)), **settings)
-    other = decode(bundled, prompts, "spectr", num_drafts=2, seed=1, **settings)
+    settings: dict[str, Any] = {"draft_length": 3, "max_new_tokens": 8, "batch_size": 2}
+    first = decode(bundled, prompts, "multi_round", process=PrefixTree((2, 1, 1)), **settings)
+    again = decode(bundled, prompts[:2], "multi_round", process=PrefixTree((2, 1, 1)), **settings)
+    other = decode(bundled, prompts, "multi_round", num_drafts=2, seed=1, **settings)
     assert first[:2] == again
     assert [text.token_ids for text in first] != [text.token_ids for text in other]
 
