@@ -78,10 +78,10 @@ class _SlotLayer(CacheLayerMixin):
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         width = self._cache.width
-        if width > self.keys.shape[2]:  # twice as much, so that the past is copied seldom
+        if width > self.keys.shape[2]:  # a quarter more than asked for, so that the past is copied seldom
+            more = width + width // 4 - self.keys.shape[2]
             self.keys, self.values = (
-                torch.nn.functional.pad(array, (0, 0, 0, 2 * width - array.shape[2]))
-                for array in (self.keys, self.values)
+                torch.nn.functional.pad(array, (0, 0, 0, more)) for array in (self.keys, self.values)
             )
         self.write(key_states, value_states, self._cache.slots)
         return self.keys[:, :, :width], self.values[:, :, :width]

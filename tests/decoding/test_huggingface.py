@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import StoppingCriteria, StoppingCriteriaList, TextStreamer
+from transformers import StoppingCriteria, StoppingCriteriaList, StopStringCriteria, TextStreamer
 from transformers.generation import GenerateDecoderOnlyOutput
 
 import spectheory
@@ -62,6 +62,21 @@ def test_greedy_texts_are_those_of_transformers(pair: LanguageModelPair, setting
             assert torch.equal(found.sequences, wanted.sequences)
         else:
             assert torch.equal(found, wanted)
+
+
+def test_stop_strings_are_a_criterion(pair: LanguageModelPair) -> None:
+    """``generate`` keeps the tokenizer to itself when given a function; the criterion brings its own."""
+    inputs = padded([pair.encode(bundled_prompts()[1])])
+    asked: dict[str, Any] = {**inputs, "do_sample": False, "pad_token_id": 0, "max_new_tokens": 14}
+    plain = pair.target_model.generate(**asked)
+    stop = pair.decode(plain[0, -8:-6].tolist())
+    wanted = pair.target_model.generate(**asked, stop_strings=[stop], tokenizer=pair.tokenizer)
+    criteria = StoppingCriteriaList([StopStringCriteria(pair.tokenizer, [stop])])
+    found = pair.target_model.generate(
+        **asked, stopping_criteria=criteria, custom_generate=spectheory.generate, draft_model=pair.draft_model
+    )
+    assert torch.equal(found, wanted)
+    assert found.shape[1] < plain.shape[1]
 
 
 def test_sampled_texts_follow_the_law() -> None:
