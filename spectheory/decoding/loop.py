@@ -96,8 +96,9 @@ def iterations(
             modifications = modifications.after(met, sample.path_index, sample.length, sample.token)
         output = output_tokens(drafted.token_ids, sample)
         tokens, accepted, finished = [], [], []
-        # The one place where the host waits for numbers.
-        for number, length, row in zip(numbers, sample.length.tolist(), output.tolist(), strict=True):
+        # The one place where the host waits for what was drawn.
+        drawn = torch.cat([sample.length[:, None], output], dim=1).tolist()
+        for number, (length, *row) in zip(numbers, drawn, strict=True):
             longer, reason = stopping.extend(number, texts[number], row[: length + 1])
             tokens.append(longer[len(texts[number]) :])
             texts[number] = longer
