@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from spectheory.errors import ComputationError, InvalidInputError
-from spectheory.validate import check_count, check_tolerance, is_number
+from spectheory.validate import check_count, is_number
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,9 @@ class SamplingOptions:
     top_p: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "temperature", check_tolerance("temperature", self.temperature))
+        if not is_number(self.temperature) or self.temperature < 0:
+            raise InvalidInputError(f"temperature must be a number of at least 0, got {self.temperature!r}")
+        object.__setattr__(self, "temperature", float(self.temperature))
         if self.top_k is not None:
             object.__setattr__(
                 self, "top_k", check_count("top_k", self.top_k, advice="None keeps all tokens")

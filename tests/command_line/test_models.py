@@ -287,6 +287,7 @@ def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> 
     """The models' own conditionals, renormalised on the tokens that are kept."""
     models = LanguageModelPair.load("bundled", "bundled", device="cpu")
     expected = restrict(models, bundled_prompts()[1], 2, 1, options=SamplingOptions(temperature=0.5))
+    capsys.readouterr()  # loading a model shows a progress bar
     document = run_json(
         capsys, "restrict", "--prompt-number", "2", "-m", "2", "-l", "1", "--temperature", "0.5"
     )
