@@ -6,6 +6,7 @@ from . import bounds as bounds
 from . import certificate as certificate
 from . import command_line as command_line
 from . import contexts as contexts
+from . import decoding as decoding
 from . import documents as documents
 from . import drafts as drafts
 from . import errors as errors
@@ -14,6 +15,7 @@ from . import instances as instances
 from . import iteration as iteration
 from . import law as law
 from . import models as models
+from . import modification as modification
 from . import montecarlo as montecarlo
 from . import outcome as outcome
 from . import pair as pair
@@ -34,6 +36,8 @@ from .acceptance import acceptance as acceptance
 from .algorithms import verifiers as verifiers
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
+from .decoding import decode as decode
+from .decoding import generate as generate
 from .defects import defects as defects
 from .law import OutputLaw as OutputLaw
 from .law import output_law as output_law

@@ -33,6 +33,7 @@ from spectheory.contexts import Context, context_number
 from spectheory.drafts import DraftProcess, PerPath, draft_process
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
+from spectheory.modification import modified_rows
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier, in_arithmetic_of
 from spectheory.validate import check_count
@@ -49,8 +50,8 @@ def modified_pair(
     """The models after one iteration: target rows at depths 1..L-1 as the verifier modifies them.
 
     The next iteration sees the part of this pair below the output of the first.  A verifier without
-    ``modified_target_rows`` leaves the pair as it is.  The modified row is undefined at contexts that the
-    modified target never reaches.  There the row stays as it was, and it is never used.
+    ``modified_target_rows`` leaves the pair as it is.  Where the modified row is undefined it stays as it was
+    (``modification``).
 
     Args:
         verifier: a name or any object with ``outcome``.
@@ -473,15 +474,14 @@ def _modified(verifier: Verifier, pair: ModelPair, process: DraftProcess) -> Mod
     drafted = ModelPair(pair.target, process.draft_levels(pair, 0), pair.vocab)
     target = list(pair.target)
     for depth in range(1, pair.draft_length):
-        rows = modify(
+        target[depth] = modified_rows(
+            modify,
             drafted.target[depth],
             drafted.draft[depth],
             drafted.target_path_probs(depth),
             drafted.draft_path_probs(depth),
             process.num_drafts,
         )
-        undefined = (rows.sum(axis=1) == 0)[:, None]
-        target[depth] = np.where(undefined, pair.target[depth], rows)
     return ModelPair(tuple(target), pair.draft, pair.vocab)
 
 

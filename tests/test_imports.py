@@ -46,7 +46,7 @@ def test_command_line_loads_no_model_library(pair_file: Path) -> None:
     assert not top_level(loaded) & {"torch", "transformers", "tokenizers"}
 
 
-@pytest.mark.parametrize("package", ["", ".models", ".montecarlo", ".paper", ".programs"])
+@pytest.mark.parametrize("package", ["", ".decoding", ".models", ".montecarlo", ".paper", ".programs"])
 def test_plain_imports_are_light(package: str) -> None:
     """A package whose names are resolved on first use loads nothing heavy, however it is listed."""
     loaded = modules_after(f"import spectheory{package} as package; dir(package)")

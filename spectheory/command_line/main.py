@@ -58,6 +58,7 @@ for command in (
     theory.acceptance,
     theory.verifiers,
     models.simulate,
+    models.generate,
     models.restrict,
     paper.claims,
     paper.reproduce,

@@ -1,4 +1,4 @@
-"""Commands on language models: simulate, restrict."""
+"""Commands on language models: simulate, generate, restrict."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from spectheory.command_line.options import csv_option, json_option, num_drafts_option, verifier_names
+from spectheory.command_line.options import (
+    csv_option,
+    json_option,
+    num_drafts_option,
+    process_of,
+    tree_option,
+    verifier_names,
+)
 from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_csv, print_json, table_wanted
 from spectheory.errors import InvalidInputError
 
@@ -49,7 +56,13 @@ dtype_option = click.option(
 )
 @prompts_option
 @max_prompt_tokens_option
-@click.option("--samples", type=int, default=16, show_default=True, help="Draws per prompt.")
+@click.option(
+    "--samples", type=int, help="Draws per prompt, by default 16; texts per prompt with --tokens, 1."
+)
+@click.option(
+    "--tokens", "max_new_tokens", type=int, metavar="N",
+    help="Decode whole texts of N tokens and count all calls; default: one call after each prompt.",
+)  # fmt: skip
 @temperature_option
 @top_k_option
 @top_p_option
@@ -119,6 +132,85 @@ def simulate(
             f"interrupted; the estimates rest on the {finished} draws that were finished{kept}",
             EXIT_INTERRUPTED,
         )
+    return 0
+
+
+@click.command(short_help="Text, decoded by any verifier.")
+@target_option
+@draft_option
+@click.option(
+    "--prompt", "texts", multiple=True, metavar="TEXT", help="A text to go on from; may be repeated."
+)
+@prompts_option
+@max_prompt_tokens_option
+@click.option("--verifier", "-v", default="block", show_default=True, metavar="NAME")
+@num_drafts_option
+@tree_option
+@click.option(
+    "--draft-length", "-l", type=int, default=8, show_default=True, metavar="L", help="Tokens per path."
+)
+@click.option(
+    "--max-new-tokens", "-n", type=int, default=128, show_default=True, metavar="N", help="Longest text."
+)
+@click.option(
+    "--stop", "stop_strings", multiple=True, metavar="TEXT", help="A text ends there; may be repeated."
+)
+@temperature_option
+@top_k_option
+@top_p_option
+@device_option
+@dtype_option
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts decoded at a time.")
+@json_option
+def generate(
+    target: str,
+    draft: str,
+    texts: tuple[str, ...],
+    prompts: str | None,
+    verifier: str,
+    num_drafts: int,
+    tree: str | None,
+    temperature: float,
+    top_k: int | None,
+    top_p: float | None,
+    device: str,
+    dtype: str | None,
+    as_json: bool,
+    **settings: Any,
+) -> int:
+    """Decode texts from language models, the drafted and accepted parts marked.
+
+    Without --prompt and --prompts it goes on from the first bundled prompt.  --temperature 0 is greedy.
+    """
+    from spectheory import models
+    from spectheory.command_line import tables
+    from spectheory.decoding import decode
+
+    if texts and prompts is not None:
+        raise InvalidInputError("--prompt and --prompts were both given; ask for one of them")
+    models.quiet_loading()
+    (name,) = verifier_names(verifier) if "," not in verifier else (verifier,)
+    process = process_of(num_drafts, tree)
+    options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
+    chosen = list(texts) or (models.read_prompts(prompts) if prompts else models.bundled_prompts()[:1])
+    unloaded = models.UnloadedPair.find(target, draft, device=device, dtype=dtype)
+    with models.one_thread():
+        found = decode(unloaded, chosen, name, process=process, options=options, **settings)
+    document = {
+        "target": target,
+        "draft": draft,
+        "verifier": name,
+        "draft_process": process.name,
+        "num_drafts": process.num_drafts,
+        "draft_length": settings["draft_length"],
+        "seed": settings["seed"],
+        "texts": [text.to_document(unloaded.decode) for text in found],
+    }
+    if as_json:
+        print_json(document)
+    else:
+        tables.print_texts(document)
     return 0
 
 

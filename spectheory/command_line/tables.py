@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from spectheory.documents import number_text
 
@@ -62,12 +63,14 @@ def print_acceptance(found: Acceptance) -> None:
 def print_simulation(document: dict[str, Any]) -> None:
     """Block efficiency of every verifier, Rao-Blackwellised and counted."""
     level = f"{100 * document['confidence']:g}% interval"
+    tokens = document.get("max_new_tokens")
+    what = "draws" if tokens is None else f"texts of {tokens} tokens"
     table = Table(
         title="block efficiency in tokens per target call\n"
         f"{document['num_drafts']} x {document['draft_length']} drafted tokens, "
-        f"{document['prompts']} prompts, {document['samples_per_prompt']} draws each"
+        f"{document['prompts']} prompts, {document['samples_per_prompt']} {what} each"
     )
-    for column in ("verifier", "estimate", level, "counted", level, "draws"):
+    for column in ("verifier", "estimate", level, "counted", level, "draws" if tokens is None else "calls"):
         table.add_column(column, justify="left" if column == "verifier" else "right")
     for estimate in document["estimates"]:
         table.add_row(
@@ -82,6 +85,25 @@ def print_simulation(document: dict[str, Any]) -> None:
     console.print(table)
     if any(estimate["lossless"] is False for estimate in document["estimates"]):
         console.print("* not lossless on its own: its output differs from the target's")
+
+
+def print_texts(document: dict[str, Any]) -> None:
+    """Every text behind its prompt, what was drafted and accepted underlined; in a file, within ‹ and ›."""
+    console = _console()
+    marks = ("", "") if console.is_terminal else ("‹", "›")
+    for text in document["texts"]:
+        line = Text(text["prompt"], style="dim")
+        for piece in text["pieces"]:
+            if piece["accepted"]:
+                line.append(marks[0] + piece["text"] + marks[1], style="green underline")
+            else:
+                line.append(piece["text"], style="not dim")
+        console.print(line, soft_wrap=True)
+        console.print(
+            f"\n{text['tokens']} tokens, {text['calls']} calls of the target, "
+            f"{text['tokens_per_call']:.2f} tokens per call; ended by {text['finished']}\n",
+            style="bold",
+        )
 
 
 def print_reproduction(document: dict[str, Any]) -> None:

@@ -2,49 +2,83 @@
 
     prefilled = prefill(pair, prompts)                                        once
     batch = draft_and_score(prefilled, num_drafts, draft_length, generator)   per draw
+    prefilled.accept(path_index, draft_length, tokens, counts)                to go on behind a draw
 
-``prefill`` has both models read the prompts without their last token.  A draw feeds the last token
-and the drafted ones to copies of what they keep, so that one prefill serves any number of draws.
+``prefill`` has both models read the prompts without their last token.  A draw has them read the last token
+and the drafted ones behind it, over those of the draw before, so that one prefill serves any number of draws.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from spectheory.drafts import DraftProcess, PerPath, WithoutReplacement, draft_process
+from spectheory.errors import InvalidInputError
 from spectheory.models.language_model import LanguageModelPair
 from spectheory.models.prompts import Prompt, encode_prompts
 from spectheory.models.reading import CachedReading, Reading, RecomputedReading
 from spectheory.models.restriction import Restriction, restrict_rows
 from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_likely, scaled_logits
+from spectheory.models.texts import Texts
 from spectheory.outcome import sample_rows
 from spectheory.validate import check_count, check_num_drafts
+
+ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
+"""(texts, drafted tokens [B, K, i], logits [B, K, V]) -> logits [B, K, V] of the next token."""
 
 
 @dataclass(frozen=True, eq=False)
 class PrefilledPrompts:
-    """Prompts both models have read up to their last token; never changed by a draw.
+    """Texts that both models have read up to their last token; a draw behind them leaves them as they are.
 
     Attributes:
         pair: the language models.
-        target, draft: what each model has read, the prompts without their last tokens.
-        lengths: [B], tokens read per prompt.
-        last_tokens: [B], the token of each prompt that is fed first in every draw.
+        texts: the prompts, and what was accepted behind them.
+        target, draft: the models on these texts.
     """
 
     pair: LanguageModelPair
+    texts: Texts
     target: Reading
     draft: Reading
-    lengths: Tensor
-    last_tokens: Tensor
 
     @property
     def num_prompts(self) -> int:
-        """B, the number of prompts."""
-        return self.last_tokens.shape[0]
+        """B, the number of texts."""
+        return self.texts.num_texts
+
+    def accept(
+        self,
+        path_index: Tensor,
+        draft_length: int,
+        tokens: Tensor,
+        counts: Tensor,
+        width: int | None = None,
+    ) -> None:
+        """Lengthen the texts along a path of the last draw.
+
+        Args:
+            path_index: [B], the path of which a prefix was accepted.
+            draft_length: L of that draw.
+            tokens: [B, L+1], the accepted prefix of that path, the token behind it, and anything.
+            counts: [B], how many of these tokens are appended, up to L+1.
+            width: as in ``Texts.append``.
+        """
+        for reading in (self.target, self.draft):
+            reading.accept(self.texts, path_index, draft_length)
+        self.texts.append(tokens, counts, width)
+
+    def select(self, rows: Tensor) -> PrefilledPrompts:
+        """These texts alone; this object is used up."""
+        for reading in (self.target, self.draft):
+            reading.select(rows)
+        return PrefilledPrompts(self.pair, self.texts.select(rows), self.target, self.draft)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,22 +123,16 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
     Raises:
         InvalidInputError: there are no prompts, one is empty, too long or has an unknown token.
     """
-    encoded = encode_prompts(pair, prompts, draft_length=0)
-    # At least one column, of padding if need be: a cache of width 0 could not be copied per path.
-    width = max(1, max(len(ids) for ids in encoded) - 1)
-    ids = torch.zeros((len(encoded), width), dtype=torch.int64)
-    mask = torch.zeros_like(ids)
-    for row, tokens in enumerate(encoded):
-        if len(tokens) > 1:
-            ids[row, width - len(tokens) + 1 :] = torch.tensor(tokens[:-1])
-            mask[row, width - len(tokens) + 1 :] = 1
-    ids, mask = ids.to(pair.device), mask.to(pair.device)
+    return prefill_texts(pair, Texts.of(encode_prompts(pair, prompts, draft_length=0), pair.device))
+
+
+def prefill_texts(pair: LanguageModelPair, texts: Texts) -> PrefilledPrompts:
+    """Read texts that are on the models' device already."""
     target, draft = (
-        (CachedReading if cached else RecomputedReading).of(model, ids, mask)
+        (CachedReading if cached else RecomputedReading).of(model, texts)
         for cached, model in zip(pair.cached, (pair.target_model, pair.draft_model), strict=True)
     )
-    last_tokens = torch.tensor([tokens[-1] for tokens in encoded], device=pair.device)
-    return PrefilledPrompts(pair, target, draft, mask.sum(dim=1), last_tokens)
+    return PrefilledPrompts(pair, texts, target, draft)
 
 
 @torch.no_grad()
@@ -115,8 +143,11 @@ def draft_and_score(
     generator: torch.Generator,
     options: SamplingOptions = PLAIN_SAMPLING,
     restriction: Restriction | None = None,
+    *,
+    process: DraftProcess | None = None,
+    processors: ScoreProcessors | None = None,
 ) -> DraftedBatch:
-    """K i.i.d. paths of L tokens per prompt from the draft, all scored by one call of the target.
+    """K paths of L tokens per prompt from the draft, all scored by one call of the target.
 
     Args:
         prefilled: B prompts.
@@ -125,54 +156,55 @@ def draft_and_score(
         generator: on the models' device, see ``LanguageModelPair.generator``.
         options: temperature, top-k and top-p of both models.
         restriction: condition both models on m tokens at every context; None for all tokens.
+        process: how the paths are drawn: i.i.d. (the default) or as a tree of K leaves.
+        processors: change the logits of both models, before ``options``.
 
     Raises:
-        InvalidInputError: an argument is out of range, or a restriction leaves a row no mass.
+        InvalidInputError: an argument is out of range, the process needs draft models of its own, or a
+            restriction leaves a row no mass.
     """
     pair = prefilled.pair
-    num_drafts = check_num_drafts(num_drafts)
+    process = draft_process(check_num_drafts(num_drafts), process)
+    if isinstance(process, PerPath):
+        raise InvalidInputError(f"language models draft i.i.d. or by a tree, got {process.name!r}")
     draft_length = check_count("draft_length", draft_length)
-    pair.check_length(int(prefilled.lengths.max()) + 1, draft_length)
+    draws = process.draws(draft_length)
+    pair.check_length(prefilled.texts.width, draft_length)
     if restriction is not None:
         restriction.check(pair.vocab_size, prefilled.num_prompts)
     paths, token_ids, draft_rows, candidates = _draft(
-        prefilled, num_drafts, draft_length, generator, options, restriction
+        prefilled, process, draws, generator, options, restriction, processors
     )
-    target_rows = _score(prefilled, paths, token_ids, candidates, options)
+    target_rows = _score(prefilled, paths, token_ids, candidates, options, processors)
     return DraftedBatch(paths, target_rows, draft_rows, token_ids, candidates)
 
 
 def most_likely_at_prompts(prefilled: PrefilledPrompts, num_tokens: int) -> Restriction:
     """The fixed restriction of each prompt: the m most likely tokens of the target after it."""
     Restriction.per_context(num_tokens).check(prefilled.pair.vocab_size, prefilled.num_prompts)
-    logits = _read_on(prefilled, prefilled.target.copies(1), prefilled.last_tokens[:, None])[:, 0]
-    return Restriction.fixed(*most_likely(logits, num_tokens).tolist())
-
-
-def _read_on(prefilled: PrefilledPrompts, reading: Reading, token_ids: Tensor) -> Tensor:
-    """Logits of the tokens both models score, in float32 or better.  [N, n] -> [N, n, V]"""
-    logits = reading.feed(token_ids)[..., : prefilled.pair.vocab_size]
-    return logits.to(torch.promote_types(logits.dtype, torch.float32))
+    paths = prefilled.texts.token_ids.new_zeros((prefilled.num_prompts, 1, 0))
+    logits = prefilled.pair.logits(prefilled.target.follow(prefilled.texts, paths, first=0))
+    return Restriction.fixed(*most_likely(logits[:, 0, 0], num_tokens).tolist())
 
 
 def _draft(
     prefilled: PrefilledPrompts,
-    num_drafts: int,
-    draft_length: int,
+    process: DraftProcess,
+    draws: np.ndarray,
     generator: torch.Generator,
     options: SamplingOptions,
     restriction: Restriction | None,
+    processors: ScoreProcessors | None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """(paths, token_ids, draft_rows, candidates) of a ``DraftedBatch``."""
-    pair, B, K = prefilled.pair, prefilled.num_prompts, num_drafts
-    reading = prefilled.draft.copies(K)
+    pair, B, (K, draft_length) = prefilled.pair, prefilled.num_prompts, draws.shape
     paths = token_ids = torch.zeros((B, K, 0), dtype=torch.int64, device=pair.device)
-    newest = prefilled.last_tokens.repeat_interleave(K)
     draft_rows, candidates = [], []
     # Per context the draft also names the tokens at depth L, where it does not draft.
     extra = 1 if restriction is not None and restriction.is_per_context else 0
     for depth in range(draft_length + extra):
-        logits = _read_on(prefilled, reading, newest[:, None]).reshape(B, K, -1)
+        logits = pair.logits(prefilled.draft.follow(prefilled.texts, token_ids, first=depth))[:, :, 0]
+        logits = _processed(processors, prefilled.texts, token_ids, logits)
         allowed = None
         if restriction is not None:
             allowed = _share(restriction.candidates(logits), paths)
@@ -181,12 +213,11 @@ def _draft(
             break
         # Shared before sampling: a token is drawn from the row that is reported.
         rows = _share(_rows(pair, logits, allowed, options, "draft"), paths)
-        numbers = sample_rows(rows, generator)
+        numbers = _draw(rows, process, draws[:, depth], paths, generator)
         chosen = numbers if allowed is None else allowed.gather(-1, numbers[..., None])[..., 0]
         draft_rows.append(rows)
         paths = torch.cat([paths, numbers[..., None]], dim=-1)
         token_ids = torch.cat([token_ids, chosen[..., None]], dim=-1)
-        newest = chosen.reshape(-1)
     if restriction is None:
         return paths, token_ids, torch.stack(draft_rows, dim=2), None
     if not extra:
@@ -200,19 +231,50 @@ def _score(
     token_ids: Tensor,
     candidates: Tensor | None,
     options: SamplingOptions,
+    processors: ScoreProcessors | None,
 ) -> Tensor:
     """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
     pair = prefilled.pair
-    B, K, L = token_ids.shape
-    first = prefilled.last_tokens[:, None, None].expand(B, K, 1)
-    texts = torch.cat([first, token_ids], dim=-1).reshape(B * K, L + 1)
-    logits = _read_on(prefilled, prefilled.target.copies(K), texts).reshape(B, K, L + 1, -1)
+    logits = pair.logits(prefilled.target.follow(prefilled.texts, token_ids, first=0))
     levels = []
-    for depth in range(L + 1):  # one depth at a time: under a restriction few full rows are alive
+    for depth in range(logits.shape[2]):  # one depth at a time: under a restriction few full rows are alive
         allowed = None if candidates is None else candidates[:, :, depth]
-        rows = _rows(pair, logits[:, :, depth], allowed, options, "target")
+        processed = _processed(processors, prefilled.texts, token_ids[:, :, :depth], logits[:, :, depth])
+        rows = _rows(pair, processed, allowed, options, "target")
         levels.append(_share(rows, paths[:, :, :depth]))
     return torch.stack(levels, dim=2)
+
+
+def _processed(processors: ScoreProcessors | None, texts: Texts, token_ids: Tensor, logits: Tensor) -> Tensor:
+    return logits if processors is None else processors(texts, token_ids, logits)
+
+
+def _draw(
+    rows: Tensor, process: DraftProcess, draws: np.ndarray, paths: Tensor, generator: torch.Generator
+) -> Tensor:
+    """The next token of every path: its own draw, or that of the path before it which it repeats.
+
+    Args:
+        rows: [B, K, N].
+        process: i.i.d. or a tree.
+        draws: which paths draw a token of their own, [K].
+        paths: so far, [B, K, i].
+        generator: of the draws.
+    """
+    own = np.maximum.accumulate(np.where(draws, np.arange(len(draws)), 0))
+    if not isinstance(process, WithoutReplacement):
+        return sample_rows(rows, generator)[:, own]
+    below = prod(process.widths[paths.shape[2] :])  # leaves below a node at this depth
+    drawn: list[Tensor] = []
+    for path, source in enumerate(own.tolist()):
+        if source < path:
+            drawn.append(drawn[source])
+            continue
+        # What earlier draws at this node took is left out; the rest is renormalised by the sampling.
+        taken = [drawn[k] for k in range(path // below * below, path) if draws[k]]
+        row = rows[:, path].scatter(1, torch.stack(taken, 1), 0) if taken else rows[:, path]
+        drawn.append(sample_rows(row, generator))
+    return torch.stack(drawn, dim=1)
 
 
 def _rows(
@@ -229,6 +291,8 @@ def _share(values: Tensor, prefixes: Tensor) -> Tensor:
     Batched kernels may give two batch rows with the same text different last bits; a verifier
     credits a shared prefix to its first path, so that all must see that path's rows.
     """
+    if values.shape[1] == 1:
+        return values
     same = (prefixes[:, :, None] == prefixes[:, None, :]).all(dim=-1)  # [B, K, K]
     first = same.to(torch.uint8).argmax(dim=-1)
     return values.take_along_dim(first[..., None], dim=1)

@@ -57,5 +57,6 @@ def weights_identity(model: Any) -> dict[str, Any]:
 
 
 def tokenizer_identity(tokenizer: Any) -> str:
-    """sha256 of the vocabulary."""
-    return sha256(json.dumps(tokenizer.get_vocab(), sort_keys=True).encode()).hexdigest()
+    """sha256 of the vocabulary; of an empty one where there is no tokenizer."""
+    vocabulary = {} if tokenizer is None else tokenizer.get_vocab()
+    return sha256(json.dumps(vocabulary, sort_keys=True).encode()).hexdigest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,6 +44,10 @@ class _Texts(ABC):
             InvalidInputError: the prompt is empty or no text, or an id is no token of both models.
         """
         if isinstance(prompt, str):
+            if self.tokenizer is None:
+                raise InvalidInputError(
+                    "a prompt is a text, and the models have no tokenizer; give token ids"
+                )
             check_text(prompt)
             ids = list(self.tokenizer(prompt)["input_ids"])
             if not ids and self.tokenizer.bos_token_id is not None:
@@ -59,7 +64,9 @@ class _Texts(ABC):
         return ids
 
     def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of these token ids."""
+        """The text of these token ids; without a tokenizer the ids, separated by spaces."""
+        if self.tokenizer is None:
+            return " ".join(map(str, token_ids))
         return self.tokenizer.decode(list(token_ids))
 
     def check_length(self, prompt_length: int, draft_length: int) -> None:
@@ -151,7 +158,7 @@ class LanguageModelPair(_Texts):
     Attributes:
         target_model: the model to be reproduced (the paper's p), in evaluation mode.
         draft_model: the model that drafts (the paper's q), in evaluation mode.
-        tokenizer: the one tokenizer of both.
+        tokenizer: the one tokenizer of both; None if prompts are token ids only.
         device: where both models are.
         vocab_size: V, the number of token ids both models score.
         probs_dtype: the number type of all probabilities, float64 or float32.
@@ -195,6 +202,37 @@ class LanguageModelPair(_Texts):
         """
         return UnloadedPair.find(target, draft, device=device, dtype=dtype, probs_dtype=probs_dtype).loaded()
 
+    @staticmethod
+    def of(
+        target_model: Any,
+        draft_model: Any,
+        tokenizer: Any = None,
+        *,
+        probs_dtype: torch.dtype = torch.float64,
+    ) -> LanguageModelPair:
+        """A pair of models in memory, on one device.
+
+        Args:
+            target_model, draft_model: causal language models in Hugging Face format.
+            tokenizer: of both; None for prompts of token ids only.
+            probs_dtype: as in ``load``.
+
+        Raises:
+            InvalidInputError: the models are on two devices, or one looks ahead or is in training.
+            TokenizerMismatchError: a model does not score every token of the tokenizer.
+        """
+        models = {"target": target_model, "draft": draft_model}
+        if target_model.device != draft_model.device:
+            raise InvalidInputError(
+                f"the target is on {target_model.device} and the draft on {draft_model.device}; move one"
+            )
+        size = shared_vocab_size(tokenizer, target_model.config, draft_model.config)
+        for side, model in models.items():
+            if model.training:
+                raise InvalidInputError(f"the {side} model is in training; call its eval() first")
+            check_causal(side, model, size)
+        return LanguageModelPair(target_model, draft_model, tokenizer, target_model.device, size, probs_dtype)
+
     def loaded(self) -> LanguageModelPair:
         """The pair itself; see ``UnloadedPair``."""
         return self
@@ -215,6 +253,23 @@ class LanguageModelPair(_Texts):
             reads_on_from_cache("target", self.target_model, self.vocab_size),
             reads_on_from_cache("draft", self.draft_model, self.vocab_size),
         )
+
+    @cached_property
+    def without_token(self) -> torch.Tensor | None:
+        """The ids below V that the tokenizer has no token for, [n]; None where it has one for all.
+
+        Output layers are padded beyond the tokenizer.  No text holds such an id, so none is given mass.
+        """
+        if self.tokenizer is None:
+            return None
+        ids = set(range(self.vocab_size)) - set(self.tokenizer.get_vocab().values())
+        return torch.tensor(sorted(ids), device=self.device) if ids else None
+
+    def logits(self, scores: torch.Tensor) -> torch.Tensor:
+        """A model's scores as the logits of V tokens, in float32 or better.  [..., vocabulary] -> [..., V]"""
+        scores = scores[..., : self.vocab_size]
+        scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
+        return scores if self.without_token is None else scores.index_fill(-1, self.without_token, -math.inf)
 
     @property
     def num_parameters(self) -> int:

@@ -188,7 +188,7 @@ def shared_vocab_size(tokenizer: Any, target_config: Any, draft_config: Any) -> 
     Raises:
         TokenizerMismatchError: a model does not score every token of the tokenizer.
     """
-    needed = max(tokenizer.get_vocab().values()) + 1
+    needed = 1 + max(tokenizer.get_vocab().values()) if tokenizer is not None else 1
     configs = {"target": target_config, "draft": draft_config}
     sizes = {side: config.get_text_config().vocab_size for side, config in configs.items()}
     for side, size in sizes.items():

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from spectheory.errors import InvalidInputError, Notice
 from spectheory.models.reading import CachedReading, RecomputedReading, run_model
+from spectheory.models.texts import Texts
 
 ROUNDING = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.1}
 """By the type of the weights: total variation between two ways to one row that is still rounding."""
@@ -39,20 +40,26 @@ def check_causal(side: str, model: Any, vocab_size: int) -> None:
 
 
 def reads_on_from_cache(side: str, model: Any, vocab_size: int) -> bool:
-    """Whether reading on from a copied cache gives the rows of full texts.
+    """Whether reading on from a cache gives the rows of full texts.
 
-    Two texts of different lengths are read and padded as prompts are, copied, and read on by one token and by
-    two.  A model that keeps no cache, keeps one that cannot be copied, or gives other rows with it, is read
-    without one, and a ``Notice`` says so.
+    Two texts of different lengths are read as prompts are.  Two paths behind each are read at once and token
+    by token.  Then one of them is accepted, by more tokens in one text than in the other, and both texts are
+    read on.  A model that keeps no cache, keeps one that cannot be used so, or gives other rows with it, is
+    read without one, and a ``Notice`` says so.
     """
     tokens = _tokens(model, vocab_size)
-    ids = torch.stack([tokens[:3], torch.cat([tokens[:2] * 0, tokens[2:3]])])
-    mask = torch.tensor([[1, 1, 1], [0, 0, 1]], device=ids.device)
-    more = tokens[3:].repeat(4, 1)
 
-    def rows(reading: Any) -> Tensor:
-        copied = reading.of(model, ids, mask).copies(2)
-        return _rows(torch.cat([copied.feed(more[:, :1]), copied.feed(more[:, 1:])], dim=1))
+    def rows(kind: Any) -> Tensor:
+        texts = Texts.of([tokens[:3].tolist(), tokens[2:3].tolist()], tokens.device)
+        paths = torch.stack([tokens[[3, 4]], tokens[[5, 3]]]).expand(2, 2, 2)
+        reading, found = kind.of(model, texts), []
+        for _ in range(2):
+            found += [reading.follow(texts, paths, first=0)]
+            found += [reading.follow(texts, paths[:, :, :depth], first=depth) for depth in range(2)]
+            reading.accept(texts, torch.tensor([1, 0], device=tokens.device), draft_length=2)
+            texts.append(tokens[[5, 3, 1]].expand(2, 3), torch.tensor([3, 1], device=tokens.device))
+            paths = paths.flip(1)
+        return _rows(torch.cat(found, dim=2))
 
     try:
         cached = rows(CachedReading)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from spectheory.errors import ComputationError, InvalidInputError
-from spectheory.validate import check_count, check_positive, is_number
+from spectheory.validate import check_count, is_number
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class SamplingOptions:
     """How logits become probabilities: temperature, then top-k, then top-p, on both models alike.
 
     Attributes:
-        temperature: logits are divided by it; above 0.
+        temperature: logits are divided by it; 0 leaves the most likely token alone, by lower id among equals.
         top_k: keep the k most likely tokens (exactly k: among equals the lower id wins), or None.
         top_p: keep the smallest set of most likely tokens whose mass reaches this, or None.
 
@@ -34,8 +34,9 @@ class SamplingOptions:
     top_p: float | None = None
 
     def __post_init__(self) -> None:
-        advice = "for nearly greedy decoding use a small one such as 0.01"
-        object.__setattr__(self, "temperature", check_positive("temperature", self.temperature, advice))
+        if not is_number(self.temperature) or self.temperature < 0:
+            raise InvalidInputError(f"temperature must be a number of at least 0, got {self.temperature!r}")
+        object.__setattr__(self, "temperature", float(self.temperature))
         if self.top_k is not None:
             object.__setattr__(
                 self, "top_k", check_count("top_k", self.top_k, advice="None keeps all tokens")
@@ -102,6 +103,9 @@ def scaled_logits(
             "the model returned logits without a finite maximum (NaN or infinity); "
             'load it with a wider number type, for example dtype="float32"'
         )
+    if options.temperature == 0:
+        most = torch.argmax(logits, dim=-1, keepdim=True)  # the first among equals
+        return torch.full_like(logits, -math.inf).scatter(-1, most, 0.0)
     # The maximum is taken off first, so that a tiny temperature cannot overflow.
     scaled = (logits - largest) / options.temperature
     if options.top_k is not None and options.top_k < logits.shape[-1]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student_t
 
 from spectheory.arrays import Array, namespace
 from spectheory.results import Result
@@ -113,6 +115,24 @@ class Tally:
         self.length_probs += length_probs.sum(0)
         self.counted_lengths += (lengths[..., None] == numbers).sum(0)
 
+    def add_calls(self, stratum: Array, expected: Array, lengths: Array, length_probs: Array) -> None:
+        """Add single draws, each of a stratum of its own; all [n] but the last, which is [n, L+1]; numpy."""
+        counted = (lengths[:, None] == np.arange(length_probs.shape[-1])).astype(float)
+        for sums, values in (
+            (self.expected, expected),
+            (self.expected_squared, expected**2),
+            (self.counted, lengths + 1),
+            (self.counted_squared, (lengths + 1) ** 2),
+            (self.length_probs, length_probs),
+            (self.counted_lengths, counted),
+        ):
+            np.add.at(sums, stratum, values)
+
+    @property
+    def draws(self) -> np.ndarray:
+        """How many draws each stratum had, [strata]; numpy."""
+        return self.counted_lengths.sum(axis=-1)
+
     def to_numpy(self) -> Tally:
         """The same sums in numpy."""
         return Tally(*(_to_numpy(getattr(self, entry.name)) for entry in fields(Tally)))
@@ -151,6 +171,58 @@ def estimate(
         counted_length_probs=(total.counted_lengths.mean(axis=0) / draws).tolist(),
         samples=draws * len(total.expected),
     )
+
+
+def estimate_over_texts(
+    verifier: str, lossless: bool | None, tallies: Sequence[Tally], confidence: float
+) -> Estimate:
+    """The estimates of one verifier over whole texts: tokens per call of the target, all calls together.
+
+    Args:
+        verifier, lossless: as in ``Estimate``.
+        tallies: of all prompts; a draw is a call.
+        confidence: level of the intervals, which are those of ``clustered``.
+    """
+    total = Tally.join(tallies)
+    calls = total.draws
+    mean, error = clustered(total.expected, calls)
+    counted, counted_error = clustered(total.counted, calls)
+    width = float(student_t.ppf((1 + confidence) / 2, max(len(calls) - 1, 1)))
+    return Estimate(
+        verifier=verifier,
+        lossless=lossless,
+        block_efficiency=mean,
+        interval=(mean - width * error, mean + width * error),
+        standard_error=error,
+        counted=counted,
+        counted_interval=(counted - width * counted_error, counted + width * counted_error),
+        counted_standard_error=counted_error,
+        length_probs=(total.length_probs.sum(axis=0) / calls.sum()).tolist(),
+        counted_length_probs=(total.counted_lengths.sum(axis=0) / calls.sum()).tolist(),
+        samples=int(calls.sum()),
+    )
+
+
+def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
+    """Mean of all draws, and its standard error where the draws of one cluster depend on one another.
+
+    R = sum_s S_s / sum_s n_s over n clusters; Var = n / (n - 1) sum_s (S_s - R n_s)^2 / (sum_s n_s)^2, the
+    linearised variance of a ratio.  Its t interval has n - 1 degrees of freedom.  One cluster has none.
+
+    Args:
+        sums: of the draws, [clusters].
+        draws: how many, [clusters].
+
+    Example:
+        >>> mean, error = clustered(np.array([4.0, 6.0, 2.0]), np.array([2.0, 2.0, 2.0]))  # means 2, 3, 1
+        >>> mean, round(error, 6)
+        (2.0, 0.57735)
+    """
+    mean, count = sums.sum() / draws.sum(), len(sums)
+    if count < 2:
+        return float(mean), math.inf
+    residuals = sums - mean * draws
+    return float(mean), float(math.sqrt(count / (count - 1) * (residuals**2).sum()) / draws.sum())
 
 
 def stratified(sums: np.ndarray, squares: np.ndarray, draws: int) -> tuple[float, float]:

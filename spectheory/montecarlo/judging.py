@@ -72,15 +72,23 @@ class Judge:
             InvalidOutcomeError: an answer was no law; the text names the verifier, the fault and the stratum.
         """
         assert self._tally is not None
-        # Written so that NaN, which fails every comparison, counts as wrong.
-        wrong = ~(self._errors <= self._tolerance)
-        if bool(wrong.any()):
-            fault, stratum = (int(numbers[0]) for numbers in namespace(wrong).nonzero(wrong))
-            raise InvalidOutcomeError(
-                f"verifier {self.verifier.name!r} returned {FAULTS[fault]}, {place(stratum)}: off by "
-                f"{float(self._errors[fault, stratum]):.3g}, more than the tolerance {self._tolerance:g}"
-            )
+        assert self._tolerance is not None
+        refuse_what_is_no_law(self.verifier, self._errors, self._tolerance, place)
         return self._tally.to_numpy()
+
+
+def refuse_what_is_no_law(
+    verifier: Verifier, errors: Array, tolerance: float, place: Callable[[int], str]
+) -> None:
+    """Raise the error that ``Judge.tally`` documents, from the largest of ``law_errors``, [3, strata]."""
+    # Written so that NaN, which fails every comparison, counts as wrong.
+    wrong = ~(errors <= tolerance)
+    if bool(wrong.any()):
+        fault, stratum = (int(numbers[0]) for numbers in namespace(wrong).nonzero(wrong))
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned {FAULTS[fault]}, {place(stratum)}: off by "
+            f"{float(errors[fault, stratum]):.3g}, more than the tolerance {tolerance:g}"
+        )
 
 
 def law_errors(outcome: Outcome, stop: Stop, rows: Array) -> Array:

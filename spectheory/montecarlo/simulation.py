@@ -8,6 +8,9 @@ of (tau, Y) is known in closed form, so each verifier gets two estimates of E[ta
 
 Prompts are strata: the estimand is the mean over the given prompts, and the interval covers the
 randomness of drafting and verifying, not the choice of prompts.
+
+With ``max_new_tokens`` whole texts are decoded, each verifier its own.  The estimand is tokens per call
+over all calls, the papers' block efficiency, and the interval covers the choice of prompts too.
 """
 
 from __future__ import annotations
@@ -25,7 +28,13 @@ from spectheory.drafts import Iid
 from spectheory.errors import InsufficientMemoryError, InvalidInputError
 from spectheory.extras import installed
 from spectheory.montecarlo.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
-from spectheory.montecarlo.estimates import Estimate, Tally, estimate, estimate_text
+from spectheory.montecarlo.estimates import (
+    Estimate,
+    Tally,
+    estimate,
+    estimate_over_texts,
+    estimate_text,
+)
 from spectheory.montecarlo.identity import (
     identity_before_loading,
     identity_of_weights,
@@ -33,6 +42,7 @@ from spectheory.montecarlo.identity import (
 )
 from spectheory.montecarlo.judging import Judge, check_users_own
 from spectheory.montecarlo.sources import DraftSource, EnumeratedSource, LanguageModelSource
+from spectheory.montecarlo.texts import TextSource
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
 from spectheory.results import Result
@@ -123,7 +133,8 @@ def simulate(
     *,
     num_drafts: int = 1,
     draft_length: int = 8,
-    samples: int = 16,
+    samples: int | None = None,
+    max_new_tokens: int | None = None,
     seed: int = 0,
     options: SamplingOptions | None = None,
     restriction: Restriction | None = None,
@@ -143,7 +154,11 @@ def simulate(
         verifiers: names, ``"package.module:attribute"``, or objects with ``outcome``.
         num_drafts: K i.i.d. paths per draw.
         draft_length: L.
-        samples: draws per prompt, at least 2 (an interval needs a variance).
+        samples: draws per prompt, at least 2 (an interval needs a variance), 16 by default; where
+            ``max_new_tokens`` is given, texts per prompt, 1 by default.
+        max_new_tokens: decode whole texts of so many tokens behind every prompt, and estimate the tokens per
+            call over all calls together; None: look at one call after each prompt.  The interval is then one
+            over prompts: it covers which of them were chosen.
         seed: the same seed gives the same numbers on one device with one number of threads.
         options: temperature, top-k, top-p, applied to both models.
         restriction: keep m tokens per context, so that the pair can also be enumerated.
@@ -170,13 +185,15 @@ def simulate(
 
     options = options or SamplingOptions()
     process = Iid(check_num_drafts(num_drafts))
-    run = _Run(verifiers, process, samples, seed, confidence, tolerance)
+    if samples is None:
+        samples = 16 if max_new_tokens is None else 1
+    fewest = 2 if max_new_tokens is None else 1
+    run = _Run(verifiers, process, samples, seed, confidence, tolerance, fewest_samples=fewest)
     threads = None if threads is None else check_count("threads", threads)
     if threads is not None and threads > MAX_THREADS:
         raise InvalidInputError(f"threads must be at most {MAX_THREADS}, got {threads}")
-    source = LanguageModelSource(
-        pair, prompts, process, draft_length, options, restriction, batch_size, max_prompt_tokens
-    )
+    asked = (pair, prompts, process, draft_length, options, restriction, batch_size, max_prompt_tokens)
+    source = LanguageModelSource(*asked) if max_new_tokens is None else TextSource(*asked, max_new_tokens)
     settings = {
         "verifiers": list(run.verifiers),
         "num_drafts": process.num_drafts,
@@ -192,6 +209,8 @@ def simulate(
         "max_prompt_tokens": None if max_prompt_tokens is None else int(max_prompt_tokens),
         "device": str(pair.device),
     }
+    if isinstance(source, TextSource):
+        settings["max_new_tokens"] = source.max_new_tokens
     identity: dict[str, Any] = {}
     if checkpoint is not None:
         identity = settings | identity_before_loading(pair, source.token_ids, run.given)
@@ -272,10 +291,12 @@ class _Run:
         confidence: float,
         tolerance: float | None,
         pair: ModelPair | None = None,
+        fewest_samples: int = 2,
     ) -> None:
         self.given = _looked_up(verifiers)
         self.verifiers = {verifier.name: verifier.bind(process, pair) for verifier in self.given}
-        self.samples = check_count("samples", samples, at_least=2, advice="an interval needs a variance")
+        advice = "an interval needs a variance" if fewest_samples > 1 else ""
+        self.samples = check_count("samples", samples, at_least=fewest_samples, advice=advice)
         self.seed = check_count("seed", seed, at_least=0)
         self.confidence = check_confidence(confidence)
         self.tolerance = None if tolerance is None else check_positive("tolerance", tolerance)
@@ -314,16 +335,14 @@ class _Run:
                 error.add_note(f"{count} of {total} batches are finished and kept in the checkpoint")
             raise
         tallies = [kept.tallies[batch] for batch in sorted(kept.tallies)]
-        estimates = [
-            estimate(
-                verifier.name,
-                _said_to_be_lossless(verifier),
-                [sums[verifier.name] for sums in tallies],
-                self.samples,
-                self.confidence,
-            )
-            for verifier in self.given
-        ]
+        estimates = []
+        for verifier in self.given:
+            sums = [batch[verifier.name] for batch in tallies]
+            said = (verifier.name, _said_to_be_lossless(verifier), sums)
+            if isinstance(source, TextSource):
+                estimates.append(estimate_over_texts(*said, self.confidence))
+            else:
+                estimates.append(estimate(*said, self.samples, self.confidence))
         return Simulation(estimates, settings, interrupted)
 
     def _tallies(
@@ -348,15 +367,20 @@ class _Run:
         self, source: DraftSource, batch: int, strata: int, step: Callable[[int], None]
     ) -> dict[str, Tally]:
         """All draws of one batch of strata.  Seeds depend on (seed, batch, round) alone."""
+        users_own = [verifier for verifier in self.verifiers.values() if isinstance(verifier, UsersOwn)]
+        if batch == 0:  # no other is finished before
+            for verifier in users_own:
+                check_users_own(verifier, source, source.open_batch(batch), self.seed, self.tolerance)
+        if isinstance(source, TextSource):
+            seed = next(_seeds(self.seed, batch, 0))
+            found = source.tallies(self.verifiers, batch, self.samples, seed, self.tolerance)
+            step(self.samples * strata)
+            return found
         judges = [
             Judge(verifier, strata, source.draft_length, self.tolerance)
             for verifier in self.verifiers.values()
         ]
         draw = source.open_batch(batch)
-        if batch == 0:  # no other is finished before
-            for verifier in self.verifiers.values():
-                if isinstance(verifier, UsersOwn):
-                    check_users_own(verifier, source, draw, self.seed, self.tolerance)
         for number, first in enumerate(range(0, self.samples, source.draws_at_once)):
             draws = min(source.draws_at_once, self.samples - first)
             draft_seed, verify_seed = _seeds(self.seed, batch, number)

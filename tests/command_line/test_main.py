@@ -93,7 +93,7 @@ def test_enumeration_too_large_is_refused(capsys: pytest.CaptureFixture[str], tm
         (["simulate", "--num-drafts", "0", "--samples", "2"], "num_drafts"),
         (["simulate", "--draft-length", "0", "--samples", "2"], "draft_length"),
         (["simulate", "--confidence", "1"], "confidence"),
-        (["simulate", "--temperature", "0"], "temperature"),
+        (["simulate", "--temperature", "-1"], "temperature"),
         (["simulate", "--device", "abacus"], "device must be"),
         (["simulate", "--target", "./no-such-folder"], "does not exist"),
         (["simulate", "--prompts", "no-such-file.txt"], "cannot read the prompts"),

@@ -57,6 +57,30 @@ def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) ->
     assert f"{document['estimates'][0]['block_efficiency']:.4f}" in capsys.readouterr().out
 
 
+def test_generate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    """The text is the sum of its pieces, and it says so; greedy texts do not depend on the verifier."""
+    arguments = ["generate", *tiny_models, "--draft-length", "3", "-n", "12", "--batch-size", "2"]
+    document = run_json(capsys, *arguments, "--tree", "prefix_tree:2,1,1", "-v", "spectr")
+    assert (document["draft_process"], document["num_drafts"]) == ("prefix_tree", 2)
+    assert len(document["texts"]) == 3
+    for text in document["texts"]:
+        assert text["tokens"] == len(text["token_ids"]) <= 12
+        assert text["calls"] == len(text["accepted_per_call"])
+        assert text["tokens_per_call"] == pytest.approx(1 + sum(text["accepted_per_call"]) / text["calls"])
+    greedy = [
+        [text["token_ids"] for text in run_json(capsys, *arguments, "--temperature", "0", *more)["texts"]]
+        for more in (("-v", "token"), ("-v", "greedy_multipath", "-k", "2"))
+    ]
+    assert greedy[0] == greedy[1]
+    itself = [*arguments, "--draft", tiny_models[1]]  # the target as its own draft: all is accepted
+    assert main(itself) == 0
+    printed = capsys.readouterr().out
+    assert "def main(argument):" in printed
+    assert "4.00 tokens per call" in printed
+    assert "\u2039" in printed  # in a file, accepted parts stand within these marks
+    assert "--prompt and --prompts" in run_error(capsys, *arguments, "--prompt", "x")
+
+
 def test_simulate_goes_on_from_a_checkpoint(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
 ) -> None:
@@ -131,7 +155,7 @@ def test_numbers_are_checked_before_weights_are_loaded(
         (("--tolerance", "-1"), "tolerance must be a positive number"),
         (("--threads", "0"), "threads must be a whole number of at least 1"),
         (("--max-prompt-tokens", "0"), "max_prompt_tokens must be"),
-        (("--temperature", "0"), "temperature must be"),
+        (("--temperature", "-1"), "temperature must be"),
         (("--top-k", "0"), "top_k must be"),
         (("--top-p", "2"), "top_p must be"),
         (("--device", "tpu"), "device must be"),
@@ -263,6 +287,7 @@ def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> 
     """The models' own conditionals, renormalised on the tokens that are kept."""
     models = LanguageModelPair.load("bundled", "bundled", device="cpu")
     expected = restrict(models, bundled_prompts()[1], 2, 1, options=SamplingOptions(temperature=0.5))
+    capsys.readouterr()  # loading a model shows a progress bar
     document = run_json(
         capsys, "restrict", "--prompt-number", "2", "-m", "2", "-l", "1", "--temperature", "0.5"
     )
@@ -278,7 +303,7 @@ def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> 
         (["--prompt-number", "0"], "prompt_number"),
         (["--prompt-number", "1000"], "got --prompt-number 1000"),
         (["--prompt", "a", "--prompts", "b"], "--prompt and --prompts"),
-        (["--temperature", "0"], ""),
+        (["--temperature", "-1"], ""),
     ],
 )
 def test_restrict_refuses_before_weights_are_loaded(

@@ -21,7 +21,7 @@ from spectheory.models import (
     prefill,
 )
 from spectheory.models.drafting import _share
-from spectheory.models.reading import CachedReading, run_model
+from spectheory.models.reading import run_model
 
 
 def largest_difference(pair: LanguageModelPair, batch: DraftedBatch, options: SamplingOptions) -> float:
@@ -63,13 +63,9 @@ def test_cached_rows_equal_full_passes(pair: LanguageModelPair, options: Samplin
 def test_wrong_padding_would_be_noticed(gpt2_pair: LanguageModelPair) -> None:
     """Partner: treating padding as text (positions and attention off) moves rows by far more than 1e-5."""
     prefilled = prefill(gpt2_pair, PROMPTS)
-
-    def as_text(reading: CachedReading) -> CachedReading:
-        return CachedReading(reading._model, reading._cache, torch.ones_like(reading._mask))
-
-    assert isinstance(prefilled.target, CachedReading)
-    assert isinstance(prefilled.draft, CachedReading)
-    wrong = dataclasses.replace(prefilled, target=as_text(prefilled.target), draft=as_text(prefilled.draft))
+    texts = prefilled.texts
+    as_text = dataclasses.replace(texts, starts=torch.zeros_like(texts.starts))
+    wrong = dataclasses.replace(prefilled, texts=as_text)
     batch = draft_and_score(wrong, 2, 3, gpt2_pair.generator(5))
     assert largest_difference(gpt2_pair, batch, SamplingOptions()) > 1e-3
 

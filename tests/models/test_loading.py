@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from models_support import PROMPTS, save_model, save_tokenizer
+from models_support import PROMPTS, full_row, save_model, save_tokenizer
 from spectheory.errors import (
     InsufficientMemoryError,
     InvalidInputError,
@@ -20,8 +20,10 @@ from spectheory.errors import (
 )
 from spectheory.models import (
     LanguageModelPair,
+    SamplingOptions,
     draft_and_score,
     prefill,
+    restrict,
 )
 
 
@@ -63,6 +65,28 @@ def test_vocabularies_padded_differently_are_cut_and_short_ones_refused(
     assert batch.draft_rows.shape[-1] == 280
     with pytest.raises(TokenizerMismatchError, match=f"the draft model scores {tokens - 1} tokens"):
         LanguageModelPair.load(folders["llama"][0], tmp_path / "short", device="cpu")
+
+
+def test_ids_without_a_token_get_no_mass(tmp_path: Path) -> None:
+    """Both output layers are padded to 320 ids, beyond the tokenizer's: rows are the full ones, renormalised.
+
+    In the full rows the padding has mass.
+    """
+    for side, seed in (("target", 1), ("draft", 2)):
+        save_model(tmp_path / side, "llama", seed=seed, layers=1, vocab_size=320)
+        save_tokenizer(tmp_path / side)
+    padded = LanguageModelPair.load(tmp_path / "target", tmp_path / "draft", device="cpu")
+    tokens = len(padded.tokenizer)
+    assert padded.vocab_size == 320 > tokens
+    batch = draft_and_score(prefill(padded, PROMPTS), 2, 3, padded.generator(0))
+    assert int(batch.token_ids.max()) < tokens
+    for rows in (batch.target_rows, batch.draft_rows):
+        assert float(rows[..., tokens:].abs().max()) == 0
+    full = full_row(padded.target_model, padded.encode(PROMPTS[0]), SamplingOptions())
+    assert float(full[tokens:].sum()) > 0.01
+    named = full[:tokens] / full[:tokens].sum()
+    torch.testing.assert_close(batch.target_rows[0, 0, 0, :tokens], named, atol=1e-5, rtol=0)
+    assert restrict(padded, PROMPTS[0], 4, 1).target[0].sum() == pytest.approx(1)
 
 
 def test_missing_models_give_one_line(tmp_path: Path, folders: dict[str, tuple[Path, Path]]) -> None:

@@ -13,6 +13,7 @@ from models_support import save_model, save_pair, save_tokenizer
 from spectheory.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair
 from spectheory.models.reading import CachedReading, run_model
+from spectheory.models.texts import Texts
 
 
 def loaded(folder: Path, is_decoder: bool) -> LanguageModelPair:
@@ -29,15 +30,17 @@ def loaded(folder: Path, is_decoder: bool) -> LanguageModelPair:
     return LanguageModelPair.load(folder / "target", folder / "draft", device="cpu")
 
 
-def forgetful_feed(reading: CachedReading, token_ids: torch.Tensor) -> torch.Tensor:
-    """Nothing is kept of what was read: the tokens of a feed see one another only."""
-    return run_model(reading._model, token_ids, keep=token_ids.shape[1])[0]
+def forgetful_read(
+    reading: CachedReading, texts: Texts, tokens: torch.Tensor, first: int, last: int, keep: int
+) -> torch.Tensor:
+    """Nothing is kept of what was read: the tokens of a call see one another only."""
+    return run_model(reading._model, tokens, keep=keep)[0]
 
 
 def test_a_wrong_cache_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cache that can be copied and used, and gives other rows, is not used."""
     pair = LanguageModelPair.load(*save_pair(tmp_path, "llama"), device="cpu")
-    monkeypatch.setattr(CachedReading, "feed", forgetful_feed)
+    monkeypatch.setattr(CachedReading, "_read", forgetful_read)
     with pytest.warns(Notice, match="cannot read on from a cache"):
         assert pair.cached == (False, False)
     monkeypatch.undo()

@@ -24,7 +24,10 @@ from transformers import (
 from models_support import PROMPTS, full_row, save_model, save_pair, save_tokenizer
 from spectheory.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, draft_and_score, prefill
+from spectheory.models.caches import SlotCache
 from spectheory.models.loading import ModelSource
+from spectheory.models.reading import CachedReading, RecomputedReading
+from spectheory.models.texts import Texts
 from spectheory.montecarlo import simulate
 
 IDS = {"vocab_size": 280, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
@@ -131,6 +134,53 @@ def test_recomputing_gives_the_numbers_of_caching(tmp_path: Path, monkeypatch: p
     ]
     assert found[0].counted == found[1].counted
     assert found[0].block_efficiency == pytest.approx(found[1].block_efficiency, abs=1e-5)
+
+
+@pytest.mark.parametrize("num_drafts", [1, 3])
+def test_texts_that_grow_along_accepted_paths(pair: LanguageModelPair, num_drafts: int) -> None:
+    """Five rounds of drafts, accepted by another number of tokens in each text, half of them with texts
+    dropped: the rows are those of full passes.  The deepest drafted token is unread in every second round, as
+    it is by a draft model."""
+    generator, worst = torch.Generator().manual_seed(0), 0.0
+    texts = Texts.of([pair.encode(prompt) for prompt in PROMPTS], pair.device)
+    reading, anew = CachedReading.of(pair.target_model, texts), RecomputedReading(pair.target_model)
+    for number in range(5):
+        shape = (texts.num_texts, num_drafts, 3)
+        paths = torch.randint(pair.vocab_size, shape, generator=generator)
+        read = paths[:, :, : 3 - number % 2]
+        found = [reading.follow(texts, read[:, :, :depth], first=depth) for depth in range(read.shape[2])]
+        found.append(reading.follow(texts, read, first=0))
+        wanted = [anew.follow(texts, read[:, :, :depth], first=depth) for depth in range(read.shape[2])]
+        wanted.append(anew.follow(texts, read, first=0))
+        rows = [torch.softmax(torch.cat(logits, dim=2).double(), -1) for logits in (found, wanted)]
+        worst = max(worst, float((rows[0] - rows[1]).abs().max()))
+        path_index = torch.randint(num_drafts, shape[:1], generator=generator)
+        counts = torch.randint(1, 5, shape[:1], generator=generator)
+        accepted = paths[torch.arange(shape[0]), path_index]
+        reading.accept(texts, path_index, draft_length=3)
+        texts.append(torch.cat([accepted, accepted[:, :1]], dim=1), counts)
+        if number == 2:
+            rows_kept = torch.tensor([2, 0])
+            reading.select(rows_kept)
+            texts = texts.select(rows_kept)
+    assert worst < 1e-5
+
+
+@pytest.mark.parametrize("mistake", ["nothing is moved", "the last token is taken as read"])
+def test_partner_a_wrong_roll_back_is_seen(
+    pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch, mistake: str
+) -> None:
+    if mistake == "nothing is moved":
+        monkeypatch.setattr(SlotCache, "move", lambda *_: None)
+    else:
+        right = CachedReading.accept
+
+        def shallow(reading: CachedReading, texts: Texts, path: torch.Tensor, draft_length: int) -> None:
+            right(reading, texts, path, reading._depth)
+
+        monkeypatch.setattr(CachedReading, "accept", shallow)
+    with pytest.raises(AssertionError):
+        test_texts_that_grow_along_accepted_paths(pair, 3)
 
 
 @pytest.mark.parametrize(

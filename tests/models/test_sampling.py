@@ -60,7 +60,6 @@ def test_logits_that_are_not_finite_raise(bad: float) -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        {"temperature": 0},
         {"temperature": -1.0},
         {"temperature": float("inf")},
         {"temperature": float("nan")},
@@ -107,6 +106,14 @@ def test_top_p_counts_among_what_top_k_leaves() -> None:
     probs = logits_to_probs(logits, SamplingOptions(top_k=2, top_p=0.5))
     assert probs.tolist() == [1, 0, 0, 0]
     assert int((logits_to_probs(logits, SamplingOptions(top_p=0.5)) > 0).sum()) == 2
+
+
+def test_temperature_zero_is_a_point_mass() -> None:
+    """On the most likely token, by lower id among equals, whatever top-k and top-p would leave."""
+    logits = torch.tensor([[1.0, 3.0, 3.0], [5.0, -torch.inf, 2.0]])
+    for options in (SamplingOptions(temperature=0), SamplingOptions(temperature=0, top_k=2, top_p=0.5)):
+        assert logits_to_probs(logits, options).tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert logits_to_probs(logits, SamplingOptions(temperature=1))[0, 2] > 0  # the partner
 
 
 def test_a_tiny_temperature_does_not_overflow() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from spectheory import instances
 from spectheory.montecarlo import simulate_enumerated
-from spectheory.montecarlo.estimates import Tally, estimate, stratified
+from spectheory.montecarlo.estimates import Tally, clustered, estimate, estimate_over_texts, stratified
 
 
 def test_interval_is_as_wide_as_its_confidence() -> None:
@@ -35,6 +35,55 @@ def test_stratified_mean_and_error() -> None:
     assert error == pytest.approx(np.sqrt((draws.var(axis=0, ddof=1) / 7).sum()) / 3)
     pooled = draws.std(ddof=1) / np.sqrt(draws.size)
     assert error < pooled / 2  # the spread between strata is no error of their mean
+
+
+def simulated_coverage(prompts: int, repetitions: int = 2_000) -> dict[str, float]:
+    """How often 90 % intervals over few prompts cover the ratio of means, 2.5 tokens per call.
+
+    A prompt has 6 to 14 calls, a level of its own, and calls that scatter around it.
+    """
+    rng, inside = np.random.default_rng(0), {"t": 0, "normal": 0}
+    for _ in range(repetitions):
+        tally = Tally.zeros(prompts, 4)
+        calls = rng.integers(6, 15, size=prompts)
+        stratum = np.repeat(np.arange(prompts), calls)
+        means = (2.5 + rng.normal(scale=0.4, size=prompts))[stratum] + rng.normal(scale=0.5, size=calls.sum())
+        lengths = np.zeros(len(stratum), dtype=np.int64)
+        tally.add_calls(stratum, means, lengths, np.ones((len(stratum), 5)) / 5)
+        found = estimate_over_texts("block", True, [tally], 0.9)
+        width = NormalDist().inv_cdf(0.95) * found.standard_error
+        inside["t"] += found.interval[0] < 2.5 < found.interval[1]
+        inside["normal"] += abs(found.block_efficiency - 2.5) < width
+    return {name: count / repetitions for name, count in inside.items()}
+
+
+def test_intervals_over_few_prompts_cover() -> None:
+    """90 % intervals over 4 prompts cover 88 % and more; the partner, normal intervals, 85 % and less.
+
+    The standard error of a coverage over 2 000 repetitions is 0.7 %.
+    """
+    coverage = simulated_coverage(prompts=4)
+    assert 0.88 < coverage["t"] < 0.94
+    assert coverage["normal"] < 0.85
+
+
+def test_calls_of_one_prompt_are_one_cluster() -> None:
+    """By numpy on the calls themselves; calls that count as independent would give a smaller error."""
+    rng = np.random.default_rng(1)
+    calls = rng.integers(3, 9, size=12)
+    stratum = np.repeat(np.arange(12), calls)
+    lengths = np.minimum(rng.integers(0, 3, size=12)[stratum] + rng.integers(0, 2, size=len(stratum)), 3)
+    tally = Tally.zeros(12, 3)
+    probs = rng.dirichlet(np.ones(4), size=len(stratum))
+    for part in np.array_split(np.arange(len(stratum)), 5):
+        tally.add_calls(stratum[part], (probs @ np.arange(1, 5))[part], lengths[part], probs[part])
+    assert (tally.draws == calls).all()
+    assert tally.length_probs.sum(axis=0) == pytest.approx(probs.sum(axis=0))
+    mean, error = clustered(tally.counted, tally.draws)
+    assert mean == pytest.approx((lengths + 1).mean())
+    residuals = np.array([(lengths[stratum == n] + 1 - mean).sum() for n in range(12)])
+    assert error == pytest.approx(np.sqrt(12 / 11 * (residuals**2).sum()) / len(stratum))
+    assert error > 1.2 * (lengths + 1).std(ddof=1) / np.sqrt(len(stratum))
 
 
 def test_results_are_short_to_print_equal_and_tables() -> None:

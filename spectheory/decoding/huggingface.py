@@ -1,0 +1,146 @@
+"""generate(): the decoding loop inside transformers' own ``model.generate``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers.generation import (
+    EosTokenCriteria,
+    GenerateDecoderOnlyOutput,
+    GenerationConfig,
+    LogitsProcessorList,
+    MaxLengthCriteria,
+    StoppingCriteriaList,
+)
+
+from spectheory.decoding.loop import iterations
+from spectheory.decoding.processors import LogitsProcessors
+from spectheory.decoding.stopping import Stopping
+from spectheory.drafts import DraftProcess, draft_process
+from spectheory.errors import InvalidInputError
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.models.drafting import prefill_texts
+from spectheory.models.texts import Texts
+from spectheory.resolve import find_verifier
+from spectheory.validate import check_count
+
+RECORDS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
+
+
+def generate(
+    model: Any,
+    input_ids: Tensor,
+    *,
+    draft_model: Any,
+    verifier: str | Any = "block",
+    num_drafts: int | None = None,
+    process: DraftProcess | None = None,
+    draft_length: int = 5,
+    text_streamer: Any = None,
+    logits_processor: LogitsProcessorList,
+    stopping_criteria: StoppingCriteriaList,
+    generation_config: GenerationConfig,
+    **model_kwargs: Any,
+) -> Tensor | GenerateDecoderOnlyOutput:
+    """Decode by any verifier; to be handed to ``generate`` of transformers as ``custom_generate``.
+
+        model.generate(**inputs, custom_generate=spectheory.generate, draft_model=draft, verifier="block")
+
+    What ``generate`` was asked for otherwise (sampling or greedy, temperature, processors, lengths, stops)
+    holds as ever, for both models alike.  Random numbers follow ``torch.manual_seed``.
+
+    Args:
+        model: the target.
+        input_ids: [B, W] prompts, padded at the left.
+        draft_model: over the same tokens, on the same device.
+        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``.
+        draft_length: L.
+        text_streamer: put the tokens of every call there, for one prompt (``generate`` keeps ``streamer`` to
+            itself when it is given a function).
+        logits_processor, stopping_criteria, generation_config, model_kwargs: as ``generate`` prepares them.
+
+    Returns:
+        [B, W + new tokens] token ids, padded at the right, or an object with ``sequences``.
+
+    Raises:
+        InvalidInputError: an argument is out of range; or beams, records of scores or padding inside a prompt
+            are asked for.
+    """
+    process = draft_process(num_drafts, process)
+    bound = find_verifier(verifier).bind(process)
+    draft_length = check_count("draft_length", draft_length)
+    _refuse_what_is_not_done(generation_config, input_ids, text_streamer)
+    pair = LanguageModelPair.of(model, draft_model)
+    texts = _texts(input_ids, model_kwargs.get("attention_mask"), pair.device)
+    stopping = _stopping(stopping_criteria, input_ids)
+    pair.check_length(input_ids.shape[1] + stopping.max_new_tokens, draft_length)
+    written: list[list[int]] = [[] for _ in input_ids]
+    seed = int(torch.randint(2**62, ()))
+    for call in iterations(
+        prefill_texts(pair, texts),
+        bound,
+        process,
+        draft_length,
+        stopping,
+        pair.generator(seed),
+        # When it samples, ``generate`` has put temperature, top-k and top-p among the processors.
+        SamplingOptions(temperature=1 if generation_config.do_sample else 0),
+        LogitsProcessors(logits_processor, whole_batch=len(input_ids)) if logits_processor else None,
+    ):
+        for number, tokens in zip(call.numbers, call.tokens, strict=True):
+            written[number].extend(tokens)
+            if text_streamer is not None:
+                text_streamer.put(torch.tensor(tokens))
+    if text_streamer is not None:
+        text_streamer.end()
+    padding = generation_config.pad_token_id if generation_config.pad_token_id is not None else 0
+    width = max(map(len, written))
+    rows = torch.tensor([tokens + [padding] * (width - len(tokens)) for tokens in written])
+    sequences: Any = torch.cat([input_ids, rows.to(input_ids.device)], dim=1)
+    if generation_config.return_dict_in_generate:
+        return GenerateDecoderOnlyOutput(sequences=sequences)
+    return sequences
+
+
+def _refuse_what_is_not_done(config: GenerationConfig, input_ids: Tensor, text_streamer: Any) -> None:
+    if (config.num_beams or 1) > 1:
+        raise InvalidInputError(f"num_beams must be 1, got {config.num_beams}; a verifier samples")
+    asked = [name for name in RECORDS if getattr(config, name, False)]
+    if asked:
+        raise InvalidInputError(f"{asked[0]} is not recorded by a speculative decoding loop; leave it out")
+    if text_streamer is not None and len(input_ids) > 1:
+        raise InvalidInputError(f"a text streamer takes one prompt, got {len(input_ids)}")
+
+
+def _texts(input_ids: Tensor, attention_mask: Tensor | None, device: torch.device) -> Texts:
+    mask = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+    starts = (mask == 0).sum(dim=1)
+    columns = torch.arange(input_ids.shape[1], device=mask.device)
+    if not torch.equal(mask != 0, columns >= starts[:, None]) or bool((starts == len(columns)).any()):
+        raise InvalidInputError("prompts must be padded at the left, with at least one token each")
+    return Texts.padded(input_ids.to(device), starts.to(device))
+
+
+def _stopping(criteria: StoppingCriteriaList, prompts: Tensor) -> Stopping:
+    """The same stops; lengths and end-of-sequence tokens without a call per token."""
+    lengths = [
+        entry.max_length - prompts.shape[1] for entry in criteria if isinstance(entry, MaxLengthCriteria)
+    ]
+    ends = {
+        token
+        for entry in criteria
+        if isinstance(entry, EosTokenCriteria)
+        for token in entry.eos_token_id.tolist()
+    }
+    others = [entry for entry in criteria if not isinstance(entry, (MaxLengthCriteria, EosTokenCriteria))]
+
+    def criterion(number: int, tokens: list[int]) -> bool:
+        new = torch.tensor(tokens, device=prompts.device)
+        text = torch.cat([prompts[number], new])[None]
+        return any(bool(torch.as_tensor(entry(text, None)).all()) for entry in others)
+
+    return Stopping(min(lengths), ends, criterion=criterion if others else None)

@@ -1,0 +1,121 @@
+"""The decoding loop: draft, score, verify, roll back, again, for all texts of a batch at their own pace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from spectheory.decoding.modification import Modifications
+from spectheory.decoding.stopping import Stopping
+from spectheory.drafts import DraftProcess
+from spectheory.models import DraftedBatch, PrefilledPrompts, SamplingOptions, draft_and_score
+from spectheory.models.drafting import ScoreProcessors
+from spectheory.outcome import Outcome, Sample
+from spectheory.verifier import Verifier
+
+
+@dataclass(frozen=True, eq=False)
+class Iteration:
+    """One call of the target on all texts that were not finished, b of them.
+
+    Attributes:
+        numbers: of these texts in the batch, b of them, ascending.
+        drafted: what was drafted and scored, its target rows modified where the verifier asks for it.
+        outcome: what the verifier says of it.
+        sample: what was drawn from the outcome, fields [b].
+        tokens: of each text the accepted tokens and the one behind them, as far as the text takes them.
+        accepted: how many drafted tokens were accepted, cut off or not, per text.
+        finished: why each text is finished by these tokens, None if it is not.
+    """
+
+    numbers: list[int]
+    drafted: DraftedBatch
+    outcome: Outcome
+    sample: Sample
+    tokens: list[list[int]]
+    accepted: list[int]
+    finished: list[str | None]
+
+
+@torch.no_grad()
+def iterations(
+    prefilled: PrefilledPrompts,
+    verifier: Verifier,
+    process: DraftProcess,
+    draft_length: int,
+    stopping: Stopping,
+    generator: torch.Generator,
+    options: SamplingOptions,
+    processors: ScoreProcessors | None = None,
+) -> Iterator[Iteration]:
+    """Decode until every text is finished, one call of the target at a time.
+
+    1. The draft model draws K paths of L tokens behind every text.
+    2. One call of the target scores all of them.
+    3. The verifier says where to stop and by which law to go on; that is drawn.
+    4. The texts are lengthened, each by its own number of tokens.  Rejected tokens are forgotten by being
+       written over.  Finished texts are dropped.
+
+    Args:
+        prefilled: B texts that both models have read; used up.
+        verifier: bound to the process.
+        process: how the K paths are drafted.
+        draft_length: L.
+        stopping: when a text is finished.
+        generator: on the models' device.
+        options: temperature, top-k and top-p of both models.
+        processors: change the logits of both models before that.
+
+    Yields:
+        What was drafted, said and drawn in each call.
+
+    Raises:
+        InvalidOutcomeError: the verifier's answer is no law where it was drawn from.
+    """
+    numbers, prompt_width = list(range(prefilled.num_prompts)), prefilled.texts.width
+    texts: list[list[int]] = [[] for _ in numbers]
+    modifications = None
+    if verifier.modified_target_rows is not None:
+        modifications = Modifications.none(
+            verifier.modified_target_rows, len(numbers), draft_length, prefilled.texts.ends
+        )
+    while numbers:
+        drafted = draft_and_score(
+            prefilled, process.num_drafts, draft_length, generator, options,
+            process=process, processors=processors,
+        )  # fmt: skip
+        if modifications is not None:
+            met = modifications.apply(drafted)
+            drafted = replace(drafted, target_rows=met.target_rows)
+        outcome = verifier.outcome(drafted.paths, drafted.target_rows, drafted.draft_rows)
+        sample = outcome.sample(generator)
+        if modifications is not None:
+            modifications = modifications.after(met, sample.path_index, sample.length, sample.token)
+        output = output_tokens(drafted.token_ids, sample)
+        tokens, accepted, finished = [], [], []
+        # The one place where the host waits for what was drawn.
+        drawn = torch.cat([sample.length[:, None], output], dim=1).tolist()
+        for number, (length, *row) in zip(numbers, drawn, strict=True):
+            longer, reason = stopping.extend(number, texts[number], row[: length + 1])
+            tokens.append(longer[len(texts[number]) :])
+            texts[number] = longer
+            accepted.append(length)
+            finished.append(reason)
+        yield Iteration(numbers, drafted, outcome, sample, tokens, accepted, finished)
+        width = prompt_width + max(len(texts[number]) for number in numbers)
+        prefilled.accept(sample.path_index, draft_length, output, sample.length + 1, width)
+        going_on = [place for place, reason in enumerate(finished) if reason is None]
+        if len(going_on) < len(numbers):
+            rows = torch.tensor(going_on, device=output.device, dtype=torch.int64)
+            prefilled, numbers = prefilled.select(rows), [numbers[place] for place in going_on]
+            modifications = None if modifications is None else modifications.select(rows)
+
+
+def output_tokens(token_ids: Tensor, sample: Sample) -> Tensor:
+    """The accepted prefix and the token behind it; what follows means nothing.  [B, K, L] -> [B, L+1]"""
+    batch = torch.arange(len(token_ids), device=token_ids.device)
+    path = token_ids[batch, sample.path_index]
+    return torch.cat([path, path[:, :1]], dim=1).scatter(1, sample.length[:, None], sample.token[:, None])

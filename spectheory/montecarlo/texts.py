@@ -1,0 +1,120 @@
+"""Whole texts behind prompts: every call of the target judged, summed by prompt.
+
+Each verifier writes texts of its own, for behind the first call the contexts differ.  All start from the same
+random numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spectheory.drafts import Iid
+from spectheory.errors import InvalidInputError
+from spectheory.montecarlo.estimates import Tally
+from spectheory.montecarlo.judging import FAULTS, law_errors, refuse_what_is_no_law, tolerance_of
+from spectheory.montecarlo.sources import LanguageModelSource
+from spectheory.outcome import Stop
+from spectheory.validate import check_count
+from spectheory.verifier import Verifier
+
+if TYPE_CHECKING:
+    from spectheory.decoding import Iteration
+    from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
+
+
+class TextSource(LanguageModelSource):
+    """Prompts in batches, behind which whole texts are decoded.
+
+    Args:
+        pair, prompts, process, draft_length, options, batch_size, max_prompt_tokens: as in
+            ``LanguageModelSource``.
+        restriction: None; texts are written in the whole vocabulary.
+        max_new_tokens: of a text; it ends before that at an end-of-sequence token of the target.
+
+    Raises:
+        InvalidInputError: as in ``LanguageModelSource``; or there is one prompt only, over which no interval
+            can be taken.
+    """
+
+    def __init__(
+        self,
+        pair: LanguageModelPair | UnloadedPair,
+        prompts: Any,
+        process: Iid,
+        draft_length: int,
+        options: SamplingOptions,
+        restriction: Restriction | None,
+        batch_size: int,
+        max_prompt_tokens: int | None,
+        max_new_tokens: int,
+    ) -> None:
+        super().__init__(pair, prompts, process, draft_length, options, None, batch_size, max_prompt_tokens)
+        self.max_new_tokens = check_count("max_new_tokens", max_new_tokens)
+        if restriction is not None:
+            raise InvalidInputError("whole texts are not restricted to few tokens; leave the restriction out")
+        if len(self.token_ids) < 2:
+            raise InvalidInputError("an interval over texts needs at least 2 prompts, got 1")
+        for ids in self.token_ids:
+            pair.check_length(len(ids) + self.max_new_tokens, self.draft_length)
+
+    def tallies(
+        self,
+        verifiers: Mapping[str, Verifier],
+        batch: int,
+        texts_per_prompt: int,
+        seed: int,
+        tolerance: float | None,
+    ) -> dict[str, Tally]:
+        """Sums over all calls of every verifier's texts behind the prompts of a batch.
+
+        Raises:
+            InvalidOutcomeError: an answer was no law.
+        """
+        return {
+            name: self._tally(verifier, batch, texts_per_prompt, seed, tolerance)
+            for name, verifier in verifiers.items()
+        }
+
+    def _tally(
+        self, verifier: Verifier, batch: int, texts_per_prompt: int, seed: int, tolerance: float | None
+    ) -> Tally:
+        from spectheory.decoding import Stopping, end_of_sequence, iterations
+        from spectheory.models import prefill
+
+        first = batch * self.batch_size
+        prompts = self.token_ids[first : first + self.batch_size]
+        tally, errors = Tally.zeros(len(prompts), self.draft_length), np.zeros((len(FAULTS), len(prompts)))
+        for call in iterations(
+            prefill(self.pair, prompts * texts_per_prompt),
+            verifier,
+            self.process,
+            self.draft_length,
+            Stopping(self.max_new_tokens, end_of_sequence(self.pair.target_model)),
+            self.generator(seed),
+            self.options,
+        ):
+            stratum = np.array(call.numbers) % len(prompts)
+            tally.add_calls(
+                stratum,
+                call.outcome.expected_tokens().double().cpu().numpy(),
+                np.array(call.accepted),
+                call.outcome.length_probs().double().cpu().numpy(),
+            )
+            np.maximum.at(errors.T, stratum, _law_errors(call))
+            tolerance = tolerance_of(call.drafted.target_rows, tolerance)
+        assert tolerance is not None
+        refuse_what_is_no_law(verifier, errors, tolerance, lambda stratum: self.place(batch, stratum))
+        return tally
+
+
+def _law_errors(call: Iteration) -> np.ndarray:
+    """How far the answers of one call are from laws, [n, 3]."""
+    drawn, probs = call.sample, call.outcome.stop_probs
+    number = drawn.path_index * probs.shape[-1] + drawn.length
+    prob = probs.flatten(-2).gather(-1, number[:, None])[:, 0]
+    stop = Stop(drawn.path_index, drawn.length, prob, prob)
+    rows = call.outcome.correction(drawn.path_index, drawn.length)
+    return law_errors(call.outcome, stop, rows).double().cpu().numpy().T

@@ -1,0 +1,131 @@
+"""``model.generate(custom_generate=spectheory.generate, ..)``: greedy by the token, sampling by the law."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import StoppingCriteria, StoppingCriteriaList, StopStringCriteria, TextStreamer
+from transformers.generation import GenerateDecoderOnlyOutput
+
+import spectheory
+from decoding_support import PROMPTS, p_value, target_law, tiny_pair
+from spectheory.errors import InvalidInputError
+from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
+
+
+@pytest.fixture(scope="module")
+def pair() -> LanguageModelPair:
+    torch.set_num_threads(1)
+    return LanguageModelPair.load("bundled", "bundled", device="cpu")
+
+
+def padded(texts: list[list[int]]) -> dict[str, torch.Tensor]:
+    """Token ids and mask, padded at the left."""
+    width = max(map(len, texts))
+    ids = torch.tensor([[0] * (width - len(text)) + text for text in texts])
+    mask = torch.tensor([[0] * (width - len(text)) + [1] * len(text) for text in texts])
+    return {"input_ids": ids, "attention_mask": mask}
+
+
+class Twice(StoppingCriteria):
+    """A user's own: a text ends when a token is written twice in a row."""
+
+    def __call__(self, input_ids: torch.Tensor, scores: Any, **_: Any) -> torch.Tensor:
+        return input_ids[:, -1] == input_ids[:, -2]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"max_new_tokens": 14},
+        {"max_new_tokens": 14, "repetition_penalty": 1.4, "min_new_tokens": 5, "no_repeat_ngram_size": 3},
+        {"max_new_tokens": 14, "eos_token_id": [199, 14]},
+        {"max_new_tokens": 14, "stopping_criteria": StoppingCriteriaList([Twice()])},
+        {"max_new_tokens": 14, "return_dict_in_generate": True},
+    ],
+)
+def test_greedy_texts_are_those_of_transformers(pair: LanguageModelPair, settings: dict[str, Any]) -> None:
+    """Prompts of unequal lengths, with padding before them and behind what ends early."""
+    inputs = padded([pair.encode(text)[: 3 + 6 * n] for n, text in enumerate(bundled_prompts()[:3])])
+    asked = {**inputs, "do_sample": False, "pad_token_id": 0, **settings}
+    wanted = pair.target_model.generate(**asked)
+    for verifier, num_drafts in (("block", 1), ("greedy_multipath", 2)):
+        found = pair.target_model.generate(
+            **asked, custom_generate=spectheory.generate, draft_model=pair.draft_model, verifier=verifier,
+            num_drafts=num_drafts,
+        )  # fmt: skip
+        if "return_dict_in_generate" in settings:
+            assert isinstance(found, GenerateDecoderOnlyOutput)
+            assert torch.equal(found.sequences, wanted.sequences)
+        else:
+            assert torch.equal(found, wanted)
+
+
+def test_stop_strings_are_a_criterion(pair: LanguageModelPair) -> None:
+    """``generate`` keeps the tokenizer to itself when given a function; the criterion brings its own."""
+    inputs = padded([pair.encode(bundled_prompts()[1])])
+    asked: dict[str, Any] = {**inputs, "do_sample": False, "pad_token_id": 0, "max_new_tokens": 14}
+    plain = pair.target_model.generate(**asked)
+    stop = pair.decode(plain[0, -8:-6].tolist())
+    wanted = pair.target_model.generate(**asked, stop_strings=[stop], tokenizer=pair.tokenizer)
+    criteria = StoppingCriteriaList([StopStringCriteria(pair.tokenizer, [stop])])
+    found = pair.target_model.generate(
+        **asked, stopping_criteria=criteria, custom_generate=spectheory.generate, draft_model=pair.draft_model
+    )
+    assert torch.equal(found, wanted)
+    assert found.shape[1] < plain.shape[1]
+
+
+def test_sampled_texts_follow_the_law() -> None:
+    """1 000 texts of four tokens behind each prompt, top-k 2 of 3 at temperature 0.7; the law without the
+    temperature is refused."""
+    tiny = tiny_pair()
+    torch.manual_seed(0)
+    inputs = padded([list(prompt) for prompt in PROMPTS] * 1_000)
+    found = tiny.target_model.generate(
+        **inputs, custom_generate=spectheory.generate, draft_model=tiny.draft_model, verifier="spectr",
+        num_drafts=2, draft_length=2, do_sample=True, temperature=0.7, top_k=2, max_new_tokens=4,
+        pad_token_id=0, eos_token_id=None,
+    )  # fmt: skip
+    texts = found[:, inputs["input_ids"].shape[1] :].numpy() @ 3 ** np.arange(4)[::-1]
+    counts = np.zeros((len(PROMPTS), 81), dtype=np.int64)
+    np.add.at(counts, (np.arange(len(texts)) % len(PROMPTS), texts), 1)
+    laws = [
+        np.stack([target_law(tiny, prompt, 4, options) for prompt in PROMPTS])
+        for options in (SamplingOptions(temperature=0.7, top_k=2), SamplingOptions(top_k=2))
+    ]
+    assert p_value(counts, laws[0]) > 1e-6
+    assert p_value(counts, laws[1]) < 1e-6
+
+
+def test_tokens_are_streamed_as_they_come(
+    pair: LanguageModelPair, capsys: pytest.CaptureFixture[str]
+) -> None:
+    inputs = padded([pair.encode(bundled_prompts()[0])])
+    asked: dict[str, Any] = {**inputs, "max_new_tokens": 12, "do_sample": False, "pad_token_id": 0}
+    found = pair.target_model.generate(
+        **asked, custom_generate=spectheory.generate, draft_model=pair.draft_model,
+        text_streamer=TextStreamer(pair.tokenizer),
+    )  # fmt: skip
+    assert capsys.readouterr().out.rstrip("\n") == pair.decode(found[0, -12:].tolist()).rstrip("\n")
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"num_beams": 2}, "num_beams must be 1, got 2"),
+        ({"output_scores": True, "return_dict_in_generate": True}, "output_scores is not recorded"),
+        ({"attention_mask": torch.tensor([[1, 0, 1]])}, "padded at the left"),
+        ({"max_new_tokens": 600}, "512 positions"),
+        ({"verifier": "blok"}, "did you mean"),
+    ],
+)
+def test_what_is_not_done_is_refused(pair: LanguageModelPair, settings: dict[str, Any], words: str) -> None:
+    asked: dict[str, Any] = {"input_ids": torch.tensor([[1, 2, 3]]), "max_new_tokens": 3, **settings}
+    with pytest.raises(InvalidInputError, match=words):
+        pair.target_model.generate(
+            **asked, pad_token_id=0, custom_generate=spectheory.generate, draft_model=pair.draft_model
+        )

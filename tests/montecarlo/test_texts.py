@@ -1,0 +1,113 @@
+"""Whole texts: estimates against exact values, a plain decoding and one another; checkpoints; refusals."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from decoding_support import PROMPTS, tiny_pair
+from spectheory import certify
+from spectheory.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.models import LanguageModelPair, Restriction
+from spectheory.models.restrict import restricted_pair
+from spectheory.montecarlo import Simulation, simulate
+from spectheory.outcome import Outcome
+
+MANY = [list(prompt) for prompt in product(range(3), repeat=4)]
+
+
+@pytest.fixture(scope="module")
+def pair() -> LanguageModelPair:
+    torch.set_num_threads(1)
+    return tiny_pair()
+
+
+def simulated(pair: LanguageModelPair, verifiers: list[Any], **changes: Any) -> Simulation:
+    settings: dict[str, Any] = {
+        "prompts": list(PROMPTS), "num_drafts": 2, "draft_length": 2, "max_new_tokens": 12, "batch_size": 100,
+    }  # fmt: skip
+    return simulate(pair, verifiers=verifiers, **(settings | changes))
+
+
+def test_texts_of_one_token_are_one_call(pair: LanguageModelPair) -> None:
+    """Both estimates against the mean of the exact block efficiencies behind the prompts, within five errors
+    of the mean over calls."""
+    exact = {}
+    for name in ("token", "spectr", "greedy_multipath"):
+        whole = [restricted_pair(pair, list(p), Restriction.fixed([0, 1, 2]), 2) for p in PROMPTS]
+        values = [certify(name, p, num_drafts=2, with_optimum=False).block_efficiency for p in whole]
+        exact[name] = float(np.mean([float(value) for value in values]))
+    for found in simulated(pair, list(exact), max_new_tokens=1, samples=1_500).estimates:
+        error = 1 / np.sqrt(found.samples)  # tau + 1 is 1 to 3: its standard deviation is at most 1
+        assert found.samples == 6_000
+        assert found.block_efficiency == pytest.approx(exact[found.verifier], abs=5 * error)
+        assert found.counted == pytest.approx(exact[found.verifier], abs=5 * error)
+    assert exact["greedy_multipath"] > exact["token"] + 5 * error  # the partner
+
+
+def test_rao_blackwell_and_counting_agree(pair: LanguageModelPair) -> None:
+    """Within joint intervals, and the variance of counting over texts is the larger one."""
+    for found in simulated(pair, ["token", "block", "spectr"], prompts=MANY, samples=1).estimates:
+        joint = np.hypot(found.standard_error, found.counted_standard_error)
+        assert abs(found.block_efficiency - found.counted) < 4 * joint
+        assert found.counted_standard_error > found.standard_error
+        assert sum(found.length_probs) == pytest.approx(1)
+        assert sum(found.counted_length_probs) == pytest.approx(1)
+
+
+def test_a_model_that_is_its_own_draft_earns_all(pair: LanguageModelPair) -> None:
+    own = LanguageModelPair.of(pair.target_model, pair.target_model)
+    (found,) = simulated(own, ["block"], num_drafts=1, samples=2).estimates
+    assert found.counted == 3
+    assert found.block_efficiency == pytest.approx(3, abs=1e-9)
+    assert found.samples == 4 * 2 * 4  # twelve tokens in four calls
+
+
+def test_a_run_goes_on_from_its_checkpoint(pair: LanguageModelPair, tmp_path: Path) -> None:
+    """Cut off after its first batch; the same bytes at the end, and another length of texts is refused."""
+    settings: dict[str, Any] = {"batch_size": 1, "samples": 2}
+    whole = simulated(pair, ["token", "block"], checkpoint=tmp_path / "whole", **settings)
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    (tmp_path / "part").write_bytes(b"".join(lines[:2]))
+    again = simulated(pair, ["token", "block"], checkpoint=tmp_path / "part", **settings)
+    assert again == whole
+    assert (tmp_path / "part").read_bytes() == (tmp_path / "whole").read_bytes()
+    with pytest.raises(InvalidInputError, match="max_new_tokens"):
+        simulated(pair, ["token", "block"], checkpoint=tmp_path / "part", **settings, max_new_tokens=5)
+
+
+class Twice:
+    """Block verification whose corrections have mass 2."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        from spectheory.algorithms import verifiers
+
+        right = verifiers["block"].outcome(paths, target_rows, draft_rows)
+        return Outcome(right.stop_probs, lambda path, length: 2 * right.correction(path, length))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "words"),
+    [
+        ({"verifiers": [Twice()]}, InvalidOutcomeError, "correction rows that are not laws"),
+        ({"max_new_tokens": 0}, InvalidInputError, "max_new_tokens"),
+        ({"max_new_tokens": 60}, InvalidInputError, "64 positions"),
+        ({"samples": 0}, InvalidInputError, "samples must be a whole number of at least 1"),
+        ({"restriction": Restriction.fixed([0, 1])}, InvalidInputError, "not restricted"),
+    ],
+)
+def test_what_is_refused(
+    pair: LanguageModelPair, changes: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        simulated(pair, **{"verifiers": ["block"], "samples": 1, **changes})
+
+
+def test_one_prompt_has_no_interval(pair: LanguageModelPair) -> None:
+    with pytest.raises(InvalidInputError, match="at least 2 prompts"):
+        simulate(pair, [[1]], ["block"], max_new_tokens=3)
