@@ -46,7 +46,13 @@ from spectheory.montecarlo.texts import TextSource
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
 from spectheory.results import Result
-from spectheory.validate import check_confidence, check_count, check_num_drafts, check_positive
+from spectheory.validate import (
+    check_confidence,
+    check_count,
+    check_num_drafts,
+    check_positive,
+    check_tolerance,
+)
 from spectheory.verifier import UsersOwn, Verifier
 
 if TYPE_CHECKING:
@@ -58,6 +64,9 @@ Progress = Callable[[int, int], None]
 """Called with (draws done, draws in all); one draw is K paths after one prompt."""
 SMALL_MODELS = 100_000_000
 """Parameters of both models below which one CPU thread is faster than several that wait for each other."""
+MAX_THREADS = 1_024
+MAX_SAMPLES = 10**9
+"""The most draws per prompt; their error is far below that of float32 models."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -270,10 +279,6 @@ def simulate_enumerated(
     return run.simulation(EnumeratedSource(pair, process, device), settings, Checkpoint(), progress)
 
 
-MAX_TOLERANCE = 1e-2
-MAX_THREADS = 1_024
-
-
 class _Run:
     """The verifiers bound to a draft process, and how often to draw.
 
@@ -297,14 +302,13 @@ class _Run:
         self.verifiers = {verifier.name: verifier.bind(process, pair) for verifier in self.given}
         advice = "an interval needs a variance" if fewest_samples > 1 else ""
         self.samples = check_count("samples", samples, at_least=fewest_samples, advice=advice)
+        if self.samples > MAX_SAMPLES:
+            raise InvalidInputError(f"samples must be at most {MAX_SAMPLES}, got {self.samples}")
         self.seed = check_count("seed", seed, at_least=0)
         self.confidence = check_confidence(confidence)
         self.tolerance = None if tolerance is None else check_positive("tolerance", tolerance)
-        if self.tolerance is not None and self.tolerance > MAX_TOLERANCE:
-            raise InvalidInputError(
-                f"tolerance must be at most {MAX_TOLERANCE}, got {self.tolerance}; a larger one lets through "
-                "what is no law"
-            )
+        if self.tolerance is not None:
+            check_tolerance("tolerance", self.tolerance)
 
     def simulation(
         self, source: DraftSource, settings: dict[str, Any], kept: Checkpoint, progress: Progress | None

@@ -18,6 +18,9 @@ from spectheory.validate import check_count
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
 
+MAX_NUM_DRAFTS = 10_000
+"""The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
+
 
 class DraftedPaths(NamedTuple):
     """K drafted paths for each of B strata, or for each of several draws, as a verifier takes them."""
@@ -96,6 +99,10 @@ class LanguageModelSource:
         from spectheory.models import encode_prompts
 
         self.batch_size = check_count("batch_size", batch_size)
+        if process.num_drafts > MAX_NUM_DRAFTS:
+            raise InvalidInputError(
+                f"num_drafts must be at most {MAX_NUM_DRAFTS} for language models, got {process.num_drafts}"
+            )
         self.process, self.options, self.restriction = process, options, restriction
         self.draft_length = check_count("draft_length", draft_length)
         self.prompts = prompts

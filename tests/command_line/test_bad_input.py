@@ -192,7 +192,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "simulate folder without a model": ("simulate --target .", ""),
     "simulate checkpoint": ("simulate --checkpoint pair.json", "pair.json"),
     "simulate checkpoint device": ("simulate --checkpoint /dev/full", "no regular file"),
-    "simulate tolerance": ("simulate --tolerance 10", "tolerance must be at most 0.01"),
+    "simulate tolerance": ("simulate --tolerance 10", "tolerance must be a number from 0 to 0.01"),
     "simulate many threads": ("simulate --threads 100000", "threads must be at most 1024"),
     "tree of many paths": (
         "certify pair.json -v spectr --tree prefix_tree:999999999,9",
