@@ -24,7 +24,7 @@ def audit_pairs() -> Mapping[str, ModelPair]:
     Example:
         >>> pairs = audit_pairs()
         >>> max(pair.vocab_size for pair in pairs.values()), max(pair.draft_length for pair in pairs.values())
-        (3, 3)
+        (4, 3)
     """
     return {
         "forbidden token": instances.bernoulli("1/2", "1"),
@@ -47,7 +47,7 @@ def random_dyadic(seed: int, vocab_size: int, draft_length: int) -> ModelPair:
 
     Example:
         >>> print(random_dyadic(1, 2, 1).draft[0])
-        [[Fraction(1, 2) Fraction(1, 2)]]
+        [[Fraction(15, 16) Fraction(1, 16)]]
     """
     size, length = check_count("vocab_size", vocab_size, 2), check_count("draft_length", draft_length)
     rng = np.random.default_rng(seed)

@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import _disable_current_modes
 from spectheory.audit.replay import NotEnumerableError, Tape
 from spectheory.errors import InvalidInputError
 
-BOX_BITS = 12
+BOX_BITS = 8
 """A comparison of n numbers halves each of them at most BOX_BITS / n times."""
 
 

@@ -20,6 +20,7 @@ from spectheory.adapt import BlackBox
 from spectheory.arrays import fractions_if_exact, like_rows
 from spectheory.audit.derandomise import UndefinedDrawError
 from spectheory.audit.intercept import Journal, intercepted
+from spectheory.audit.relaxations import Mixture
 from spectheory.audit.replay import MAX_RUNS, CoinGenerator, NotEnumerableError, Tape, all_runs
 from spectheory.audit.signatures import Call, signature_called
 from spectheory.errors import InvalidOutcomeError
@@ -68,10 +69,13 @@ class Shipped(BlackBox, Verifier):
         function: the sampler, unmodified.
         signature: how it is called, a name of ``SIGNATURES``.
         name: of the verifier; by default the function's.
+        relaxation: the law it states, where that is not the target's; it is then asked about pairs whose
+            target is that law (``relaxation.stated``).
         max_runs: follow no more runs for one tuple of drafts.
 
     Attributes:
         journal: what was seen in the runs so far.
+        note: what a reader of the certificate has to know.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box: the law
             is off by no more, in total variation.
 
@@ -90,15 +94,23 @@ class Shipped(BlackBox, Verifier):
     """
 
     def __init__(
-        self, function: Callable[..., Any], signature: str, name: str | None = None, max_runs: int = MAX_RUNS
+        self,
+        function: Callable[..., Any],
+        signature: str,
+        name: str | None = None,
+        *,
+        relaxation: Mixture | None = None,
+        max_runs: int = MAX_RUNS,
     ) -> None:
         super().__init__(function, name or str(getattr(function, "__name__", "sampler")), max_runs)
         self.signature_name, self.signature = signature, signature_called(signature)
         self.provenance = Provenance.of(function)
         self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
         self.single_path = signature != "sampler"  # type: ignore[misc]
+        self.relaxation = relaxation
         self.journal = Journal()
         self.undecided = Fraction(0)
+        self.note = ""
 
     def _masses(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
@@ -130,7 +142,8 @@ class Shipped(BlackBox, Verifier):
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """As for a black box; a run without an output is a stop whose correction row has no mass."""
         given = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
-        masses = self._masses(paths, *given)
+        rows_of_target = given[0] if self.relaxation is None else self.relaxation.target_rows(*given)
+        masses = self._masses(paths, rows_of_target, given[1])
         undefined = masses.pop((), 0)
         stops, rows = self._stops_and_rows(masses, paths, given[0])
         if undefined:
