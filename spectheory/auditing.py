@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.adapt import noncentrality
-from spectheory.audit.battery import audit_pairs, with_point_mass_drafts
+from spectheory.audit.battery import audit_pairs
 from spectheory.audit.replay import NotEnumerableError
 from spectheory.audit.shipped import Provenance, Shipped
 from spectheory.certificate import Certificate, certify
@@ -231,21 +231,25 @@ def audit_sampler(
         InvalidOutcomeError: the sampler fails, or returns something that is no output.
     """
     given = audit_pairs() if pairs is None else pairs
-    judged = {name: _as_called(sampler, name, pair) for name, pair in given.items()}
+    for name, pair in given.items():
+        if not pair.is_exact:
+            raise InvalidInputError(
+                f'an audit is exact and takes exact pairs; write the rows of {name!r} as texts, such as "1/3"'
+            )
     cases: list[AuditCase] = []
     refused: list[str] = []
-    _call_twice(sampler, next(iter(judged.values())))
-    for number, (name, pair) in enumerate(judged.items()):
+    _call_twice(*sampler.prepared(next(iter(given.values()))))
+    for number, (name, pair) in enumerate(given.items()):
         if progress is not None:
-            progress(number, len(judged))
+            progress(number, len(given))
         try:
-            cases.append(_case(sampler, name, pair))
+            cases.append(_case(name, *sampler.prepared(pair)))
         except (NotEnumerableError, EnumerationTooLargeError) as error:
             refused.append(str(error))
         if stop_at_first and _verdict(sampler, cases, refused)[0] == DEFECT:
             break
     if progress is not None:
-        progress(len(judged), len(judged))
+        progress(len(given), len(given))
     journal = sampler.journal
     verdict, reasons = _verdict(sampler, cases, refused)
     wrong = [case for case in cases if case.is_wrong]
@@ -255,23 +259,13 @@ def audit_sampler(
         verdict=verdict,
         reasons=tuple(reasons),
         cases=tuple(cases),
-        counterexample=_shrunk(sampler, judged[wrong[0].pair]) if wrong else None,
+        counterexample=_shrunk(sampler, given[wrong[0].pair]) if wrong else None,
         relaxation="" if sampler.relaxation is None else sampler.relaxation.words,
         provenance=sampler.provenance,
         primitives=tuple(sorted(journal.primitives)),
         findings=tuple(sorted(journal.findings)),
         note=sampler.note,
     )
-
-
-def _as_called(sampler: Shipped, name: str, pair: ModelPair) -> ModelPair:
-    """The pair with the drafts that the signature takes, and with the law that the sampler states."""
-    if not pair.is_exact:
-        raise InvalidInputError(
-            f'an audit is exact and takes exact pairs; write the rows of {name!r} as texts, such as "1/3"'
-        )
-    pair = with_point_mass_drafts(pair) if sampler.signature.point_mass_drafts else pair
-    return pair if sampler.relaxation is None else sampler.relaxation.stated(pair)
 
 
 def _call_twice(sampler: Shipped, pair: ModelPair) -> None:
@@ -283,7 +277,7 @@ def _call_twice(sampler: Shipped, pair: ModelPair) -> None:
     sampler.two_calls(paths, rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes))
 
 
-def _case(sampler: Shipped, name: str, pair: ModelPair) -> AuditCase:
+def _case(name: str, sampler: Shipped, pair: ModelPair) -> AuditCase:
     law, undecided = _law(sampler, pair)
     case = AuditCase(
         pair=name,
@@ -395,12 +389,14 @@ def _shrunk(sampler: Shipped, pair: ModelPair) -> Certificate:
     """The certificate on the smallest pair that still shows the defect: shorter paths, then fewer tokens."""
     for smaller in _smaller(pair):
         try:
-            law, undecided = _law(sampler, smaller)
+            asked, prepared = sampler.prepared(smaller)
+            law, undecided = _law(asked, prepared)
         except InvalidInputError:  # the sampler does not take the pair
             continue
-        if law.total_variation - undecided > rounding_bound(smaller):
+        if law.total_variation - undecided > rounding_bound(prepared):
             return _shrunk(sampler, smaller)
-    return certify(sampler, pair, with_optimum=False)
+    asked, prepared = sampler.prepared(pair)
+    return certify(asked, prepared, with_optimum=False)
 
 
 def _smaller(pair: ModelPair) -> Iterator[ModelPair]:

@@ -7,8 +7,9 @@ from fractions import Fraction
 from functools import partial, update_wrapper
 from typing import NamedTuple
 
+from spectheory.audit.drafting import Drafted, gemma4_assistant
 from spectheory.audit.relaxations import Mixture
-from spectheory.audit.shipped import Shipped
+from spectheory.audit.shipped import Provenance, Shipped
 from spectheory.extras import installed
 from spectheory.validate import unknown_name
 
@@ -45,6 +46,15 @@ def _transformers_ensemble(name: str) -> Shipped:
     return Shipped(function, "speculative_sampling", name, relaxation=Mixture(ENSEMBLE_WEIGHT))
 
 
+def _transformers_gemma4(name: str) -> Shipped:
+    sampler = Drafted(_transformers(name), gemma4_assistant)
+    from transformers.generation.candidate_generator import SinglePositionMultiTokenCandidateGenerator
+
+    generator = Provenance.of(SinglePositionMultiTokenCandidateGenerator)
+    sampler.note = f"drafted by {generator.file}, sha256 {generator.sha256}"
+    return sampler
+
+
 _TRANSFORMERS_FILES = {"01f7d1d68c9fd501ae12d516df408f3c098215ef53d8d8cbbe8104cab79e94b7": "5.23.0"}
 
 SUBJECTS: Mapping[str, Subject] = {
@@ -52,6 +62,11 @@ SUBJECTS: Mapping[str, Subject] = {
     "transformers-ensemble": Subject(
         f"the same with assistant_ensemble_weight = {ENSEMBLE_WEIGHT}, lossy by design",
         _transformers_ensemble,
+        _TRANSFORMERS_FILES,
+    ),
+    "transformers-gemma4": Subject(
+        "the same with the candidate generator for Gemma 4 assistants and do_sample=True",
+        _transformers_gemma4,
         _TRANSFORMERS_FILES,
     ),
 }
@@ -71,5 +86,7 @@ def load_subject(name: str) -> Shipped:
     sampler = subject.load(name)
     if sampler.provenance.sha256 not in subject.known:
         tested = ", ".join(subject.known.values())
-        sampler.note = f"this file is not one that the adapter was tested with ({tested})"
+        sampler.note += (
+            "; " * bool(sampler.note) + f"this file is not one that the adapter was tested with ({tested})"
+        )
     return sampler

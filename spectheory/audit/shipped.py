@@ -18,12 +18,15 @@ import numpy as np
 
 from spectheory.adapt import BlackBox
 from spectheory.arrays import fractions_if_exact, like_rows
+from spectheory.audit.battery import with_point_mass_drafts
 from spectheory.audit.derandomise import UndefinedDrawError
 from spectheory.audit.intercept import Journal, intercepted
 from spectheory.audit.relaxations import Mixture
 from spectheory.audit.replay import MAX_RUNS, CoinGenerator, NotEnumerableError, Tape, all_runs
 from spectheory.audit.signatures import Call, signature_called
+from spectheory.contexts import prefix_numbers, rows_along
 from spectheory.errors import InvalidOutcomeError
+from spectheory.pair import ModelPair
 from spectheory.verifier import Verifier, users_code
 
 
@@ -43,8 +46,8 @@ class Provenance:
     sha256: str
 
     @staticmethod
-    def of(function: Callable[..., Any]) -> Provenance:
-        """The provenance of a function; of one without a file, its name only."""
+    def of(function: Any) -> Provenance:
+        """The provenance of a function or a class; of one without a file, its name only."""
         try:
             path = Path(inspect.getfile(inspect.unwrap(function))).resolve()
             content = path.read_bytes()
@@ -76,6 +79,7 @@ class Shipped(BlackBox, Verifier):
     Attributes:
         journal: what was seen in the runs so far.
         note: what a reader of the certificate has to know.
+        reported: the draft rows by depth that the sampler is told, where these are not those of the drafts.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box: the law
             is off by no more, in total variation.
 
@@ -111,6 +115,15 @@ class Shipped(BlackBox, Verifier):
         self.journal = Journal()
         self.undecided = Fraction(0)
         self.note = ""
+        self.reported: tuple[np.ndarray, ...] | None = None
+
+    def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
+        """The sampler and the pair that is asked about where ``pair`` is meant.
+
+        The drafts are those that the signature takes; the target is the law that the sampler states.
+        """
+        pair = with_point_mass_drafts(pair) if self.signature.point_mass_drafts else pair
+        return self, (pair if self.relaxation is None else self.relaxation.stated(pair))
 
     def _masses(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
@@ -143,7 +156,12 @@ class Shipped(BlackBox, Verifier):
         """As for a black box; a run without an output is a stop whose correction row has no mass."""
         given = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
         rows_of_target = given[0] if self.relaxation is None else self.relaxation.target_rows(*given)
-        masses = self._masses(paths, rows_of_target, given[1])
+        told = (
+            given[1]
+            if self.reported is None
+            else rows_along(self.reported, prefix_numbers(paths, given[0].shape[-1]))
+        )
+        masses = self._masses(paths, rows_of_target, told)
         undefined = masses.pop((), 0)
         stops, rows = self._stops_and_rows(masses, paths, given[0])
         if undefined:
