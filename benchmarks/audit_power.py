@@ -20,11 +20,11 @@ from spectheory.adapt import sampled_verdict
 from spectheory.audit.battery import with_point_mass_drafts
 from spectheory.audit.shipped import Shipped
 from spectheory.audit.signatures import TEMPERATURE
-from spectheory.audit.specimens import LOSSLESS, SPECIMENS
+from spectheory.audit.specimens import SPECIMENS
 from spectheory.auditing import audit_sampler
 from spectheory.pair import ModelPair
 
-PAIR = ModelPair.context_free_pair(["2/5", "3/10", "1/5", "1/10"], ["1/4", "1/4", "1/4", "1/4"], 2)
+PAIR = ModelPair.context_free_pair(["2/5", "3/10", "1/5", "1/10"], ["1/10", "1/5", "3/10", "2/5"], 2)
 
 
 def drawing(function: Callable[..., Any], signature: str) -> Callable[..., list[int]]:
@@ -55,11 +55,11 @@ def main() -> None:
     samples = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     missed = 0
     print(f"| sampler | χ² with {samples} samples | p-value | audit |\n|---|---|---|---|", flush=True)
-    for name, (function, signature) in {**LOSSLESS, **SPECIMENS}.items():
+    for name, (function, signature) in SPECIMENS.items():
         pair = with_point_mass_drafts(PAIR) if signature == "evaluate_posterior" else PAIR
         found = sampled_verdict(drawing(function, signature), pair, samples=samples)
-        missed += name in SPECIMENS and not found.is_rejected
-        verdict = audit_sampler(Shipped(function, signature), stop_at_first=name in SPECIMENS).verdict
+        missed += not found.is_rejected
+        verdict = audit_sampler(Shipped(function, signature), stop_at_first=True).verdict
         seen = "rejected" if found.is_rejected else "passes"
         print(f"| `{name}` | {seen} | {found.p_value:.2g} | {verdict} |", flush=True)
     print(f"\nThe test misses {missed} of {len(SPECIMENS)} mistakes.")

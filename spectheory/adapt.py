@@ -286,10 +286,11 @@ def noncentrality(freedom: int, significance: float, power: float) -> float:
         >>> print(f"{noncentrality(1, 0.01, 0.99):.2f}")
         24.03
     """
-    from scipy.stats import chi2, ncx2
+    from scipy.special import chdtri, chndtr
 
-    threshold, low, high = chi2.isf(significance, max(freedom, 1)), 0.0, 1e6
+    freedom = max(freedom, 1)
+    threshold, low, high = chdtri(freedom, significance), 0.0, 1e6
     for _ in range(200):
         middle = (low + high) / 2
-        low, high = (low, middle) if ncx2.sf(threshold, max(freedom, 1), middle) >= power else (middle, high)
+        low, high = (low, middle) if 1 - chndtr(threshold, freedom, middle) >= power else (middle, high)
     return high

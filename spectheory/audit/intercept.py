@@ -59,7 +59,7 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
         NotEnumerableError: a random function is used that is not known, or a network.
     """
     before, torch_state = _global_states(), torch.get_rng_state()
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(0)
     sentinel = _Sentinel()
     try:
         with ExitStack() as stack:

@@ -116,6 +116,7 @@ class Shipped(BlackBox, Verifier):
         self.undecided = Fraction(0)
         self.note = ""
         self.reported: tuple[np.ndarray, ...] | None = None
+        self._laws: dict[Any, tuple[Any, Any, Fraction]] = {}
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
         """The sampler and the pair that is asked about where ``pair`` is meant.
@@ -125,9 +126,11 @@ class Shipped(BlackBox, Verifier):
         pair = with_point_mass_drafts(pair) if self.signature.point_mass_drafts else pair
         return self, (pair if self.relaxation is None else self.relaxation.stated(pair))
 
-    def _masses(
+    def _masses_and_undecided(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
-    ) -> dict[tuple[int, ...], Any]:
+    ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
+        """The probability of every output, () for a run without one, and of runs that took a box's answer."""
+
         def run(generator: CoinGenerator) -> tuple[tuple[int, ...], bool]:
             call = Call(paths, target_rows, draft_rows, generator.tape, self.journal)
             try:
@@ -142,8 +145,7 @@ class Shipped(BlackBox, Verifier):
         for probability, (tokens, is_approximate) in all_runs(run, self.max_runs):
             masses[tokens] += probability
             undecided += probability * is_approximate
-        self.undecided = max(self.undecided, undecided)
-        return masses
+        return masses, undecided
 
     def _one_call(self, call: Call, times: int = 1) -> tuple[int, ...]:
         """The tokens of the last of so many calls, one after the other, in one run."""
@@ -154,16 +156,24 @@ class Shipped(BlackBox, Verifier):
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """As for a black box; a run without an output is a stop whose correction row has no mass."""
-        given = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
-        rows_of_target = given[0] if self.relaxation is None else self.relaxation.target_rows(*given)
-        told = (
-            given[1]
-            if self.reported is None
-            else rows_along(self.reported, prefix_numbers(paths, given[0].shape[-1]))
-        )
-        masses = self._masses(paths, rows_of_target, told)
+        target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
+        if self.relaxation is not None:
+            target = self.relaxation.target_rows(target, draft)
+        if self.reported is not None:
+            draft = rows_along(self.reported, prefix_numbers(paths, target.shape[-1]))
+        asked = (paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel()))
+        if asked not in self._laws:
+            self._laws[asked] = self._enumerated(paths, target, draft)
+        stops, rows, undecided = self._laws[asked]
+        self.undecided = max(self.undecided, undecided)
+        return like_rows(stops, target_rows), like_rows(rows, target_rows)
+
+    def _enumerated(
+        self, paths: np.ndarray, target: np.ndarray, draft: np.ndarray
+    ) -> tuple[Any, Any, Fraction]:
+        masses, undecided = self._masses_and_undecided(paths, target, draft)
         undefined = masses.pop((), 0)
-        stops, rows = self._stops_and_rows(masses, paths, given[0])
+        stops, rows = self._stops_and_rows(masses, paths, target)
         if undefined:
             free = np.argwhere(stops == 0)
             if not len(free):
@@ -171,7 +181,7 @@ class Shipped(BlackBox, Verifier):
                     f"sampler {self.name!r} ends without an output: {min(self.journal.undefined)}"
                 )
             stops[tuple(free[0])] += undefined
-        return like_rows(stops, target_rows), like_rows(rows, target_rows)
+        return stops, rows, undecided
 
     def two_calls(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> None:
         """Call the sampler twice in one run; numbers that both calls read are written to the journal."""
