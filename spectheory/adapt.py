@@ -21,6 +21,7 @@ import operator
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from math import sqrt
 from typing import Any
 
@@ -103,6 +104,12 @@ class BlackBox(PerSample):
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """The law of the sampler's output given one tuple of drafts, by all its runs."""
+        return self._stops_and_rows(self._masses(paths, target_rows, draft_rows), paths, target_rows)
+
+    def _masses(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> dict[tuple[int, ...], Any]:
+        """The probability of every output."""
 
         def run(generator: CoinGenerator) -> tuple[int, ...]:
             return self._tokens(self.sampler(paths, target_rows, draft_rows, generator))
@@ -110,9 +117,15 @@ class BlackBox(PerSample):
         masses: dict[tuple[int, ...], Any] = defaultdict(int)
         for probability, tokens in all_runs(run, self.max_runs):
             masses[tokens] += probability
+        return masses
+
+    def _stops_and_rows(
+        self, masses: dict[tuple[int, ...], Any], paths: np.ndarray, target_rows: np.ndarray
+    ) -> tuple[Any, Any]:
+        """The outputs as stop probabilities and correction rows."""
         exact = is_exact(target_rows)
-        stops = np.zeros(target_rows.shape[:-1], dtype=object)
-        rows = np.zeros(target_rows.shape, dtype=object)
+        stops = np.full(target_rows.shape[:-1], Fraction(0), dtype=object)
+        rows = np.full(target_rows.shape, Fraction(0), dtype=object)
         for tokens, mass in masses.items():
             path = self._credited_path(paths, tokens, target_rows.shape[-1])
             stops[path, len(tokens) - 1] += mass
@@ -229,7 +242,7 @@ def sampled_verdict(
         >>> sampled_verdict(first_draft, instances.two_token(1), samples=1_000).is_rejected
         True
     """
-    from scipy.stats import chi2, ncx2
+    from scipy.stats import chi2
 
     samples, significance, power = (
         check_count("samples", samples),
@@ -278,17 +291,31 @@ def sampled_verdict(
     statistic = float("inf") if impossible else float(((counts[possible] - expected) ** 2 / expected).sum())
     p_value = 0.0 if impossible else float(chi2.sf(statistic, freedom)) if freedom else 1.0
     # A defect of total variation d has a noncentrality of at least 4 samples d², Σ (Δ_i)²/p_i >= (Σ |Δ_i|)².
-    threshold, low, high = chi2.isf(significance, max(freedom, 1)), 0.0, 1e6
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (low, middle) if ncx2.sf(threshold, max(freedom, 1), middle) >= power else (middle, high)
+    needed = noncentrality(freedom, significance, power)
     return SampledVerdict(
         p_value,
         p_value < significance,
         statistic,
         freedom,
-        sqrt(high / (4 * samples)),
+        sqrt(needed / (4 * samples)),
         samples,
         significance,
         power,
     )
+
+
+def noncentrality(freedom: int, significance: float, power: float) -> float:
+    """The noncentrality that a χ² test of a significance finds with a power.
+
+    Example:
+        >>> print(f"{noncentrality(1, 0.01, 0.99):.2f}")
+        24.03
+    """
+    from scipy.special import chdtri, chndtr
+
+    freedom = max(freedom, 1)
+    threshold, low, high = chdtri(freedom, significance), 0.0, 1e6
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (low, middle) if 1 - chndtr(threshold, freedom, middle) >= power else (middle, high)
+    return high

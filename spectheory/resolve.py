@@ -90,13 +90,24 @@ def find_verifier(verifier: str | Any) -> Verifier:
     raise unknown_name("verifier", verifier, verifiers, ", or your own as package.module:name")
 
 
-def _users_own(name: str) -> Verifier:
+def imported(name: str, what: str, method: str = "") -> Any:
+    """The object named ``"package.module:attribute"``; the current directory is searched too.
+
+    Args:
+        name: what the user gave.
+        what: the word for it in errors: "verifier".
+        method: what objects of this kind have, to suggest one where the attribute does not exist.
+
+    Raises:
+        UnknownNameError: there is none.
+        InvalidOutcomeError: importing it failed.
+    """
     module_name, _, attribute = name.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     if module_name.endswith(".py") or not all(map(str.isidentifier, (*module_name.split("."), attribute))):
         raise UnknownNameError(
-            f"{name!r} names no verifier; expected package.module:name, an importable module (without .py, "
+            f"{name!r} names no {what}; expected package.module:name, an importable module (without .py, "
             "in or below the current directory or installed) and a name in it"
         )
     try:
@@ -104,15 +115,21 @@ def _users_own(name: str) -> Verifier:
             module = import_module(module_name)
     except InvalidOutcomeError as error:
         if isinstance(error.__cause__, ImportError):
-            raise UnknownNameError(f"cannot import the verifier {name!r}: {error.__cause__}") from error
+            raise UnknownNameError(f"cannot import the {what} {name!r}: {error.__cause__}") from error
         raise
     with users_code(f"looking up {name}"):
         if not hasattr(module, attribute):
             own = [
-                known for known, value in vars(module).items() if callable(getattr(value, "outcome", None))
+                known
+                for known, value in vars(module).items()
+                if callable(getattr(value, method, None) if method else value)
             ]
             raise unknown_name(f"attribute of module {module_name!r}", attribute, own)
-        found = getattr(module, attribute)
+        return getattr(module, attribute)
+
+
+def _users_own(name: str) -> Verifier:
+    found = imported(name, "verifier", "outcome")
     if isinstance(found, type):
         with users_code(f"making {name}"):
             found = found()

@@ -66,7 +66,7 @@ def all_runs(function: Callable[[CoinGenerator], T], max_runs: int = MAX_RUNS) -
     for number in range(max_runs + 1):
         if number == max_runs:
             raise EnumerationTooLargeError(f"there are more than {max_runs} runs; use fewer tokens or drafts")
-        tape = _Tape(script)
+        tape = Tape(script)
         result = function(CoinGenerator(tape))
         yield Run(math.prod((branch.share for branch in tape.made), start=Fraction(1)), result)
         script = tape.made
@@ -98,11 +98,17 @@ class _Branch(NamedTuple):
 
 
 @dataclass
-class _Tape:
-    """The decisions of a run: those that are given, then the first case of every new one."""
+class Tape:
+    """The decisions of a run: those that are given, then the first case of every new one.
+
+    Attributes:
+        given, made: the decisions.
+        is_approximate: whether an answer was given for a box of cases that do not all agree on it.
+    """
 
     given: Sequence[_Branch]
     made: list[_Branch] = field(default_factory=list)
+    is_approximate: bool = False
 
     def decide(self, shares: Sequence[Fraction]) -> int:
         """Which of the cases with these probabilities this run takes."""
@@ -130,7 +136,7 @@ class _Tape:
 class _Uniform:
     """A uniform number on [low, high), not drawn."""
 
-    tape: _Tape
+    tape: Tape
     low: Fraction = Fraction(0)
     high: Fraction = Fraction(1)
 
@@ -228,16 +234,16 @@ class Coin:
 class CoinGenerator:
     """Stands in for a ``numpy.random.Generator`` or a ``random.Random``: its numbers are coins."""
 
-    def __init__(self, tape: _Tape) -> None:
-        self._tape = tape
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
 
     def random(self, size: Any = None) -> Any:
         """Uniform numbers on [0, 1): one coin, or an array of coins."""
         if size is None:
-            return Coin(_Uniform(self._tape))
+            return Coin(_Uniform(self.tape))
         coins = np.empty(size, dtype=object)
         for index in np.ndindex(coins.shape):
-            coins[index] = Coin(_Uniform(self._tape))
+            coins[index] = Coin(_Uniform(self.tape))
         return coins
 
     def uniform(self, low: Any = 0, high: Any = 1, size: Any = None) -> Any:
@@ -279,7 +285,7 @@ class CoinGenerator:
         total = sum(exact, Fraction(0))
         if total <= 0 or min(exact) < 0:
             raise InvalidInputError(f"cannot draw with the weights {[str(weight) for weight in weights]}")
-        return self._tape.decide([weight / total for weight in exact])
+        return self.tape.decide([weight / total for weight in exact])
 
     def __getattr__(self, name: str) -> Any:
         raise NotEnumerableError(

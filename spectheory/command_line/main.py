@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 
-from spectheory.command_line import models, paper, theory
+from spectheory.command_line import audit, models, paper, theory
 from spectheory.command_line.output import (
     EXIT_BAD_INPUT,
     EXIT_INTERNAL,
@@ -60,6 +60,7 @@ for command in (
     models.simulate,
     models.generate,
     models.restrict,
+    audit.audit,
     paper.claims,
     paper.reproduce,
 ):

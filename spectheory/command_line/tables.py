@@ -14,6 +14,7 @@ from spectheory.documents import number_text
 
 if TYPE_CHECKING:
     from spectheory.acceptance import Acceptance
+    from spectheory.auditing import AuditCertificate
     from spectheory.certificate import Certificate
     from spectheory.paper.claims.statements import Claim
     from spectheory.results import Result
@@ -46,6 +47,19 @@ def print_certificates(certificates: Sequence[Certificate]) -> None:
         efficiency = number_text(found.block_efficiency)
         variation = number_text(found.total_variation, decimal=False)
         table.add_row(escape(found.verifier), verdict, efficiency, gap, variation)
+    _console().print(table)
+
+
+def print_audits(audits: Sequence[AuditCertificate]) -> None:
+    """Several shipped samplers side by side."""
+    table = Table(title="audits of shipped samplers")
+    for column in ("sampler", "code", "verdict", "total variation", "forbidden", "because"):
+        table.add_column(column)
+    for found in audits:
+        code = f"{found.provenance.package} {found.provenance.version}".strip() or found.provenance.file
+        numbers = [f"{float(value):.3g}" for value in (found.total_variation, found.forbidden)]
+        because = found.reasons[0] if found.reasons else found.relaxation
+        table.add_row(escape(found.sampler), escape(code), found.verdict, *numbers, escape(because))
     _console().print(table)
 
 

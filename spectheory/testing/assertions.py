@@ -1,11 +1,16 @@
-"""assert_lossless: the standard suite as one line of a test."""
+"""The standard suite, and the audit of a sampler, each as one line of a test."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
+from spectheory.extras import installed
+from spectheory.pair import ModelPair
 from spectheory.suite import SuiteCase, SuiteCertificate, certify_suite
+
+if TYPE_CHECKING:
+    from spectheory.auditing import AuditCertificate
 
 
 def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = None) -> SuiteCertificate:
@@ -36,4 +41,39 @@ def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = Non
         raise AssertionError(
             f"{found.verifier} is not lossless. On {case}: {found.counterexample.in_words()}."
         )
+    return found
+
+
+def assert_sampler_lossless(
+    sampler: Callable[..., Any], signature: str = "sampler", pairs: Mapping[str, ModelPair] | None = None
+) -> AuditCertificate:
+    """Fail unless the audit of a sampler in torch finds it lossless, exactly or up to float32.
+
+    Args:
+        sampler: the function as it is shipped; it draws its random numbers itself.
+        signature: how it is called, a name of ``spectheory.audit.signatures.SIGNATURES``.
+        pairs: name -> exact pair; by default ``spectheory.audit.battery.audit_pairs()``.
+
+    Returns:
+        The certificate of the audit.
+
+    Raises:
+        AssertionError: it is not, or that is not decided; the text says why, with a counterexample.
+        MissingDependencyError: torch is not installed.
+
+    Example:
+        >>> from spectheory.audit.specimens import sample_and_compare
+        >>> from spectheory import instances
+        >>> found = assert_sampler_lossless(sample_and_compare, pairs={"thirds": instances.two_token(1)})
+        >>> found.verdict
+        'exactly lossless'
+    """
+    with installed():
+        from spectheory.audit.shipped import Shipped
+        from spectheory.auditing import audit_sampler
+
+    found = audit_sampler(Shipped(sampler, signature), pairs, stop_at_first=True)
+    if not found.is_lossless:
+        words = "" if found.counterexample is None else f". {found.counterexample.in_words()}"
+        raise AssertionError(f"{found.headline()}{words}")
     return found

@@ -1,0 +1,187 @@
+"""The laws of the random numbers that torch and Python hand out, and comparisons that follow them exactly.
+
+``torch.rand`` does not return a real number but one of finitely many floats: its *atoms* are equally likely.
+A ``Number`` is a function of such random numbers.  Where the truth of a comparison depends on the atom, the
+run branches (``replay``), and the share of each side is a count of atoms, found by bisection with torch's own
+arithmetic.  The law that comes out is that of the shipped code with its rounding, as a rational number.
+
+Where several numbers meet in one comparison, as in a product of uniforms, the cases are no intervals.  They
+are enclosed by boxes; a box of the smallest size that is still undecided takes the answer of its corner, and
+the run says so: its probability bounds how far the law is off.
+
+Assumed: elementwise functions are monotone in each random number, as rounding is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
+
+from spectheory.audit.replay import NotEnumerableError, Tape
+from spectheory.errors import InvalidInputError
+
+BOX_BITS = 8
+"""A comparison of n numbers halves each of them at most BOX_BITS / n times."""
+
+
+class UndefinedDrawError(InvalidInputError, RuntimeError):
+    """A draw from weights that are no law, as 0/0."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The law of one random number: ``atoms`` equally likely cases.
+
+    Attributes:
+        name: in words.
+        atoms: how many.
+        wrapped: the first so many atoms have the value 0: numbers that were rounded up to 1.
+        dtype: what the values are rounded to.
+    """
+
+    name: str
+    atoms: int
+    dtype: torch.dtype
+    wrapped: int = 0
+
+    def value(self, atom: int) -> float:
+        """The value of an atom; it never falls from one atom to the next."""
+        exact = max(atom - self.wrapped, 0) / self.atoms
+        return exact if not self.wrapped else torch.tensor(exact).to(self.dtype).item()
+
+
+GRIDS = {
+    torch.float64: Grid("multiples of 2^-53", 2**53, torch.float64),
+    torch.float32: Grid("multiples of 2^-24", 2**24, torch.float32),
+    # Half precision rounds a number of 24 bits and maps 1 to 0.
+    torch.bfloat16: Grid("multiples of 2^-24 rounded to bfloat16, 1 to 0", 2**24, torch.bfloat16, 2**15),
+    torch.float16: Grid("multiples of 2^-24 rounded to float16, 1 to 0", 2**24, torch.float16, 2**12),
+}
+"""``torch.rand`` on a CPU by dtype; Python's ``random.random`` is the first."""
+
+
+@dataclass(eq=False)
+class Source:
+    """One random number: the atoms low..high-1 of a grid are still possible."""
+
+    tape: Tape
+    grid: Grid
+    low: int = 0
+    high: int = field(default=0)
+    halvings: int = 0
+
+    def __post_init__(self) -> None:
+        self.high = self.grid.atoms
+
+    def is_below(self, cut: int) -> bool:
+        """Whether the atom is below ``cut``, which lies inside; narrows the range."""
+        share = Fraction(cut - self.low, self.high - self.low)
+        if self.tape.decide((share, 1 - share)) == 0:
+            self.high = cut
+            return True
+        self.low = cut
+        return False
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A function of random numbers, monotone in each: torch's own, rounding included."""
+
+    sources: tuple[Source, ...]
+    function: Callable[..., Any]
+
+    def at(self, atoms: Sequence[int]) -> Any:
+        """Its value at one atom of each source."""
+        return self.function(*(s.grid.value(atom) for s, atom in zip(self.sources, atoms, strict=True)))
+
+    def decide(self) -> bool:
+        """The truth of a comparison; where it depends on the atoms the run branches."""
+        with torch._C.DisableTorchFunction(), _disable_current_modes():  # nothing random happens in here
+            return self._decide()
+
+    def _decide(self) -> bool:
+        while True:
+            ends = [(source.low, source.high - 1) for source in self.sources]
+            answers = {bool(self.at(corner)) for corner in product(*ends)}
+            if len(answers) == 1:
+                return answers.pop()
+            if len(self.sources) == 1:
+                return self._decide_by_bisection()
+            if not self._halve():
+                self.sources[0].tape.is_approximate = True
+                return bool(self.at([source.low for source in self.sources]))
+
+    def _decide_by_bisection(self) -> bool:
+        (source,) = self.sources
+        low, high = source.low, source.high - 1
+        at_low = bool(self.at([low]))
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if bool(self.at([middle])) == at_low else (low, middle)
+        return at_low if source.is_below(high) else not at_low
+
+    def _halve(self) -> bool:
+        """Branch at the middle of the source that was halved least; whether one was left to halve."""
+        source = min(self.sources, key=lambda source: source.halvings)
+        if source.halvings >= BOX_BITS // len(self.sources) or source.high - source.low < 2:
+            return False
+        source.halvings += 1
+        source.is_below((source.low + source.high) // 2)
+        return True
+
+
+def uniform_number(tape: Tape, dtype: torch.dtype) -> Number:
+    """A fresh number of ``torch.rand``.
+
+    Raises:
+        NotEnumerableError: the law in this dtype is not known.
+    """
+    if dtype not in GRIDS:
+        raise NotEnumerableError(f"the law of uniform random numbers of {dtype} is not known")
+    return Number((Source(tape, GRIDS[dtype]),), lambda value: value)
+
+
+@dataclass(eq=False)
+class Exponential:
+    """One exponential random number; ``is_used`` once it has run a race."""
+
+    tape: Tape
+    is_used: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Clock:
+    """An exponential random number of a rate, or the inverse of one; only races between them are followed."""
+
+    source: Exponential
+    rate: Fraction = Fraction(1)
+    inverse: bool = False
+
+
+def winner(clocks: Sequence[Clock], largest: bool) -> int:
+    """Which of independent clocks is the first: the i-th with probability w_i / Σ w for the rates w.
+
+    Args:
+        clocks: one race.
+        largest: whether the largest is asked for: the first clock has the largest inverse.
+
+    Raises:
+        NotEnumerableError: another question is asked, or a clock is in its second race.
+    """
+    if any(clock.inverse is not largest for clock in clocks):
+        raise NotEnumerableError("the sampler asks for the last of exponential random numbers, not the first")
+    if any(clock.source.is_used for clock in clocks):
+        raise NotEnumerableError("the sampler runs two races with the same exponential random numbers")
+    rates = [clock.rate for clock in clocks]
+    total = sum(rates, Fraction(0))
+    if total <= 0 or min(rates) < 0:
+        raise UndefinedDrawError("a race of exponential random numbers without a positive weight")
+    for clock in clocks:
+        clock.source.is_used = True
+    return clocks[0].source.tape.decide([rate / total for rate in rates])

@@ -1,0 +1,131 @@
+"""The contract of a draft generator: the law of the tokens it drafts against the rows it reports.
+
+A verifier is lossless for the rows it is told.  A generator that draws its tokens in another way than it says
+makes a lossless verifier wrong, and no test of the verifier alone can see it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Callable
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from spectheory.arrays import exact_number
+from spectheory.audit.intercept import Journal, intercepted
+from spectheory.audit.replay import CoinGenerator, all_runs
+from spectheory.audit.shipped import Shipped
+from spectheory.contexts import context_number, context_text
+from spectheory.errors import InvalidOutcomeError
+from spectheory.pair import ModelPair
+
+REPORTED_TOLERANCE = Fraction(1, 10**5)
+"""A total variation of a reported row that is still rounding."""
+Generator = Callable[[], tuple[list[int], torch.Tensor]]
+"""() -> the L drafted tokens and the logits that are reported for them, [L, V]."""
+
+
+class Drafted(Shipped):
+    """A shipped sampler whose tokens are drafted by a shipped generator, as the two run together.
+
+    It is judged on pairs whose draft is the measured law, and told the reported rows.
+
+    Args:
+        sampler: the verifying half.
+        generator_of: makes the generator out of a draft model, a pair of which only the draft is looked at.
+    """
+
+    def __init__(self, sampler: Shipped, generator_of: Callable[[ModelPair], Generator]) -> None:
+        super().__init__(sampler.sampler, sampler.signature_name, sampler.name)
+        self.generator_of = generator_of
+
+    def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
+        """The measured drafts instead of the model's, and a sampler that is told the reported ones."""
+        law, reported = measured(self.generator_of(pair), pair, self.journal)
+        told = copy.copy(self)
+        told.reported, told.function = reported, told._law
+        return told, ModelPair(pair.target, law, pair.vocab)
+
+
+def measured(
+    generate: Generator, pair: ModelPair, journal: Journal
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """The exact rows of what is drafted and the rows that are reported, [V^i, V] for i < L.
+
+    A context that is never drafted has the pair's own row in both.
+
+    Args:
+        generate: one call of the generator, from the root.
+        pair: of the models that the generator stands on.
+        journal: a row that is not the law of the tokens is written to it.
+
+    Raises:
+        InvalidOutcomeError: the generator does not draft L tokens, or reports two rows for a context.
+    """
+    size, length = pair.vocab_size, pair.draft_length
+    masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+    told: dict[tuple[int, ...], tuple[Fraction, ...]] = {}
+
+    def run(coins: CoinGenerator) -> tuple[list[int], torch.Tensor]:
+        with intercepted(coins.tape, journal):
+            return generate()
+
+    for probability, (tokens, logits) in all_runs(run):
+        if len(tokens) != length:
+            raise InvalidOutcomeError(f"the generator drafted {len(tokens)} tokens, expected {length}")
+        for depth, row in enumerate(logits.double().softmax(-1).tolist()):
+            prefix = tuple(tokens[:depth])
+            masses[(*prefix, tokens[depth])] += probability
+            exact = tuple(exact_number(value) for value in row)
+            if told.setdefault(prefix, exact) != exact:
+                raise InvalidOutcomeError(f"the generator reports two rows at '{context_text(prefix)}'")
+    law, reported = (tuple(level.copy() for level in pair.draft) for _ in range(2))
+    for prefix, row in told.items():
+        depth, number = len(prefix), context_number(prefix, size)
+        drawn = [masses[(*prefix, token)] for token in range(size)]
+        law[depth][number] = [mass / sum(drawn) for mass in drawn]
+        reported[depth][number] = [value / sum(row) for value in row]
+        if abs(law[depth][number] - reported[depth][number]).sum() / 2 > REPORTED_TOLERANCE:
+            journal.findings.add(
+                ("contract", "drafts do not have the law of the rows that are reported for them")
+            )
+    return law, reported
+
+
+def gemma4_assistant(pair: ModelPair) -> Any:
+    """transformers' candidate generator for assistants at one position, on a stand-in for the assistant.
+
+    The stand-in has the pair's draft rows: its hidden state is the depth and the number of a context.
+    """
+    from transformers.generation import candidate_generator
+
+    kind: Any = candidate_generator.SinglePositionMultiTokenCandidateGenerator
+    config = SimpleNamespace(num_assistant_tokens=pair.draft_length, max_length=1_000)
+
+    class Gemma4AssistantStandIn:
+        generation_config = config
+        device = torch.device("cpu")
+
+        def __call__(self, inputs_embeds: torch.Tensor, **options: Any) -> Any:
+            token, depth, number = (int(value) for value in inputs_embeds[0, 0])
+            number = number * pair.vocab_size + token if depth else 0
+            row = torch.tensor(pair.draft[depth][number].astype(float), dtype=torch.float32).log()
+            hidden = torch.tensor([[[depth + 1.0, float(number)]]])
+            return SimpleNamespace(logits=row[None, None], last_hidden_state=hidden)
+
+    def embeddings(ids: torch.Tensor) -> torch.Tensor:
+        return ids[..., None].float()
+
+    def generate() -> tuple[list[int], torch.Tensor]:
+        generator = kind(Gemma4AssistantStandIn(), embeddings, config)
+        prompt = torch.zeros((1, 1), dtype=torch.long)
+        state = SimpleNamespace(hidden_states=[torch.zeros((1, 1, 2))], shared_kv_states={})
+        ids, logits = generator.get_candidates(prompt, {}, state, False, 0)
+        return ids[0, 1:].tolist(), logits[0]
+
+    return generate

@@ -1,0 +1,279 @@
+"""Every source of randomness that a sampler can reach answers from a script, or refuses in one line.
+
+``intercepted`` replaces, for the time of one run: torch's random functions, by a function mode; the functions
+of Python's ``random`` and of ``numpy.random``; connections to a network.  A torch operator that reads a
+random generator without being known here is seen by its tag ``nondeterministic_seeded``, a number drawn
+behind the replaced functions by the state of Python's or numpy's generator.  So nothing random is overlooked.
+
+A generator is not modelled but read: the state it is in when a number is drawn says which number that is.
+Two draws in one state are given the same numbers and are a finding.
+"""
+
+from __future__ import annotations
+
+import random
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from spectheory.arrays import exact_number
+from spectheory.audit.derandomise import Clock, Exponential, UndefinedDrawError, uniform_number
+from spectheory.audit.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
+from spectheory.audit.replay import CoinGenerator, NotEnumerableError, Tape
+
+
+@dataclass
+class Journal:
+    """What was seen in all runs of a sampler.
+
+    Attributes:
+        primitives: the random functions that were answered, with the law of their numbers.
+        findings: what is wrong whatever the law, (what is audited, text).
+        undecided, undefined: why runs ended without a result.
+    """
+
+    primitives: set[str] = field(default_factory=set)
+    findings: set[tuple[str, str]] = field(default_factory=set)
+    undecided: set[str] = field(default_factory=set)
+    undefined: set[str] = field(default_factory=set)
+
+
+@contextmanager
+def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
+    """All random numbers come from the tape.
+
+    Args:
+        tape: of one run.
+        journal: is written to.
+
+    Raises:
+        NotEnumerableError: a random function is used that is not known, or a network.
+    """
+    before, torch_state = _global_states(), torch.get_rng_state()
+    torch.default_generator.manual_seed(0)
+    sentinel = _Sentinel()
+    try:
+        with ExitStack() as stack:
+            for owner, name, replacement in _replacements(tape, journal):
+                stack.enter_context(patch.object(owner, name, replacement))
+            stack.enter_context(sentinel)
+            stack.enter_context(_Answers(tape, journal, sentinel))
+            yield
+    finally:
+        torch.set_rng_state(torch_state)
+    if _global_states() != before:
+        raise NotEnumerableError(
+            "the sampler draws from Python's or numpy's global generator by a name that was imported on its "
+            "own (`from random import ..`); call it by its module"
+        )
+
+
+def _global_states() -> tuple[Any, ...]:
+    """Of Python's and numpy's global generators."""
+    state: Any = np.random.get_state()  # noqa: NPY002, it is other people's use of it that is looked for
+    return random.getstate(), state[1].tobytes(), state[2:]
+
+
+class _Sentinel(TorchDispatchMode):
+    """Refuses every torch operator that reads a random generator, but for those run by ``_Answers``."""
+
+    is_open = False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """torch would import its compiler to keep it away from this class, which takes seconds."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if torch.Tag.nondeterministic_seeded in func.tags and not self.is_open:
+            raise NotEnumerableError(f"the sampler draws from {func}, whose law is not known here")
+        return func(*args, **(kwargs or {}))
+
+
+class _Answers(TorchFunctionMode):
+    """Answers torch's random functions."""
+
+    def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel) -> None:
+        super().__init__()
+        self.tape, self.journal, self.sentinel = tape, journal, sentinel
+        self.read: dict[bytes, tuple[Any, Any]] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        answer = _ANSWERS.get(getattr(func, "__name__", ""))
+        if answer is None:
+            return func(*args, **kwargs)
+        generator = kwargs.get("generator") or torch.default_generator
+        state = generator.get_state().numpy().tobytes()
+        drawn = self._really_drawn(func, args, kwargs)
+        kind = func.__name__, tuple(drawn.shape), drawn.dtype
+        if state in self.read:
+            self.journal.findings.add(
+                (
+                    "randomness",
+                    f"{kind[0]} reads random numbers that {self.read[state][0][0]} has read before",
+                )
+            )
+            if self.read[state][0] != kind or not isinstance(drawn_before := self.read[state][1], np.ndarray):
+                raise NotEnumerableError(f"{kind[0]} reads random numbers again in another form")
+            return _place(drawn, drawn_before, func)
+        result = answer(self.tape, func, drawn, args, kwargs)
+        self.read[state] = kind, getattr(result, "numbers", None)
+        self.journal.primitives.add(_described(kind[0], result))
+        return result
+
+    def _really_drawn(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
+        """torch's own draw: its shape, its dtype, its errors; and the generator moves on."""
+        self.sentinel.is_open = True
+        try:
+            return unwrapped(func, args, kwargs)
+        except RuntimeError as error:
+            raise UndefinedDrawError(f"torch.{func.__name__}: {error}") from error
+        finally:
+            self.sentinel.is_open = False
+
+
+def _place(drawn: torch.Tensor, numbers: np.ndarray, func: Any) -> RandomTensor:
+    """Numbers in a new tensor, or in the one that was filled in place."""
+    in_place = func.__name__.endswith("_")
+    return become_random(drawn, numbers) if in_place else random_tensor(numbers, drawn.dtype)
+
+
+def _described(name: str, result: Any) -> str:
+    first = result.numbers.flat[0] if isinstance(result, RandomTensor) and result.numbers.size else None
+    if first is None:
+        return f"{name}: with probabilities proportional to the floats it is given"
+    if isinstance(first, Clock):
+        return f"{name}: exponential, as real numbers"
+    return f"{name}: {first.sources[0].grid.name}"
+
+
+def filled(shape: Any, make: Callable[[], Any]) -> np.ndarray:
+    """An object array with one new object per place."""
+    numbers = np.empty(tuple(shape), dtype=object)
+    for place in np.ndindex(numbers.shape):
+        numbers[place] = make()
+    return numbers
+
+
+# ------------------------------------------------------------------------- one function per random primitive
+
+
+def _uniform(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
+    return _place(drawn, filled(drawn.shape, lambda: uniform_number(tape, drawn.dtype)), func)
+
+
+def _uniform_between(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
+    """``tensor.uniform_(from, to)``: torch computes u (to - from) + from."""
+    ends = (*args[1:3], *([0.0, 1.0][len(args[1:3]) :]))
+    low, high = kwargs.get("from", ends[0]), kwargs.get("to", ends[1])
+    numbers: Any = random_tensor(filled(drawn.shape, lambda: uniform_number(tape, drawn.dtype)), drawn.dtype)
+    if (low, high) != (0, 1):
+        numbers = numbers * (high - low) + low
+    return become_random(drawn, numbers.numbers)
+
+
+def _exponential(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
+    rate = exact_number(args[1] if len(args) > 1 else kwargs.get("lambd", 1.0))
+    return become_random(drawn, filled(drawn.shape, lambda: Clock(Exponential(tape), rate)))
+
+
+def _multinomial(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
+    weights = args[0] if args else kwargs["input"]
+    replacement = kwargs.get("replacement", args[2] if len(args) > 2 else False)
+    rows = weights.reshape(-1, weights.shape[-1]).tolist()
+    chosen = drawn.reshape(len(rows), -1)
+    for row, places in zip(rows, chosen, strict=True):
+        left = [exact_number(weight) for weight in row]
+        for number in range(len(places)):
+            total = sum(left, Fraction(0))
+            token = tape.decide([weight / total for weight in left])
+            places[number] = token
+            if not replacement:
+                left[token] = Fraction(0)
+    return chosen.reshape(drawn.shape)
+
+
+def _bernoulli(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
+    """``torch.bernoulli(probs)``, and ``tensor.bernoulli_(p)`` with one probability or a tensor of them."""
+    in_place = func.__name__.endswith("_")
+    given = args[int(in_place)] if len(args) > int(in_place) else kwargs.get("p", 0.5)
+    probs = torch.broadcast_to(torch.as_tensor(given), drawn.shape)
+    for place in np.ndindex(tuple(drawn.shape)):
+        prob = exact_number(probs[place].item())
+        drawn[place] = tape.decide([1 - prob, prob])
+    return drawn
+
+
+def _whole_numbers(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
+    """``torch.randint(low, high, size)``."""
+    ends = [end for end in args if isinstance(end, int)]
+    low = kwargs.get("low", ends[0] if len(ends) > 1 else 0)
+    high = kwargs.get("high", ends[-1] if ends else None)
+    for place in np.ndindex(tuple(drawn.shape)):
+        drawn[place] = low + tape.decide([Fraction(1, high - low)] * (high - low))
+    return drawn
+
+
+_ANSWERS: dict[str, Callable[..., Any]] = {
+    "rand": _uniform,
+    "rand_like": _uniform,
+    "uniform_": _uniform_between,
+    "exponential_": _exponential,
+    "multinomial": _multinomial,
+    "bernoulli": _bernoulli,
+    "bernoulli_": _bernoulli,
+    "randint": _whole_numbers,
+}
+
+
+# ------------------------------------------------------------------------- Python's and numpy's randomness
+
+
+def _replacements(tape: Tape, journal: Journal) -> Iterator[tuple[Any, str, Any]]:
+    """(module, name, what stands there during a run)."""
+    coins = CoinGenerator(tape)
+
+    def python_uniform() -> RandomTensor:
+        journal.primitives.add("random.random: multiples of 2^-53")
+        number = np.array(None, dtype=object)
+        number[()] = uniform_number(tape, torch.float64)
+        return random_tensor(number, torch.float64, is_python=True)
+
+    def numpy_generator(*seed: Any) -> CoinGenerator:
+        journal.primitives.add("numpy.random.default_rng: real numbers")
+        return coins
+
+    yield random, "random", python_uniform
+    yield random, "uniform", lambda low, high: low + (high - low) * python_uniform()
+    yield random, "choices", coins.choices
+    yield np.random, "default_rng", numpy_generator
+    for module in (random, np.random):
+        for name in _PYTHON_NAMES[module.__name__].split():
+            yield module, name, _refusal(f"{module.__name__}.{name}")
+    yield socket.socket, "connect", _refusal("a network connection", "opens")
+
+
+_PYTHON_NAMES = {
+    "random": "betavariate choice expovariate gauss getrandbits lognormvariate normalvariate randbytes "
+    "randint randrange sample seed shuffle triangular vonmisesvariate weibullvariate",
+    "numpy.random": "choice exponential gumbel multinomial normal permutation rand randint randn random "
+    "random_sample seed shuffle standard_normal uniform",
+}
+"""Functions of global generators that are refused."""
+
+
+def _refusal(what: str, does: str = "draws from") -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise NotEnumerableError(f"the sampler {does} {what}, which is not answered here")
+
+    return refuse

@@ -1,0 +1,296 @@
+"""Tensors of random numbers that are not drawn: what a sampler may do to them, done to their laws.
+
+A ``RandomTensor`` may be reshaped, indexed, put through monotone elementwise functions and compared; every
+comparison is answered by ``Number.decide``.  Any other torch function is refused by its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from spectheory.arrays import exact_number
+from spectheory.audit.derandomise import Clock, Number, UndefinedDrawError, winner
+from spectheory.audit.replay import NotEnumerableError
+
+
+class RandomTensor(torch.Tensor):
+    """A tensor of random numbers that are not drawn; its memory means nothing.
+
+    Attributes:
+        numbers: an object array of its shape, of ``Number`` or ``Clock``.
+        is_python: whether it stands for a Python number, which does not change the dtype of a tensor.
+    """
+
+    numbers: np.ndarray
+    is_python: bool = False
+    __array_ufunc__ = None  # a numpy number leaves the comparison to this class
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return _apply(func, args, kwargs or {})
+
+
+def random_tensor(numbers: np.ndarray, dtype: torch.dtype, is_python: bool = False) -> RandomTensor:
+    """A tensor of these numbers."""
+    return become_random(torch.ones(numbers.shape, dtype=dtype), numbers, is_python)
+
+
+def become_random(tensor: torch.Tensor, numbers: np.ndarray, is_python: bool = False) -> RandomTensor:
+    """Turn a tensor that is filled with random numbers in place into one that stands for them.
+
+    Raises:
+        NotEnumerableError: it is part of another tensor.
+    """
+    if tensor._is_view():
+        raise NotEnumerableError(
+            "the sampler fills part of a tensor with random numbers; draw them as a tensor"
+        )
+    tensor.fill_(1)
+    random: Any = tensor
+    random.__class__ = RandomTensor
+    random.numbers, random.is_python = numbers, is_python
+    return random
+
+
+# ------------------------------------------------------------------------- torch functions on random tensors
+
+_METADATA = (
+    "size dim numel nelement stride is_floating_point is_contiguous is_complex element_size get_device "
+    "__len__ result_type can_cast storage_offset _is_view "
+    "shape dtype device ndim is_cuda layout requires_grad is_leaf grad_fn is_sparse"
+)
+_STRUCTURE = (
+    "__getitem__ view reshape squeeze unsqueeze flatten expand expand_as permute transpose t contiguous "
+    "clone detach cpu repeat split chunk unbind select narrow flip index_select gather ravel view_as "
+    "reshape_as movedim swapaxes broadcast_to T mT tile unflatten"
+)
+_COMPARISONS = "lt le gt ge less less_equal greater greater_equal"
+_QUOTIENTS = "div divide true_divide __rdiv__ __rtruediv__"
+_ELEMENTWISE = (
+    f"{_QUOTIENTS} add sub subtract mul multiply __radd__ __rsub__ rsub __rmul__ neg negative "
+    "log log2 log10 log1p exp expm1 sqrt reciprocal clamp clip clamp_min clamp_max minimum maximum "
+    "to type float double half bfloat16"
+)
+
+
+def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What a torch function returns on random tensors, or a refusal."""
+    name = func.__name__
+    if name == "__get__":
+        name = func.__self__.__name__
+    if name in _METADATA.split():
+        return unwrapped(func, args, kwargs)
+    if name == "__repr__":
+        return "<random numbers that are not drawn>"
+    if name in _STRUCTURE.split():
+        return _structure(func, args, kwargs)
+    if name in ("item", "tolist") and len(args) == 1:
+        return _python_numbers(args[0])
+    if any(isinstance(number, Clock) for random in _random(args) for number in random.numbers.flat):
+        return _race(name, func, args, kwargs)
+    if name in _ELEMENTWISE.split():
+        return random_tensor(*_elementwise(func, args, kwargs))
+    if name in _COMPARISONS.split():
+        return _decisions(_elementwise(func, args, kwargs)[0])
+    if name in ("eq", "ne", "__eq__", "__ne__"):
+        equal = _apply(torch.le, args, kwargs) & ~_apply(torch.lt, args, kwargs)
+        return equal if "eq" in name else ~equal
+    if name in ("cumprod", "cumsum"):
+        return _cumulative(torch.mul if name == "cumprod" else torch.add, *args, **kwargs)
+    if name in ("searchsorted", "bucketize"):
+        edges, values = args if name == "searchsorted" else args[::-1]
+        return _searchsorted(edges, values, **kwargs)
+    raise NotEnumerableError(
+        f"the sampler applies {name} to random numbers, which is not followed; compare them, or judge the "
+        "sampler by `spectheory.adapt.sampled_verdict`"
+    )
+
+
+def unwrapped(func: Any, args: Any, kwargs: Any) -> Any:
+    """A torch function on the memory of random tensors: right in shape and dtype, meaningless in value."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return func(*args, **kwargs)
+
+
+def _random(args: Sequence[Any]) -> list[RandomTensor]:
+    return [arg for arg in args if isinstance(arg, RandomTensor)]
+
+
+def _structure(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Do to the numbers what the function does to a tensor of their places."""
+    random = args[0]
+    if not isinstance(random, RandomTensor) or _random(args[1:]):
+        raise NotEnumerableError(f"the sampler uses random numbers as an index of {func.__name__}")
+    places = torch.arange(random.numbers.size).reshape(random.numbers.shape)
+    moved = func(places, *args[1:], **kwargs)
+    dtype = unwrapped(torch.result_type, (random, random), {})
+
+    def at(chosen: torch.Tensor) -> RandomTensor:
+        numbers = np.empty(chosen.shape, dtype=object)
+        numbers[...] = random.numbers.ravel()[chosen.numpy()]
+        return random_tensor(numbers, dtype, random.is_python)
+
+    return at(moved) if isinstance(moved, torch.Tensor) else tuple(at(part) for part in moved)
+
+
+def _python_numbers(random: RandomTensor) -> Any:
+    if random.numbers.ndim == 0:
+        return random_tensor(random.numbers, torch.float64, is_python=True)
+    return [_python_numbers(part) for part in _structure(torch.unbind, (random,), {})]
+
+
+def _elementwise(func: Any, args: Any, kwargs: Any) -> tuple[np.ndarray, torch.dtype, bool]:
+    """The numbers of ``func(*args)``, their dtype, and whether they are Python numbers.
+
+    Scalars stay scalars and tensors become tensors of one entry, so that torch converts types as it would.
+    """
+    if any(isinstance(arg, torch.Tensor) for arg in kwargs.values()):
+        raise NotEnumerableError(f"the sampler hands {func.__name__} a tensor by name; hand it by position")
+
+    def stand_in(arg: Any) -> Any:
+        if isinstance(arg, RandomTensor):
+            return 0.5 if arg.is_python else torch.ones(arg.numbers.shape, dtype=_dtype(arg))
+        return arg
+
+    python = _all_python(args)
+    like = torch.tensor(0.5).double() if python else func(*map(stand_in, args), **kwargs)
+    numbers = np.empty(like.shape, dtype=object)
+    spread = [
+        np.broadcast_to(arg.numbers, like.shape)
+        if isinstance(arg, RandomTensor)
+        else torch.broadcast_to(arg, like.shape)
+        if isinstance(arg, torch.Tensor)
+        else arg
+        for arg in args
+    ]
+    for place in np.ndindex(numbers.shape):
+        entries = [part[place] if isinstance(part, (np.ndarray, torch.Tensor)) else part for part in spread]
+        numbers[place] = _combined(func, args, entries, kwargs)
+    return numbers, like.dtype, python
+
+
+def _dtype(random: RandomTensor) -> torch.dtype:
+    return unwrapped(torch.Tensor.dtype.__get__, (random,), {})  # type: ignore[attr-defined]
+
+
+def _all_python(args: Sequence[Any]) -> bool:
+    """Whether no argument is a tensor to torch: Python's own arithmetic, in float64."""
+    return all(not isinstance(arg, torch.Tensor) or getattr(arg, "is_python", False) for arg in args)
+
+
+def _combined(func: Any, args: Sequence[Any], entries: Sequence[Any], kwargs: Any) -> Number:
+    """``func`` of one entry of every argument."""
+    sources = [source for entry in entries if isinstance(entry, Number) for source in entry.sources]
+    if len({id(source) for source in sources}) < len(sources):
+        raise NotEnumerableError(
+            f"the sampler combines a random number with itself in {func.__name__}, which is not followed"
+        )
+    python = _all_python(args)
+
+    def as_argument(arg: Any, value: Any) -> Any:
+        """The value as the kind of argument that it stands for."""
+        if not isinstance(arg, torch.Tensor):
+            return torch.tensor(value, dtype=torch.float64) if python and isinstance(value, float) else value
+        if getattr(arg, "is_python", False):
+            value = float(value)
+            return torch.tensor(value, dtype=torch.float64) if python else value
+        dtype = _dtype(arg) if isinstance(arg, RandomTensor) else arg.dtype
+        value = torch.as_tensor(value, dtype=dtype)
+        return value.reshape(()) if unwrapped(torch.Tensor.dim, (arg,), {}) == 0 else value.reshape(1)
+
+    def function(*values: Any) -> Any:
+        left = list(values)
+        filled_in = []
+        for arg, entry in zip(args, entries, strict=True):
+            if isinstance(entry, Number):
+                taken, left = left[: len(entry.sources)], left[len(entry.sources) :]
+                filled_in.append(as_argument(arg, entry.function(*taken)))
+            else:
+                filled_in.append(as_argument(arg, entry))
+        return func(*filled_in, **kwargs).reshape(())
+
+    return Number(tuple(sources), function)
+
+
+def _decisions(numbers: np.ndarray) -> torch.Tensor:
+    """The truth of every comparison, in order."""
+    truths = [number.decide() for number in numbers.ravel()]
+    return torch.tensor(truths, dtype=torch.bool).reshape(numbers.shape)
+
+
+def _cumulative(combine: Any, random: RandomTensor, dim: int) -> RandomTensor:
+    """One entry after the other along an axis, as torch's loop on a CPU does."""
+    parts = list(_structure(torch.unbind, (random, dim), {}))
+    for number in range(1, len(parts)):
+        parts[number] = combine(parts[number - 1], parts[number])
+    stacked = np.stack([part.numbers for part in parts], axis=dim)
+    return random_tensor(stacked, _dtype(random))
+
+
+def _searchsorted(
+    edges: torch.Tensor, values: RandomTensor, *, right: bool = False, side: str = "left", **options: Any
+) -> torch.Tensor:
+    """How many edges are below each value (at most it, from the right)."""
+    if isinstance(edges, RandomTensor) or options:
+        raise NotEnumerableError("the sampler calls searchsorted in a form that is not followed")
+    compare = torch.ge if right or side == "right" else torch.gt
+    rows = edges.expand(*values.numbers.shape[:-1], edges.shape[-1])
+    found = torch.zeros(values.numbers.shape, dtype=torch.long)
+    for place in np.ndindex(values.numbers.shape):
+        number = random_tensor(np.array(values.numbers[place], dtype=object), _dtype(values))
+        for edge in rows[place[:-1]]:
+            if not bool(compare(number, edge)):
+                break
+            found[place] += 1
+    return found
+
+
+def _race(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Exponential numbers: weights divided by them, and the first of them.
+
+    Of independent exponential numbers with rates w_i the i-th is the first with probability w_i / Σ w.
+    """
+    if name in _QUOTIENTS.split() and len(args) == 2 and not kwargs:
+        above, below = args if not name.startswith("__r") else args[::-1]
+        if not (isinstance(above, RandomTensor) and isinstance(below, RandomTensor)):
+            return _scaled(above, below)
+    if name in ("argmax", "argmin") and len(args) + len(kwargs) <= 3:
+        return _first(name == "argmax", *args, **kwargs)
+    raise NotEnumerableError(
+        f"the sampler applies {name} to exponential random numbers; only a race is followed: weights divided "
+        "by them and argmax, or them divided by weights and argmin"
+    )
+
+
+def _scaled(above: Any, below: Any) -> RandomTensor:
+    """Weights divided by clocks, or clocks by weights: rates times weights either way."""
+    weights_above = isinstance(below, RandomTensor)
+    random, weights = (below, above) if weights_above else (above, below)
+    like = torch.ones(random.numbers.shape, dtype=_dtype(random)) * weights
+    spread = torch.broadcast_to(torch.as_tensor(weights), like.shape)
+    numbers = np.empty(like.shape, dtype=object)
+    for place, clock in np.ndenumerate(np.broadcast_to(random.numbers, like.shape)):
+        if clock.inverse:
+            raise NotEnumerableError("the sampler scales exponential random numbers twice")
+        try:
+            weight = exact_number(spread[place].item())
+        except (ValueError, OverflowError):
+            raise UndefinedDrawError(
+                "a race of exponential random numbers with a weight that is nan or inf"
+            ) from None
+        numbers[place] = Clock(clock.source, clock.rate * weight, weights_above)
+    return random_tensor(numbers, like.dtype)
+
+
+def _first(largest: bool, random: RandomTensor, dim: int | None = None, keepdim: bool = False) -> Any:
+    """The winner of every race along an axis."""
+    rows = np.moveaxis(random.numbers, dim, -1) if dim is not None else random.numbers.ravel()
+    found = np.empty(rows.shape[:-1], dtype=np.int64)
+    for place in np.ndindex(found.shape):
+        found[place] = winner(list(rows[place]), largest)
+    chosen = torch.from_numpy(found)
+    return chosen.unsqueeze(dim) if keepdim and dim is not None else chosen

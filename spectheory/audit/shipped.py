@@ -1,0 +1,189 @@
+"""A sampler that somebody ships, as a verifier: its exact law, computed from the code that exists."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spectheory.adapt import BlackBox
+from spectheory.arrays import fractions_if_exact, like_rows
+from spectheory.audit.battery import with_point_mass_drafts
+from spectheory.audit.derandomise import UndefinedDrawError
+from spectheory.audit.intercept import Journal, intercepted
+from spectheory.audit.relaxations import Mixture
+from spectheory.audit.replay import MAX_RUNS, CoinGenerator, NotEnumerableError, Tape, all_runs
+from spectheory.audit.signatures import Call, signature_called
+from spectheory.contexts import prefix_numbers, rows_along
+from spectheory.errors import InvalidOutcomeError
+from spectheory.pair import ModelPair
+from spectheory.verifier import Verifier, users_code
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Which code was audited.
+
+    Attributes:
+        package, version: as installed; empty for code that no installed package holds.
+        file: relative to where packages are installed, or to the current directory.
+        sha256: of the file's bytes.
+    """
+
+    package: str
+    version: str
+    file: str
+    sha256: str
+
+    @staticmethod
+    def of(function: Any) -> Provenance:
+        """The provenance of a function or a class; of one without a file, its name only."""
+        try:
+            path = Path(inspect.getfile(inspect.unwrap(function))).resolve()
+            content = path.read_bytes()
+        except (TypeError, OSError):
+            return Provenance("", "", getattr(function, "__qualname__", repr(function)), "")
+        top = function.__module__.partition(".")[0]
+        try:
+            package = packages_distributions().get(top, [top])[0]
+            number = version(package)
+        except PackageNotFoundError:
+            package = number = ""
+        roots = [Path(entry).resolve() for entry in (*sys.path, ".") if Path(entry).is_dir()]
+        inside = [str(path.relative_to(root)) for root in roots if path.is_relative_to(root)]
+        name = min(inside, key=len, default=path.name)
+        return Provenance(package, number, name, hashlib.sha256(content).hexdigest())
+
+
+class Shipped(BlackBox, Verifier):
+    """A shipped sampler with its random numbers replaced.
+
+    Args:
+        function: the sampler, unmodified.
+        signature: how it is called, a name of ``SIGNATURES``.
+        name: of the verifier; by default the function's.
+        relaxation: the law it states, where that is not the target's; it is then asked about pairs whose
+            target is that law (``relaxation.stated``).
+        max_runs: follow no more runs for one tuple of drafts.
+
+    Attributes:
+        journal: what was seen in the runs so far.
+        note: what a reader of the certificate has to know.
+        reported: the draft rows by depth that the sampler is told, where these are not those of the drafts.
+        undecided: the largest probability, given any drafts, of runs that took the answer of a box: the law
+            is off by no more, in total variation.
+
+    Example:
+        >>> import torch
+        >>> from spectheory import certify, instances
+        >>> def accept(draft_tokens, target_probs, draft_probs, coins, final_coin):
+        ...     '''One drafted token, accepted if the coin is below p / q; the residual of two tokens.'''
+        ...     token = int(draft_tokens[0])
+        ...     if coins[0] >= target_probs[0, token] / draft_probs[0, token]:
+        ...         return [1 - token]
+        ...     return [token, int(final_coin >= target_probs[1, 0])]
+        >>> certificate = certify(Shipped(accept, "coins"), instances.bernoulli("1/2", "1/4"))
+        >>> print(certificate.is_valid, certificate.block_efficiency)
+        True 7/4
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: str,
+        name: str | None = None,
+        *,
+        relaxation: Mixture | None = None,
+        max_runs: int = MAX_RUNS,
+    ) -> None:
+        super().__init__(function, name or str(getattr(function, "__name__", "sampler")), max_runs)
+        self.signature_name, self.signature = signature, signature_called(signature)
+        self.provenance = Provenance.of(function)
+        self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
+        self.single_path = signature != "sampler"  # type: ignore[misc]
+        self.relaxation = relaxation
+        self.journal = Journal()
+        self.undecided = Fraction(0)
+        self.note = ""
+        self.reported: tuple[np.ndarray, ...] | None = None
+        self._laws: dict[Any, tuple[Any, Any, Fraction]] = {}
+
+    def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
+        """The sampler and the pair that is asked about where ``pair`` is meant.
+
+        The drafts are those that the signature takes; the target is the law that the sampler states.
+        """
+        pair = with_point_mass_drafts(pair) if self.signature.point_mass_drafts else pair
+        return self, (pair if self.relaxation is None else self.relaxation.stated(pair))
+
+    def _masses_and_undecided(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
+        """The probability of every output, () for a run without one, and of runs that took a box's answer."""
+
+        def run(generator: CoinGenerator) -> tuple[tuple[int, ...], bool]:
+            call = Call(paths, target_rows, draft_rows, generator.tape, self.journal)
+            try:
+                tokens = self._one_call(call)
+            except UndefinedDrawError as error:
+                self.journal.undefined.add(str(error))
+                tokens = ()
+            return tokens, generator.tape.is_approximate
+
+        masses: dict[tuple[int, ...], Any] = defaultdict(int)
+        undecided = Fraction(0)
+        for probability, (tokens, is_approximate) in all_runs(run, self.max_runs):
+            masses[tokens] += probability
+            undecided += probability * is_approximate
+        return masses, undecided
+
+    def _one_call(self, call: Call, times: int = 1) -> tuple[int, ...]:
+        """The tokens of the last of so many calls, one after the other, in one run."""
+        with intercepted(call.tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
+            for _ in range(times):
+                returned = self.signature.call(self.sampler, call)
+        return self._tokens(returned)
+
+    def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
+        """As for a black box; a run without an output is a stop whose correction row has no mass."""
+        target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
+        if self.relaxation is not None:
+            target = self.relaxation.target_rows(target, draft)
+        if self.reported is not None:
+            draft = rows_along(self.reported, prefix_numbers(paths, target.shape[-1]))
+        asked = (paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel()))
+        if asked not in self._laws:
+            self._laws[asked] = self._enumerated(paths, target, draft)
+        stops, rows, undecided = self._laws[asked]
+        self.undecided = max(self.undecided, undecided)
+        return like_rows(stops, target_rows), like_rows(rows, target_rows)
+
+    def _enumerated(
+        self, paths: np.ndarray, target: np.ndarray, draft: np.ndarray
+    ) -> tuple[Any, Any, Fraction]:
+        masses, undecided = self._masses_and_undecided(paths, target, draft)
+        undefined = masses.pop((), 0)
+        stops, rows = self._stops_and_rows(masses, paths, target)
+        if undefined:
+            free = np.argwhere(stops == 0)
+            if not len(free):
+                raise InvalidOutcomeError(
+                    f"sampler {self.name!r} ends without an output: {min(self.journal.undefined)}"
+                )
+            stops[tuple(free[0])] += undefined
+        return stops, rows, undecided
+
+    def two_calls(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> None:
+        """Call the sampler twice in one run; numbers that both calls read are written to the journal."""
+        with suppress(UndefinedDrawError, NotEnumerableError):  # which the law will say
+            self._one_call(Call(paths, target_rows, draft_rows, Tape([]), self.journal), times=2)

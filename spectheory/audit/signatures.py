@@ -1,0 +1,164 @@
+"""How samplers that people ship are called: one function per signature, from drafts to tokens.
+
+Each takes the shipped function, the drafts and the tape of a run, and returns the accepted tokens followed by
+the correction token.  Probabilities reach the function as float32, the logits as their logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from spectheory.audit.derandomise import uniform_number
+from spectheory.audit.intercept import Journal, filled
+from spectheory.audit.random_tensor import random_tensor
+from spectheory.audit.replay import CoinGenerator, Tape
+from spectheory.validate import unknown_name
+
+TEMPERATURE = 0.5
+"""Of the logits processor that is handed over; the logits are scaled so that it leads to the target."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a sampler.
+
+    Attributes:
+        paths: [K, L].
+        target_rows: [K, L+1, V].
+        draft_rows: [K, L, V].
+        tape: all random numbers.
+        journal: is written to.
+        generator: for samplers that take one.
+    """
+
+    paths: np.ndarray
+    target_rows: np.ndarray
+    draft_rows: np.ndarray
+    tape: Tape
+    journal: Journal
+    generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(1))
+
+    @property
+    def drafted(self) -> torch.Tensor:
+        """The paths, [K, L]."""
+        return torch.tensor(self.paths, dtype=torch.long)
+
+    @property
+    def target_probs(self) -> torch.Tensor:
+        """[K, L+1, V]."""
+        return torch.tensor(self.target_rows.astype(float), dtype=torch.float32)
+
+    @property
+    def draft_probs(self) -> torch.Tensor:
+        """[K, L, V]."""
+        return torch.tensor(self.draft_rows.astype(float), dtype=torch.float32)
+
+    @contextmanager
+    def inputs(self, **tensors: torch.Tensor) -> Iterator[dict[str, torch.Tensor]]:
+        """Arguments for the sampler; one that is changed in place is a finding."""
+        copies = {name: tensor.clone() for name, tensor in tensors.items()}
+        yield tensors
+        for name, tensor in tensors.items():
+            if not torch.equal(tensor, copies[name]):
+                self.journal.findings.add(("contract", f"its argument {name} is changed in place"))
+
+
+class Signature(NamedTuple):
+    """A way to call samplers.
+
+    Attributes:
+        form: the signature, as people write it.
+        call: (function, call) -> the accepted tokens and the correction token.
+        point_mass_drafts: whether drafts are taken to be deterministic, their rows point masses.
+    """
+
+    form: str
+    call: Callable[[Callable[..., Any], Call], list[int]]
+    point_mass_drafts: bool = False
+
+
+def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]:
+    """One path, as the assisted generation of transformers calls it; a prompt of one token comes first."""
+    prompt = torch.zeros((1, 1), dtype=torch.long)
+    with call.inputs(
+        candidate_input_ids=torch.cat([prompt, call.drafted[:1]], dim=-1),
+        candidate_logits=call.draft_probs[:1].log(),
+        new_logits=call.target_probs[:1].log(),
+    ) as given:
+        tokens, accepted = function(
+            given["candidate_input_ids"], given["candidate_logits"], call.paths.shape[1], given["new_logits"]
+        )
+    found = tokens[0].tolist()
+    if len(found) != int(accepted) + 1:
+        call.journal.findings.add(
+            ("contract", f"it returns {len(found)} tokens and says that {int(accepted)} are accepted")
+        )
+    return found
+
+
+def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
+    """Deterministic paths after a root token; the row it returns is sampled by the caller."""
+    root = torch.zeros((len(call.paths), 1), dtype=torch.long)
+    with call.inputs(
+        logits=call.target_probs.log() * TEMPERATURE, candidates=torch.cat([root, call.drafted], dim=-1)
+    ) as given:
+        best, accepted, row = function(
+            given["logits"], given["candidates"], lambda input_ids, logits: logits / TEMPERATURE
+        )
+    correction = CoinGenerator(call.tape).choices(range(row.numel()), row.flatten().tolist())
+    return [*call.paths[int(best), : int(accepted)].tolist(), *correction]
+
+
+def _coins(function: Callable[..., Any], call: Call) -> list[int]:
+    """One path; L coins for acceptance and one for the correction token are arguments."""
+    length = call.paths.shape[1]
+    numbers = filled((length + 1,), lambda: uniform_number(call.tape, torch.float32))
+    call.journal.primitives.add("coins: multiples of 2^-24")
+    coins: Any = random_tensor(numbers, torch.float32)
+    with call.inputs(
+        draft_tokens=call.drafted[0], target_probs=call.target_probs[0], draft_probs=call.draft_probs[0]
+    ) as given:
+        return _token_list(function(*given.values(), coins[:length], coins[length]))
+
+
+def _sampler(function: Callable[..., Any], call: Call) -> list[int]:
+    """K paths, their rows, and a generator."""
+    with call.inputs(paths=call.drafted, target_rows=call.target_probs, draft_rows=call.draft_probs) as given:
+        return _token_list(function(*given.values(), call.generator))
+
+
+def _token_list(returned: Any) -> list[int]:
+    return returned.flatten().tolist() if isinstance(returned, torch.Tensor) else list(returned)
+
+
+SIGNATURES: Mapping[str, Signature] = {
+    "speculative_sampling": Signature(
+        "(candidate_input_ids, candidate_logits, candidate_length, new_logits) -> (tokens, accepted)",
+        _speculative_sampling,
+    ),
+    "evaluate_posterior": Signature(
+        "(logits, candidates, logits_processor) -> (best_candidate, accept_length, row)",
+        _evaluate_posterior,
+        point_mass_drafts=True,
+    ),
+    "coins": Signature("(draft_tokens, target_probs, draft_probs, coins, final_coin) -> tokens", _coins),
+    "sampler": Signature("(paths, target_rows, draft_rows, generator) -> tokens", _sampler),
+}
+"""Name -> how samplers of that kind are called."""
+
+
+def signature_called(name: str) -> Signature:
+    """The signature of that name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    if name not in SIGNATURES:
+        raise unknown_name("signature", name, SIGNATURES)
+    return SIGNATURES[name]

@@ -1,0 +1,258 @@
+"""Small samplers with one mistake each, as they have shipped, and lossless ones that look mistaken.
+
+They are the negative controls of an audit: it finds every one of ``SPECIMENS`` and none of ``LOSSLESS``.
+Each takes one path [1, L], the rows of both models and a generator, or has the signature named beside it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+# ------------------------------------------------------------------------- what they share
+
+
+def _residual(target: Tensor, draft: Tensor) -> Tensor:
+    return (target - draft).clamp(min=0)
+
+
+def _drawn(weights: Tensor, generator: Any) -> int:
+    return int(torch.multinomial(weights, 1, generator=generator))
+
+
+def _by_inversion(weights: Tensor, coin: Tensor) -> int:
+    return int(torch.searchsorted(weights.cumsum(0) / weights.sum(), coin.reshape(1), right=True))
+
+
+def _verify(
+    path: Tensor,
+    acceptance: Callable[[int, int], Any],
+    correction: Callable[[int], Tensor],
+    coins: Tensor,
+    generator: Any,
+) -> list[int]:
+    """Token after token, until a coin is not below the acceptance probability."""
+    tokens: list[int] = []
+    for place, token in enumerate(path.tolist()):
+        if not coins[place] < acceptance(place, token):
+            break
+        tokens.append(token)
+    return [*tokens, _drawn(correction(len(tokens)), generator)]
+
+
+def _ratio(target: Tensor, draft: Tensor) -> Callable[[int, int], Tensor]:
+    return lambda place, token: target[place, token] / draft[place, token]
+
+
+def _residual_rows(target: Tensor, draft: Tensor) -> Callable[[int], Tensor]:
+    length = len(draft)
+    return lambda place: _residual(target[place], draft[place]) if place < length else target[place]
+
+
+# ------------------------------------------------------------------------- lossless
+
+
+def token_verification(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Speculative sampling, without a mistake."""
+    p, q = target[0], draft[0]
+    coins = torch.rand(paths.shape[1], generator=generator)
+    return _verify(paths[0], _ratio(p, q), _residual_rows(p, q), coins, generator)
+
+
+def sample_and_compare(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Draws from the target at every position and goes on while the draft agrees: slow, but lossless."""
+    tokens: list[int] = []
+    for place, token in enumerate(paths[0].tolist()):
+        tokens.append(_drawn(target[0, place], generator))
+        if tokens[-1] != token:
+            return tokens
+    return [*tokens, _drawn(target[0, -1], generator)]
+
+
+def exponential_race(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Token verification whose correction token is the first of exponential clocks."""
+    p, q = target[0], draft[0]
+    noise = torch.empty_like(p[0]).exponential_(generator=generator)
+    tokens: list[int] = []
+    rows = _residual_rows(p, q)
+    for place, token in enumerate(paths[0].tolist()):
+        if not torch.rand((), generator=generator) * q[place, token] < p[place, token]:
+            break
+        tokens.append(token)
+    return [*tokens, int((rows(len(tokens)) / noise).argmax())]
+
+
+def block_verification(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """The longest prefix that its own coin accepts (block2024 Algorithm 2)."""
+    coins = torch.rand(paths.shape[1], generator=generator)
+    return _block(paths[0], target[0], draft[0], coins, generator)
+
+
+def _block(path: Tensor, p: Tensor, q: Tensor, coins: Tensor, generator: Any, cap: float = 1.0) -> list[int]:
+    length = len(path)
+    weights = [torch.ones(())]
+    for place, token in enumerate(path.tolist()):
+        weights.append((weights[-1] * p[place, token] / q[place, token]).clamp(max=cap))
+    accepted = 0
+    for place in range(1, length + 1):
+        weight = weights[place]
+        if place < length:
+            mass = _residual(weight * p[place], q[place]).sum()
+            weight = mass / (mass + (1 - weight).clamp(min=0))
+        if coins[place - 1] < weight:
+            accepted = place
+    row = _residual(weights[accepted] * p[accepted], q[accepted]) if accepted < length else p[length]
+    return [*path[:accepted].tolist(), _drawn(row, generator)]
+
+
+# ------------------------------------------------------------------------- one mistake each
+
+
+def coin_reused(
+    draft_tokens: Tensor, target: Tensor, draft: Tensor, coins: Tensor, final: Tensor
+) -> list[int]:
+    """The coin that rejected a token also draws the correction token."""
+    tokens: list[int] = []
+    for place, token in enumerate(draft_tokens.tolist()):
+        if not coins[place] < target[place, token] / draft[place, token]:
+            return [*tokens, _by_inversion(_residual(target[place], draft[place]), coins[place])]
+        tokens.append(token)
+    return [*tokens, _by_inversion(target[-1], final)]
+
+
+def seed_per_call(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Every call starts the generator again."""
+    generator.manual_seed(0)
+    return token_verification(paths, target, draft, generator)
+
+
+def other_draft_law(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Verifies against a draft law at temperature 1/2, from which the tokens were not drawn."""
+    sharp = draft**2 / (draft**2).sum(-1, keepdim=True)
+    return token_verification(paths, target, sharp, generator)
+
+
+def one_sided_temperature(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """The temperature is on the target in the acceptance test and not in the correction."""
+    sharp = target**2 / (target**2).sum(-1, keepdim=True)
+    coins = torch.rand(paths.shape[1], generator=generator)
+    rows = _residual_rows(target[0], draft[0])
+    return _verify(paths[0], _ratio(sharp[0], draft[0]), rows, coins, generator)
+
+
+def residual_in_place(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Right, but the residual overwrites the target's rows, which are the caller's."""
+    coins = torch.rand(paths.shape[1], generator=generator)
+    p, q = target[0], draft[0]
+
+    def row(place: int) -> Tensor:
+        return p[place].sub_(q[place]).clamp_(min=0) if place < len(q) else p[place]
+
+    return _verify(paths[0], _ratio(p, q), row, coins, generator)
+
+
+def boundary_comparison(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Accepts where coin <= ratio: a coin of 0 accepts what the target forbids."""
+    coins = torch.rand(paths.shape[1], generator=generator)
+    tokens: list[int] = []
+    for place, token in enumerate(paths[0].tolist()):
+        if not coins[place] <= target[0, place, token] / draft[0, place, token]:
+            break
+        tokens.append(token)
+    return [*tokens, _drawn(_residual_rows(target[0], draft[0])(len(tokens)), generator)]
+
+
+def bfloat16_coins(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Coins in the precision of a model."""
+    coins = torch.rand(paths.shape[1], generator=generator, dtype=torch.bfloat16)
+    rows = _residual_rows(target[0], draft[0])
+    return _verify(paths[0], _ratio(target[0], draft[0]), rows, coins, generator)
+
+
+def previous_draft_row(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """The residual is taken from the draft's row of one position before."""
+    coins = torch.rand(paths.shape[1], generator=generator)
+    p, q = target[0], draft[0]
+
+    def row(place: int) -> Tensor:
+        return _residual(p[place], q[max(place - 1, 0)]) if place < len(q) else p[place]
+
+    return _verify(paths[0], _ratio(p, q), row, coins, generator)
+
+
+def next_position_correction(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """The correction token comes from the target's row of one position later."""
+    coins = torch.rand(paths.shape[1], generator=generator)
+    p, q = target[0], draft[0]
+    return _verify(paths[0], _ratio(p, q), lambda place: p[min(place + 1, len(q))], coins, generator)
+
+
+def bonus_without_processor(logits: Tensor, candidates: Tensor, logits_processor: Any) -> Any:
+    """The token after a path that is accepted as a whole is drawn from the logits as they are."""
+    for place, token in enumerate(candidates[0, 1:].tolist()):
+        row = logits_processor(None, logits[0, place]).softmax(-1)
+        if random.random() >= row[token]:
+            row[token] = 0
+            return 0, place, row / row.sum()
+    return 0, candidates.shape[1] - 1, logits[0, -1].softmax(-1)
+
+
+def product_of_uniforms(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Block acceptance compares products of coins with products of ratios."""
+    path, p, q = paths[0], target[0], draft[0]
+    length = len(path)
+    places = torch.arange(length)
+    ratios = (p[places, path] / q[places, path]).cumprod(0).clamp(max=1)
+    coins = torch.rand(length, generator=generator).cumprod(0)
+    accepted = max((place + 1 for place in range(length) if coins[place] < ratios[place]), default=0)
+    weight = ratios[accepted - 1] if accepted else torch.ones(())
+    row = _residual(weight * p[accepted], q[accepted]) if accepted < length else p[length]
+    row = row if row.sum() > 0 else p[accepted]
+    return [*path[:accepted].tolist(), _drawn(row, generator)]
+
+
+def uncapped_joint_ratio(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Block verification with the product of ratios where its running minimum with 1 belongs."""
+    coins = torch.rand(paths.shape[1], generator=generator)
+    return _block(paths[0], target[0], draft[0], coins, generator, cap=float("inf"))
+
+
+def greedy_acceptance(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """A sampled row is accepted as a greedy one is: where the draft is the target's likeliest token."""
+    tokens: list[int] = []
+    for place, token in enumerate(paths[0].tolist()):
+        if token != int(target[0, place].argmax()):
+            break
+        tokens.append(token)
+    return [*tokens, _drawn(target[0, len(tokens)], generator)]
+
+
+_SAMPLERS = (
+    seed_per_call,
+    other_draft_law,
+    one_sided_temperature,
+    residual_in_place,
+    boundary_comparison,
+    bfloat16_coins,
+    previous_draft_row,
+    next_position_correction,
+    product_of_uniforms,
+    uncapped_joint_ratio,
+    greedy_acceptance,
+)
+SPECIMENS: Mapping[str, tuple[Callable[..., Any], str]] = {
+    "coin_reused": (coin_reused, "coins"),
+    "bonus_without_processor": (bonus_without_processor, "evaluate_posterior"),
+    **{sampler.__name__: (sampler, "sampler") for sampler in _SAMPLERS},
+}
+"""Name -> (sampler, signature); none is right."""
+
+LOSSLESS: Mapping[str, tuple[Callable[..., Any], str]] = {
+    sampler.__name__: (sampler, "sampler")
+    for sampler in (token_verification, sample_and_compare, exponential_race, block_verification)
+}
+"""Name -> (sampler, signature); all are right."""

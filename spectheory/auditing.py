@@ -1,0 +1,410 @@
+"""The audit of a shipped sampler: its exact law on a battery of pairs, and a verdict on the code that exists.
+
+>>> import torch
+>>> from spectheory.audit.shipped import Shipped
+>>> def first_draft(paths, target_rows, draft_rows, generator):
+...     '''Takes the drafted token and draws the next one from the target.'''
+...     return [int(paths[0, 0]), int(torch.multinomial(target_rows[0, 1], 1, generator=generator))]
+>>> from spectheory import instances
+>>> found = audit_sampler(Shipped(first_draft, "sampler"), {"thirds": instances.two_token(1)})
+>>> print(found)
+<first_draft: defect: its law is not the target's on thirds, total variation 1/3>
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from spectheory.adapt import noncentrality
+from spectheory.audit.battery import audit_pairs
+from spectheory.audit.replay import NotEnumerableError
+from spectheory.audit.shipped import Provenance, Shipped
+from spectheory.certificate import Certificate, certify
+from spectheory.contexts import prefix_numbers, rows_along
+from spectheory.documents import number_text, plain
+from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
+from spectheory.law import OutputLaw, output_law
+from spectheory.pair import ModelPair
+from spectheory.results import Result
+
+EXACT = "exactly lossless"
+ARITHMETIC = "lossless up to arithmetic"
+RELAXATION = "equals its stated relaxation"
+DEFECT = "defect"
+NOT_DECIDED = "not decided"
+
+PRECISION = Fraction(1, 2**24)
+"""Half the distance of neighbouring floats of 32 bits just below 1, and the step of ``torch.rand``."""
+SIGNIFICANCE = 0.01
+POWER = 0.99
+"""Of the χ² test whose number of samples is given."""
+MAX_LEAVES = 16
+"""A second proof, by the optimum, is looked for on pairs of at most so many drafted paths."""
+
+ASSUMPTIONS = (
+    "elementwise functions are monotone in each random number, as their rounding is",
+    "multinomial, bernoulli, randint and races of exponential numbers are drawn from the exact law of the "
+    "floats they are given",
+    "source semantics on a CPU: a compiled kernel may round in another way",
+    "a generator of Python or numpy that the sampler keeps between calls is not seen",
+)
+
+
+@dataclass(frozen=True)
+class AuditCase:
+    """What was found on one pair.
+
+    Attributes:
+        pair, draft_length: its name, and L.
+        total_variation: of the completed output from the target (from the stated law of a relaxation).
+        undecided: how far the total variation may be off, where random numbers are multiplied.
+        bound: what rounding to float32 can account for.
+        forbidden: the probability of an output that the target never makes.
+        undefined: the probability of ending without an output.
+        block_efficiency: tokens per target call.
+        optimum: the largest of any lossless verifier; only looked for where the law is wrong.
+        samples: how many samples a χ² test needs to see the difference; ``None`` where there is none.
+    """
+
+    pair: str
+    draft_length: int
+    total_variation: Fraction
+    undecided: Fraction
+    bound: Fraction
+    forbidden: Fraction
+    undefined: Fraction
+    block_efficiency: Fraction
+    optimum: Fraction | None
+    samples: int | None
+
+    @property
+    def is_wrong(self) -> bool:
+        """Whether rounding cannot account for the law."""
+        return self.total_variation - self.undecided > self.bound
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the law is not known well enough to say."""
+        return not self.is_wrong and self.total_variation + self.undecided > self.bound
+
+    @property
+    def makes_forbidden_tokens(self) -> bool:
+        """Whether an output that the target never makes has a positive probability."""
+        return self.forbidden > self.undecided
+
+    @property
+    def is_above_the_optimum(self) -> bool:
+        """Whether no lossless verifier earns as much: a proof without a comparison of laws.
+
+        The margin: a call has 1 to L+1 tokens, so that probability d that is misplaced moves its mean by L d.
+        """
+        margin = self.draft_length * (self.bound + self.undecided)
+        return self.optimum is not None and self.block_efficiency - margin > self.optimum
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditCertificate(Result):
+    """The verdict on a shipped sampler.
+
+    Attributes:
+        sampler, signature: its name and how it is called.
+        verdict: one of the five words of this module.
+        reasons: why, in sentences; empty for a lossless one.
+        cases: one per pair.
+        counterexample: on the smallest pair found on which the law is wrong.
+        relaxation: the law that it states; empty where that is the target's.
+        provenance: which code was run.
+        primitives: the random functions that were answered, and the laws of their numbers.
+        findings: what is wrong whatever the law: (what was audited, text).
+        note: what else is to be known, as of a version that was not tested.
+        assumptions: what the verdict rests on.
+    """
+
+    sampler: str
+    signature: str
+    verdict: str
+    reasons: tuple[str, ...]
+    cases: tuple[AuditCase, ...]
+    counterexample: Certificate | None
+    relaxation: str
+    provenance: Provenance
+    primitives: tuple[str, ...]
+    findings: tuple[tuple[str, str], ...]
+    note: str = ""
+    assumptions: tuple[str, ...] = ASSUMPTIONS
+
+    @property
+    def is_defective(self) -> bool:
+        """Whether a defect was found."""
+        return self.verdict == DEFECT
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether the law is the target's on every pair, exactly or up to arithmetic."""
+        return self.verdict in (EXACT, ARITHMETIC)
+
+    @property
+    def total_variation(self) -> Fraction:
+        """The largest of all pairs."""
+        return max((case.total_variation for case in self.cases), default=Fraction(0))
+
+    @property
+    def forbidden(self) -> Fraction:
+        """The largest probability of an output that the target never makes."""
+        return max((case.forbidden for case in self.cases), default=Fraction(0))
+
+    @property
+    def samples(self) -> int | None:
+        """The fewest samples with which a χ² test at 99 % sees the law differ, on the best of the pairs."""
+        return min((case.samples for case in self.cases if case.samples is not None), default=None)
+
+    def headline(self) -> str:
+        """The verdict, with the first reason."""
+        return f"{self.sampler}: {': '.join((self.verdict, *self.reasons[:1]))}"
+
+    def facts(self) -> list[tuple[str, str]]:
+        """The code, the law, the findings."""
+        code = f"{self.provenance.package} {self.provenance.version} {self.provenance.file}".strip()
+        facts = [
+            ("code", f"{code}, sha256 {self.provenance.sha256[:16] or 'none'}"),
+            ("called as", self.signature),
+            *([("note", self.note)] if self.note else []),
+            ("pairs", f"{len(self.cases)}"),
+        ]
+        if self.relaxation:
+            facts.append(("stated law", self.relaxation))
+        if self.cases:
+            facts.append(("largest total variation", number_text(self.total_variation)))
+        if self.samples is not None:
+            facts.append(("seen by a χ² test with", f"{self.samples:,} samples".replace(",", " ")))
+        facts += [("because", reason) for reason in self.reasons]
+        if self.counterexample is not None:
+            facts.append(("counterexample", self.counterexample.in_words()))
+        facts += [("random numbers", text) for text in self.primitives]
+        return facts + [("assumed", text) for text in self.assumptions]
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object of ``spectheory audit --json``."""
+        found = self.counterexample
+        return {
+            "sampler": self.sampler,
+            "signature": self.signature,
+            "verdict": self.verdict,
+            "reasons": list(self.reasons),
+            "total_variation": plain(self.total_variation),
+            "forbidden": plain(self.forbidden),
+            "samples": self.samples,
+            "relaxation": self.relaxation,
+            "counterexample": None if found is None else found.to_document(),
+            "findings": [list(finding) for finding in self.findings],
+            "cases": [plain(case) for case in self.cases],
+            "provenance": asdict(self.provenance),
+            "primitives": list(self.primitives),
+            "note": self.note,
+            "assumptions": list(self.assumptions),
+        }
+
+
+def audit_sampler(
+    sampler: Shipped,
+    pairs: Mapping[str, ModelPair] | None = None,
+    *,
+    stop_at_first: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> AuditCertificate:
+    """Compute the exact law of a shipped sampler on every pair, and judge it.
+
+    Args:
+        sampler: the shipped code with its random numbers replaced.
+        pairs: name -> exact pair; by default ``audit_pairs()``.
+        stop_at_first: whether to stop at the first pair that shows a defect.
+        progress: called with (pairs done, pairs in all).
+
+    Raises:
+        InvalidInputError: a pair is not exact.
+        InvalidOutcomeError: the sampler fails, or returns something that is no output.
+    """
+    given = audit_pairs() if pairs is None else pairs
+    for name, pair in given.items():
+        if not pair.is_exact:
+            raise InvalidInputError(
+                f'an audit is exact and takes exact pairs; write the rows of {name!r} as texts, such as "1/3"'
+            )
+    cases: list[AuditCase] = []
+    refused: list[str] = []
+    _call_twice(*sampler.prepared(next(iter(given.values()))))
+    for number, (name, pair) in enumerate(given.items()):
+        if progress is not None:
+            progress(number, len(given))
+        try:
+            cases.append(_case(name, *sampler.prepared(pair)))
+        except (NotEnumerableError, EnumerationTooLargeError) as error:
+            refused.append(str(error))
+        if stop_at_first and _verdict(sampler, cases, refused)[0] == DEFECT:
+            break
+    if progress is not None:
+        progress(len(given), len(given))
+    journal = sampler.journal
+    verdict, reasons = _verdict(sampler, cases, refused)
+    wrong = [case for case in cases if case.is_wrong]
+    return AuditCertificate(
+        sampler=sampler.name,
+        signature=sampler.signature_name,
+        verdict=verdict,
+        reasons=tuple(reasons),
+        cases=tuple(cases),
+        counterexample=_shrunk(sampler, given[wrong[0].pair]) if wrong else None,
+        relaxation="" if sampler.relaxation is None else sampler.relaxation.words,
+        provenance=sampler.provenance,
+        primitives=tuple(sorted(journal.primitives)),
+        findings=tuple(sorted(journal.findings)),
+        note=sampler.note,
+    )
+
+
+def _call_twice(sampler: Shipped, pair: ModelPair) -> None:
+    """Two calls in a row on the likeliest drafts: numbers that both read are found."""
+    length, size = pair.draft_length, pair.vocab_size
+    leaf = int(np.argmax(pair.draft_path_probs(length)))
+    paths = np.array([pair.context(length, leaf)])
+    prefixes = prefix_numbers(paths, size)
+    sampler.two_calls(paths, rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes))
+
+
+def _case(name: str, sampler: Shipped, pair: ModelPair) -> AuditCase:
+    law, undecided = _law(sampler, pair)
+    case = AuditCase(
+        pair=name,
+        draft_length=pair.draft_length,
+        total_variation=law.total_variation,
+        undecided=undecided,
+        bound=rounding_bound(pair),
+        forbidden=law.completed_law[pair.target_path_probs(pair.draft_length + 1) == 0].sum() + Fraction(0),
+        undefined=law.undefined,
+        block_efficiency=law.block_efficiency,
+        optimum=None,
+        samples=_samples_needed(law),
+    )
+    if not case.is_wrong or pair.vocab_size**pair.draft_length > MAX_LEAVES or sampler.relaxation is not None:
+        return case
+    best = certify("token", pair).optimum
+    return replace(case, optimum=best) if isinstance(best, Fraction) else case
+
+
+def _law(sampler: Shipped, pair: ModelPair) -> tuple[OutputLaw, Fraction]:
+    """The law, and how far it may be off."""
+    sampler.undecided = Fraction(0)
+    return output_law(sampler, pair), sampler.undecided
+
+
+def rounding_bound(pair: ModelPair) -> Fraction:
+    """A total variation that float32 alone can cause: 4 (L+1) (Λ + V + 8) 2^-24.
+
+    Λ is the largest |log| of a positive probability: a logit x is off by |x| 2^-24, and so is its exponential
+    relative to itself.  V + 8 roundings make a row out of exponentials, a ratio and a residual, of both
+    models, and the step of the coin counts as one.
+
+    Example:
+        >>> from spectheory import instances
+        >>> print(rounding_bound(instances.two_token(1)) < Fraction(1, 10**5))
+        True
+    """
+    smallest = min(value for level in (*pair.target, *pair.draft) for value in level.flat if value)
+    logarithm = math.ceil(-math.log(smallest))
+    return 4 * (pair.draft_length + 1) * (logarithm + pair.vocab_size + 8) * PRECISION
+
+
+def _samples_needed(law: OutputLaw) -> int | None:
+    """How many samples of L+1 tokens a χ² test needs."""
+    target = law.pair.target_path_probs(law.pair.draft_length + 1)
+    possible = target > 0
+    impossible = float(law.completed_law[~possible].sum() + law.undefined)
+    distance = float((law.deviation[possible] ** 2 / target[possible]).sum())
+    needed = []
+    if distance > 0:
+        needed.append(noncentrality(int(possible.sum()) - 1, SIGNIFICANCE, POWER) / distance)
+    if impossible > 0:
+        needed.append(math.log1p(-POWER) / math.log1p(-impossible) if impossible < 1 else 1.0)
+    return math.ceil(min(needed)) if needed else None
+
+
+def _verdict(sampler: Shipped, cases: list[AuditCase], refused: list[str]) -> tuple[str, list[str]]:
+    """The word, and why."""
+    wrong = [case for case in cases if case.is_wrong]
+    reasons = []
+    if wrong:
+        first = wrong[0]
+        whose = "the one it states" if sampler.relaxation else "the target's"
+        distance = number_text(first.total_variation, decimal=False)
+        if first.undecided:
+            distance = f"at least {float(first.total_variation - first.undecided):.4g}"
+        reasons.append(f"its law is not {whose} on {first.pair}, total variation {distance}")
+    above = [case for case in wrong if case.is_above_the_optimum]
+    if above:
+        reasons.append(
+            f"it earns {float(above[0].block_efficiency):.6g} tokens per call on {above[0].pair}, and no "
+            f"lossless verifier earns more than {number_text(above[0].optimum, decimal=False)}"
+        )
+    forbidden = max((case for case in cases if case.makes_forbidden_tokens), key=_forbidden, default=None)
+    if forbidden is not None:
+        reasons.append(
+            f"it makes a token that the target forbids with probability "
+            f"{number_text(forbidden.forbidden, decimal=False)} on {forbidden.pair}"
+        )
+    undefined = max((case for case in cases if case.undefined), key=lambda case: case.undefined, default=None)
+    if undefined is not None:
+        reasons.append(
+            "it ends without an output with probability "
+            f"{number_text(undefined.undefined, decimal=False)} on {undefined.pair}: "
+            f"{min(sampler.journal.undefined)}"
+        )
+    reasons += [f"{kind}: {text}" for kind, text in sorted(sampler.journal.findings)]
+    if reasons:
+        return DEFECT, reasons
+    if refused:
+        return NOT_DECIDED, [refused[0]]
+    unknown = [case for case in cases if case.is_open]
+    if unknown:
+        case = unknown[0]
+        return NOT_DECIDED, [
+            f"random numbers are combined, and the total variation on {case.pair} is known to "
+            f"{float(case.undecided):.3g} only"
+        ]
+    if sampler.relaxation is not None:
+        return RELAXATION, []
+    return (ARITHMETIC if any(case.total_variation for case in cases) else EXACT), []
+
+
+def _forbidden(case: AuditCase) -> Fraction:
+    return case.forbidden
+
+
+def _shrunk(sampler: Shipped, pair: ModelPair) -> Certificate:
+    """The certificate on the smallest pair that still shows the defect: shorter paths, then fewer tokens."""
+    for smaller in _smaller(pair):
+        try:
+            asked, prepared = sampler.prepared(smaller)
+            law, undecided = _law(asked, prepared)
+        except InvalidInputError:  # the sampler does not take the pair
+            continue
+        if law.total_variation - undecided > rounding_bound(prepared):
+            return _shrunk(sampler, smaller)
+    asked, prepared = sampler.prepared(pair)
+    return certify(asked, prepared, with_optimum=False)
+
+
+def _smaller(pair: ModelPair) -> Iterator[ModelPair]:
+    if pair.draft_length > 1:
+        yield pair.truncate(pair.draft_length - 1)
+    if pair.vocab_size > 2:
+        for left_out in range(pair.vocab_size):
+            try:
+                yield pair.restrict([token for token in range(pair.vocab_size) if token != left_out])
+            except InvalidPairError:  # a row has no mass on the others
+                continue

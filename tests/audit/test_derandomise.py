@@ -1,0 +1,121 @@
+"""The laws of the numbers that are handed out, and comparisons that count atoms."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+import torch
+
+from audit_support import assert_drawn_from, law
+from spectheory.audit.derandomise import (
+    BOX_BITS,
+    GRIDS,
+    Clock,
+    Exponential,
+    UndefinedDrawError,
+    uniform_number,
+    winner,
+)
+from spectheory.audit.replay import NotEnumerableError, Tape, all_runs
+
+
+@pytest.mark.parametrize("dtype", GRIDS, ids=str)
+def test_a_grid_holds_what_torch_draws(dtype: torch.dtype) -> None:
+    """Every number drawn is the value of an atom, zero is as likely as its atoms, one is never drawn."""
+    grid = GRIDS[dtype]
+    numbers = torch.rand(100_000, dtype=dtype, generator=torch.Generator().manual_seed(3)).double()
+    assert numbers.min() >= 0
+    assert numbers.max() < 1
+    if not grid.wrapped:
+        assert bool((numbers * grid.atoms % 1 == 0).all())
+        return
+    atoms = (numbers * grid.atoms).long() + grid.wrapped
+    values = [grid.value(int(atom)) for atom in atoms[:500]]
+    assert values == numbers[:500].tolist()
+    zeros = int((numbers == 0).sum())
+    expected = 100_000 * (grid.wrapped + 1) / grid.atoms
+    assert abs(zeros - expected) < 5 * expected**0.5
+
+
+@pytest.mark.parametrize("dtype", GRIDS, ids=str)
+def test_values_never_fall(dtype: torch.dtype) -> None:
+    """Between neighbours at both ends and around where numbers that were rounded to 1 are put."""
+    grid = GRIDS[dtype]
+    atoms = [0, 1, 2, grid.wrapped, grid.wrapped + 1, grid.atoms // 3, grid.atoms - 2, grid.atoms - 1]
+    values = [grid.value(atom) for atom in sorted(atoms)]
+    assert values == sorted(values)
+    assert values[-1] < 1
+
+
+@pytest.mark.parametrize(
+    ("dtype", "threshold", "at_most", "below"),
+    [
+        (torch.float32, 0.25, 2**22 + 1, 2**22),
+        (torch.float32, 0.0, 1, 0),
+        (torch.float64, 0.5, 2**52 + 1, 2**52),
+        (torch.bfloat16, 0.0, 2**15 + 1, 0),
+    ],
+)
+def test_a_comparison_counts_atoms(dtype: torch.dtype, threshold: float, at_most: int, below: int) -> None:
+    """P(u <= t) and P(u < t), exactly; they differ by the atom at t."""
+    atoms = GRIDS[dtype].atoms
+    assert law(lambda: bool(torch.rand((), dtype=dtype) <= threshold))[True] == Fraction(at_most, atoms)
+    assert law(lambda: bool(torch.rand((), dtype=dtype) < threshold)).get(True, 0) == Fraction(below, atoms)
+
+
+def test_torchs_own_rounding_moves_the_threshold() -> None:
+    """u * q < p is not u < p / q: the number of atoms is that of the rounded products."""
+    p, q = torch.tensor(0.3), torch.tensor(0.7)
+    found = law(lambda: bool(torch.rand(()) * q < p))[True]
+    atoms = torch.arange(2**24, dtype=torch.float32) / 2**24
+    assert found == Fraction(int((atoms * q < p).sum()), 2**24)
+
+
+def test_products_are_enclosed() -> None:
+    """P(u v < 1/2) = (1 + log 2) / 2; boxes that are undecided bound the error of what is found."""
+    approximate = Fraction(0)
+    total = Fraction(0)
+    for probability, (truth, unsure) in all_runs(_product_below_half):
+        total += probability * truth
+        approximate += probability * unsure
+    exact = Fraction(0.5 + 0.5 * 0.6931471805599453)
+    assert abs(total - exact) <= approximate < Fraction(1, 2 ** (BOX_BITS // 2 - 2))
+    assert approximate > 0
+
+
+def _product_below_half(generator: object) -> tuple[bool, bool]:
+    from spectheory.audit.derandomise import Number
+
+    tape: Tape = generator.tape  # type: ignore[attr-defined]
+    u, v = (uniform_number(tape, torch.float64).sources[0] for _ in range(2))
+    truth = Number((u, v), lambda x, y: x * y < 0.5).decide()
+    return truth, tape.is_approximate
+
+
+def test_the_first_of_exponential_numbers() -> None:
+    """Proportional to the rates; each runs one race, and the last of them is not asked for."""
+    rates = [Fraction(1, 2), Fraction(0), Fraction(3, 2)]
+    tape = Tape([])
+    clocks = [Clock(Exponential(tape), rate, inverse=True) for rate in rates]
+    assert winner(clocks, largest=True) == 0
+    assert [branch.shares for branch in tape.made] == [(Fraction(1, 4), 0, Fraction(3, 4))]
+    with pytest.raises(NotEnumerableError, match="two races"):
+        winner(clocks, largest=True)
+    with pytest.raises(NotEnumerableError, match="the last of"):
+        winner(clocks, largest=False)
+    with pytest.raises(UndefinedDrawError, match="without a positive weight"):
+        winner([Clock(Exponential(tape), Fraction(0))], largest=False)
+
+
+def test_a_dtype_without_a_law_is_refused() -> None:
+    with pytest.raises(NotEnumerableError, match=r"torch\.complex64 is not known"):
+        uniform_number(Tape([]), torch.complex64)
+
+
+def test_partner_a_wrong_grid_is_seen() -> None:
+    """Coins of bfloat16 are not drawn from the law of coins of float32."""
+    draw = lambda: float(torch.rand((), dtype=torch.bfloat16) <= 2**-7)  # noqa: E731
+    assert_drawn_from(draw, law(draw), draws=20_000)
+    with pytest.raises(AssertionError):
+        assert_drawn_from(draw, law(lambda: float(torch.rand(()) <= 2**-7)), draws=20_000)

@@ -1,0 +1,145 @@
+"""What a sampler may do to random numbers: the laws by hand, by drawing, and the refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from audit_support import assert_drawn_from, law
+from spectheory.audit.replay import NotEnumerableError
+
+P = torch.tensor([0.5, 0.25, 0.25])
+
+
+def structure() -> tuple[bool, ...]:
+    """Reshaped, indexed, transposed, split: every number keeps its place."""
+    u = torch.rand(2, 2)
+    rows = u.view(-1).reshape(2, 2).t().unsqueeze(0).squeeze(0).clone()
+    first, second = rows.unbind(0)
+    return bool(u[0, 1] < 0.5), bool(second[0] < 0.5), bool(first[0] < 0.25), u.shape == (2, 2)
+
+
+def arithmetic() -> tuple[bool, bool, bool, bool]:
+    u = torch.rand(4)
+    return (
+        bool(1 - u[0] < 0.25),
+        bool((2 * u[1] + 1) / 4 <= 0.5),
+        bool(u[2].log() < -1.0),
+        bool(0.5 / u[3] >= 2),
+    )
+
+
+def inversion() -> int:
+    """The inverse of a distribution function, three ways."""
+    cumulative = P.cumsum(0)
+    u = torch.rand(1)
+    ways = (
+        int(torch.searchsorted(cumulative, u, right=True)),
+        int((cumulative <= u).sum()),
+        int((u < cumulative).nonzero()[0]),
+    )
+    assert len(set(ways)) == 1
+    return ways[0]
+
+
+def race() -> tuple[int, int]:
+    """As fast samplers draw: weights over exponential numbers; and the other way round."""
+    noise = torch.empty_like(P).exponential_(1)
+    other = torch.empty(2, 3)
+    other.exponential_()
+    return int((P / noise).argmax()), int((other / P).argmin(dim=-1)[1])
+
+
+def python_numbers() -> tuple[bool, bool]:
+    """A tensor's number as a Python number, compared with Python's and numpy's."""
+    u = torch.rand(2)
+    return bool(u[0].item() < 0.5), bool(np.float64(0.25) > u.tolist()[1])
+
+
+def narrowed() -> tuple[bool, bool]:
+    """A number that was compared remembers it."""
+    u = torch.rand(())
+    return bool(u < 0.5), bool(u < 0.25)
+
+
+def equality() -> bool:
+    return bool((torch.rand(3, dtype=torch.bfloat16) == 0)[0])
+
+
+LAWS: dict[Callable[[], Any], dict[Any, str]] = {
+    inversion: {0: "1/2", 1: "1/4", 2: "1/4"},
+    narrowed: {(True, True): "1/4", (True, False): "1/4", (False, False): "1/2"},
+    python_numbers: {(a, b): p for a in (True, False) for b, p in ((True, "1/8"), (False, "3/8"))},
+}
+
+
+@pytest.mark.parametrize("function", LAWS, ids=lambda f: f.__name__)
+def test_laws_by_hand(function: Callable[[], Any]) -> None:
+    assert law(function) == {result: Fraction(text) for result, text in LAWS[function].items()}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [structure, arithmetic, inversion, race, python_numbers, equality],
+    ids=lambda f: f.__name__,
+)
+def test_torch_draws_from_that_law(function: Callable[[], Any]) -> None:
+    assert_drawn_from(function, law(function))
+
+
+def test_a_race_has_rational_weights() -> None:
+    assert law(race)[0, 2] == Fraction(1, 2) * Fraction(1, 4)
+
+
+def test_products_and_sums_along_an_axis() -> None:
+    """The k-th entry depends on k numbers; entries of one number are exact."""
+    found = law(lambda: bool(torch.rand(1).cumprod(-1)[0] < 0.25))
+    assert found[True] == Fraction(1, 4)
+    product = law(lambda: bool(torch.rand(2).cumprod(0)[1] < 0.5))[True]
+    assert abs(float(product) - 0.8466) < 0.05
+    total = law(lambda: bool(torch.rand(2).cumsum(0)[1] < 0.5))[True]
+    assert abs(float(total) - 0.125) < 0.05
+
+
+def test_types_are_converted_as_torch_does() -> None:
+    """A Python number is compared in float32 with a tensor of float32."""
+    edge = torch.tensor(0.1)
+    found = law(lambda: bool(torch.rand((), dtype=torch.float64).item() <= edge))[True]
+    rounded = Fraction(float(edge))
+    assert found > rounded  # all numbers of 53 bits that are rounded to the edge count too
+    assert found - rounded < Fraction(1, 2**27)
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda: float(torch.rand(())), "applies __float__ to random numbers"),
+        (lambda: torch.rand(3).numpy(), "applies numpy to"),
+        (lambda: torch.rand(3).sum() < 1, "applies sum to"),
+        (lambda: torch.where(torch.tensor(True), torch.rand(()), 0), "applies where to"),
+        (lambda: (u := torch.rand(())) * u < 0.5, "combines a random number with itself in mul"),
+        (lambda: P[torch.rand(3)], "as an index of __getitem__"),
+        (lambda: (torch.empty(3).exponential_() + 1).argmax(), "only a race is followed"),
+        (lambda: torch.empty(2, 3)[0].uniform_(), "fills part of a tensor"),
+        (lambda: torch.add(torch.rand(2), other=P[:2]), "a tensor by name"),
+        (lambda: torch.searchsorted(P, torch.rand(2), out_int32=True), "in a form that is not followed"),
+    ],
+)
+def test_what_is_not_followed_is_refused_by_name(function: Callable[[], Any], says: str) -> None:
+    with pytest.raises(NotEnumerableError, match=says):
+        law(function)
+
+
+def test_random_numbers_do_not_print() -> None:
+    """And have a shape, a dtype and a length as other tensors."""
+
+    def look() -> tuple[str, Any, int, torch.dtype]:
+        u = torch.rand(3, 2)
+        return repr(u), tuple(u.shape), len(u), u.double().dtype
+
+    assert list(law(look)) == [("<random numbers that are not drawn>", (3, 2), 3, torch.float64)]

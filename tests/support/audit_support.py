@@ -1,0 +1,43 @@
+"""Laws of functions that draw with torch, by following all their runs and by drawing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import torch
+from scipy.stats import chisquare
+
+from spectheory.audit.intercept import Journal, intercepted
+from spectheory.audit.replay import all_runs
+
+
+def law(function: Callable[[], Any], journal: Journal | None = None) -> dict[Any, Fraction]:
+    """The exact law of what a function returns."""
+    found: dict[Any, Fraction] = {}
+    seen = journal or Journal()
+
+    def run(generator: Any) -> Any:
+        with intercepted(generator.tape, seen):
+            return function()
+
+    for probability, result in all_runs(run):
+        found[result] = found.get(result, Fraction(0)) + probability
+    assert sum(found.values()) == 1
+    return found
+
+
+def assert_drawn_from(function: Callable[[], Any], expected: dict[Any, Fraction], draws: int = 4_000) -> None:
+    """The function itself, with torch's own numbers, has this law by a χ² test."""
+    torch.manual_seed(5)
+    counts = Counter(function() for _ in range(draws))
+    assert counts.keys() <= expected.keys()
+    likely = {result: float(prob) for result, prob in expected.items() if draws * prob >= 5}
+    rest = 1 - sum(likely.values())
+    observed = [*(counts[result] for result in likely), draws - sum(counts[result] for result in likely)]
+    probs = [*likely.values(), rest]
+    if rest * draws < 1:
+        observed, probs = observed[:-1], [prob / sum(likely.values()) for prob in probs[:-1]]
+    assert chisquare(observed, [sum(observed) * prob for prob in probs]).pvalue > 1e-4

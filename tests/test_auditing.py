@@ -1,0 +1,214 @@
+"""Audits: specimens are caught, lossless samplers pass, and the numbers behind a verdict are right."""
+
+from __future__ import annotations
+
+import importlib.util
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers.generation import utils as transformers_utils
+
+from spectheory import certify, instances, output_law
+from spectheory.adapt import noncentrality
+from spectheory.audit.battery import audit_pairs, random_dyadic
+from spectheory.audit.libraries import load_subject
+from spectheory.audit.shipped import Shipped
+from spectheory.audit.specimens import LOSSLESS, SPECIMENS, token_verification
+from spectheory.auditing import (
+    ARITHMETIC,
+    DEFECT,
+    EXACT,
+    NOT_DECIDED,
+    RELAXATION,
+    AuditCase,
+    audit_sampler,
+    rounding_bound,
+)
+from spectheory.errors import InvalidInputError
+from spectheory.testing import assert_sampler_lossless
+
+SLOW = {"product_of_uniforms": {"thirds": instances.two_token(2)}}
+"""Pairs for samplers whose laws take many runs."""
+CAUGHT_BY = {
+    "seed_per_call": "randomness: rand reads random numbers that rand has read before",
+    "residual_in_place": "contract: its argument target_rows is changed in place",
+    "boundary_comparison": "it makes a token that the target forbids with probability 1/33554432",
+    "bfloat16_coins": "it earns 1.75049 tokens per call on dyadic, and no lossless verifier",
+    "product_of_uniforms": "no lossless verifier earns more than 20/9",
+    "uncapped_joint_ratio": "it earns 2.33333 tokens per call on thirds, and no lossless verifier",
+}
+"""What is said of specimens whose law is not all that is wrong."""
+
+
+@pytest.mark.parametrize("name", SPECIMENS)
+def test_every_specimen_is_caught(name: str) -> None:
+    """With its mechanism, where that is more than a wrong law."""
+    sampler, signature = SPECIMENS[name]
+    found = audit_sampler(Shipped(sampler, signature), SLOW.get(name), stop_at_first=True)
+    assert found.verdict == DEFECT
+    assert CAUGHT_BY.get(name, "its law is not the target's on ") in " ".join(found.reasons)
+    assert found.is_defective and not found.is_lossless  # noqa: PT018
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_partner_no_lossless_sampler_is(name: str) -> None:
+    """Nor one whose rounding is the only thing to be seen."""
+    found = audit_sampler(Shipped(*LOSSLESS[name]))
+    assert (found.verdict, found.reasons, found.counterexample) == (ARITHMETIC, (), None)
+    assert found.is_lossless
+    assert len(found.cases) == len(audit_pairs())
+    assert 0 < found.total_variation < Fraction(1, 10**6)
+    assert found.samples is not None and found.samples > 10**6  # noqa: PT018
+
+
+def exact(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    return [int(torch.multinomial(target_rows[0, 0], 1, generator=generator))]
+
+
+def test_exactly_lossless() -> None:
+    found = audit_sampler(Shipped(exact, "sampler"), {"dyadic": random_dyadic(1, 2, 2)})
+    assert (found.verdict, found.total_variation, found.samples) == (EXACT, 0, None)
+
+
+def normal_coins(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    return [int(torch.randn(1) < 0)]
+
+
+def half_of_a_product(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Lossless in distribution only if P(u v < t) is exactly 1/3: boxes cannot say."""
+    u = torch.rand(2, generator=generator)
+    return [0 if bool((u[0] * u[1]) < 0.0985) else 1]
+
+
+def test_what_is_not_decided_says_why() -> None:
+    found = audit_sampler(Shipped(normal_coins, "sampler"), {"thirds": instances.two_token(1)})
+    assert found.verdict == NOT_DECIDED
+    assert "aten.randn" in found.reasons[0]
+    found = audit_sampler(Shipped(half_of_a_product, "sampler"), {"thirds": instances.two_token(1)})
+    assert found.verdict == NOT_DECIDED
+    assert "the total variation on thirds is known to" in found.reasons[0]
+    assert not found.is_lossless
+
+
+def test_transformers() -> None:
+    """Token verification up to float32, but for a coin of 0; the ensemble has the law that it states."""
+    found = audit_sampler(load_subject("transformers"))
+    assert found.forbidden == Fraction(1, 2**24)  # of disjoint supports; 2^-25 where half of the drafts can
+    assert {case.pair: case.forbidden for case in found.cases}["forbidden token"] == Fraction(1, 2**25)
+    assert found.total_variation < Fraction(1, 10**6)
+    assert len(found.reasons) == 1
+    pairs = {"thirds": instances.two_token(2), "dyadic": random_dyadic(3, 3, 1)}
+    ensemble = audit_sampler(load_subject("transformers-ensemble"), pairs)
+    assert (ensemble.verdict, ensemble.relaxation) == (
+        RELAXATION,
+        "tokens at drafted positions have the law 1/2 p + 1/2 q",
+    )
+
+
+def test_partner_the_ensemble_is_not_lossless() -> None:
+    """Judged against the target itself."""
+    sampler = load_subject("transformers-ensemble")
+    found = audit_sampler(
+        Shipped(sampler.sampler, "speculative_sampling"), {"thirds": instances.two_token(1)}
+    )
+    assert found.verdict == DEFECT
+    assert abs(found.total_variation - Fraction(1, 6)) < Fraction(1, 10**6)
+
+
+def test_a_mutant_of_an_audited_file_is_caught(tmp_path: Path) -> None:
+    """One comparison flipped in a copy of the file; the copy itself has the law of the original."""
+    text = Path(transformers_utils.__file__).read_text(encoding="utf-8")
+    flipped = text.replace("is_accepted = r_i <= probability_ratio", "is_accepted = r_i >= probability_ratio")
+    assert flipped != text
+    pairs = {"dyadic": random_dyadic(1, 2, 1)}
+    verdicts = []
+    for number, content in enumerate((text, flipped)):
+        path = tmp_path / f"copy_{number}.py"
+        path.write_text(content, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(f"transformers.generation.copy_{number}", path)
+        assert spec is not None and spec.loader is not None  # noqa: PT018
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        verdicts.append(
+            audit_sampler(Shipped(module._speculative_sampling, "speculative_sampling"), pairs).verdict
+        )
+    assert verdicts == [ARITHMETIC, DEFECT]
+
+
+def test_the_counterexample_is_on_a_smaller_pair() -> None:
+    """The wrong law shows with one drafted token and two tokens of three."""
+    sampler, signature = SPECIMENS["one_sided_temperature"]
+    found = audit_sampler(Shipped(sampler, signature), {"random": random_dyadic(3, 3, 2)})
+    assert found.counterexample is not None
+    assert (found.counterexample.vocab_size, found.counterexample.draft_length) == (2, 1)
+    assert len(found.counterexample.counterexample.path) == 1  # type: ignore[union-attr]
+
+
+def test_the_number_of_samples_is_that_of_a_chi_squared_test() -> None:
+    """n Σ Δ²/p is the noncentrality that is needed."""
+    sampler, signature = SPECIMENS["next_position_correction"]
+    pair = audit_pairs()["dyadic"]
+    (case,) = audit_sampler(Shipped(sampler, signature), {"dyadic": pair}).cases
+    law = output_law(Shipped(sampler, signature), pair)
+    distance = sum(
+        deviation**2 / p for deviation, p in zip(law.deviation, pair.target_path_probs(2), strict=True)
+    )
+    assert case.samples is not None
+    assert 0 <= case.samples - noncentrality(3, 0.01, 0.99) / distance < 1
+
+
+def test_the_second_proof_needs_no_comparison_of_laws() -> None:
+    """Above the optimum by more than rounding; a sampler below it has no such proof."""
+    pairs = {"thirds": instances.two_token(2)}
+    (above,) = audit_sampler(Shipped(*SPECIMENS["uncapped_joint_ratio"]), pairs).cases
+    assert above.is_above_the_optimum
+    assert above.optimum == certify("block", pairs["thirds"]).optimum == Fraction(20, 9)
+    (below,) = audit_sampler(Shipped(*SPECIMENS["next_position_correction"]), pairs).cases
+    assert not below.is_above_the_optimum
+
+
+def case(total_variation: Fraction, undecided: Fraction) -> AuditCase:
+    zero = Fraction(0)
+    return AuditCase(
+        "pair", 1, total_variation, undecided, Fraction(1, 100), zero, zero, Fraction(1), None, None
+    )
+
+
+def test_what_is_undecided_is_never_held_against_a_sampler() -> None:
+    """Wrong: whatever the undecided runs do.  Open: if they can make the difference."""
+    assert case(Fraction(1, 2), Fraction(1, 4)).is_wrong
+    assert not case(Fraction(1, 4), Fraction(1, 4)).is_wrong
+    assert case(Fraction(1, 4), Fraction(1, 4)).is_open
+    assert not case(Fraction(1, 200), Fraction(1, 400)).is_open
+
+
+def test_the_bound_grows_with_what_is_rounded() -> None:
+    assert rounding_bound(instances.two_token(2)) > rounding_bound(instances.two_token(1))
+    tiny = rounding_bound(instances.tiny_probabilities(200, 2, 2))
+    assert Fraction(1, 10**4) > tiny > rounding_bound(instances.two_token(2))
+
+
+def test_results_print_and_refuse_floats() -> None:
+    pairs = {"thirds": instances.two_token(2)}
+    found = audit_sampler(Shipped(token_verification, "sampler"), pairs)
+    document = found.to_document()
+    assert document["verdict"] == EXACT
+    assert document["cases"][0]["pair"] == "thirds"
+    assert document["provenance"]["file"] == "spectheory/audit/specimens.py"
+    assert found.headline() == "token_verification: exactly lossless"
+    assert ("pairs", "1") in found.facts()
+    with pytest.raises(InvalidInputError, match="write the rows of 'floats' as texts, such as \"1/3\""):
+        audit_sampler(Shipped(token_verification, "sampler"), {"floats": pairs["thirds"].to_float()})
+
+
+def test_an_assertion_for_the_tests_of_a_library() -> None:
+    """Passes with the certificate, fails with a counterexample."""
+    pairs = {"thirds": instances.two_token(2)}
+    assert assert_sampler_lossless(token_verification, pairs=pairs).is_lossless
+    with pytest.raises(AssertionError, match=r"coin_reused: defect: .*the completed output starts with"):
+        assert_sampler_lossless(*SPECIMENS["coin_reused"])
+    with pytest.raises(AssertionError, match=r"normal_coins: not decided: .*randn"):
+        assert_sampler_lossless(normal_coins, pairs=pairs)
