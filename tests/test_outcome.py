@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -151,6 +151,7 @@ BLOCKS = st.sampled_from([outcomes.BLOCK, 2, 3])
     uniform=st.one_of(st.floats(0, 1, exclude_max=True), st.sampled_from([0.0, 1 - 2**-53, 0.5])),
     scale=st.sampled_from([1.0, 1e-12, 1 / 3, 0.1]),
 )
+@example(row=[3, 0, 0, 4], block=2, uniform=1 - 2**-53, scale=1.0)  # what the block leaves of u rounds to 1
 def test_zero_entries_are_never_drawn(row: list[int], block: int, uniform: float, scale: float) -> None:
     """Whatever the uniform number, the ends of [0, 1) included, an entry of zero is not drawn."""
     rows = np.array(row, dtype=float) * scale
