@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -113,6 +113,23 @@ def test_samples_follow_the_stop_law_and_name_its_rows() -> None:
     np.testing.assert_array_equal(sample.token, token_of_stop[sample.path_index, sample.length])
 
 
+def test_weights_are_laws_once_divided_and_are_drawn_from_as_they_are() -> None:
+    """Rows are the weights over their sums, zeros without mass; a sample never divides."""
+    asked = []
+    rows = np.array([[Fraction(1), Fraction(3)], [Fraction(0), Fraction(0)]])
+
+    def weights(path_index: np.ndarray, length: np.ndarray) -> np.ndarray:
+        asked.append(length.tolist())
+        return rows[length]
+
+    outcome = Outcome.from_weights(np.array([[[0.0, 1.0]], [[1.0, 0.0]]]), weights)
+    zero, length = np.zeros(2, dtype=int), np.array([0, 1])
+    assert outcome.correction(zero, length).tolist() == [[Fraction(1, 4), Fraction(3, 4)], [0, 0]]
+    with pytest.raises(InvalidOutcomeError, match="without mass"):
+        outcome.sample(np.random.default_rng(0))
+    assert asked == [[0, 1], [1, 0]]
+
+
 def test_same_seed_same_sample() -> None:
     """The generator is the only source of randomness."""
     outcome = Outcome.from_rows(np.full((50, 2, 3), 1 / 6), np.full((50, 2, 3, 4), 0.25))
@@ -151,6 +168,7 @@ BLOCKS = st.sampled_from([outcomes.BLOCK, 2, 3])
     uniform=st.one_of(st.floats(0, 1, exclude_max=True), st.sampled_from([0.0, 1 - 2**-53, 0.5])),
     scale=st.sampled_from([1.0, 1e-12, 1 / 3, 0.1]),
 )
+@example(row=[3, 0, 0, 4], block=2, uniform=1 - 2**-53, scale=1.0)  # what the block leaves of u rounds to 1
 def test_zero_entries_are_never_drawn(row: list[int], block: int, uniform: float, scale: float) -> None:
     """Whatever the uniform number, the ends of [0, 1) included, an entry of zero is not drawn."""
     rows = np.array(row, dtype=float) * scale

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
 import reference
 from pair_support import DOCUMENT, assert_same_pair
 from spectheory import instances
+from spectheory.arrays import fractions_if_exact
 from spectheory.errors import InvalidInputError, InvalidPairError
 from spectheory.pair import ModelPair
 from spectheory.testing.strategies import pairs
@@ -84,6 +86,22 @@ def test_path_probs_are_products_of_conditionals(pair: ModelPair) -> None:
     for depth in range(pair.draft_length + 1):
         contexts = product(range(pair.vocab_size), repeat=depth)
         assert pair.draft_path_probs(depth).tolist() == [reference.draft_prob(pair, c) for c in contexts]
+
+
+@given(pair=pairs())
+def test_the_numbers_to_compute_with_are_those_of_the_pair(pair: ModelPair) -> None:
+    """python-flint rationals or float64: every row and every path, of its own model."""
+    numbers, depths = pair.numbers, range(pair.draft_length + 1)
+    kind = fmpq if pair.is_exact else float
+    for found, given_ in (
+        (numbers.target, pair.target),
+        (numbers.draft, pair.draft),
+        (numbers.target_path_probs, [pair.target_path_probs(depth) for depth in (*depths, len(depths))]),
+        (numbers.draft_path_probs, [pair.draft_path_probs(depth) for depth in depths]),
+    ):
+        for level, expected in zip(found, given_, strict=True):
+            assert all(isinstance(value, kind) for value in level.flat)
+            assert (fractions_if_exact(level) == expected).all()
 
 
 @pytest.mark.parametrize("depth", [-1, 1.0, 1.5, True, "1", None])
@@ -274,6 +292,9 @@ def test_a_pair_cannot_be_written_to() -> None:
     for level in (*pair.target, *pair.draft):
         with pytest.raises(ValueError, match="read-only"):
             level[0, 0] = 1
+    for probs in (pair.target_path_probs(1), pair.draft_path_probs(1), pair.numbers.target_path_probs[1]):
+        with pytest.raises(ValueError, match="read-only"):
+            probs[0] = 1
 
 
 def test_rows_without_mass_cannot_be_normalised() -> None:

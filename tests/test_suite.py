@@ -13,7 +13,7 @@ from spectheory import instances, output_law
 from spectheory.algorithms import verifiers
 from spectheory.contexts import numbered_context
 from spectheory.defects import defects
-from spectheory.drafts import Iid, WithoutReplacement
+from spectheory.drafts import Iid, PrefixTree, WithoutReplacement
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import _starts_with
 from spectheory.questions import RowTables
@@ -137,6 +137,21 @@ def test_what_is_refused_is_no_verdict_and_what_is_broken_is_an_error() -> None:
     assert list(found.refused) == ["tree, 2 drafts (without_replacement 2,1)"]
     with pytest.raises(InvalidOutcomeError):
         certify_suite(MALFORMED["stops sum to 2"][0], cases_of(1))
+
+    class FailsWhenBound(UserBlock):
+        def bind(self, process: Any, pair: Any = None) -> Any:
+            raise RuntimeError("no file of weights")
+
+    with pytest.raises(InvalidOutcomeError, match="no file of weights"):
+        certify_suite(FailsWhenBound(), cases_of(1))
+
+
+def test_a_case_is_judged_on_its_own_drafts() -> None:
+    """Not on as many i.i.d. ones, which earn something else."""
+    pair, tree = instances.sticky_chain(2), PrefixTree((1, 2))
+    found = certify_suite("multi_round", [SuiteCase("tree", pair, tree)]).verdicts[0].block_efficiency
+    assert found == output_law("multi_round", pair, process=tree).block_efficiency
+    assert found != output_law("multi_round", pair, 2).block_efficiency
 
 
 def test_cases_are_small_and_their_lengths_those_a_verifier_can_do() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spectheory.arrays import divide_or_zero, zeros_like
+from spectheory.arrays import divide_or_zero
 from spectheory.bounds.context_tree import ContextTree, accepted_masses, node_probs
 from spectheory.bounds.dual_scores import block_verification_slacks, least_scores
 from spectheory.contexts import count_nodes
@@ -99,15 +99,16 @@ def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Soluti
 
 
 def _closed_form(pair: ModelPair, program: LinearProgram) -> Solution:
-    """D(a) = x(a) / p(a), and the multipliers: of ``program``, y on prefix matching, -p z on monotony."""
+    """D(a) = x(a) / p(a), and the multipliers: of ``program``, y on prefix matching, -p z on monotony.
+
+    Where p(a) = 0 the budget has no mass.  There the target binds, 0 ≤ q(a), so y(a) = 0 as it must be.
+    """
     tree = ContextTree.of(pair)
     slacks = block_verification_slacks(tree, tree.draft_probs[-1])
     masses = np.concatenate(accepted_masses(tree.draft_probs, tree.target_rows))
     target_probs, y, z = (
         np.concatenate(levels) for levels in (tree.target_probs, least_scores(tree, slacks), slacks)
     )
-    # Where p = 0 the budget is in no constraint but that of its parent, and 0 satisfies it.
-    y = np.where(target_probs == 0, zeros_like(y), y)
     # The root's budget is fixed by its equation; {∅} needs no multiplier.
     root, y[0] = y[:1].copy(), y[0] - y[0]
     multipliers = np.concatenate([root, (-target_probs * z)[1:], y])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -17,6 +18,7 @@ from spectheory.arrays import exact_values, to_flint, to_fraction, to_fractions
 from spectheory.bounds.context_tree import ContextTree
 from spectheory.bounds.dual_scores import (
     ScoreChain,
+    block_verification_slacks,
     certified_upper_bound,
     dual_objective,
     feasible_scores,
@@ -364,3 +366,23 @@ def test_standard_error_of_the_sampled_bound() -> None:
     """That of an unbiased variance: two tuples with the maxima 1 and 3 have a variance of 2."""
     found = sampled_upper_bound(np.array([1.0, 3.0]), np.array([[0, 0], [0, 1]]))
     assert found.standard_error == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_equal_models_are_limited_by_the_target_at_every_context(exact: bool) -> None:
+    """Both limits agree there, in float64 up to rounding: z(a) counts the tokens from a to the end.
+
+    A draft that is twice as likely somewhere does not agree, and takes slacks away.
+    """
+    for seed in range(5):
+        given = instances.random_rational(seed, 3, 3, zero_probability=0)
+        pair = replace(given, draft=given.target[:-1])
+        tree = ContextTree.of(pair if exact else pair.to_float())
+        slacks = block_verification_slacks(tree, tree.draft_probs[-1])
+        for depth, level in enumerate(slacks):
+            assert np.allclose(level.astype(float), 4 - depth if depth else 0, rtol=1e-12, atol=0)
+        moved = tree.draft_probs[-1].copy()
+        moved[0], moved[-1] = 2 * moved[0], moved[-1] - moved[0]
+        assert sum(level.sum() for level in block_verification_slacks(tree, moved)) < sum(
+            level.sum() for level in slacks
+        )

@@ -18,6 +18,7 @@ from spectheory.programs import (
     CertifiedInterval,
     Solution,
     antichains,
+    multi_path_interval,
     multi_path_optimum,
     optimal_acceptance,
     optimum,
@@ -43,21 +44,22 @@ def test_too_large_programs_are_refused() -> None:
         optimum(ModelPair.context_free_pair(*TWO_TOKENS, 4), process=PrefixTree((2, 1, 1, 1)))
     with pytest.raises(EnumerationTooLargeError, match="about 1e"):
         antichains(4, 5)
-    with pytest.raises(EnumerationTooLargeError, match=r"2047 nodes.*pair.to_float\(\)"):
-        single_path_optimum(ModelPair.context_free_pair(*TWO_TOKENS, 10))
+    with pytest.raises(EnumerationTooLargeError, match=r"2047 nodes; .* at most 2046;.* raise max_nodes"):
+        single_path_optimum(ModelPair.context_free_pair(*TWO_TOKENS, 10), max_nodes=2046)
     with pytest.raises(EnumerationTooLargeError, match="use optimal_acceptance"):
         otm_program(*TWO_TOKENS, num_drafts=20)
 
 
-@pytest.mark.parametrize("num_drafts", [1, 2])
-def test_beyond_the_exact_programs_the_optimum_is_an_interval(num_drafts: int) -> None:
-    """V = 2, L = 10: a certified float interval; on one path the exact efficiency of block lies in it."""
+def test_beyond_the_exact_programs_the_optimum_is_an_interval() -> None:
+    """V = 2, L = 10: a certified float interval; that of one path holds the exact efficiency of block."""
     pair = ModelPair.context_free_pair(*TWO_TOKENS, 10)
-    best = optimum(pair, num_drafts)
-    assert isinstance(best, CertifiedInterval)
-    assert best.lower <= best.value <= best.upper <= best.lower * (1 + 1e-6)
+    one, best = multi_path_interval(pair, 1), optimum(pair, 2)
+    for interval in (one, best):
+        assert isinstance(interval, CertifiedInterval)
+        assert interval.lower <= interval.value <= interval.upper <= interval.lower * (1 + 1e-6)
     block = output_law("block", pair).block_efficiency
-    assert best.lower <= block <= best.upper if num_drafts == 1 else block < best.lower
+    assert one.lower <= block <= one.upper
+    assert block < best.lower
 
 
 def test_where_the_float_program_fails_the_interval_answers() -> None:
@@ -77,6 +79,8 @@ def test_where_the_float_program_fails_the_interval_answers() -> None:
 def test_one_path_on_a_large_tree() -> None:
     """V = 10, L = 5: 111 111 nodes; the interval on one path holds block verification's efficiency."""
     pair = instances.random_float(1, 10, 5, 0.3, 0.5)
+    with pytest.raises(EnumerationTooLargeError, match=r"111111 nodes; .* at most 100000;"):
+        single_path_optimum(pair)
     best = optimum(pair, 1)
     assert best.lower <= output_law("block", pair).block_efficiency <= best.upper
 

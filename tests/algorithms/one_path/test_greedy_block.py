@@ -10,7 +10,17 @@ from math import prod
 import numpy as np
 import pytest
 
-from reference import Law, draft_prob, draft_row, law_of, leaves, normalised, target_row, without_zeros
+from reference import (
+    Law,
+    draft_prob,
+    draft_row,
+    law_of,
+    leaves,
+    normalised,
+    target_prob,
+    target_row,
+    without_zeros,
+)
 from spectheory import certify, instances, output_law
 from spectheory.algorithms.one_path.block import Block
 from spectheory.algorithms.one_path.greedy_block import GreedyBlock
@@ -127,6 +137,24 @@ def test_only_the_first_draft_counts() -> None:
     swapped = GreedyBlock().outcome(paths[:, ::-1], target[:, ::-1], draft[:, ::-1]).stop_probs
     assert not stop_probs[:, 1].any()
     assert np.abs(stop_probs - swapped).max() > 0.1
+
+
+def test_modified_rows_weigh_path_probabilities() -> None:
+    """Eq. 31 at every context, path by path; the models' own rows alone would give others."""
+    others = 0
+    for case in groups()["random-V3-L2-K3"]:
+        pair = case.pair
+        for depth in range(pair.draft_length):
+            rows = pair.target[depth], pair.draft[depth]
+            probs = pair.target_path_probs(depth), pair.draft_path_probs(depth)
+            found = GreedyBlock().modified_target_rows(*rows, *probs, 1)
+            for number, row in enumerate(found.tolist()):
+                paths = [(*pair.context(depth, number), token) for token in range(pair.vocab_size)]
+                excess = [max(target_prob(pair, path) - draft_prob(pair, path), ZERO) for path in paths]
+                assert row == (normalised(excess) if any(excess) else excess)
+            ones = 0 * probs[0] + 1
+            others += (found != GreedyBlock().modified_target_rows(*rows, ones, ones, 1)).any()
+    assert others > 3
 
 
 # -------------------------------------------------------------------- torch

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
+from spectheory.algorithms.position_by_position import kseq
 from spectheory.algorithms.position_by_position.kseq import best_division_factor, kseq_rule, kseq_rule_at
 from spectheory.programs import optimal_acceptance
 
@@ -97,6 +98,17 @@ def test_division_factor_is_the_root_to_1e_14() -> None:
     assert most > 8
 
 
+@pytest.mark.parametrize("sections", [2, 5])
+def test_division_factor_of_rows_longer_than_the_sections(
+    sections: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More entries than intervals tried at once, as in a real vocabulary: the search takes several steps."""
+    monkeypatch.setattr(kseq, "MAX_SECTIONS", sections)
+    for num_drafts, target, draft in hard_rows(2, 35):
+        found = float(best_division_factor(target, draft, np.array(float(num_drafts))))
+        assert is_root(found, target, draft, num_drafts, Fraction(1, 10**14)), (num_drafts, target, draft)
+
+
 def test_division_factor_partner_3e_14_is_noticed() -> None:
     """The bracket is sharp on every row: factors off by 3e-14, either way, are refused."""
     for num_drafts, target, draft in hard_rows(1, 70):
@@ -146,7 +158,7 @@ def test_division_factor_agrees_with_brentq(num_drafts: int) -> None:
 @pytest.mark.parametrize("num_drafts", [1, 2, 5, 16])
 def test_equal_rows_have_factor_one_and_no_residual(num_drafts: int) -> None:
     """p = q, whatever the rows sum to in floats: ρ* is 1 and the residual 0, both exactly."""
-    for _, row, other in hard_rows(2, 70):
+    for _, row, other in hard_rows(2, 35):
         rule = kseq_rule(row, row, np.array(float(num_drafts)))
         assert float(rule.division_factor) == 1
         assert not rule.residual.any()

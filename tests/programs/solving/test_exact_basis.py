@@ -19,7 +19,7 @@ from spectheory.programs import (
     solve_exact,
 )
 from spectheory.programs.solving import exact_basis
-from spectheory.programs.solving.exact_basis import ExactBasis, optimise, standard_form
+from spectheory.programs.solving.exact_basis import ExactBasis, StandardForm, optimise, standard_form
 
 
 def test_exact_simplex_from_the_slack_basis() -> None:
@@ -70,6 +70,43 @@ def test_dual_pivots_keep_the_reduced_costs_at_most_zero(monkeypatch: pytest.Mon
             optimise(ExactBasis(standard_form(program), slacks), max_pivots=10_000)
     assert len(seen) > 24
     assert max(seen) <= 0
+
+
+def random_form(seed: int, size: int) -> StandardForm:
+    """As many columns as rows, with a diagonal, so that few bases are singular, and some other entries."""
+    rng = np.random.default_rng(seed)
+    columns = tuple({row: fmpq(int(rng.integers(1, 9)))} for row in range(size))
+    for row, column in rng.integers(0, size, (3 * size // 2, 2)):
+        columns[column][int(row)] = fmpq(int(rng.integers(1, 9)), 7)
+    right, cost = ([fmpq(int(value), 3) for value in rng.integers(-9, 9, n)] for n in (size, 2 * size))
+    return StandardForm("random", columns, right, cost, (False,) * len(cost), (1,) * size, 1)
+
+
+def test_the_systems_of_a_basis_are_solved() -> None:
+    """B z = b and Bᵀ y = c by multiplication, with slacks, pivots of both kinds and a rest in the basis."""
+    size, seen = 9, np.zeros(4, dtype=int)
+    for seed in range(60):
+        form = random_form(seed, size)
+        slacks = np.random.default_rng(seed).permutation(size)[: seed % 4].tolist()
+        basis = ExactBasis(form, [size + v if v in slacks else v for v in range(size)])
+        try:
+            values, multipliers = basis.values, basis.multipliers
+        except ZeroDivisionError:
+            continue
+        columns = {v: form.column(v) for v in basis.variables}
+        assert form.rhs == [sum(values[v] * columns[v][row] for v in columns) for row in range(size)]
+        for v, column in columns.items():
+            assert sum(y * entry for y, entry in zip(multipliers, column, strict=True)) == form.cost[v]
+        seen += [len(part) > 1 for part in (basis.slack_rows, basis._first, basis._last, basis._rows)]
+    assert min(seen) >= 5, seen
+
+
+def test_the_systems_partner_a_singular_basis_is_refused() -> None:
+    """Two variables with the same column."""
+    form = random_form(0, 4)
+    twice = replace(form, columns=(form.columns[0], form.columns[0], *form.columns[2:]))
+    with pytest.raises(ZeroDivisionError):
+        _ = ExactBasis(twice, range(4)).values
 
 
 def numbers(*values: int) -> np.ndarray:
