@@ -20,7 +20,7 @@ ONE_PATH = "block"
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:
-    return {"winners": _plot(findings.table("winners"))}
+    return {"winners": _plot(findings)}
 
 
 @exhibit(
@@ -118,9 +118,13 @@ def winners(
     )  # fmt: skip
 
 
-def _plot(table: ResultTable) -> Figure:
+def _plot(findings: Findings) -> Figure:
+    table, settings = findings.table("winners"), findings.settings
     agreements, drafts = (list(dict.fromkeys(table.column(key))) for key in ("agreement", "num_drafts"))
-    with panels(width=0.9 * len(agreements) + 1.2, height=0.55 * len(drafts) + 1.5) as (figure, (axes,)):
+    with panels(width=max(0.9 * len(agreements) + 1.2, 4.8), height=0.55 * len(drafts) + 1.9) as (
+        figure,
+        (axes,),
+    ):
         shown = []
         for row in table.select():
             x, y = agreements.index(row["agreement"]), drafts.index(row["num_drafts"])
@@ -136,7 +140,11 @@ def _plot(table: ResultTable) -> Figure:
         axes.set_yticks(range(len(drafts)), [str(value) for value in drafts])
         axes.set(xlabel="agreement of the models", ylabel="number of drafts K")
         axes.grid(visible=False)
-        axes.set_title("Winner, its tokens per call, its share of the optimum")
+        axes.set_title(
+            "Winner, its tokens per call, its share of the optimum\n"
+            f"V = {settings['vocab_size']}, L = {settings['draft_length']}, "
+            f"{settings['num_pairs']} pairs per cell"
+        )
         handles = [
             Patch(facecolor=VERIFIER_STYLES[name].colour, alpha=0.35, label=VERIFIER_STYLES[name].label)
             for name in VERIFIERS if name in shown
