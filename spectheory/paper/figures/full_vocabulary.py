@@ -223,7 +223,7 @@ def _plot(findings: Findings) -> Figure:
         right.set(xlabel="draft length L", xticks=sorted(set(table.column("draft_length"))))
         right.set_title(f"{most} drafts (one path: one)")
         right.annotate(level, (0.98, 0.03), xycoords="axes fraction", ha="right", fontsize=8)
-        legend_below(figure)
+        legend_below(figure, 3)
     return figure
 
 
