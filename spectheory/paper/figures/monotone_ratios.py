@@ -26,7 +26,7 @@ def _draw(findings: Findings) -> dict[str, Figure]:
 def monotone_ratios(num_pairs: int = 30, num_drafts: int = 3, seed: int = 47) -> Findings:
     """selected/draft and target/draft along the tree-based ranking by p/q, and the global order by p/q.
 
-    The paper would like the paths ordered by their whole ratio p/q, calls that intractable, and orders the
+    The paper would like the paths ordered by their whole ratio p/q, calls that difficult, and orders the
     tokens of each context by p/q instead.  On enumerated pairs both orders can be compared.
 
     Args:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -77,6 +78,10 @@ def winners(
             map_rows.append((agreement, drafts, best_name, means[best_name], share))
     cells = len(agreements) * len(num_drafts)
     several = sum(1 for drafts in num_drafts if drafts > 1) * len(agreements) * num_pairs
+    winners_of_several = Counter(row[2] for row in map_rows if row[1] > 1)
+    won = ", ".join(
+        f"{VERIFIER_STYLES[name].label} wins {count}" for name, count in winners_of_several.items()
+    )
     refuted = [] if below_block else ["greedy multi-path never earned less than block on one path"]
     settings = {
         "agreements": list(agreements), "num_drafts": list(num_drafts), "num_pairs": num_pairs, "seed": seed,
@@ -85,9 +90,8 @@ def winners(
     return Findings(
         explanation=(
             "Every cell names the verifier with the largest mean block efficiency over the same random "
-            "pairs and what part of the optimum it earns. With several paths greedy multi-path wins where "
-            "the models agree little and few paths are drafted, SpecTr elsewhere. Greedy multi-path "
-            f"earns less than block verification of a single path in "
+            f"pairs and what part of the optimum it earns. Cells with several paths: {won or 'none'}. "
+            "Greedy multi-path earns less than block verification of a single path in "
             f"{len(below_block)} of {several} cases."
         ),
         settings=settings,
