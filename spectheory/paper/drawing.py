@@ -59,16 +59,16 @@ def verifier_points(
     values: Sequence[float],
     lows: Sequence[float],
     highs: Sequence[float],
-    defect: float = 0,
+    lossless: bool = True,
 ) -> None:
-    """Estimates of one verifier: points with their intervals, hollow ones if it has a defect."""
+    """Estimates of one verifier: points with their intervals, hollow ones if it is not lossless."""
     style = VERIFIER_STYLES[name]
     below = np.subtract(values, lows)
     above = np.subtract(highs, values)
     axes.errorbar(
         places, values, yerr=[below, above], fmt=style.marker, color=style.colour, markersize=5,
-        markerfacecolor="white" if defect > 1e-6 else style.colour, capsize=2.5, elinewidth=1.2,
-        label=f"{style.label} (TV {defect:.3f})" if defect > 1e-6 else style.label,
+        markerfacecolor=style.colour if lossless else "white", capsize=2.5, elinewidth=1.2,
+        label=style.label if lossless else f"{style.label} (not lossless)",
     )  # fmt: skip
 
 

@@ -25,6 +25,7 @@ class Printed(NamedTuple):
         num_drafts, draft_length: K and L.
         verifier: its name in this package.
         block_efficiency: tokens per target call.
+        printed_gain: in percent over token verification, where the table prints it beside the number.
     """
 
     table: str
@@ -36,6 +37,7 @@ class Printed(NamedTuple):
     draft_length: int
     verifier: str
     block_efficiency: float
+    printed_gain: float | None
 
 
 @cache
@@ -44,8 +46,8 @@ def printed_rows() -> tuple[Printed, ...]:
 
     Example:
         >>> row = printed_rows()[1]
-        >>> row.dataset, row.verifier, row.block_efficiency
-        ('LM1B', 'block', 3.49)
+        >>> row.dataset, row.verifier, row.block_efficiency, row.printed_gain
+        ('LM1B', 'block', 3.49, 8.68)
     """
     text = (files("spectheory.paper") / "printed.csv").read_text(encoding="utf-8")
     return tuple(
@@ -53,25 +55,26 @@ def printed_rows() -> tuple[Printed, ...]:
             row["table"], row["target"], row["draft"], row["dataset"],
             float(row["temperature"]) if row["temperature"] else None,
             int(row["num_drafts"]), int(row["draft_length"]), row["verifier"],
-            float(row["block_efficiency"]),
+            float(row["block_efficiency"]), float(row["gain"]) if row["gain"] else None,
         )
         for row in csv.DictReader(text.splitlines())
     )  # fmt: skip
 
 
-class PrintedGain(NamedTuple):
+class RecomputedGain(NamedTuple):
     """A printed block efficiency against that of token verification beside it.
 
     Attributes:
-        row: the number.
-        percent: 100 (block efficiency / token verification's - 1).
+        row: the number, with the gain that is printed beside it, if any.
+        percent: 100 (block efficiency / token verification's - 1), of the rounded numbers; so it differs
+            from the printed gain.
     """
 
     row: Printed
     percent: float
 
 
-def gains_over_token(rows: Sequence[Printed] | None = None) -> list[PrintedGain]:
+def gains_over_token(rows: Sequence[Printed] | None = None) -> list[RecomputedGain]:
     """Every number whose table has token verification on the same models, data set and draft length.
 
     Example:
@@ -83,7 +86,7 @@ def gains_over_token(rows: Sequence[Printed] | None = None) -> list[PrintedGain]
     for row in printed_rows() if rows is None else rows:
         groups[row.table, row.target, row.draft, row.dataset, row.draft_length][row.verifier] = row
     return [
-        PrintedGain(row, 100 * (row.block_efficiency / group["token"].block_efficiency - 1))
+        RecomputedGain(row, 100 * (row.block_efficiency / group["token"].block_efficiency - 1))
         for group in groups.values()
         if "token" in group
         for row in group.values()

@@ -18,6 +18,8 @@ BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#82006B"
 AMBER, MINT, VIOLET, INDIGO = "#FFB013", "#47DEAD", "#986EFF", "#211D9C"
 BROWN, PINK, LIME, CRIMSON = "#594003", "#D9A6E0", "#A5CE6F", "#E0004B"
 BLACK, GREY = "#222222", "#777777"
+ACCENT = "#5B6F86"
+"""For pairs, laws and what is pointed out; the colours above belong to the verifiers."""
 
 
 class VerifierStyle(NamedTuple):

@@ -16,9 +16,17 @@ TITLE = "# Claims of the papers"
 INTRODUCTION = """\
 What the four papers claim, statement by statement, in our own words and in the letters of
 [theory.md §1](theory.md#1-notation-output-laws-validity). A verdict is measured: its evidence is a test
-or an exhibit of this repository. N is how many instances the counted tests run, and every one of these
-tests compares the number with what it ran. `spectheory claims` prints the same table. This page is
-written by `spectheory.paper.claims_page()`."""
+or an exhibit of this repository. `spectheory claims` prints the same table. This page is written by
+`spectheory.paper.claims_page()`.
+
+A sentence that a paper reports from an experiment is about the models, data and hardware of that
+experiment. It is *not checkable here*, unless the paper's own printed numbers contradict it: then it is
+*refuted*. Where it is not true in general, the note has an instance. A theorem, or a sentence about an
+algorithm without an experiment, is *refuted* by an instance.
+
+N is how many instances the counted tests of a row run, and every one of these tests compares the number
+with what it ran. Two kinds of rows have no N: a refuted one, where the one instance of the note is what
+counts, and one whose evidence is an argument, a single value or an exhibit and not a count."""
 
 
 def claims_page() -> str:
@@ -86,7 +94,7 @@ def _link(evidence: str) -> str:
     if kind == "notebook":
         return f"[{name}](../notebooks/{name}.ipynb)"
     file, _, test = evidence.partition("::")
-    return f"[{test}](../{file})"
+    return f"[{file}::{test}](../{file})"
 
 
 def _row(cells: list[str]) -> str:

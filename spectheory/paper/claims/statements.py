@@ -20,8 +20,9 @@ VERDICTS: Mapping[str, str] = {
     "holds": "true on every instance that was tried; no proof here",
     "conditional": "true under the assumption that the note adds",
     "misprint": "false as printed; the note has the correct form",
-    "refuted": "false; the note has an instance",
-    "not checkable here": "the note says what would be needed",
+    "refuted": "false; the note has an instance, or the printed numbers that contradict it",
+    "not checkable here": "the note says what would be needed, and where it is not true in general",
+    "no claim": "a drawing or a survey; the note says which",
 }
 """Every verdict, and what it means."""
 
@@ -39,7 +40,8 @@ class Claim:
         note: the argument, the assumption, the correct form, the refuting instance, or what would be needed.
         evidence: tests (``tests/file.py::test``), exhibits (``exhibit:name``) and notebooks
             (``notebook:name``).
-        instances: how many instances the counted tests among the evidence run; 0 if none is counted.
+        instances: how many instances the counted tests among the evidence run; 0 if none is counted, and
+            where the verdict is "refuted": there the note's one instance counts.
     """
 
     id: str
@@ -77,7 +79,9 @@ def all_claims() -> tuple[Claim, ...]:
             name,
             paper,
             **(entry | {"evidence": tuple(entry["evidence"])}),
-            instances=sum(counts.get(test, 0) for test in entry["evidence"]),
+            instances=0
+            if entry["verdict"] == "refuted"
+            else sum(counts.get(test, 0) for test in entry["evidence"]),
         )
         for paper in PAPERS
         for name, entry in _read(paper).items()
@@ -96,7 +100,7 @@ def select_claims(paper: str | None = None, verdict: str | None = None) -> list[
 
     Example:
         >>> [claim.id for claim in select_claims("greedy2026", "refuted")]
-        ['GM-21d', 'GM-6a']
+        ['GM-21d']
     """
     if paper is not None and paper not in PAPERS:
         raise unknown_name("paper", paper, PAPERS)

@@ -16,7 +16,7 @@ from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import BLACK, GREY, ORANGE, VERIFIER_COLOURS
+from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_COLOURS
 from spectheory.programs import optimal_acceptance
 
 PAIRS = {
@@ -136,13 +136,17 @@ def _panel(axes: Axes, best: dict[str, Any], rows: list[dict[str, Any]]) -> None
     factors = [row["division_factor_float"] for row in rows]
     colour = VERIFIER_COLOURS["kseq"]
     axes.axhline(
-        best["optimal_float"], color=BLACK, linestyle=(0, (4, 2)), linewidth=1.2, label="α_K, the optimum"
+        best["optimal_float"],
+        color=BLACK,
+        linestyle=(0, (4, 2)),
+        linewidth=1.2,
+        label=r"$\alpha_K$, the optimum",
     )
     axes.plot(factors, [row["drafted_float"] for row in rows], color=BLACK, linewidth=1.2,
               label="P(the output is a drafted token)")  # fmt: skip
     axes.plot(factors, [row["accepted_float"] for row in rows], color=colour, linewidth=2.4,
               label="P(a draft is accepted in the sequence)")  # fmt: skip
-    axes.plot(factors, [row["defect_float"] for row in rows], color=ORANGE, linestyle=":", linewidth=2,
+    axes.plot(factors, [row["defect_float"] for row in rows], color=ACCENT, linestyle=":", linewidth=2,
               label="defect (total variation)")  # fmt: skip
     axes.axvline(best["best_factor"], color=GREY, linewidth=1)
     axes.plot(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
@@ -11,10 +12,10 @@ from spectheory.instances import random_float, two_token
 from spectheory.pair import ModelPair
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import BLUE, GREEN, GREY, ORANGE
+from spectheory.paper.style import ACCENT, BLACK, GREY
 from spectheory.programs import multi_path_interval, optimum
 
-COLOURS = (BLUE, GREEN, ORANGE)
+LOOKS = ((BLACK, "o-"), (GREY, "s-"), (ACCENT, "^-"))
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:
@@ -103,10 +104,10 @@ def _rounds(
 def _plot(findings: Findings) -> Figure:
     table = findings.tables[0]
     with panels(width=5.4, height=3.5) as (figure, (axes,)):
-        for leaves, colour in zip(dict.fromkeys(table.column("leaves")), COLOURS, strict=False):
+        for leaves, (colour, line) in zip(dict.fromkeys(table.column("leaves")), cycle(LOOKS), strict=False):
             rows = table.select(leaves=leaves)
             shape = f"V = {rows[0]['vocab_size']}, L = {rows[0]['draft_length']}"
-            axes.plot([row["round"] for row in rows], [row["relative_gap"] for row in rows], "o-",
+            axes.plot([row["round"] for row in rows], [row["relative_gap"] for row in rows], line,
                       color=colour, markersize=3.5, label=f"{leaves} leaves ({shape})")  # fmt: skip
         goal = findings.settings["relative_gap"]
         axes.axhline(goal, color=GREY, linestyle=":", linewidth=1.2, label="gap asked for")

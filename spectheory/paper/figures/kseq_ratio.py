@@ -151,7 +151,7 @@ def _plot(table: ResultTable) -> Figure:
             label="worst found by search over rows",
         )
         axes.plot(drafts, [row["guarantee"] for row in family], color=GREY, linestyle="--",
-                  label="guarantee 1 − (1 − 1/K)^K")  # fmt: skip
+                  label="guarantee $1 - (1 - 1/K)^K$")  # fmt: skip
         axes.axhline(1 - math.exp(-1), color=GREY, linewidth=1, linestyle=":", label="1 − 1/e")
         axes.set(
             xlabel="number of drafts K",

@@ -14,7 +14,7 @@ from spectheory.instances import random_rational, sticky_chain
 from spectheory.pair import ModelPair
 from spectheory.paper.drawing import panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import BLACK, BLUE, GREY, VERIFIER_COLOURS
+from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_COLOURS
 from spectheory.programs import optimum
 
 
@@ -26,7 +26,7 @@ def _draw(findings: Findings) -> dict[str, Figure]:
 def monotone_ratios(num_pairs: int = 30, num_drafts: int = 3, seed: int = 47) -> Findings:
     """selected/draft and target/draft along the tree-based ranking by p/q, and the global order by p/q.
 
-    The paper would like the paths ordered by their whole ratio p/q, calls that intractable, and orders the
+    The paper would like the paths ordered by their whole ratio p/q, calls that difficult, and orders the
     tokens of each context by p/q instead.  On enumerated pairs both orders can be compared.
 
     Args:
@@ -120,7 +120,7 @@ def _plot(findings: Findings) -> Figure:
         ends = [0.0, *along.column("draft_mass")]
         for column, label, colour in (
             ("selected_over_draft", "selected / draft", VERIFIER_COLOURS["greedy_multipath"]),
-            ("target_over_draft", "target / draft", BLUE),
+            ("target_over_draft", "target / draft", ACCENT),
         ):
             left.stairs(along.column(column), ends, color=colour, linewidth=1.8, label=label, baseline=None)
         left.set(xlabel="draft mass, in the order of the ranking", ylabel="ratio", xlim=(0, 1))

@@ -92,7 +92,10 @@ def _plot(table: ResultTable) -> Figure:
                 s=[16 + 600 * row["total_variation_float"] for row in rows], marker=style.marker,
                 facecolor="none", edgecolor=style.colour, linewidth=1.2, label=style.label,
             )  # fmt: skip
-        axes.set(xlabel="optimum of one path [tokens per target call]", ylabel="block efficiency")
+        axes.set(
+            xlabel="optimum of one path [tokens per target call]",
+            ylabel="block efficiency [tokens per target call]",
+        )
         axes.grid(visible=True, axis="both")
         axes.set_title("Random pairs, one drafted path")
         legend_below(figure, 2)

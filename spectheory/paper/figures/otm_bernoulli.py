@@ -55,27 +55,28 @@ def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: i
             rows.append((head, drafts, best, float(best), kseq, multi_round, float(multi_round)))
             formula = bernoulli_acceptance(DRAFT_HEAD, head, drafts)
             if best != formula:
-                formula_fails.append(f"at b = {head}, k = {drafts}: min cut {best}, Eq. 10 {formula}")
+                formula_fails.append(f"at b = {head}, K = {drafts}: min cut {best}, Eq. 10 {formula}")
             if drafts <= MAX_DRAFTS_OF_PROGRAM:
                 programs += 1
                 program = 1 - otm_optimum(target, draft, drafts).value
                 if best != program:
-                    program_fails.append(f"at b = {head}, k = {drafts}: min cut {best}, Eq. 4 {program}")
+                    program_fails.append(f"at b = {head}, K = {drafts}: min cut {best}, Eq. 4 {program}")
             if kseq > float(best) + 1e-12 or multi_round > best:
-                above.append(f"at b = {head}, k = {drafts} a rule exceeds {best}")
+                above.append(f"at b = {head}, K = {drafts} a rule exceeds {best}")
     table = ResultTable(
         "otm_bernoulli",
         ("target_head", "num_drafts", "otm", "otm_float", "kseq", "multi_round", "multi_round_float"),
         rows,
-        "Acceptance probability at one position, draft Ber(1/4), target Ber(target_head), k i.i.d. drafts.",
+        "Acceptance probability at one position, draft Ber(1/4), target Ber(target_head), K i.i.d. drafts.",
     )
-    fewer = f"for k ≤ {MAX_DRAFTS_OF_PROGRAM} it equals the linear program (Eq. 4), exactly"
+    fewer = f"for K ≤ {MAX_DRAFTS_OF_PROGRAM} it equals the linear program (Eq. 4), exactly"
     return Findings(
         explanation=(
             "Draft Ber(0.25) against targets Ber(b). At b = 0.25 the models agree and every rule accepts "
-            "with probability 1, which is not drawn. At b = 1 the three rules coincide."
+            "with probability 1. At b = 1 a draft is accepted if and only if it is drawn, so the three rules "
+            "coincide."
         ),
-        settings={"draft_head": str(DRAFT_HEAD), "max_drafts": max_drafts},
+        settings={"target_heads": [str(head) for head in target_heads], "max_drafts": max_drafts},
         tables=[table],
         checks=[
             Check.of("the min cut equals the closed form (Eq. 10), exactly", len(rows), formula_fails),
@@ -101,7 +102,7 @@ def _plot(table: ResultTable) -> Figure:
         for axes in panels[:, 0]:
             axes.set_ylabel("acceptance probability")
         for axes in panels[-1, :]:
-            axes.set_xlabel("number of drafts k")
+            axes.set_xlabel("number of drafts K")
     return figure
 
 

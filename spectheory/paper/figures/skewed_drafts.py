@@ -11,11 +11,11 @@ from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft
 from spectheory.instances import two_token
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import BLACK, BLUE, GREY, VERIFIER_COLOURS
+from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_COLOURS
 from spectheory.programs import path_selection_optimum
 
 LAWS = {
-    "draft": ("draft q", BLUE),
+    "draft": ("draft q", ACCENT),
     "ranking": ("selected by the ranking p/q", VERIFIER_COLOURS["greedy_multipath"]),
     "optimal": ("selected by the optimum", BLACK),
 }
@@ -155,7 +155,7 @@ def _bars(axes: Axes, table: ResultTable) -> None:
 def _level_sets(axes: Axes, table: ResultTable, num_drafts: int) -> None:
     masses = np.linspace(0, 1, 101)
     axes.plot(masses, 1 - (1 - masses) ** num_drafts, color=GREY, linewidth=1.2, linestyle=":",
-              label=f"limit 1 − (1 − u)^{num_drafts}")  # fmt: skip
+              label=f"limit $1 - (1 - u)^{num_drafts}$")  # fmt: skip
     for name, (_, colour) in LAWS.items():
         rows = table.select(law=name)
         drafted, selected = (

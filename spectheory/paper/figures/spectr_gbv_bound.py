@@ -14,7 +14,7 @@ from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import BLUE, GREY
+from spectheory.paper.style import ACCENT, GREY
 from spectheory.programs import optimal_acceptance
 
 PAIRS: Mapping[str, tuple[list[str], list[str]]] = {
@@ -138,20 +138,20 @@ def _plot(table: ResultTable) -> Figure:
         for axes, name in zip(all_axes, names, strict=True):
             rows = table.select(pair=name)
             drafts = [row["num_drafts"] for row in rows]
-            optimum_curve(axes, drafts, [row["otm_float"] for row in rows], "α_K, the optimum")
             verifier_curve(axes, "multi_round", drafts, [row["multi_round_float"] for row in rows])
-            axes.plot(drafts, [row["bound_float"] for row in rows], color=BLUE, linestyle=":", linewidth=2,
+            axes.plot(drafts, [row["bound_float"] for row in rows], color=ACCENT, linestyle=":", linewidth=2,
                       label="Bound(K)")  # fmt: skip
             verifier_curve(axes, "spectr_gbv", drafts, [row["spectr_gbv_float"] for row in rows])
             axes.bar(drafts, [row["total_variation_float"] for row in rows], 0.5, color=GREY, alpha=0.5,
                      label="defect of SpecTr-GBV (total variation)")  # fmt: skip
             for row in rows:
                 if row["class_maximum"] is not None and row["class_maximum"] != row["bound"]:
-                    axes.plot(row["num_drafts"], float(Fraction(row["class_maximum"])), "*", color=BLUE,
+                    axes.plot(row["num_drafts"], float(Fraction(row["class_maximum"])), "*", color=ACCENT,
                               markersize=9,
                               label="largest of the class of Lemma 5.1")  # fmt: skip
+            optimum_curve(axes, drafts, [row["otm_float"] for row in rows], r"$\alpha_K$, the optimum")
             axes.set(xlabel="number of drafts K", ylim=(0, 1.03), xticks=drafts)
             axes.set_title(name)
-        all_axes[0].set_ylabel("probability that a draft is output")
+        all_axes[0].set_ylabel("probability")
         legend_below(figure, 3)
     return figure

@@ -77,7 +77,8 @@ def spectr_gbv_defect(num_pairs: int = 20, num_drafts: int = 2, seed: int = 53) 
         explanation=(
             "An efficiency means little without its defect. SpecTr-GBV as printed changes the law of the "
             "text on every random pair, also with the distribution modification of its Algorithm 2; SpecTr "
-            "and multi-round do not."
+            "and multi-round do not. A hexagon without a cross is a pair on which a residual is 0/0, so "
+            "that no modification is defined."
         ),
         settings={"num_pairs": num_pairs, "num_drafts": num_drafts, "seed": seed},
         tables=[

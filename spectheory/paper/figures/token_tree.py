@@ -14,7 +14,7 @@ from spectheory.instances import two_token
 from spectheory.law import output_law
 from spectheory.paper.drawing import panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import BLACK, BLUE, GREY, ORANGE
+from spectheory.paper.style import ACCENT, BLACK, GREY
 from spectheory.programs import antichains, count_antichains, optimum
 from spectheory.programs.multi_path import named_antichains
 
@@ -140,7 +140,7 @@ def _tree(axes: Axes, table: ResultTable) -> None:
     networkx.draw_networkx_edges(tree, places, ax=axes, arrows=False, edge_color=GREY, width=1)
     networkx.draw_networkx_nodes(
         tree, places, ax=axes, node_size=330, linewidths=1.2, edgecolors=BLACK,
-        node_color=[ORANGE if name in chosen else "white" for name in tree],
+        node_color=[ACCENT if name in chosen else "white" for name in tree],
     )  # fmt: skip
     for name, (x, y) in places.items():
         token = name if name == "∅" else name[-1]
@@ -149,7 +149,7 @@ def _tree(axes: Axes, table: ResultTable) -> None:
         below = rows[name]["depth"] == deepest
         axes.annotate(f"{rows[name]['mass_float']:.3f}", (x, y), xytext=(0, -16) if below else (14, 3),
                       textcoords="offset points", ha="center" if below else "left", va="center", fontsize=7.5,
-                      color=ORANGE if name in chosen else GREY)  # fmt: skip
+                      color=ACCENT if name in chosen else GREY)  # fmt: skip
     axes.set_axis_off()
     axes.margins(x=0.06, y=0.16)
     axes.set_title("P(accepted text starts with the node)")
@@ -160,16 +160,16 @@ def _limits(axes: Axes, table: ResultTable, findings: Findings) -> None:
     masses = np.linspace(0, 1, 101)
     axes.plot(masses, 1 - (1 - masses) ** drafts, color=BLACK, linewidth=1.2, linestyle=(0, (4, 2)))
     axes.plot(
-        table.column("draft_float"), table.column("mass_float"), "o", color=BLUE, markersize=2.5, alpha=0.6
+        table.column("draft_float"), table.column("mass_float"), "o", color=GREY, markersize=2.5, alpha=0.6
     )
     chosen = [row["node"] for row in findings.table("token_tree").select(in_antichain=True)]
     shown = next(row for row in table.select() if sorted(row["nodes"]) == sorted(chosen))
-    axes.plot(shown["draft_float"], shown["mass_float"], "o", color=ORANGE, markersize=7)
+    axes.plot(shown["draft_float"], shown["mass_float"], "o", color=ACCENT, markersize=7)
     axes.annotate(
-        f"Σ x = {shown['mass_float']:.3f}\n= 1 − (1 − {shown['draft_float']:.3f})^{drafts}",
+        f"Σ x = {shown['mass_float']:.3f}\n= $1 - (1 - {shown['draft_float']:.3f})^{drafts}$",
         (shown["draft_float"], shown["mass_float"]), xytext=(0.02, 0.93), textcoords="data",
-        color=ORANGE, fontsize=8.5,
-        arrowprops={"arrowstyle": "-", "color": ORANGE, "linewidth": 0.8},
+        color=ACCENT, fontsize=8.5,
+        arrowprops={"arrowstyle": "-", "color": ACCENT, "linewidth": 0.8},
     )  # fmt: skip
     axes.set(xlabel="draft mass q(T)", ylabel="mass Σ x(a)", xlim=(0, 1.02), ylim=(0, 1.05))
     axes.set_title(f"All {len(table.rows)} antichains T")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -20,7 +21,7 @@ ONE_PATH = "block"
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:
-    return {"winners": _plot(findings.table("winners"))}
+    return {"winners": _plot(findings)}
 
 
 @exhibit(
@@ -77,6 +78,10 @@ def winners(
             map_rows.append((agreement, drafts, best_name, means[best_name], share))
     cells = len(agreements) * len(num_drafts)
     several = sum(1 for drafts in num_drafts if drafts > 1) * len(agreements) * num_pairs
+    winners_of_several = Counter(row[2] for row in map_rows if row[1] > 1)
+    won = ", ".join(
+        f"{VERIFIER_STYLES[name].label} wins {count}" for name, count in winners_of_several.items()
+    )
     refuted = [] if below_block else ["greedy multi-path never earned less than block on one path"]
     settings = {
         "agreements": list(agreements), "num_drafts": list(num_drafts), "num_pairs": num_pairs, "seed": seed,
@@ -85,9 +90,8 @@ def winners(
     return Findings(
         explanation=(
             "Every cell names the verifier with the largest mean block efficiency over the same random "
-            "pairs and what part of the optimum it earns. With several paths greedy multi-path wins where "
-            "the models agree little and few paths are drafted, SpecTr elsewhere. Greedy multi-path "
-            f"earns less than block verification of a single path in "
+            f"pairs and what part of the optimum it earns. Cells with several paths: {won or 'none'}. "
+            "Greedy multi-path earns less than block verification of a single path in "
             f"{len(below_block)} of {several} cases."
         ),
         settings=settings,
@@ -118,9 +122,13 @@ def winners(
     )  # fmt: skip
 
 
-def _plot(table: ResultTable) -> Figure:
+def _plot(findings: Findings) -> Figure:
+    table, settings = findings.table("winners"), findings.settings
     agreements, drafts = (list(dict.fromkeys(table.column(key))) for key in ("agreement", "num_drafts"))
-    with panels(width=0.9 * len(agreements) + 1.2, height=0.55 * len(drafts) + 1.5) as (figure, (axes,)):
+    with panels(width=max(0.9 * len(agreements) + 1.2, 4.8), height=0.55 * len(drafts) + 1.9) as (
+        figure,
+        (axes,),
+    ):
         shown = []
         for row in table.select():
             x, y = agreements.index(row["agreement"]), drafts.index(row["num_drafts"])
@@ -136,7 +144,11 @@ def _plot(table: ResultTable) -> Figure:
         axes.set_yticks(range(len(drafts)), [str(value) for value in drafts])
         axes.set(xlabel="agreement of the models", ylabel="number of drafts K")
         axes.grid(visible=False)
-        axes.set_title("Winner, its tokens per call, its share of the optimum")
+        axes.set_title(
+            "Winner, its tokens per call, its share of the optimum\n"
+            f"V = {settings['vocab_size']}, L = {settings['draft_length']}, "
+            f"{settings['num_pairs']} pairs per cell"
+        )
         handles = [
             Patch(facecolor=VERIFIER_STYLES[name].colour, alpha=0.35, label=VERIFIER_STYLES[name].label)
             for name in VERIFIERS if name in shown

@@ -67,11 +67,13 @@ def test_the_optimal_plan_per_position_is_not_optimal_per_sequence() -> Iterator
     below = {"spectr": 0, "multi_round": 0}
     for number in (485, 375, *range(40)):
         pair = random_rational([7, number], 3, 2)
-        value = {name: float(output_law(name, pair, 2).block_efficiency) for name in ("otm", *below)}
+        exact = {name: output_law(name, pair, 2).block_efficiency for name in ("otm", *below)}
+        value = {name: float(one) for name, one in exact.items()}
         for name in below:
             below[name] += value["otm"] < value[name] - 1e-9
         if number == 485:
             assert value["otm"] < value["spectr"] < value["multi_round"]
+            assert (exact["otm"], exact["multi_round"]) == (Fraction(22721, 10780), Fraction(28846, 13475))
         if number == 375:
             assert value["multi_round"] > value["spectr"] + 0.01
         short = pair.truncate(1)

@@ -202,6 +202,8 @@ def test_lemma_a_1_is_false_for_two_drafts() -> Iterator[None]:
                 assert sum(level.sum() for level in kept(pair, 2)) <= total
         yield
     assert differs > 30
+    toy = instances.two_token(1)
+    assert list(kept(toy, 2)[0]) == [Fraction(31, 120), Fraction(17, 40)]  # the lemma: 1/3 and 1/2
 
 
 @counted
@@ -237,6 +239,11 @@ def test_it_is_often_below_spectr() -> Iterator[None]:
         yield
     assert below > above > 0
     assert falls > 0
+    toy = [
+        output_law(name, instances.two_token(1), 2).block_efficiency for name in ("spectr_gbv", "multi_round")
+    ]
+    assert toy == [Fraction(101, 60), Fraction(16, 9)]
+    assert output_law("spectr", instances.two_token(1), 2).block_efficiency > 1.811
 
 
 @counted

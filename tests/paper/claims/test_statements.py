@@ -100,7 +100,7 @@ def complaints(claims: Iterable[Claim], counted: Collection[str]) -> list[str]:
             found.append(f"{claim.id}: misprint, but nothing says what is correct")
         if claim.verdict == "not checkable here" and not claim.note.startswith("Needs "):
             found.append(f"{claim.id}: the note does not say what it needs")
-        if claim.verdict != "not checkable here" and not claim.evidence:
+        if claim.verdict not in ("not checkable here", "no claim") and not claim.evidence:
             found.append(f"{claim.id}: {claim.verdict} without evidence")
         if claim.verdict in ("holds", "refuted") and not set(claim.evidence) & set(counted):
             found.append(f"{claim.id}: {claim.verdict}, but no counted test")
@@ -148,6 +148,7 @@ def test_partner_wrong_rows_are_caught() -> None:
         {"claim": "no sentence"},
         {"verdict": "not checkable here"},
         {"evidence": ()},
+        {"verdict": "no claim", "note": ""},
         {"verdict": "holds", "instances": 1},
         {
             "verdict": "refuted",

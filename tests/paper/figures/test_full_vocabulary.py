@@ -25,7 +25,16 @@ def test_rows_and_printed_numbers() -> None:
     for row in table.select():
         assert row["low"] <= row["block_efficiency"] <= row["high"]
         assert 1 <= row["block_efficiency"] <= row["draft_length"] + 1
-        assert (row["total_variation"] > 0) == (row["verifier"] in {"greedy_block", "spectr_gbv"})
+        assert row["lossless"] == (row["verifier"] not in {"greedy_block", "spectr_gbv"})
+    defects = {
+        (row["verifier"], row["num_drafts"], row["draft_length"]): row["total_variation"]
+        for row in findings.table("full_vocabulary_defect").select()
+    }
+    grows = [defects["greedy_block", 1, length] for length in (2, 3, 4)]
+    assert grows == sorted(grows)
+    assert grows == pytest.approx([0.022, 0.067, 0.106], abs=1e-3)
+    assert defects["spectr_gbv", 2, 2] < defects["spectr_gbv", 3, 2]
+    assert len(defects) == 3 * 3 + 5 * 3
 
 
 def without(name: str) -> Lie:
@@ -51,7 +60,11 @@ def without(name: str) -> Lie:
     [
         ("simulate", without("spectr on 1 drafts"), ["with one draft"]),
         ("simulate", without("token on 1 drafts, 3"), ["on the same drafts a longer"]),
-        ("defect_on_two_tokens", lambda original: lambda name: 0.5, ["a verifier has a defect"]),
+        (
+            "defects_on_two_tokens",
+            lambda original: lambda names, temperatures: [(1.0, name, 2, 2, 0.5) for name in names],
+            ["a verifier has a defect"],
+        ),
     ],
 )
 def test_partner_checks_can_fail(

@@ -28,7 +28,7 @@ def test_otm_bernoulli_values() -> None:
     ("called", "lie", "claims"),
     [
         ("bernoulli_acceptance", lambda original: lambda *heads: 0, ["the min cut equals"]),
-        ("otm_optimum", told(value=lambda value: value + 1), ["for k ≤"]),
+        ("otm_optimum", told(value=lambda value: value + 1), ["for K ≤"]),
         ("optimal_acceptance", told(value=lambda value: value / 9), ["no rule exceeds"]),
     ],
 )
