@@ -2,6 +2,7 @@ from . import adapt as adapt
 from . import algorithms as algorithms
 from . import arrays as arrays
 from . import audit as audit
+from . import auditing as auditing
 from . import bounds as bounds
 from . import certificate as certificate
 from . import command_line as command_line

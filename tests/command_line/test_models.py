@@ -77,7 +77,7 @@ def test_generate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) ->
     printed = capsys.readouterr().out
     assert "def main(argument):" in printed
     assert "4.00 tokens per call" in printed
-    assert "\u2039" in printed  # in a file, accepted parts stand within these marks
+    assert "‹" in printed  # in a file, accepted parts stand within these marks
     assert "--prompt and --prompts" in run_error(capsys, *arguments, "--prompt", "x")
 
 
