@@ -32,6 +32,11 @@ def namespace(*arrays: Array) -> ModuleType:
     return array_namespace(*arrays)
 
 
+def on_host(array: Array) -> bool:
+    """Whether the host can look at a number of it without waiting for an accelerator."""
+    return not is_torch_array(array) or array.device.type == "cpu"
+
+
 def is_exact(array: Array) -> bool:
     """Whether ``array`` holds exact rationals (a numpy array of objects)."""
     return isinstance(array, np.ndarray) and array.dtype == object

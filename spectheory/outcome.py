@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from array_api_compat import is_torch_array
 
 from spectheory.arrays import (
     Array,
     first_true,
     namespace,
     normalise,
+    on_host,
     take_path,
     take_row,
     take_token,
@@ -152,7 +152,7 @@ def sample_rows(rows: Array, generator: Any) -> Array:
 
 
 def _refuse_rows_without_mass(mass: Array) -> None:
-    if not is_torch_array(mass) or mass.device.type == "cpu":
+    if on_host(mass):
         if not bool(namespace(mass).all(mass > 0)):
             raise InvalidOutcomeError(_NO_MASS)
         return

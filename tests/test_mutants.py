@@ -3,29 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from scripts import load
 
-
-def load_script() -> ModuleType:
-    """``scripts/mutants.py`` as a module."""
-    spec = importlib.util.spec_from_file_location("mutants_script", ROOT / "scripts" / "mutants.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-script = load_script()
+script = load("scripts", "mutants")
 
 
 def test_every_mutant_fits_the_tree() -> None:

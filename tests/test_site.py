@@ -5,29 +5,17 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from scripts import load
 
 ROOT = Path(__file__).parent.parent
 
 
-def load_script(name: str) -> ModuleType:
-    """A file of ``scripts/`` as a module."""
-    spec = importlib.util.spec_from_file_location(name, ROOT / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-pages, links, docstrings = map(load_script, ("site_pages", "site_links", "site_docstrings"))
+pages, links, docstrings = (load("scripts", f"site_{name}") for name in ("pages", "links", "docstrings"))
 
 
 def test_every_reference_has_an_anchor_and_all_it_says() -> None:

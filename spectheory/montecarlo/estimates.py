@@ -155,21 +155,13 @@ def estimate(
         confidence: level of the intervals, which are normal approximations.
     """
     total = Tally.join(tallies)
-    mean, error = stratified(total.expected, total.expected_squared, draws)
-    counted, counted_error = stratified(total.counted, total.counted_squared, draws)
-    width = NormalDist().inv_cdf((1 + confidence) / 2)
-    return Estimate(
-        verifier=verifier,
-        lossless=lossless,
-        block_efficiency=mean,
-        interval=(mean - width * error, mean + width * error),
-        standard_error=error,
-        counted=counted,
-        counted_interval=(counted - width * counted_error, counted + width * counted_error),
-        counted_standard_error=counted_error,
-        length_probs=(total.length_probs.mean(axis=0) / draws).tolist(),
-        counted_length_probs=(total.counted_lengths.mean(axis=0) / draws).tolist(),
-        samples=draws * len(total.expected),
+    return _estimate(
+        (verifier, lossless),
+        total,
+        np.full(len(total.expected), draws),
+        stratified(total.expected, total.expected_squared, draws),
+        stratified(total.counted, total.counted_squared, draws),
+        NormalDist().inv_cdf((1 + confidence) / 2),
     )
 
 
@@ -185,21 +177,45 @@ def estimate_over_texts(
     """
     total = Tally.join(tallies)
     calls = total.draws
-    mean, error = clustered(total.expected, calls)
-    counted, counted_error = clustered(total.counted, calls)
-    width = float(student_t.ppf((1 + confidence) / 2, max(len(calls) - 1, 1)))
+    return _estimate(
+        (verifier, lossless),
+        total,
+        calls,
+        clustered(total.expected, calls),
+        clustered(total.counted, calls),
+        float(student_t.ppf((1 + confidence) / 2, max(len(calls) - 1, 1))),
+    )
+
+
+def _estimate(
+    verifier: tuple[str, bool | None],
+    total: Tally,
+    draws: np.ndarray,
+    expected: tuple[float, float],
+    counted: tuple[float, float],
+    width: float,
+) -> Estimate:
+    """From (mean, standard error) by both ways of counting; intervals reach ``width`` standard errors.
+
+    P(tau) is over all draws, which is the mean over strata where each has as many.
+    """
+
+    def interval(mean: float, error: float) -> tuple[float, float]:
+        return mean - width * error, mean + width * error
+
+    name, lossless = verifier
     return Estimate(
-        verifier=verifier,
+        verifier=name,
         lossless=lossless,
-        block_efficiency=mean,
-        interval=(mean - width * error, mean + width * error),
-        standard_error=error,
-        counted=counted,
-        counted_interval=(counted - width * counted_error, counted + width * counted_error),
-        counted_standard_error=counted_error,
-        length_probs=(total.length_probs.sum(axis=0) / calls.sum()).tolist(),
-        counted_length_probs=(total.counted_lengths.sum(axis=0) / calls.sum()).tolist(),
-        samples=int(calls.sum()),
+        block_efficiency=expected[0],
+        interval=interval(*expected),
+        standard_error=expected[1],
+        counted=counted[0],
+        counted_interval=interval(*counted),
+        counted_standard_error=counted[1],
+        length_probs=(total.length_probs.sum(axis=0) / draws.sum()).tolist(),
+        counted_length_probs=(total.counted_lengths.sum(axis=0) / draws.sum()).tolist(),
+        samples=int(draws.sum()),
     )
 
 

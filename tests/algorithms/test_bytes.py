@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from importlib import util
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 import torch
 
+from scripts import load
 from spectheory.algorithms.one_path.token import Token
 from spectheory.outcome import Outcome
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-
-
-def _load(name: str, module_name: str) -> ModuleType:
-    """A script of the benchmarks folder, which is no package."""
-    spec = util.spec_from_file_location(module_name, FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_load("timing", "timing")  # imported by the others under these names
-rounds = _load("verifiers", "verifiers")
-benchmark = _load("bytes", "benchmarks_bytes")
+rounds = load("benchmarks", "verifiers")
+benchmark = load("benchmarks", "bytes")
 
 SHAPE = rounds.Shape(vocab_size=32_000, draft_length=8, num_drafts=1, batch=1)
 

@@ -11,35 +11,19 @@ import json
 import sys
 from collections.abc import Callable
 from functools import cache
-from importlib import util
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from scripts import load
 from spectheory.algorithms import verifiers
 from spectheory.algorithms.one_path.token import Token
 from spectheory.outcome import Outcome
 
-FOLDER = Path(__file__).parents[2] / "benchmarks"
-
-
-def _load(name: str, module_name: str) -> ModuleType:
-    """A script of the benchmarks folder, which is no package."""
-    spec = util.spec_from_file_location(module_name, FOLDER / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = util.module_from_spec(spec)
-    sys.modules[module_name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_load("timing", "timing")  # imported by the next one under this name
-benchmark = _load("verifiers", "benchmarks_verifiers")
+benchmark = load("benchmarks", "verifiers")
 
 SHAPE = benchmark.Shape(vocab_size=4_000, draft_length=4, num_drafts=4, batch=4)
 VERIFIERS = benchmark.runnable(SHAPE)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spectheory.algorithms.path_selection.score_levels import ScoreNode, at, cumulative
-from spectheory.arrays import Array, divide_or_zero, is_exact, namespace, ones_like, zeros_like
+from spectheory.arrays import Array, divide_or_zero, is_exact, namespace, on_host, ones_like, zeros_like
 
 Coupling = Callable[[ScoreNode, Array], Array]
 """(node, levels [..., N]) -> plan [..., N, M]."""
@@ -96,7 +96,8 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
 
         plan = plan + (weight * (1 - share))[..., None] * tilted
         weight = weight * share
-        if not bool(xp.any(weight > 0)):
+        # Without weight the rest adds nothing; an accelerator goes through it rather than wait for the host.
+        if on_host(weight) and not bool(xp.any(weight > 0)):
             break
         levels = mean + divide_or_zero(centred, taken)
         reached = chord + divide_or_zero(excess, taken)

@@ -16,6 +16,7 @@ from spectheory.arrays import (
     fractions_if_exact,
     is_exact,
     namespace,
+    on_host,
     ones_like,
     power_sum,
     zeros_like,
@@ -188,11 +189,11 @@ def _distinct(*arrays: Array) -> tuple[Array, Array]:
     On an accelerator every row counts as new: to look for equal ones would cost more than it saves.
     """
     if not isinstance(arrays[0], np.ndarray):
-        xp, device = namespace(arrays[0]), arrays[0].device
-        if device.type == "cpu":
+        xp = namespace(arrays[0])
+        if on_host(arrays[0]):
             first, which = _distinct(*(array.numpy() for array in arrays))
             return xp.asarray(first), xp.asarray(which)
-        every = xp.arange(arrays[0].shape[0], device=device)
+        every = xp.arange(arrays[0].shape[0], device=arrays[0].device)
         return every, every
     if any(is_exact(array) for array in arrays):
         numbers: dict[tuple[Any, ...], int] = {}

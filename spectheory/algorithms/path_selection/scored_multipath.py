@@ -104,9 +104,8 @@ class ScoredMultipath(ScoredSelection):
         No level exceeds φ on the highest cell, so that larger demands are all one.
         """
         xp = namespace(demands)
-        largest = float(win_rates.max())
-        grid = np.concatenate([[0.0], np.geomspace(SMALLEST_KNOT, 1.0, self.num_knots - 1) * largest])
-        knots = xp.asarray(grid, dtype=demands.dtype, device=demands.device)
+        grid = np.concatenate([[0.0], np.geomspace(SMALLEST_KNOT, 1.0, self.num_knots - 1)])
+        knots = xp.asarray(grid, dtype=demands.dtype, device=demands.device) * xp.max(win_rates)
         demands = xp.minimum(demands, knots[-1] + zeros_like(demands))
         lower = xp.searchsorted(knots[1:-1], demands, side="right")
         return knots, lower, (demands - knots[lower]) / (knots[lower + 1] - knots[lower])

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 
 from score_rules import node_of, nodes
+from spectheory.algorithms.path_selection import score_couplings
 from spectheory.algorithms.path_selection.score_couplings import (
     Coupling,
     independent,
@@ -45,6 +46,16 @@ def test_tilted_cuts_meet_feasible_levels(node: ScoreNode) -> None:
     for levels in (lazy_levels(node), proportional_levels(node)):
         found = (tilted_cuts(node, levels) * node.win_rates[:, None]).sum(-1)
         assert (found[mass] == levels[mass]).all()
+
+
+@given(node=nodes)
+def test_an_accelerator_goes_through_all_rounds_for_the_same_plan(node: ScoreNode) -> None:
+    """Rounds after the last mass is placed add nothing, so that nobody need look when that is."""
+    for levels in (lazy_levels(node), node.demands * 3 + 1):
+        with pytest.MonkeyPatch.context() as patch:
+            expected = tilted_cuts(node, levels)
+            patch.setattr(score_couplings, "on_host", lambda array: False)
+            assert (tilted_cuts(node, levels) == expected).all()
 
 
 def test_partner_levels_that_cannot_be_met() -> None:
