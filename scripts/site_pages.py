@@ -1,7 +1,8 @@
 """What the documentation site has beyond ``docs/``: mkdocs calls the ``on_...`` functions (see mkdocs.yml).
 
 README.md, the notebooks, the figures and the benchmarks become pages where they lie.  References, the gallery
-and the API pages are made from references.bib, from what ``reproduce`` wrote and from docs/layout.md.  Links
+and the API pages are made from references.bib, from what ``reproduce`` wrote and from docs/layout.md; a page
+for every test file that is evidence of a claim shows these tests.  Links
 between files of the repository become links between pages.  With EXECUTE_NOTEBOOKS=1 in the environment the
 notebooks are run, and their pages have the outputs.
 """
@@ -13,13 +14,16 @@ import html
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from posixpath import normpath, relpath
 from typing import Any
 
 import nbformat
 from mkdocs.structure.files import File, Files
+
+from spectheory.paper.claims.statements import Claim, all_claims
 
 ROOT = Path(__file__).parent.parent
 MOUNTED = {
@@ -48,6 +52,7 @@ def on_files(files: Files, config: Any) -> Files:
         "index.md": (ROOT / "README.md").read_text(encoding="utf-8"),
         "references.md": references_page((ROOT / "docs/references.bib").read_text(encoding="utf-8")),
         "figures/gallery.md": gallery_page(ROOT / "figures"),
+        **dict(evidence_pages(all_claims())),
         **dict(api_pages()),
     }
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
@@ -127,13 +132,15 @@ def page_of(path: str) -> str:
     Example:
         >>> page_of("docs/theory.md"), page_of("figures/report.md"), page_of("notebooks/06_real_models.ipynb")
         ('theory.md', 'figures/report.md', 'notebooks/06_real_models.md')
+        >>> page_of("tests/test_law.py")
+        'tests/test_law.md'
     """
     special = {
         "README.md": "index.md",
         "docs/references.bib": "references.md",
         "notebooks": "notebooks/01_two_token_example.md",
     }
-    return special.get(path, re.sub(r"\.ipynb$", ".md", path.removeprefix("docs/")))
+    return special.get(path, re.sub(r"\.(ipynb|py)$", ".md", path.removeprefix("docs/")))
 
 
 # ------------------------------------------------------------------------------------------- made pages
@@ -213,6 +220,32 @@ def gallery_page(folder: Path) -> str:
             f"<small>{passed} of {len(written['checks'])} checks passed</small></a>"
         )
     return "\n".join([*lines, "</div>", ""])
+
+
+def evidence_pages(claims: Sequence[Claim]) -> Iterator[tuple[str, str]]:
+    """A page for every test file that is evidence of a claim: its tests that are, under their names.
+
+    Yields:
+        (uri, Markdown).
+    """
+    stated: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for claim in claims:
+        for evidence in claim.evidence:
+            file, _, test = evidence.partition("::")
+            if test:
+                stated[file][test].append(claim.id)
+    for file, tests in sorted(stated.items()):
+        uri = page_of(file)
+        claims_page = relpath("claims.md", Path(uri).parent.as_posix())
+        lines = [f"# {file}", "", f"Its tests that are evidence of [claims]({claims_page})."]
+        source = (ROOT / file).read_text(encoding="utf-8")
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.FunctionDef) and node.name in tests:
+                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                code = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+                lines += ["", f"## `{node.name}` {{ #{node.name} }}", "", ", ".join(tests[node.name]) + "."]
+                lines += ["", "```python", code, "```"]
+        yield uri, "\n".join(lines) + "\n"
 
 
 def api_pages() -> Iterator[tuple[str, str]]:

@@ -40,7 +40,8 @@ def test_every_reference_has_an_anchor_and_all_it_says() -> None:
         ("index.md", "![p](figures/winners.png)", "![p](figures/winners.png)"),
         ("index.md", "[c](CITATION.cff) [n](notebooks/)", "c [n](notebooks/01_two_token_example.md)"),
         ("claims.md", "[r](../figures/report.md#x)", "[r](figures/report.md#x)"),
-        ("claims.md", "[test_a](../tests/test_a.py)", "test_a"),
+        ("claims.md", "[test_a](../tests/test_a.py#test_a)", "[test_a](tests/test_a.md#test_a)"),
+        ("claims.md", "[test_b](../tests/test_b.py)", "test_b"),
         ("benchmarks/README.md", "![p](results/a.png)", "![p](results/a.png)"),
         ("limits.md", "[a](#b) [c](https://d.e)", "[a](#b) [c](https://d.e)"),
     ],
@@ -48,7 +49,7 @@ def test_every_reference_has_an_anchor_and_all_it_says() -> None:
 def test_links_between_files_become_links_between_pages(uri: str, markdown: str, expected: str) -> None:
     """Also where the site has the file elsewhere; a file that is no part of it becomes text."""
     site = {"theory.md", "figures/report.md", "figures/winners.png", "benchmarks/results/a.png"}
-    site.add("notebooks/01_two_token_example.md")
+    site |= {"notebooks/01_two_token_example.md", "tests/test_a.md"}
     assert pages.page_links(markdown, uri, site.__contains__) == expected
 
 
@@ -63,6 +64,19 @@ def test_gallery_shows_every_exhibit() -> None:
 
     gallery = pages.gallery_page(ROOT / "figures")
     assert [name for name in EXHIBITS if f'href="report.html#{name}"' in gallery] == list(EXHIBITS)
+
+
+def test_every_test_that_is_evidence_is_shown() -> None:
+    """Its whole source, decorators included, and the claims that it is evidence of."""
+    from spectheory.paper.claims.statements import all_claims
+
+    made = dict(pages.evidence_pages(all_claims()))
+    for claim in all_claims():
+        for file, test in (text.split("::") for text in claim.evidence if "::" in text):
+            shown = made[pages.page_of(file)].split(f"## `{test}` {{ #{test} }}")[1].split("\n## ")[0]
+            assert f"def {test}(" in shown
+            assert claim.id in shown.split("```")[0]
+            assert shown.rstrip().endswith("```")
 
 
 def test_api_pages_have_every_module() -> None:

@@ -94,7 +94,7 @@ def _link(evidence: str) -> str:
     if kind == "notebook":
         return f"[{name}](../notebooks/{name}.ipynb)"
     file, _, test = evidence.partition("::")
-    return f"[{file}::{test}](../{file})"
+    return f"[{file}::{test}](../{file}#{test})"
 
 
 def _row(cells: list[str]) -> str:
