@@ -68,7 +68,7 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "monotone_ratios": lambda: monotone_ratios(num_pairs=12),
     "ranking_search": lambda: ranking_search(num_pairs=2, num_drafts=(3,)),
     "greedy_falls": lambda: greedy_falls(("two_token", "uniform_equal"), (1, 2, 4, 16)),
-    "winners": lambda: winners((0.0, 0.8), (1, 2), num_pairs=3, draft_length=2),
+    "winners": lambda: winners((0.0, 0.8), (1, 2), (2,), num_pairs=3),
     "frontier": lambda: frontier((0.3, 0.6), (3,), (2,), num_pairs=3),
     "spectr_gbv_bound": lambda: spectr_gbv_bound(max_drafts=3),
     "spectr_gbv_defect": lambda: spectr_gbv_defect(num_pairs=3),

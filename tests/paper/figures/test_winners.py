@@ -10,13 +10,13 @@ from spectheory.paper.figures.winners import winners
 
 def test_one_draft_and_agreeing_models() -> None:
     """One path: block is optimal.  No share of the optimum is above 1."""
-    findings = winners((0.0, 0.9), (1, 3), num_pairs=3, draft_length=2)
+    findings = winners((0.0, 0.9), (1, 3), (1, 2), num_pairs=3)
     table, all_of_them = findings.table("winners"), findings.table("winners_all")
     for row in table.select(num_drafts=1):
         assert row["winner"] == "block"
         assert row["share_of_optimum"] == pytest.approx(1, abs=1e-5)
     for row in table.select():
-        rivals = all_of_them.select(agreement=row["agreement"], num_drafts=row["num_drafts"])
+        rivals = all_of_them.select(**{key: row[key] for key in ("agreement", "num_drafts", "draft_length")})
         assert row["block_efficiency"] == max(rival["block_efficiency"] for rival in rivals)
     assert max(all_of_them.column("share_of_optimum")) <= 1 + 1e-5
 
