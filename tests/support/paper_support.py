@@ -50,7 +50,7 @@ def small_real_pair(**changes: Any) -> Findings:
 
 SMALL: dict[str, Callable[[], Findings]] = {
     "otm_bernoulli": lambda: otm_bernoulli(max_drafts=3),
-    "otm_uniform": lambda: otm_uniform((60, 40), max_drafts=4),
+    "otm_uniform": lambda: otm_uniform(120, (60, 40), max_drafts=4),
     "acceptance_bounds": lambda: acceptance_bounds(max_drafts=3),
     "division_factor": lambda: division_factor(steps=8),
     "kseq_ratio": lambda: kseq_ratio((2, 3), (2,), starts=10, steps=20),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -15,36 +16,40 @@ from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import AMBER, BLUE, GREEN, ORANGE, PURPLE
 from spectheory.programs import optimal_acceptance_curve, uniform_acceptance
+from spectheory.validate import check_count
 
-SUPPORT = 120
 COLOURS = (BLUE, GREEN, AMBER, ORANGE, PURPLE)
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:
-    return {"otm_uniform": _plot(findings.tables[0])}
+    return {"otm_uniform": _plot(findings)}
 
 
 @exhibit(
     title="Acceptance at one position, uniform pairs", source="spectr2023, Figure 5, Appendix B.2", draw=_draw
 )
-def otm_uniform(target_supports: Sequence[int] = (60, 40, 30, 20, 12), max_drafts: int = 20) -> Findings:
-    """α_K of draft U(120) against target U(d), exactly, and K-SEQ, which attains it.
+def otm_uniform(
+    draft_support: int = 120, target_supports: Sequence[int] = (60, 40, 30, 20, 12), max_drafts: int = 20
+) -> Findings:
+    """α_K of draft U(d) against target U(d/r), exactly, and K-SEQ, which attains it.
 
-    The paper's text does not say which d its figure has.
+    The paper's figure has d = 120; its text does not say which targets.
 
     Args:
-        target_supports: d, divisors of 120.
+        draft_support: d, the number of tokens that the draft emits.
+        target_supports: d/r, divisors of d: the number of tokens that the target emits.
         max_drafts: the largest K.
 
     Raises:
-        InvalidInputError: one of them does not divide 120.
+        InvalidInputError: one of them does not divide d.
     """
+    check_count("draft_support", draft_support)
     for support in target_supports:
-        if SUPPORT % support:
-            raise InvalidInputError(f"target_supports are divisors of {SUPPORT}, got {support}")
+        if draft_support % check_count("target_supports", support):
+            raise InvalidInputError(f"target_supports are divisors of {draft_support}, got {support}")
     rows, formula_fails, kseq_fails, falls, beyond = [], [], [], [], []
     for support in target_supports:
-        pair = uniform(SUPPORT, SUPPORT // support)
+        pair = uniform(draft_support, draft_support // support)
         target, draft = pair.target[0][0], pair.draft[0][0]
         curve = optimal_acceptance_curve(target, draft, max_drafts)
         previous = None
@@ -53,44 +58,52 @@ def otm_uniform(target_supports: Sequence[int] = (60, 40, 30, 20, 12), max_draft
             kseq = float(
                 kseq_rule(target.astype(float), draft.astype(float), np.array(float(drafts))).acceptance
             )
-            formula = uniform_acceptance(SUPPORT // support, drafts)
+            formula = uniform_acceptance(draft_support // support, drafts)
             rows.append((support, drafts, best, float(best), formula, kseq))
-            here = f"d = {support}, K = {drafts}"
+            here = f"target U({support}), K = {drafts}"
             if best != formula:
                 formula_fails.append(f"{here}: min cut {best}, formula {formula}")
             if abs(kseq - float(best)) > 1e-12:
                 kseq_fails.append(f"{here}: K-SEQ {kseq!r}, optimum {float(best)!r}")
-            if previous is not None and best <= previous:
+            if previous is not None and best <= previous < 1:
                 falls.append(f"{here}: {best} after {previous}")
             previous = best
-            # the distance to 1 is (1 - d/120)^K, so it is divided by 2 at the latest every 120/d drafts
-            if 1 - best > 2.0 ** -(drafts // (SUPPORT // support)):
+            # the distance to 1 is (1 - 1/r)^K, so it is divided by 2 at the latest every r drafts
+            if 1 - best > 2.0 ** -(drafts // (draft_support // support)):
                 beyond.append(f"{here}: still {1 - best} short of 1")
     table = ResultTable(
         "otm_uniform",
         ("target_support", "num_drafts", "otm", "otm_float", "printed", "kseq"),
         rows,
-        "Acceptance probability at one position, draft U(120), target U(target_support). "
-        "printed: 1 − (1 − 1/r)^K with r = 120/target_support, the paper's formula.",
+        f"Acceptance probability at one position, draft U({draft_support}), target U(target_support). "
+        f"printed: 1 − (1 − 1/r)^K with r = {draft_support}/target_support, the paper's formula.",
     )
     return Findings(
-        explanation="Draft uniform on 120 tokens, target uniform on d of them. K-SEQ attains the optimum.",
-        settings={"support": SUPPORT, "target_supports": list(target_supports), "max_drafts": max_drafts},
+        explanation=(
+            f"The draft is uniform on {draft_support} tokens, the target on some of them. K-SEQ attains "
+            "the optimum."
+        ),
+        settings={
+            "draft_support": draft_support, "target_supports": list(target_supports),
+            "max_drafts": max_drafts,
+        },
         tables=[table],
         checks=[
             Check.of(
                 "the min cut equals the printed formula (Appendix B.1), exactly", len(rows), formula_fails
             ),
             Check.of("K-SEQ attains the optimum (Appendix B.2), within 1e-12", len(rows), kseq_fails),
-            Check.of("α_K increases strictly with K", len(rows), falls),
-            Check.of("1 − α_K is halved at least every 120/d drafts (Lemma 1)", len(rows), beyond),
+            Check.of("α_K increases strictly with K until it is 1", len(rows), falls),
+            Check.of("1 − α_K is halved at least every r drafts (Lemma 1)", len(rows), beyond),
         ],
-    )
+    )  # fmt: skip
 
 
-def _plot(table: ResultTable) -> Figure:
+def _plot(findings: Findings) -> Figure:
+    table = findings.tables[0]
     with panels(width=5.6, height=3.6) as (figure, (axes,)):
-        for support, colour in zip(dict.fromkeys(table.column("target_support")), COLOURS, strict=False):
+        supports = dict.fromkeys(table.column("target_support"))
+        for support, colour in zip(supports, cycle(COLOURS), strict=False):
             rows = table.select(target_support=support)
             drafts = [row["num_drafts"] for row in rows]
             axes.plot(drafts, [row["otm_float"] for row in rows], color=colour, label=f"target U({support})")
@@ -99,6 +112,6 @@ def _plot(table: ResultTable) -> Figure:
         axes.set(xlabel="number of drafts K", ylabel="acceptance probability", ylim=(0, 1.02))
         axes.set(xlim=(1, max(table.column("num_drafts"))))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_title("Draft U(120), target U(d): optimum (lines), K-SEQ (points)")
+        axes.set_title(f"Draft U({findings.settings['draft_support']}): optimum (lines), K-SEQ (points)")
         legend_below(figure, 3)
     return figure

@@ -12,7 +12,7 @@ from spectheory.paper.figures.otm_uniform import otm_uniform
 
 def test_values() -> None:
     """By counting: no draft falls on the r-th part of the tokens with probability (1 - 1/r)^K."""
-    table = otm_uniform((60, 12), max_drafts=5).tables[0]
+    table = otm_uniform(120, (60, 12), max_drafts=5).tables[0]
     for row in table.select():
         part = Fraction(row["target_support"], 120)
         assert row["otm"] == row["printed"] == 1 - (1 - part) ** row["num_drafts"]
