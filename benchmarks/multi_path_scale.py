@@ -47,6 +47,7 @@ from spectheory.bounds.lower_bounds import certified_bound_of_draft
 from spectheory.contexts import split_by_depth
 from spectheory.errors import ComputationError, EnumerationTooLargeError
 from spectheory.pair import ModelPair
+from spectheory.paper.measured import Measurement
 from spectheory.programs import multi_path_optimum
 from spectheory.programs.interval.interval import multi_path_interval
 from spectheory.programs.multi_path import MAX_ANTICHAINS, count_antichains
@@ -339,7 +340,7 @@ def _plot_scaling(axes: Axes, results: Sequence[Result]) -> None:
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="JSON file; the plot goes beside it as PNG.",
+    help="JSON file; the plot goes beside it as PNG, the exhibit's data into the package.",
 )
 @click.option("--largest", default=10_000, show_default=True, help="Largest number of leaves.")
 @click.option("--large-gap", default=1e-4, show_default=True, help="Relative gap asked at 10 000 leaves.")
@@ -364,6 +365,30 @@ def main(out: Path | None, largest: int, large_gap: float) -> None:
         document = {"machine": described, "results": [_as_json(result) for result in results]}
         out.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         plot(results, out.with_suffix(".png"))
+        scaling(results, described).write("optimum_at_scale")
+
+
+def scaling(results: Sequence[Result], described: dict[str, object]) -> Measurement:
+    """The scaling part, for the exhibit ``interval_gap``."""
+    names = ("method", "vocab_size", "draft_length", "num_drafts", "concentration", "agreement", "seed")
+    rows = [
+        (
+            *(getattr(r.case, name) for name in names),
+            r.case.relative_gap,
+            r.status,
+            r.seconds,
+            r.lower,
+            r.upper,
+        )
+        for r in results
+        if r.case.part == "scaling"
+    ]
+    return Measurement(
+        "OPENBLAS_NUM_THREADS=1 python benchmarks/multi_path_scale.py --out FILE",
+        f"{described['processor']}, one core",
+        (*names, "gap_asked", "status", "seconds", "lower", "upper"),
+        rows,
+    )
 
 
 def _as_json(result: Result) -> dict[str, object]:

@@ -28,13 +28,27 @@ def test_bounds_close_in() -> None:
     assert max(upper) <= 3
 
 
+def test_measured_times_have_both_methods_and_the_largest_tree() -> None:
+    """Seconds are measured, not computed: only that they are there, and which method misses its gap."""
+    table = interval_gap(((2, 2),)).table("interval_gap_seconds")
+    assert max(row["vocab_size"] ** row["draft_length"] for row in table.select(method="interval")) == 10_000
+    assert {row["method"] for row in table.select(status="time limit")} == {"leaf-set cuts"}
+    assert min(table.column("seconds")) > 0
+
+
 @pytest.mark.parametrize(
     ("called", "lie", "claims"),
     [
         (
             "multi_path_interval",
             lambda original: crossing,
-            ["the bounds never cross", "neither is ever", "the gap asked for", "the interval contains"],
+            [
+                "the bounds never cross",
+                "neither is ever",
+                "the gap asked for",
+                "the interval contains",
+                "measured intervals",
+            ],
         ),
     ],
 )
