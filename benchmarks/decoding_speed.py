@@ -18,14 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from timing import machine
 
 from spectheory.decoding import decode
 from spectheory.models import LanguageModelPair, bundled_prompts, drafting, reading
 from spectheory.outcome import Outcome
+from spectheory.paper.measured import Measurement
 from spectheory.resolve import find_verifier
 
 TOKENS, DRAFT_LENGTH = 48, 8
-WANTED = (("token", 1), ("block", 1), ("spectr", 2), ("greedy_multipath", 2), ("greedy_multipath", 4))
+WANTED = [("token", 1), ("block", 1), ("spectr", 2)]
+WANTED += [("greedy_multipath", num_drafts) for num_drafts in (2, 3, 4)]
 Seconds = dict[str, float]
 
 
@@ -102,6 +105,25 @@ def main(sizes: tuple[int, ...] = (1, 32)) -> None:
     documents = [measured(pair, [pair.encode(text)[:40] for text in bundled_prompts()[:n]]) for n in sizes]
     path = Path(__file__).parent / "results" / "decoding_speed-epyc-2core.json"
     path.write_text(json.dumps(documents, indent=2) + "\n", encoding="utf-8")
+    walltimes(documents[-1]).write("walltimes")
+
+
+def walltimes(document: dict[str, Any]) -> Measurement:
+    """Milliseconds per token and the share of every part, for the exhibit ``whole_texts``."""
+    parts = ("target", "draft", "rows", "verification", "loop")
+    return Measurement(
+        "PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/decoding_speed.py",
+        f"{machine()['processor']}, one thread",
+        ("verifier", "num_drafts", "prompts", "block_efficiency", "ms_per_token", *parts),
+        [
+            (
+                row["verifier"], row["num_drafts"], document["prompts"], row["block_efficiency"],
+                1000 / row["tokens_per_second"],
+                *(row["seconds"][part] / row["seconds"]["total"] for part in parts),
+            )
+            for row in document["rows"]
+        ],
+    )  # fmt: skip
 
 
 def measured(pair: LanguageModelPair, prompts: list[list[int]]) -> dict[str, Any]:

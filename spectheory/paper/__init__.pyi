@@ -37,6 +37,7 @@ from .figures.spectr_gbv_defect import spectr_gbv_defect as spectr_gbv_defect
 from .figures.temperature import temperature as temperature
 from .figures.token_tree import token_tree as token_tree
 from .figures.two_token_table import two_token_table as two_token_table
+from .figures.whole_texts import whole_texts as whole_texts
 from .figures.winners import winners as winners
 from .report import write_report as write_report
 from .reproduction import EXHIBITS as EXHIBITS

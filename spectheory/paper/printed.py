@@ -1,7 +1,9 @@
-"""Block efficiencies that the papers print, one row per number; nothing here was measured again.
+"""Numbers that the papers print, as data; nothing here was measured again.
 
-The rows are in ``printed.csv``: tables of block2024 and spectrgbv2026, data set by data set.  Verifiers have
-this package's names: SD is ``token``, SpecInfer ``multi_round``, and spectrgbv2026's GBV ``greedy_block``.
+Block efficiencies of block2024 and spectrgbv2026, data set by data set, are in ``printed.csv``.  Verifiers
+have this package's names: SD is ``token``, SpecInfer ``multi_round``, and spectrgbv2026's GBV
+``greedy_block``.  Block efficiencies and times of greedy2026 by number of drafts are in
+``printed_times.csv``.
 """
 
 from __future__ import annotations
@@ -56,6 +58,43 @@ def printed_rows() -> tuple[Printed, ...]:
             float(row["temperature"]) if row["temperature"] else None,
             int(row["num_drafts"]), int(row["draft_length"]), row["verifier"],
             float(row["block_efficiency"]), float(row["gain"]) if row["gain"] else None,
+        )
+        for row in csv.DictReader(text.splitlines())
+    )  # fmt: skip
+
+
+class PrintedTime(NamedTuple):
+    """What greedy2026 prints of greedy multi-path in Tables 1 and 2; with one draft it is ``block``.
+
+    Attributes:
+        target, draft, dataset: as the paper names them.
+        num_drafts: K.
+        block_efficiency: tokens per target call, Table 1.
+        ms_per_token: wall time in milliseconds, Table 2.
+    """
+
+    target: str
+    draft: str
+    dataset: str
+    num_drafts: int
+    block_efficiency: float
+    ms_per_token: float
+
+
+@cache
+def printed_times() -> tuple[PrintedTime, ...]:
+    """All of them, K = 1 to 4 of a data set one after the other.
+
+    Example:
+        >>> row = printed_times()[3]
+        >>> row.draft, row.dataset, row.num_drafts, row.block_efficiency, row.ms_per_token
+        ('OPT 350M', 'GSM8K', 4, 3.884, 48.473)
+    """
+    text = (files("spectheory.paper") / "printed_times.csv").read_text(encoding="utf-8")
+    return tuple(
+        PrintedTime(
+            row["target"], row["draft"], row["dataset"], int(row["num_drafts"]),
+            float(row["block_efficiency"]), float(row["ms_per_token"]),
         )
         for row in csv.DictReader(text.splitlines())
     )  # fmt: skip

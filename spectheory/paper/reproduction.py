@@ -36,6 +36,7 @@ from spectheory.paper.figures.spectr_gbv_defect import spectr_gbv_defect
 from spectheory.paper.figures.temperature import temperature
 from spectheory.paper.figures.token_tree import token_tree
 from spectheory.paper.figures.two_token_table import two_token_table
+from spectheory.paper.figures.whole_texts import whole_texts
 from spectheory.paper.figures.winners import winners
 from spectheory.paper.parameters import parse_settings, settings_document
 from spectheory.paper.report import write_report
@@ -77,6 +78,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         full_vocabulary,
         temperature,
         printed_gains,
+        whole_texts,
     )
 }
 

@@ -8,7 +8,7 @@ from statistics import mean
 import pytest
 
 from spectheory.algorithms import verifiers
-from spectheory.paper.printed import gains_over_token, printed_rows
+from spectheory.paper.printed import gains_over_token, printed_rows, printed_times
 
 AVERAGES = {  # printed in the last line of a table
     ("block2024 Table 6", "PALM-2-S", 4): {"token": 2.89, "block": 2.99},
@@ -32,6 +32,14 @@ def test_tables_are_complete() -> None:
     assert {count[f"block2024 Table {number}"] for number in (1, 6, 7, 8, 9, 10)} == {2 * 8}
     assert {count[f"spectrgbv2026 Table {number}"] for number in (1, 4)} == {2 * 5 * 4}
     assert {count[f"spectrgbv2026 Table {number}"] for number in (3, 5)} == {4 * 4}
+
+
+def test_times_are_a_complete_table() -> None:
+    """Two drafters, three data sets, four K; their means as printed are claims, see test_printed_tables."""
+    rows = printed_times()
+    assert len({row[:4] for row in rows}) == len(rows) == 2 * 3 * 4
+    assert [row.num_drafts for row in rows] == [1, 2, 3, 4] * 6
+    assert {row.draft for row in rows} == {"OPT 350M", "OPT 125M"}
 
 
 @pytest.mark.parametrize("place", AVERAGES)

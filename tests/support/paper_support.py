@@ -39,6 +39,7 @@ from spectheory.paper import (
     temperature,
     token_tree,
     two_token_table,
+    whole_texts,
     winners,
 )
 
@@ -76,6 +77,7 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "full_vocabulary": lambda: full_vocabulary((1, 2), (2, 3), num_prompts=4, samples=2),
     "temperature": lambda: temperature((0.5, 1.0), 2, 3, num_prompts=4, samples=2),
     "printed_gains": lambda: printed_gains(num_prompts=2, samples=2),
+    "whole_texts": lambda: whole_texts((2,), 2, tokens=4, num_prompts=3),
 }
 
 Lie = Callable[[Any], Any]

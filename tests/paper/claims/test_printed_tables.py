@@ -5,11 +5,11 @@ The numbers were measured by the authors; nothing here says that they can be mea
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from statistics import mean
 
 from counted import counted
-from spectheory.paper.printed import printed_rows
+from spectheory.paper.printed import printed_rows, printed_times
 
 
 def gain(new: float, old: float) -> float:
@@ -240,22 +240,9 @@ def test_block2024_table_5_orders_four_verifiers() -> Iterator[None]:
 
 # ------------------------------------------------------------------------------------------------ greedy2026
 
-EFFICIENCY: tuple[Sequence[float], ...] = (  # Table 1: 350M then 125M on GSM8K, HumanEval, MATH500; K = 1..4
-    (3.294, 3.827, 3.867, 3.884),
-    (3.157, 3.538, 3.809, 3.863),
-    (3.227, 3.721, 3.856, 3.896),
-    (2.937, 3.407, 3.526, 3.562),
-    (2.653, 3.023, 3.233, 3.503),
-    (2.814, 3.274, 3.392, 3.493),
-)
-WALL_TIME: tuple[Sequence[float], ...] = (  # Table 2, the same rows
-    (44.482, 39.592, 38.862, 48.473),
-    (46.955, 43.373, 41.017, 50.656),
-    (45.851, 40.473, 38.889, 48.440),
-    (34.479, 30.862, 30.109, 39.831),
-    (38.824, 35.648, 33.627, 41.297),
-    (36.022, 32.166, 31.163, 40.329),
-)
+TIMES = [printed_times()[start : start + 4] for start in range(0, 24, 4)]  # K = 1..4 in a row
+EFFICIENCY = [[one.block_efficiency for one in row] for row in TIMES]
+WALL_TIME = [[one.ms_per_token for one in row] for row in TIMES]
 
 
 @counted

@@ -21,7 +21,7 @@ def test_rows_and_printed_numbers() -> None:
     }
     assert printed["spectr", 8, 8] == 4.0
     assert printed["token", 1, 4] == 2.4
-    assert printed["greedy_multipath", 2, 8] == 3.827
+    assert printed["spectr", 8, 4] == 3.1
     for row in table.select():
         assert row["low"] <= row["block_efficiency"] <= row["high"]
         assert 1 <= row["block_efficiency"] <= row["draft_length"] + 1

@@ -27,7 +27,7 @@ def test_values() -> None:
     ("called", "lie", "claims"),
     [
         ("output_law", told(block_efficiency=lambda value: value + 1), ["the closed form"]),
-        ("PRINTED", lambda original: {("one", "data"): (2.0, 1.0)}, ["every row"]),
+        ("printed_times", lambda original: lambda: original()[::-1], ["every row"]),
         ("limit_of_many_drafts", lambda original: lambda pair: Fraction(9), ["it tends"]),
     ],
 )

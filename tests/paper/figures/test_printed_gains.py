@@ -35,6 +35,14 @@ def test_every_setting_has_its_mean_and_what_is_here(findings: Findings) -> None
         assert 1 <= row["block_efficiency"] <= row["draft_length"] + 1
 
 
+def test_what_is_not_lossless_has_a_defect_at_its_temperatures(findings: Findings) -> None:
+    rows = findings.table("printed_gains_defect").select()
+    assert {(row["verifier"], row["temperature"]) for row in rows} == {
+        (name, value) for name in ("greedy_block", "spectr_gbv") for value in (0.4, 1.0)
+    }
+    assert min(row["total_variation"] for row in rows) > 1e-6
+
+
 @pytest.mark.parametrize(
     ("verifier", "factor", "claims"),
     [
