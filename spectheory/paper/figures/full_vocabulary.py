@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -55,8 +55,9 @@ def full_vocabulary(
 ) -> Findings:
     """Monte Carlo estimates over K and L on the bundled prompts, temperature 1, all from one set of drafts.
 
-    K is varied at the largest L and L at the largest K.  With k drafts of l tokens a verifier sees the
-    first k drafts and their first l tokens, so differences along a curve are no accident of the draws.
+    With k drafts of l tokens a verifier sees the first k drafts and their first l tokens, so differences
+    along a curve are no accident of the draws.  The picture has every K at the largest L and every L at the
+    largest K.
 
     Args:
         num_drafts: the numbers K of drafted paths.
@@ -70,9 +71,7 @@ def full_vocabulary(
 
     prompts = bundled_prompts()[:num_prompts]
     most, longest = max(num_drafts), max(draft_lengths)
-    shapes = [(drafts, longest) for drafts in num_drafts]
-    shapes += [(most, length) for length in draft_lengths if length < longest]
-    asked = [(name, drafts, length) for name in SEVERAL for drafts, length in shapes]
+    asked = [*product(SEVERAL, num_drafts, draft_lengths)]
     asked += [(name, 1, length) for name in ONE_PATH for length in draft_lengths]
     simulation = whole(
         simulate(

@@ -13,7 +13,7 @@ def test_rows_and_printed_numbers() -> None:
     findings = full_vocabulary((1, 2, 8), (4, 8), num_prompts=2, samples=2)
     table = findings.tables[0]
     shapes = [(row["verifier"], row["num_drafts"], row["draft_length"]) for row in table.select()]
-    assert len(set(shapes)) == len(shapes) == 5 * 4 + 3 * 2
+    assert len(set(shapes)) == len(shapes) == 5 * 3 * 2 + 3 * 2
     printed = {
         shape: row["printed"]
         for shape, row in zip(shapes, table.select(), strict=True)
