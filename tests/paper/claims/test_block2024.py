@@ -196,13 +196,13 @@ def test_the_gain_of_block_need_not_grow_with_the_draft_length() -> Iterator[Non
 
 
 @counted
-def test_the_gain_of_block_falls_as_the_models_agree() -> Iterator[None]:
+def test_the_gain_of_block_rises_and_falls_as_the_models_agree() -> Iterator[None]:
     """Section 6.1.
 
-    Mean gain over random pairs (V = 3, L = 3) falls from agreement 0.2 on, to 0 for equal models.
+    Mean gain over random pairs (V = 3, L = 3): it rises up to agreement 0.1 and falls to 0 for equal models.
     """
     means = []
-    for agreement in (0.2, 0.6, 0.9, 1.0):
+    for agreement in (0.0, 0.05, 0.1, 0.2, 0.6, 0.9, 1.0):
         gains = []
         for number in range(20):
             pair = random_float([224, number], 3, 3, agreement=agreement)
@@ -210,8 +210,10 @@ def test_the_gain_of_block_falls_as_the_models_agree() -> Iterator[None]:
             gains.append(block / token - 1)
             yield
         means.append(float(np.mean(gains)))
-    assert means == sorted(means, reverse=True)
-    assert abs(means[0] - 0.0455) < 5e-5
+    assert means[:3] == sorted(means[:3])
+    assert means[2:] == sorted(means[2:], reverse=True)
+    assert abs(means[0] - 0.0443) < 5e-5
+    assert abs(means[2] - 0.0464) < 5e-5
     assert abs(means[-1]) < 1e-12
 
 

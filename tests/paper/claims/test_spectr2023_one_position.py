@@ -10,6 +10,7 @@ from math import ceil, log2
 import numpy as np
 
 from counted import counted
+from counted_numbers import Counted, rows
 from spectheory import defects, instances, optimal_acceptance, output_law
 from spectheory.algorithms.position_by_position.kseq import KSeq, kseq_rule, kseq_rule_at
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
@@ -152,6 +153,20 @@ def test_bisection_takes_the_printed_number_of_steps() -> Iterator[None]:
             lower_is_invalid += min(kseq_rule_at(target, draft, num_drafts, low).residual) < 0
             yield
     assert lower_is_invalid > 20
+
+
+@counted
+def test_a_step_of_the_bisection_costs_one_pass() -> Iterator[None]:
+    """Section 6: operations of the excess at one factor, affine in V: O(V) for each of the halvings."""
+    for factor in (Fraction(1), Fraction(3, 2), Fraction(2)):
+        counts = []
+        for size in (20, 40, 60):
+            target, draft = rows(np.random.default_rng(size), 2, size)
+            Counted.operations = 0
+            excess(target, draft, 3, factor)
+            counts.append(Counted.operations)
+        assert counts[2] - counts[1] == counts[1] - counts[0] > 20
+        yield
 
 
 @counted
