@@ -1,7 +1,7 @@
 """Numbers that the papers print, as data; nothing here was measured again.
 
-Block efficiencies of block2024 and spectrgbv2026, data set by data set, are in ``printed.csv``.  Verifiers
-have this package's names: SD is ``token``, SpecInfer ``multi_round``, and spectrgbv2026's GBV
+Block efficiencies of spectr2023, block2024 and spectrgbv2026, data set by data set, are in ``printed.csv``.
+Verifiers have this package's names: SD is ``token``, SpecInfer ``multi_round``, and spectrgbv2026's GBV
 ``greedy_block``.  Block efficiencies and times of greedy2026 by number of drafts are in
 ``printed_times.csv``.
 """
@@ -47,7 +47,7 @@ def printed_rows() -> tuple[Printed, ...]:
     """All of them.
 
     Example:
-        >>> row = printed_rows()[1]
+        >>> row = next(row for row in printed_rows() if row.verifier == "block")
         >>> row.dataset, row.verifier, row.block_efficiency, row.printed_gain
         ('LM1B', 'block', 3.49, 8.68)
     """
@@ -117,17 +117,18 @@ def gains_over_token(rows: Sequence[Printed] | None = None) -> list[RecomputedGa
     """Every number whose table has token verification on the same models, data set and draft length.
 
     Example:
-        >>> found = gains_over_token()[0]
-        >>> found.row.table, found.row.dataset, round(found.percent, 1)
-        ('block2024 Table 1', 'LM1B', 8.7)
+        >>> found = gains_over_token()[2]
+        >>> found.row.table, found.row.num_drafts, round(found.percent, 1)
+        ('spectr2023 Table 4', 8, 37.6)
     """
-    groups: dict[tuple[object, ...], dict[str, Printed]] = defaultdict(dict)
+    groups: dict[tuple[object, ...], list[Printed]] = defaultdict(list)
     for row in printed_rows() if rows is None else rows:
-        groups[row.table, row.target, row.draft, row.dataset, row.draft_length][row.verifier] = row
+        groups[row.table, row.target, row.draft, row.dataset, row.draft_length].append(row)
     return [
-        RecomputedGain(row, 100 * (row.block_efficiency / group["token"].block_efficiency - 1))
+        RecomputedGain(row, 100 * (row.block_efficiency / token.block_efficiency - 1))
         for group in groups.values()
-        if "token" in group
-        for row in group.values()
+        for token in group
+        if token.verifier == "token"
+        for row in group
         if row.verifier != "token"
     ]

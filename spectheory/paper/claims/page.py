@@ -24,9 +24,10 @@ experiment. It is *not checkable here*, unless the paper's own printed numbers c
 *refuted*. Where it is not true in general, the note has an instance. A theorem, or a sentence about an
 algorithm without an experiment, is *refuted* by an instance.
 
-N is how many instances the counted tests of a row run, and every one of these tests compares the number
-with what it ran. Two kinds of rows have no N: a refuted one, where the one instance of the note is what
-counts, and one whose evidence is an argument, a single value or an exhibit and not a count."""
+N is how many instances the counted tests of a row run, for the statement and against it alike, and every
+one of these tests compares the number with what it ran. Two kinds of rows have no N: a refuted one, where
+the one instance of the note is what counts, and one whose evidence is an argument, a single value or an
+exhibit and not a count."""
 
 
 def claims_page() -> str:

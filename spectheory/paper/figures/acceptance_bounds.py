@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from spectheory.paper.drawing import legend_below, optimum_curve, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import GREY, ORANGE
+from spectheory.paper.style import ACCENT, GREY
 from spectheory.programs import optimal_acceptance, otm_optimum, transport_bounds
 
 Rows = tuple[tuple[str, ...], tuple[str, ...]]
@@ -99,10 +99,10 @@ def _plot(table: ResultTable) -> Figure:
             drafts = [row["num_drafts"] for row in rows]
             lower, upper = ([row[key] for row in rows] for key in ("lower_float", "upper_float"))
             axes.fill_between(
-                drafts, lower, upper, color=ORANGE, alpha=0.18, linewidth=0, label="between the bounds"
+                drafts, lower, upper, color=ACCENT, alpha=0.18, linewidth=0, label="between the bounds"
             )
-            axes.plot(drafts, lower, color=ORANGE, linewidth=1.2, label="lower bound (Lemma 3)")
-            optimum_curve(axes, drafts, [row["otm_float"] for row in rows], "α_K = upper bound")
+            axes.plot(drafts, lower, color=ACCENT, linewidth=1.2, label="lower bound (Lemma 3)")
+            optimum_curve(axes, drafts, [row["otm_float"] for row in rows], "optimum: the upper bound")
             axes.axhline(
                 rows[0]["limit_float"], color=GREY, linewidth=1, linestyle=":", label="limit (Lemma 1)"
             )

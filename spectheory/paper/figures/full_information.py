@@ -1,4 +1,4 @@
-"""What full information would accept in the motivating example of block2024, and why no verifier does."""
+"""What full information would accept in block2024's first example, and why no lossless verifier does."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import AMBER, BLACK
+from spectheory.paper.style import BLACK, GREY
 from spectheory.programs import block_transport_optimum, optimum
 from spectheory.resolve import find_verifier
 
@@ -152,12 +152,12 @@ def acceptance_by_block() -> list[tuple[str, ...]]:
 
 
 def _plot(table: ResultTable) -> Figure:
-    with panels(width=5.4, height=3.6) as (figure, (axes,)):
+    with panels(width=6.8, height=3.8) as (figure, (axes,)):
         ideal = table.select(algorithm="ideal")
         lengths = [row["draft_length"] for row in ideal]
         best, out_of_reach = ([row[key] for row in ideal] for key in ("optimum_float", "accepted_float"))
-        axes.fill_between(lengths, best, out_of_reach, color=AMBER, alpha=0.2, linewidth=0,
-                          label="out of reach of any verifier")  # fmt: skip
+        axes.fill_between(lengths, best, out_of_reach, color=GREY, alpha=0.2, linewidth=0,
+                          label="out of reach of any lossless verifier")  # fmt: skip
         axes.plot(lengths, out_of_reach, color=BLACK, linewidth=1.2, linestyle=":",
                   label="ideal: Σ min(p, q)")  # fmt: skip
         for name in VERIFIERS:
@@ -166,8 +166,8 @@ def _plot(table: ResultTable) -> Figure:
             label = {"label": "greedy block (not lossless on its own)"} if lossy else {}
             verifier_curve(axes, name, lengths, values, linestyle="none" if lossy else "-", **label)
         optimum_curve(axes, lengths, best)
-        axes.set(xlabel="draft length", ylabel="accepted tokens E[τ]", xticks=lengths)
+        axes.set(xlabel="draft length L", ylabel="accepted tokens E[τ]", xticks=lengths)
         axes.set_ylim(bottom=0)
-        axes.set_title("Two-token pair: 10/9, 11/9 and 12/9 at length 2")
+        axes.set_title("Accepted tokens on the two-token pair, exactly")
         legend_below(figure, 2)
     return figure

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from spectheory.instances import random_float, two_token
 from spectheory.pair import ModelPair
-from spectheory.paper.drawing import legend_below, panels
+from spectheory.paper.drawing import panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.measured import measurement
 from spectheory.paper.style import ACCENT, BLACK, GREY
@@ -155,7 +155,8 @@ def _plot(findings: Findings) -> Figure:
                   ylabel="seconds", xlim=(None, 1e5))  # fmt: skip
         drafts, asked = max(times.column("num_drafts")), min(times.column("gap_asked"))
         right.set_title(f"Seconds to a gap of {asked:.0e}, {drafts} drafts")
-        legend_below(figure, 3)
+        left.legend(frameon=False, fontsize=8)
+        right.legend(frameon=False, fontsize=8)
     return figure
 
 

@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.instances import bernoulli
+from spectheory.paper.drawing import verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import BLACK, VERIFIER_COLOURS, figure_style
+from spectheory.paper.style import BLACK, figure_style
 from spectheory.programs import bernoulli_acceptance, optimal_acceptance, otm_optimum
 
 DRAFT_HEAD = Fraction(1, 4)
@@ -72,9 +73,8 @@ def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: i
     fewer = f"for K ≤ {MAX_DRAFTS_OF_PROGRAM} it equals the linear program (Eq. 4), exactly"
     return Findings(
         explanation=(
-            "Draft Ber(0.25) against targets Ber(b). At b = 0.25 the models agree and every rule accepts "
-            "with probability 1. At b = 1 a draft is accepted if and only if it is drawn, so the three rules "
-            "coincide."
+            "Draft Ber(0.25) against targets Ber(b). At b = 1 a draft is accepted if and only if a head is "
+            "drawn, so the three rules coincide."
         ),
         settings={"target_heads": [str(head) for head in target_heads], "max_drafts": max_drafts},
         tables=[table],
@@ -110,16 +110,12 @@ def _panel(axes: Axes, table: ResultTable, head: str) -> None:
     rows = table.select(target_head=head)
     drafts = [row["num_drafts"] for row in rows]
     curves = (
-        ("otm_float", "OTM (optimal)", VERIFIER_COLOURS["otm"], "-", "o"),
-        ("kseq", "K-SEQ", VERIFIER_COLOURS["kseq"], "--", "s"),
-        ("multi_round_float", "multi-round", VERIFIER_COLOURS["multi_round"], ":", "^"),
+        ("otm_float", "otm", "OTM (optimal)", "-"),
+        ("kseq", "kseq", "K-SEQ", "--"),
+        ("multi_round_float", "multi_round", "multi-round", ":"),
     )
-    for column, label, colour, dashes, marker in curves:
-        values = [row[column] for row in rows]
-        axes.plot(
-            drafts, values, color=colour, linestyle=dashes, marker=marker, markersize=4,
-            markerfacecolor="white", label=label, clip_on=False,
-        )  # fmt: skip
+    for column, name, label, dashes in curves:
+        verifier_curve(axes, name, drafts, [row[column] for row in rows], linestyle=dashes, label=label)
     if all(abs(row["otm_float"] - row["multi_round_float"]) < 1e-12 for row in rows):
         middle = rows[len(rows) // 2]
         axes.annotate(

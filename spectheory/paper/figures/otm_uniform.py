@@ -14,11 +14,11 @@ from spectheory.errors import InvalidInputError
 from spectheory.instances import uniform
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import AMBER, BLUE, GREEN, ORANGE, PURPLE
+from spectheory.paper.style import ACCENT, BLACK, GREY
 from spectheory.programs import optimal_acceptance_curve, uniform_acceptance
 from spectheory.validate import check_count
 
-COLOURS = (BLUE, GREEN, AMBER, ORANGE, PURPLE)
+LOOKS = [(colour, line) for line in ("-", "--", ":") for colour in (BLACK, ACCENT, GREY)]
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:
@@ -103,10 +103,11 @@ def _plot(findings: Findings) -> Figure:
     table = findings.tables[0]
     with panels(width=5.6, height=3.6) as (figure, (axes,)):
         supports = dict.fromkeys(table.column("target_support"))
-        for support, colour in zip(supports, cycle(COLOURS), strict=False):
+        for support, (colour, line) in zip(supports, cycle(LOOKS), strict=False):
             rows = table.select(target_support=support)
             drafts = [row["num_drafts"] for row in rows]
-            axes.plot(drafts, [row["otm_float"] for row in rows], color=colour, label=f"target U({support})")
+            axes.plot(drafts, [row["otm_float"] for row in rows], line, color=colour,
+                      label=f"target U({support})")  # fmt: skip
             axes.plot(drafts, [row["kseq"] for row in rows], "o", color=colour, markersize=3.5,
                       markerfacecolor="white", clip_on=False)  # fmt: skip
         axes.set(xlabel="number of drafts K", ylabel="acceptance probability", ylim=(0, 1.02))

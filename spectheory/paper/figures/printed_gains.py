@@ -27,6 +27,8 @@ ORDERS = {
     "spectrgbv2026 Table 4": ("spectr_gbv", "spectr", "greedy_block", "token"),
 }
 """How a paper ranks the verifiers of a table, best first; equal numbers are allowed."""
+SHIFTS = {"block": -0.15, "greedy_block": 0.15, "spectr": -0.15, "spectr_gbv": 0.15, "multi_round": 0.0}
+"""Beside each other, so that intervals do not hide each other."""
 LOSSY = ("greedy_block", "spectr_gbv")
 BLOCK_TABLES = tuple(f"block2024 Table {number}" for number in (1, 6, 7, 8, 9, 10))
 Shape = tuple[float, int, int, str]
@@ -39,7 +41,7 @@ def _draw(findings: Findings) -> dict[str, Figure]:
 
 @exhibit(
     title="Gains over token verification, as printed and here",
-    source="block2024, Tables 1 and 4–10; spectrgbv2026, Tables 1 and 3–5; other models",
+    source="spectr2023, Table 4; block2024, Tables 1 and 4–10; spectrgbv2026, Tables 1 and 3–5; other models",
     draw=_draw,
 )
 def printed_gains(
@@ -72,7 +74,7 @@ def printed_gains(
             row.table, row.target, row.draft, row.verifier, row.temperature, row.num_drafts, row.draft_length,
             *((mean(printed), min(printed), max(printed)) if printed else (None, None, None)),
             mean(percents), min(percents), max(percents), len(percents),
-            None if here is None or base is None else 100 * (here[0] / base[0] - 1),
+            *((None, None, None) if here is None or base is None else _ratios(here, base)),
         ))  # fmt: skip
     misordered, compared = _misordered(printed_rows())
     not_more = [f"{one.row}" for one in gains if one.row.verifier == "block" and one.percent <= 0]
@@ -95,7 +97,8 @@ def printed_gains(
             "1.3B on the right, where greedy block has one draft. The gains of block are the printed ones. "
             "The others are not printed per data set and are recomputed from the printed, rounded block "
             "efficiencies. Crosses are the bundled models with the same K, L and temperature, temperature 1 "
-            "where the paper prints none. The printed numbers are of large models "
+            "where the paper prints none, with intervals "
+            "that make no use of the common drafts. The printed numbers are of large models "
             "and whole texts, the estimates of the bundled models and of one call. So sizes need not agree, "
             "and what greedy block's modification costs the next calls is in the printed numbers only. "
             "SpecTr-GBV and greedy block are not lossless as they stand. printed_gains_defect has their "
@@ -112,11 +115,14 @@ def printed_gains(
                     "table", "target", "draft", "verifier", "temperature", "num_drafts", "draft_length",
                     "printed_gain", "printed_smallest", "printed_largest",
                     "recomputed_gain", "recomputed_smallest", "recomputed_largest", "datasets", "gain_here",
+                    "gain_here_low", "gain_here_high",
                 ),
                 rows,
                 "Gain in block efficiency over token verification in percent: mean, smallest and largest "
                 "over the data sets. printed: where the paper prints it. recomputed: from the rounded block "
-                "efficiencies. gain_here: on the bundled models with the same K, L and temperature.",
+                "efficiencies. gain_here: on the bundled models with the same K, L and temperature; low and "
+                f"high hold together with confidence {100 * (2 * confidence - 1):.3g}%: from the ends of the "
+                "two intervals, as if the drafts were not the same.",
             ),
             ResultTable(
                 "printed_gains_measured",
@@ -152,6 +158,12 @@ def printed_gains(
 
 def _shape(row: Printed) -> Shape:
     return (row.temperature or 1.0, row.num_drafts, row.draft_length, row.verifier)
+
+
+def _ratios(here: tuple[float, float, float], base: tuple[float, float, float]) -> tuple[float, ...]:
+    """Gain in percent, and the least and largest that the two intervals allow."""
+    pairs = ((here[0], base[0]), (here[1], base[2]), (here[2], base[1]))
+    return tuple(100 * (value / over - 1) for value, over in pairs)
 
 
 def _estimates(
@@ -207,8 +219,13 @@ def _plot(findings: Findings) -> Figure:
         _here(right, [row for row in here if row["table"].startswith("spectrgbv2026")])
         left.set_title("block2024, one draft")
         right.set_title("spectrgbv2026, up to three drafts")
-        left.set(xlabel="draft length L", ylabel="gain over token [%]", xticks=(4, 6, 8), ylim=(0, None))
-        right.set(xlabel="draft length L", xticks=(4, 8, 12, 16), ylim=(0, None))
+        left.set(xlabel="draft length L", ylabel="gain over token [%]", xticks=(4, 6, 8))
+        right.set(xlabel="draft length L", xticks=(4, 8, 12, 16))
+        for axes in (left, right):
+            axes.axhline(0, color=GREY, linewidth=0.8)
+        together = 2 * findings.settings["confidence"] - 1
+        right.annotate(f"{100 * together:.3g} % intervals", (0.98, 0.02), xycoords="axes fraction",
+                       ha="right", fontsize=8)  # fmt: skip
         legend_below(figure, 3)
     return figure
 
@@ -237,9 +254,10 @@ def _gain(row: dict[str, Any]) -> float:
 
 def _here(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
     """Gains of the bundled models: crosses in the verifier's colour, one per verifier and length."""
-    for verifier, length, gain in sorted(
-        {(row["verifier"], row["draft_length"], row["gain_here"]) for row in rows}
-    ):
-        colour = VERIFIER_STYLES[verifier].colour
-        axes.plot(length, gain, "x", color=colour, markersize=7, markeredgewidth=1.8)
+    keys = ("verifier", "draft_length", "gain_here", "gain_here_low", "gain_here_high")
+    for verifier, length, gain, low, high in sorted({tuple(row[key] for key in keys) for row in rows}):
+        axes.errorbar(
+            length + SHIFTS[verifier], gain, yerr=[[gain - low], [high - gain]], fmt="x", markersize=7,
+            color=VERIFIER_STYLES[verifier].colour, markeredgewidth=1.8, elinewidth=0.9, capsize=2,
+        )  # fmt: skip
     axes.plot([], [], "x", color=GREY, markersize=7, markeredgewidth=1.8, label="bundled models")

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from spectheory.certificate import certify
 from spectheory.montecarlo import Estimate, simulate
+from spectheory.paper.drawing import legend_below
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.bundled import bundled_pair, whole
 from spectheory.paper.style import BLACK, GREY, VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
@@ -173,17 +174,19 @@ def _plot(table: ResultTable, confidence: float) -> Figure:
         figure = Figure(figsize=(7.8, 1.2 + 1.1 * len(prompts)), layout="constrained")
         panels = figure.subplots(1, len(settings), squeeze=False)[0]
         for axes, setting in zip(panels, settings, strict=True):
-            _panel(axes, [table.select(prompt=prompt, **vars(setting)) for prompt in prompts], confidence)
+            _panel(axes, [table.select(prompt=prompt, **vars(setting)) for prompt in prompts])
             axes.set_title(str(setting))
             axes.set_xlabel("block efficiency [tokens per target call]")
         for axes in panels[1:]:
             axes.set_yticklabels([])
-        handles, labels = panels[0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        level = f"Monte Carlo, all intervals together {100 * confidence:g} %"
+        panels[0].plot([], [], "D", markersize=3.6, color=GREY, label="exact")
+        panels[0].errorbar([], [], xerr=[], fmt="none", color=GREY, capsize=4.5, label=level)
+        legend_below(figure, 3)
     return figure
 
 
-def _panel(axes: Axes, by_prompt: list[list[dict[str, Any]]], confidence: float) -> None:
+def _panel(axes: Axes, by_prompt: list[list[dict[str, Any]]]) -> None:
     """One line per prompt and verifier: the exact value, the sampled one with its interval, the optimum."""
     position, ticks, names = 0.0, [], []
     for number, rows in enumerate(by_prompt):
@@ -191,16 +194,13 @@ def _panel(axes: Axes, by_prompt: list[list[dict[str, Any]]], confidence: float)
         top, bottom = position + 0.5, position - len(rows) + 0.5
         axes.plot([rows[0]["optimum"]] * 2, [bottom, top], color=BLACK, linewidth=1.2, linestyle="--",
                   label="optimum (linear program)" if first else None)  # fmt: skip
-        for index, row in enumerate(rows):
+        for row in rows:
             colour = VERIFIER_COLOURS.get(row["verifier"], GREY)
-            labelled = first and index == 0
             around = [[row["estimate"] - row["low"]], [row["high"] - row["estimate"]]]
             axes.errorbar(
                 row["estimate"], position, xerr=around, fmt="none", color=colour, capsize=4.5, elinewidth=1.3,
-                label=f"Monte Carlo, all intervals together {100 * confidence:g} %" if labelled else None,
             )  # fmt: skip
-            axes.plot(row["exact"], position, marker="D", markersize=3.6, linestyle="none", color=colour,
-                      label="exact" if labelled else None)  # fmt: skip
+            axes.plot(row["exact"], position, marker="D", markersize=3.6, linestyle="none", color=colour)
             ticks.append(position)
             names.append(VERIFIER_LABELS.get(row["verifier"], row["verifier"]))
             position -= 1

@@ -131,10 +131,9 @@ def _plot(table: ResultTable) -> Figure:
                     )  # fmt: skip
                 optimum_curve(axes, [row[over] for row in rows], [row["optimum_float"] for row in rows])
                 axes.set_xticks([row[over] for row in rows])
+                axes.set_xlabel({"num_drafts": "number of drafts K", "draft_length": "draft length L"}[over])
             over_drafts.set_ylabel("block efficiency\n[tokens per target call]")
             over_drafts.set_title(f"{TITLES[name]}, draft length {longest}")
             over_lengths.set_title(f"{TITLES[name]}, {most_drafts} drafts")
-        all_axes[-2].set_xlabel("number of drafts K")
-        all_axes[-1].set_xlabel("draft length L")
         legend_below(figure)
     return figure

@@ -201,7 +201,9 @@ def _plot(findings: Findings) -> Figure:
             xlabel="number of drafts K", ylabel="block efficiency [tokens per target call]", xticks=drafts
         )
         right.set(xlabel="number of drafts K", ylabel="time per token over that with K = 1", xticks=drafts)
+        level = f"{100 * findings.settings['confidence']:g} % intervals, bands for one path"
+        left.annotate(level, (0.98, 0.02), xycoords="axes fraction", ha="right", fontsize=8)
         left.set_title(f"Whole texts, L = {findings.settings['draft_length']}")
-        right.set_title("Greedy multi-path, measured")
+        right.set_title("Time of greedy multi-path")
         legend_below(figure, 3)
     return figure

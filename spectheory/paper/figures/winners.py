@@ -141,7 +141,7 @@ def _plot(findings: Findings) -> Figure:
         panel[-1].set_xlabel("agreement of the models")
         figure.suptitle(
             "Winner, its tokens per call, its share of the optimum\n"
-            f"V = {settings['vocab_size']}, {settings['num_pairs']} pairs per cell"
+            f"V = {settings['vocab_size']}, random pairs per cell: {settings['num_pairs']}"
         )
         handles = [
             Patch(facecolor=VERIFIER_STYLES[name].colour, alpha=0.35, label=VERIFIER_STYLES[name].label)

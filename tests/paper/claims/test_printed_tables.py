@@ -53,14 +53,11 @@ def test_spectr2023_table_2_is_not_constant() -> Iterator[None]:
 @counted
 def test_spectr2023_table_4_rises_with_everything() -> Iterator[None]:
     """Block efficiency rises with K = 1, 2, 4, 8, with L = 4, 8 and with the size of the draft model."""
-    table = {
-        (2, 4): (1.86, 2.07, 2.32, 2.56),
-        (2, 8): (1.91, 2.15, 2.41, 2.68),
-        (6, 4): (2.21, 2.43, 2.74, 2.99),
-        (6, 8): (2.33, 2.61, 2.96, 3.27),
-        (20, 4): (2.71, 2.96, 3.28, 3.49),
-        (20, 8): (3.12, 3.48, 3.85, 4.15),
-    }
+    table: dict[tuple[int, int], list[float]] = {}
+    for one in (row for row in printed_rows() if row.table == "spectr2023 Table 4"):
+        size = int(one.draft.partition("M")[0])
+        table.setdefault((size, one.draft_length), []).append(one.block_efficiency)
+    assert len(table) == 6
     for (size, length), row in table.items():
         assert list(row) == sorted(row)
         larger = {2: 6, 6: 20}.get(size)

@@ -123,6 +123,36 @@ def test_every_verdict_has_its_evidence() -> None:
     assert complaints(all_claims(), counted_tests()) == []
 
 
+def not_collected(claims: Iterable[Claim], nodes: Iterable[str], everything: bool) -> list[str]:
+    """Evidence that pytest did not collect, of the files from which it collected, or of all of them."""
+    tests = {node.partition("[")[0] for node in nodes}
+    files = {test.partition("::")[0] for test in tests}
+    wanted = {name for claim in claims for name in claim.evidence if "::" in name}
+    return sorted(name for name in wanted - tests if everything or name.partition("::")[0] in files)
+
+
+def test_pytest_collected_the_evidence(request: pytest.FixtureRequest) -> None:
+    """In a run of the whole suite all of it; otherwise that of the files at hand."""
+    asked = [(request.config.invocation_params.dir / str(one)).resolve() for one in request.config.args]
+    options = request.config.option
+    everything = ROOT / "tests" in asked and not (options.keyword or options.markexpr)
+    if options.keyword:
+        return
+    nodes = [item.nodeid for item in request.session.items]
+    assert not_collected(all_claims(), nodes, everything) == []
+
+
+def test_partner_a_file_that_is_not_collected_is_named() -> None:
+    """A test that its file no longer gives to pytest; with a file left out only where all were asked for."""
+    claim = next(claim for claim in all_claims() if claim.id == "SP-L1a")
+    (evidence,) = claim.evidence
+    other = evidence.partition("::")[0] + "::test_other[1]"
+    assert not_collected([claim], [other, f"{evidence}[2]"], False) == []
+    assert not_collected([claim], [other], False) == [evidence]
+    assert not_collected([claim], [], False) == []
+    assert not_collected([claim], [], True) == [evidence]
+
+
 def test_partner_wrong_rows_are_caught() -> None:
     """A dangling reference of every kind, a verdict that is none, and verdicts without what they need."""
     good = next(claim for claim in all_claims() if claim.id == "SP-L1a")

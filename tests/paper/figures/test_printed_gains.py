@@ -30,6 +30,7 @@ def test_every_setting_has_its_mean_and_what_is_here(findings: Findings) -> None
     assert (first["printed_smallest"], first["printed_largest"]) == (7.00, 10.06)  # the text says so
     for row in table.select():
         assert (row["gain_here"] is None) == (row["draft_length"] > 8)
+        assert row["gain_here"] is None or row["gain_here_low"] <= row["gain_here"] <= row["gain_here_high"]
     for row in findings.table("printed_gains_measured").select():
         assert row["low"] <= row["block_efficiency"] <= row["high"]
         assert 1 <= row["block_efficiency"] <= row["draft_length"] + 1
