@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 
 import matplotlib as mpl
 import matplotlib.style
+from matplotlib.colors import is_color_like, to_hex
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
 from spectheory.errors import InvalidInputError
 
@@ -123,9 +125,20 @@ def users_style(style: str | None) -> Iterator[None]:
         _USERS_STYLES.clear()
 
 
+def _ink(figure: Figure, colour: str) -> None:
+    """Draw black lines in another colour, one that shows on the user's ground."""
+    for line in figure.findobj(Line2D):
+        for name in ("color", "markeredgecolor", "markerfacecolor"):
+            value = getattr(line, f"get_{name}")()
+            if is_color_like(value) and to_hex(value) == BLACK:
+                getattr(line, f"set_{name}")(colour)
+
+
 def figure_bytes(figure: Figure, ending: str) -> bytes:
     """The file of a figure, ``pdf``, ``png`` or ``svg``, without dates or version numbers, fonts embedded."""
     file = io.BytesIO()
     with figure_style():
+        if _USERS_STYLES:
+            _ink(figure, mpl.rcParams["text.color"])
         figure.savefig(file, format=ending, metadata=dict.fromkeys(_METADATA[ending]))
     return file.getvalue()

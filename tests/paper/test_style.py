@@ -7,7 +7,8 @@ from itertools import combinations
 import numpy as np
 
 from spectheory import verifiers
-from spectheory.paper.style import VERIFIER_COLOURS, VERIFIER_STYLES
+from spectheory.paper.drawing import optimum_curve, panels
+from spectheory.paper.style import BLACK, VERIFIER_COLOURS, VERIFIER_STYLES, figure_bytes, users_style
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 VISIONS = {
@@ -43,6 +44,17 @@ def closest(colours: dict[str, str]) -> tuple[float, tuple[str, str], str]:
         for one, other in combinations(colours, 2)
         for vision in VISIONS
     )
+
+
+def test_black_lines_show_on_the_users_ground() -> None:
+    """White on a dark ground; a verifier keeps its colour, and without a style black is black."""
+    for style, colour in ((None, BLACK), ("dark_background", "white")):
+        with users_style(style):
+            with panels() as (figure, (axes,)):
+                optimum_curve(axes, [1, 2], [1, 2])
+                axes.plot([1, 2], [2, 1], color=VERIFIER_COLOURS["block"])
+            figure_bytes(figure, "png")
+        assert [line.get_color() for line in axes.lines] == [colour, VERIFIER_COLOURS["block"]]
 
 
 def test_every_verifier_has_a_look_of_its_own() -> None:
