@@ -328,6 +328,19 @@ def first_true(condition: Array) -> Array:
     return xp.argmax(xp.astype(condition, xp.int64), axis=-1)
 
 
+def where_true(condition: Array, most: int) -> tuple[Array, ...]:
+    """An index of the entries that are true, of which the last axis has at most ``most`` in a row.
+
+    An accelerator, which is not waited for, gets ``most`` entries of every row: those that are true, and
+    others behind them.
+    """
+    xp = namespace(condition)
+    if on_host(condition):
+        return tuple(xp.nonzero(condition))
+    chosen = sort(xp.astype(~condition, xp.int8))[1][..., :most]
+    return (*(batch[..., None] for batch in _batch_indices(chosen[..., 0])), chosen)
+
+
 def take_along(array: Array, order: Array) -> Array:
     """array[..., order]: M entries of the last axis.  [..., N], [..., M] -> [..., M]"""
     if is_torch_array(array):
@@ -360,11 +373,6 @@ def take_token(rows: Array, tokens: Array) -> Array:
 def take_row(rows: Array, index: Array) -> Array:
     """rows[..., index, :]: one row per batch element.  [..., N, V], [...] -> [..., V]"""
     return rows[(*_batch_indices(index), index)]
-
-
-def take_rows(rows: Array, indices: Array) -> Array:
-    """rows[..., indices, :]: M rows per batch element.  [..., N, V], [..., M] -> [..., M, V]"""
-    return rows[(*(batch[..., None] for batch in _batch_indices(indices[..., 0])), indices)]
 
 
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:

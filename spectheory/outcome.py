@@ -19,6 +19,7 @@ from spectheory.arrays import (
     namespace,
     normalise,
     on_host,
+    take_along,
     take_path,
     take_row,
     take_token,
@@ -187,8 +188,7 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     block, total, left = _search(sums, uniform)
     entries = block[..., None] * BLOCK + xp.arange(BLOCK, device=rows.device)
     inside = entries < size
-    taken = xp.take_along_axis(rows, xp.where(inside, entries, size - 1), axis=-1)
-    taken = xp.astype(xp.where(inside, taken, xp.zeros_like(taken)), xp.float64)
+    taken = xp.astype(take_along(rows, xp.clip(entries, None, size - 1)), xp.float64) * inside
     return block * BLOCK + _search(taken, left)[0], total
 
 
@@ -207,10 +207,10 @@ def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
     passed = share <= uniform
     number = first_true(~passed)
     low = xp.max(xp.where(passed, share, xp.zeros_like(share)), axis=-1, keepdims=True)
-    high = xp.take_along_axis(share, number[..., None], axis=-1)
+    high = take_along(share, number[..., None])
     left = (uniform - low) / xp.where(high > low, high - low, xp.ones_like(low))
     # Rounding can carry the quotient to 1, where no share exceeds it.
-    return number, total, xp.minimum(left, xp.full_like(left, _BELOW_ONE))
+    return number, total, xp.clip(left, None, _BELOW_ONE)
 
 
 def _uniform(generator: Any, like: Array) -> Array:

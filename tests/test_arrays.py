@@ -123,6 +123,23 @@ def test_rows_at_stops(kind: str) -> None:
     assert drafted != of_stop
 
 
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+@pytest.mark.parametrize("host", [True, False])
+def test_where_true(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every true entry once; without a look at one, two places of every row, the true ones in front."""
+    table = [[False, True, True], [False, False, False], [False, False, True]]
+    condition = torch.tensor(table) if kind == "torch" else np.array(table)
+    monkeypatch.setattr(arrays, "on_host", lambda array: host)
+    found = [
+        tuple(place)
+        for place in zip(
+            *(np.ravel(i) for i in np.broadcast_arrays(*arrays.where_true(condition, 2))), strict=True
+        )
+    ]
+    expected = [(0, 1), (0, 2), (2, 2)] if host else [(0, 1), (0, 2), (1, 0), (1, 1), (2, 2), (2, 0)]
+    assert found == expected
+
+
 def test_conversions_lose_nothing() -> None:
     """A float is the rational of its bits where that is asked for, and refused where it is not."""
     assert arrays.exact_number(0.1) == F(3602879701896397, 36028797018963968) != F(1, 10)
