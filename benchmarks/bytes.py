@@ -33,13 +33,13 @@ GATHERS = frozenset({"gather", "index", "index_select", "take", "take_along_dim"
 """Operators that read of their first argument as many elements as they return."""
 SCATTERS = frozenset({"scatter", "scatter_", "index_put", "index_put_"})
 """Operators that write into their first argument as many elements as their last holds."""
-WITHOUT_READING = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_full")
+WITHOUT_READING = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full")
 LIMITS = {
     "token": (1.0, 0.25),
     "block": (3.5, 0.95),
     "greedy_block": (3.5, 0.95),
     "multi_round": (1.2, 2.6),
-    "spectr_gbv": (4.8, 13.0),
+    "spectr_gbv": (4.0, 10.0),
     "greedy_multipath": (4.2, 8.8),
     "spectr": (2.1, 3.2),
     "mixed_multipath": (4.2, 22.0),

@@ -239,6 +239,16 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
         return xp.where(empty, zero, numerator / denominator)
 
 
+def missing_share(part: Array, whole: Array) -> Array:
+    """max(1 - part / whole, 0), and a number in [0, 1] where the whole is 0.
+
+    On torch two kernels: one divides and subtracts, the other turns 0/0, which is no number, into 0.
+    """
+    if is_torch_array(whole):
+        return whole.new_ones(()).addcdiv(part, whole, value=-1).fmax(whole.new_zeros(()))
+    return positive_part(1 - divide_or_zero(part, whole))
+
+
 def normalise(rows: Array) -> Array:
     """Rows of weights divided by their sums over the last axis; a row without mass stays a row of zeros."""
     xp = namespace(rows)

@@ -169,6 +169,16 @@ def test_the_mass_of_a_residual(kind: str) -> None:
     assert_is(found, expected, kind)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_share(kind: str) -> None:
+    """max(1 - part/whole, 0), by the kernels of torch as by the formula; a number where the whole is 0."""
+    part, whole = [[F(1, 3), F(3), F(0), F(1, 5)]], [[F(1, 2), F(1), F(2), F(1, 5)]]
+    found = arrays.missing_share(KINDS[kind](part), KINDS[kind](whole))
+    assert_is(found, [[F(1, 3), F(0), F(1), F(0)]], kind)
+    empty = arrays.missing_share(KINDS[kind]([[F(0), F(1, 2)]]), KINDS[kind]([[F(0), F(0)]]))
+    assert all(0 <= value <= 1 for value in empty.ravel().tolist())
+
+
 @given(terms=st.lists(st.fractions(), max_size=9))
 def test_balanced_sums(terms: list[Fraction]) -> None:
     """In any order of additions a sum of rationals is the same; of nothing it is 0."""
