@@ -40,9 +40,9 @@ LIMITS = {
     "greedy_block": (3.5, 0.95),
     "multi_round": (1.2, 2.6),
     "spectr_gbv": (4.0, 10.0),
-    "greedy_multipath": (4.2, 8.8),
+    "greedy_multipath": (3.6, 6.0),
     "spectr": (2.1, 3.2),
-    "mixed_multipath": (4.2, 22.0),
+    "mixed_multipath": (3.6, 12.0),
     "scored_multipath": (400.0, 400.0),
 }
 """The most that one round moves with one draft and with four, as a multiple of reading all rows once."""

@@ -208,6 +208,21 @@ def _zero(array: Array) -> Any:
     return zeros_like(array.ravel()[:1])[0] if is_exact(array) and array.size else 0
 
 
+def add_scaled(array: Array, scale: Array, other: Array) -> Array:
+    """array + scale * other; on torch one kernel."""
+    if is_torch_array(array):
+        return array.addcmul(scale, other)
+    return array + scale * other
+
+
+def quotients(numerator: Array, denominator: Array) -> Array:
+    """numerator / denominator; where that is 0 what floats have, ±∞ or no number, and 0 for rationals."""
+    if is_exact(denominator):
+        return divide_or_zero(numerator, denominator)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return numerator / denominator
+
+
 def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
     """sum_x max(rows(x) - scale other(x), 0).  [..., V], [..., V], [...] -> [...]
 
@@ -323,6 +338,8 @@ def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
     bits = bin(num_drafts)[3:]
     for number, bit in enumerate(bits, start=1):
         total = high + low if total is None else total * (high + low)
+        if bits[number - 1 :] == "00":
+            return total * add_scaled(high * high, low, low)
         if number < len(bits) or bit == "1":
             high, low = high * high, low * low
         if bit == "1":
@@ -348,7 +365,7 @@ def where_true(condition: Array, most: int) -> tuple[Array, ...]:
     if on_host(condition):
         return tuple(xp.nonzero(condition))
     chosen = sort(xp.astype(~condition, xp.int8))[1][..., :most]
-    return (*(batch[..., None] for batch in _batch_indices(chosen[..., 0])), chosen)
+    return _several(chosen)
 
 
 def take_along(array: Array, order: Array) -> Array:
@@ -421,3 +438,16 @@ def take_path(array: Array, path_index: Array) -> Array:
     ``array`` is [..., K, N] or [..., K, N, V] with ``path_index`` of shape [...].
     """
     return array[(*_batch_indices(path_index), path_index)]
+
+
+def take_paths(array: Array, candidates: Array) -> Array:
+    """The slices of several drafted paths.  [..., K, N(, V)], [..., C] -> [..., C, N(, V)]"""
+    if array.shape[candidates.ndim - 1] == 1:  # of one path there is nothing to be copied
+        shape = (*candidates.shape, *array.shape[candidates.ndim :])
+        return namespace(array).broadcast_to(array, shape)
+    return array[_several(candidates)]
+
+
+def _several(indices: Array) -> tuple[Array, ...]:
+    """An index of M entries per batch element.  [..., M]"""
+    return (*(batch[..., None] for batch in _batch_indices(indices[..., 0])), indices)

@@ -53,11 +53,28 @@ def test_elementwise(kind: str) -> None:
         for rows in zip(TABLE, DIVISORS, strict=True)
     ]
     assert_is(arrays.divide_or_zero(made, over), quotients, kind)
+    assert_is(
+        arrays.add_scaled(made, KINDS[kind]([[F(2)], [F(3)]]), over),
+        [
+            [x + a * y for x, y in zip(*rows, strict=True)]
+            for a, *rows in zip((2, 3), TABLE, DIVISORS, strict=True)
+        ],
+        kind,
+    )
     assert_is(arrays.zeros_like(made), [[F(0)] * 3] * 2, kind)
     assert_is(arrays.ones_like(made), [[F(1)] * 3] * 2, kind)
     assert_is(arrays.like_entries(F(1, 3), made), [[F(1, 3)] * 3] * 2, kind)
     with pytest.raises(AssertionError):  # the partner: another quotient is not that
         assert_is(arrays.divide_or_zero(over, made), quotients, kind)
+
+
+def test_quotients_where_nothing_is_divided_by() -> None:
+    """Floats say ±∞ or no number, without a warning; rationals have 0."""
+    part, whole = [[F(1), F(0), F(1)]], [[F(0), F(0), F(2)]]
+    for kind in ("float64", "torch"):
+        found = np.asarray(arrays.quotients(KINDS[kind](part), KINDS[kind](whole)))
+        np.testing.assert_array_equal(found, [[np.inf, np.nan, 0.5]])
+    assert arrays.quotients(objects(part), objects(whole)).tolist() == [[0, 0, F(1, 2)]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,7 +88,7 @@ def test_along_the_last_axis(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("num_drafts", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("num_drafts", [1, 2, 3, 4, 7, 8, 12])
 def test_several_drafts(num_drafts: int, kind: str) -> None:
     """f(u) = 1 - (1-u)^K as the sum over which draft is the first; u^K - b^K = (u - b) S_K(u, b)."""
     probs, other = [[F(0), F(1, 3), F(1)]], [[F(1, 2), F(1, 3), F(1, 5)]]
