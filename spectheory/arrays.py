@@ -13,6 +13,7 @@ Exact arrays stay exact by construction: zeros and ones are made *from* an entry
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from types import ModuleType
 from typing import Any
@@ -33,8 +34,14 @@ def namespace(*arrays: Array) -> ModuleType:
 
 
 def on_host(array: Array) -> bool:
-    """Whether the host can look at a number of it without waiting for an accelerator."""
-    return not is_torch_array(array) or array.device.type == "cpu"
+    """Whether the host can look at a number of it: no accelerator is waited for, and nothing is compiled."""
+    return not is_torch_array(array) or (array.device.type == "cpu" and not _compiling())
+
+
+def _compiling() -> bool:
+    import torch
+
+    return torch.compiler.is_compiling()
 
 
 def is_exact(array: Array) -> bool:
@@ -215,10 +222,20 @@ def add_scaled(array: Array, scale: Array, other: Array) -> Array:
     return array + scale * other
 
 
+def write_product(room: Array, one: Array, other: Array) -> None:
+    """room[...] = one * other, written once; torch compiles no writing into part of an array."""
+    if on_host(room) or not _compiling():
+        namespace(room).multiply(one, other, out=room)
+    else:
+        room.copy_(one * other)
+
+
 def quotients(numerator: Array, denominator: Array) -> Array:
     """numerator / denominator; where that is 0 what floats have, ±∞ or no number, and 0 for rationals."""
     if is_exact(denominator):
         return divide_or_zero(numerator, denominator)
+    if is_torch_array(denominator):
+        return numerator / denominator
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         return numerator / denominator
 
@@ -246,12 +263,13 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
     For quotients that are never used where the denominator vanishes: the ratio p/q of a token
     that cannot be drafted, the residual of an event of probability zero.
     """
-    xp = namespace(denominator)
+    if is_torch_array(denominator):
+        return (numerator / denominator).masked_fill(denominator == 0, 0)
     empty, zero = denominator == 0, _zero(denominator)
     if is_exact(denominator):
-        denominator = xp.where(empty, zero + 1, denominator)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return xp.where(empty, zero, numerator / denominator)
+        denominator = np.where(empty, zero + 1, denominator)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return np.where(empty, zero, numerator / denominator)
 
 
 def missing_share(part: Array, whole: Array) -> Array:
@@ -375,6 +393,28 @@ def take_along(array: Array, order: Array) -> Array:
     return np.take_along_axis(array, order, axis=-1)
 
 
+def sums_by_number(values: Array, numbers: Array, count: int) -> Array:
+    """The sums of the float values with each of the numbers 0..count-1.  [..., N], [..., N] -> [..., count]
+
+    In a fixed order on every device: on CUDA scattered sums come as they come, indexed sums do not.
+    """
+    shape = (*values.shape[:-1], count)
+    if is_torch_array(values) and on_host(values):
+        return values.new_zeros(shape).scatter_add_(-1, numbers, values)
+    if is_torch_array(values):
+        rows = _batch_indices(numbers)[:-1]
+        return values.new_zeros(shape).index_put_((*rows, numbers), values, accumulate=True)
+    first = np.arange(0, math.prod(shape), count).reshape((*shape[:-1], 1))
+    return np.bincount((first + numbers).ravel(), values.ravel(), math.prod(shape)).reshape(shape)
+
+
+def running_minimum(array: Array) -> Array:
+    """min(a_1), min(a_1, a_2), ..  along the last axis.  [..., N]"""
+    if is_torch_array(array):
+        return array.cummin(-1).values
+    return np.minimum.accumulate(array, axis=-1)
+
+
 def put_along(values: Array, order: Array) -> Array:
     """The array with array[..., order] = values for a permutation of the last axis.  [..., N] -> [..., N]"""
     if is_torch_array(values):
@@ -400,6 +440,11 @@ def take_token(rows: Array, tokens: Array) -> Array:
 def take_row(rows: Array, index: Array) -> Array:
     """rows[..., index, :]: one row per batch element.  [..., N, V], [...] -> [..., V]"""
     return rows[(*_batch_indices(index), index)]
+
+
+def take_rows(rows: Array, indices: Array) -> Array:
+    """rows[..., indices, :]: M rows per batch element.  [..., N, V], [..., M] -> [..., M, V]"""
+    return rows[_several(indices)]
 
 
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:

@@ -196,6 +196,23 @@ def test_missing_share(kind: str) -> None:
     assert all(0 <= value <= 1 for value in empty.ravel().tolist())
 
 
+@pytest.mark.parametrize("host", [True, False])
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+def test_sums_by_number(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row by row: what has the same number is added up, by either kernel of torch as by numpy's."""
+    monkeypatch.setattr(arrays, "on_host", lambda array: host)
+    values, numbers = KINDS[kind](TABLE), np.array([[1, 1, 0], [2, 0, 2]])
+    found = arrays.sums_by_number(values, torch.from_numpy(numbers) if kind == "torch" else numbers, 4)
+    assert_is(found, [[F(-1, 6), F(1, 3), F(0), F(0)], [F(1, 7), F(0), F(17, 6), F(0)]], kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_running_minimum(kind: str) -> None:
+    """The smallest so far, along the last axis."""
+    expected = [[F(1, 3), F(0), F(-1, 6)], [F(2), F(1, 7), F(1, 7)]]
+    assert_is(arrays.running_minimum(KINDS[kind](TABLE)), expected, kind)
+
+
 @given(terms=st.lists(st.fractions(), max_size=9))
 def test_balanced_sums(terms: list[Fraction]) -> None:
     """In any order of additions a sum of rationals is the same; of nothing it is 0."""

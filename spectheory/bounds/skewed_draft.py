@@ -26,6 +26,7 @@ from spectheory.arrays import (
     plain_number,
     power_sum,
     take_token,
+    write_product,
     zeros_like,
 )
 from spectheory.bounds.context_tree import (
@@ -283,7 +284,7 @@ def skewed_draft_rows(
         here = share + (1 - share) * power_sum(below_path + path_prob, below_path, num_drafts)
         # λ and 1-λ over g(U, B): one rank of numbers instead of a row that is divided
         parts = divide_or_zero(share, here)[..., None], divide_or_zero(1 - share, here)[..., None]
-        xp.multiply(row, add_scaled(*parts, powers), out=skewed[..., depth, :])
+        write_product(skewed[..., depth, :], row, add_scaled(*parts, powers))
         token = path[..., depth]
         below_path = take_token(below, token)
         path_prob = path_prob * take_token(row, token)

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from spectheory.algorithms.position_by_position.base import (
     Position,
     PositionByPosition,
@@ -205,8 +203,7 @@ def residual_at_root(target_probs: Array, draft_probs: Array, division_factor: A
     """
     xp = namespace(target_probs)
     residual = positive_part(target_probs - division_factor * draft_probs)
-    with np.errstate(over="ignore", invalid="ignore"):
-        ratio = divide_or_zero(target_probs, draft_probs)
+    ratio = divide_or_zero(target_probs, draft_probs)
     largest = ratio == xp.max(ratio, axis=-1, keepdims=True)
     rejects = xp.any(target_probs < division_factor * draft_probs, axis=-1, keepdims=True)
     lost = rejects & ~xp.any(residual > 0, axis=-1, keepdims=True)
