@@ -7,7 +7,8 @@ reading of all rows.
 What counts:
 
 - an operator reads every distinct element of its tensors once and writes its outputs once;
-- a gather reads as many elements as it returns, and its index; a view costs nothing;
+- a gather reads as many elements as it returns, and its index; a scatter writes as many as it is given;
+- a view and a tensor without entries yet cost nothing;
 - a sort counts as one reading and one writing, whatever it moves on the way.
 
 Exit status 1 and a line that says which if a verifier moves more than its limit.
@@ -30,17 +31,19 @@ from verifiers import Shape, drafted, one_round, runnable
 
 GATHERS = frozenset({"gather", "index", "index_select", "take", "take_along_dim", "embedding"})
 """Operators that read of their first argument as many elements as they return."""
-WITHOUT_READING = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_full")
+SCATTERS = frozenset({"scatter", "scatter_", "index_put", "index_put_"})
+"""Operators that write into their first argument as many elements as their last holds."""
+WITHOUT_READING = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full")
 LIMITS = {
     "token": (1.0, 0.25),
     "block": (3.5, 0.95),
     "greedy_block": (3.5, 0.95),
     "multi_round": (1.2, 2.6),
-    "spectr_gbv": (4.8, 13.0),
-    "greedy_multipath": (4.2, 8.8),
-    "spectr": (2.4, 12.5),
-    "mixed_multipath": (4.2, 22.0),
-    "scored_multipath": (400.0, 400.0),
+    "spectr_gbv": (4.0, 10.0),
+    "greedy_multipath": (3.6, 6.0),
+    "spectr": (2.1, 3.2),
+    "mixed_multipath": (3.6, 12.0),
+    "scored_multipath": (60.0, 75.0),
 }
 """The most that one round moves with one draft and with four, as a multiple of reading all rows once."""
 
@@ -81,15 +84,19 @@ class CountBytes(TorchDispatchMode):
 
     def _count(self, name: str, args: Any, kwargs: Any, out: Any) -> None:
         written = sum(_distinct_bytes(tensor) for tensor in _tensors(out))
-        given = _tensors((args, kwargs))
+        given = list({id(tensor): tensor for tensor in _tensors((args, kwargs))}.values())
         if name in GATHERS:
             source, *indices = given
             read = out.numel() * source.element_size() + sum(map(_distinct_bytes, indices))
         else:
             read = sum(map(_distinct_bytes, given))
+        if name in SCATTERS:
+            _, *indices, values = given
+            written = _distinct_bytes(values)
+            read = written + sum(map(_distinct_bytes, indices))
         if name in WITHOUT_READING:
             read = 0
-        if name.startswith("empty") or not read + written:
+        if "empty" in name or not read + written:
             return
         self.read += read
         self.written += written

@@ -6,6 +6,7 @@ from . import auditing as auditing
 from . import bounds as bounds
 from . import certificate as certificate
 from . import command_line as command_line
+from . import compilation as compilation
 from . import contexts as contexts
 from . import decoding as decoding
 from . import documents as documents
@@ -37,6 +38,7 @@ from .acceptance import acceptance as acceptance
 from .algorithms import verifiers as verifiers
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
+from .compilation import compiled as compiled
 from .decoding import decode as decode
 from .decoding import generate as generate
 from .defects import defects as defects

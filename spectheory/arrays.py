@@ -13,6 +13,7 @@ Exact arrays stay exact by construction: zeros and ones are made *from* an entry
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from types import ModuleType
 from typing import Any
@@ -33,8 +34,14 @@ def namespace(*arrays: Array) -> ModuleType:
 
 
 def on_host(array: Array) -> bool:
-    """Whether the host can look at a number of it without waiting for an accelerator."""
-    return not is_torch_array(array) or array.device.type == "cpu"
+    """Whether the host can look at a number of it: no accelerator is waited for, and nothing is compiled."""
+    return not is_torch_array(array) or (array.device.type == "cpu" and not _compiling())
+
+
+def _compiling() -> bool:
+    import torch
+
+    return torch.compiler.is_compiling()
 
 
 def is_exact(array: Array) -> bool:
@@ -208,6 +215,31 @@ def _zero(array: Array) -> Any:
     return zeros_like(array.ravel()[:1])[0] if is_exact(array) and array.size else 0
 
 
+def add_scaled(array: Array, scale: Array, other: Array) -> Array:
+    """array + scale * other; on torch one kernel."""
+    if is_torch_array(array):
+        return array.addcmul(scale, other)
+    return array + scale * other
+
+
+def write_product(room: Array, one: Array, other: Array) -> None:
+    """room[...] = one * other, written once; torch compiles no writing into part of an array."""
+    if on_host(room) or not _compiling():
+        namespace(room).multiply(one, other, out=room)
+    else:
+        room.copy_(one * other)
+
+
+def quotients(numerator: Array, denominator: Array) -> Array:
+    """numerator / denominator; where that is 0 what floats have, ±∞ or no number, and 0 for rationals."""
+    if is_exact(denominator):
+        return divide_or_zero(numerator, denominator)
+    if is_torch_array(denominator):
+        return numerator / denominator
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return numerator / denominator
+
+
 def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
     """sum_x max(rows(x) - scale other(x), 0).  [..., V], [..., V], [...] -> [...]
 
@@ -231,12 +263,23 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
     For quotients that are never used where the denominator vanishes: the ratio p/q of a token
     that cannot be drafted, the residual of an event of probability zero.
     """
-    xp = namespace(denominator)
+    if is_torch_array(denominator):
+        return (numerator / denominator).masked_fill(denominator == 0, 0)
     empty, zero = denominator == 0, _zero(denominator)
     if is_exact(denominator):
-        denominator = xp.where(empty, zero + 1, denominator)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return xp.where(empty, zero, numerator / denominator)
+        denominator = np.where(empty, zero + 1, denominator)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return np.where(empty, zero, numerator / denominator)
+
+
+def missing_share(part: Array, whole: Array) -> Array:
+    """max(1 - part / whole, 0), and a number in [0, 1] where the whole is 0.
+
+    On torch two kernels: one divides and subtracts, the other turns 0/0, which is no number, into 0.
+    """
+    if is_torch_array(whole):
+        return whole.new_ones(()).addcdiv(part, whole, value=-1).fmax(whole.new_zeros(()))
+    return positive_part(1 - divide_or_zero(part, whole))
 
 
 def normalise(rows: Array) -> Array:
@@ -313,6 +356,8 @@ def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
     bits = bin(num_drafts)[3:]
     for number, bit in enumerate(bits, start=1):
         total = high + low if total is None else total * (high + low)
+        if bits[number - 1 :] == "00":
+            return total * add_scaled(high * high, low, low)
         if number < len(bits) or bit == "1":
             high, low = high * high, low * low
         if bit == "1":
@@ -328,11 +373,46 @@ def first_true(condition: Array) -> Array:
     return xp.argmax(xp.astype(condition, xp.int64), axis=-1)
 
 
+def where_true(condition: Array, most: int) -> tuple[Array, ...]:
+    """An index of the entries that are true, of which the last axis has at most ``most`` in a row.
+
+    An accelerator, which is not waited for, gets ``most`` entries of every row: those that are true, and
+    others behind them.
+    """
+    xp = namespace(condition)
+    if on_host(condition):
+        return tuple(xp.nonzero(condition))
+    chosen = sort(xp.astype(~condition, xp.int8))[1][..., :most]
+    return _several(chosen)
+
+
 def take_along(array: Array, order: Array) -> Array:
     """array[..., order]: M entries of the last axis.  [..., N], [..., M] -> [..., M]"""
     if is_torch_array(array):
         return array.gather(-1, order)  # the array API's function copies the order to read negative entries
     return np.take_along_axis(array, order, axis=-1)
+
+
+def sums_by_number(values: Array, numbers: Array, count: int) -> Array:
+    """The sums of the float values with each of the numbers 0..count-1.  [..., N], [..., N] -> [..., count]
+
+    In a fixed order on every device: on CUDA scattered sums come as they come, indexed sums do not.
+    """
+    shape = (*values.shape[:-1], count)
+    if is_torch_array(values) and on_host(values):
+        return values.new_zeros(shape).scatter_add_(-1, numbers, values)
+    if is_torch_array(values):
+        rows = _batch_indices(numbers)[:-1]
+        return values.new_zeros(shape).index_put_((*rows, numbers), values, accumulate=True)
+    first = np.arange(0, math.prod(shape), count).reshape((*shape[:-1], 1))
+    return np.bincount((first + numbers).ravel(), values.ravel(), math.prod(shape)).reshape(shape)
+
+
+def running_minimum(array: Array) -> Array:
+    """min(a_1), min(a_1, a_2), ..  along the last axis.  [..., N]"""
+    if is_torch_array(array):
+        return array.cummin(-1).values
+    return np.minimum.accumulate(array, axis=-1)
 
 
 def put_along(values: Array, order: Array) -> Array:
@@ -364,7 +444,7 @@ def take_row(rows: Array, index: Array) -> Array:
 
 def take_rows(rows: Array, indices: Array) -> Array:
     """rows[..., indices, :]: M rows per batch element.  [..., N, V], [..., M] -> [..., M, V]"""
-    return rows[(*(batch[..., None] for batch in _batch_indices(indices[..., 0])), indices)]
+    return rows[_several(indices)]
 
 
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
@@ -403,3 +483,16 @@ def take_path(array: Array, path_index: Array) -> Array:
     ``array`` is [..., K, N] or [..., K, N, V] with ``path_index`` of shape [...].
     """
     return array[(*_batch_indices(path_index), path_index)]
+
+
+def take_paths(array: Array, candidates: Array) -> Array:
+    """The slices of several drafted paths.  [..., K, N(, V)], [..., C] -> [..., C, N(, V)]"""
+    if array.shape[candidates.ndim - 1] == 1:  # of one path there is nothing to be copied
+        shape = (*candidates.shape, *array.shape[candidates.ndim :])
+        return namespace(array).broadcast_to(array, shape)
+    return array[_several(candidates)]
+
+
+def _several(indices: Array) -> tuple[Array, ...]:
+    """An index of M entries per batch element.  [..., M]"""
+    return (*(batch[..., None] for batch in _batch_indices(indices[..., 0])), indices)

@@ -19,6 +19,7 @@ from spectheory.arrays import (
     namespace,
     normalise,
     on_host,
+    take_along,
     take_path,
     take_row,
     take_token,
@@ -154,15 +155,15 @@ def sample_rows(rows: Array, generator: Any) -> Array:
 def _refuse_rows_without_mass(mass: Array) -> None:
     if on_host(mass):
         if not bool(namespace(mass).all(mass > 0)):
-            raise InvalidOutcomeError(_NO_MASS)
+            raise InvalidOutcomeError(NO_MASS)
         return
     import torch
 
     # On an accelerator the device refuses, when it comes to it: nothing waits for the answer.
-    torch._assert_async(torch.all(mass > 0), _NO_MASS)
+    torch._assert_async(torch.all(mass > 0), NO_MASS)
 
 
-_NO_MASS = "cannot sample from a row without mass"
+NO_MASS = "cannot sample from a row without mass"
 _BELOW_ONE = float(np.nextafter(1.0, 0.0))
 BLOCK = 256
 """How many entries of a long row are summed to one number before an entry is searched."""
@@ -175,7 +176,7 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     entry there: the row is read once, and nothing of its length is written.
     """
     xp, size = namespace(rows), rows.shape[-1]
-    uniform = _uniform(generator, rows)
+    uniform = uniform_numbers(generator, rows)
     blocks = size // BLOCK
     if blocks < 2:
         return _search(xp.astype(rows, xp.float64), uniform)[:2]
@@ -187,8 +188,7 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     block, total, left = _search(sums, uniform)
     entries = block[..., None] * BLOCK + xp.arange(BLOCK, device=rows.device)
     inside = entries < size
-    taken = xp.take_along_axis(rows, xp.where(inside, entries, size - 1), axis=-1)
-    taken = xp.astype(xp.where(inside, taken, xp.zeros_like(taken)), xp.float64)
+    taken = xp.astype(take_along(rows, xp.clip(entries, None, size - 1)), xp.float64) * inside
     return block * BLOCK + _search(taken, left)[0], total
 
 
@@ -207,14 +207,16 @@ def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
     passed = share <= uniform
     number = first_true(~passed)
     low = xp.max(xp.where(passed, share, xp.zeros_like(share)), axis=-1, keepdims=True)
-    high = xp.take_along_axis(share, number[..., None], axis=-1)
+    high = take_along(share, number[..., None])
     left = (uniform - low) / xp.where(high > low, high - low, xp.ones_like(low))
     # Rounding can carry the quotient to 1, where no share exceeds it.
-    return number, total, xp.minimum(left, xp.full_like(left, _BELOW_ONE))
+    return number, total, xp.clip(left, None, _BELOW_ONE)
 
 
-def _uniform(generator: Any, like: Array) -> Array:
-    """Uniform numbers in [0, 1), shape [..., 1], of the type and device of ``like``."""
+def uniform_numbers(generator: Any, like: Array) -> Array:
+    """Uniform numbers in [0, 1), [..., 1], of the kind and device of ``like``; from a list its next ones."""
+    if isinstance(generator, list):
+        return generator.pop(0)
     shape = (*like.shape[:-1], 1)
     if isinstance(like, np.ndarray):
         return generator.random(shape)

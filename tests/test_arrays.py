@@ -53,11 +53,28 @@ def test_elementwise(kind: str) -> None:
         for rows in zip(TABLE, DIVISORS, strict=True)
     ]
     assert_is(arrays.divide_or_zero(made, over), quotients, kind)
+    assert_is(
+        arrays.add_scaled(made, KINDS[kind]([[F(2)], [F(3)]]), over),
+        [
+            [x + a * y for x, y in zip(*rows, strict=True)]
+            for a, *rows in zip((2, 3), TABLE, DIVISORS, strict=True)
+        ],
+        kind,
+    )
     assert_is(arrays.zeros_like(made), [[F(0)] * 3] * 2, kind)
     assert_is(arrays.ones_like(made), [[F(1)] * 3] * 2, kind)
     assert_is(arrays.like_entries(F(1, 3), made), [[F(1, 3)] * 3] * 2, kind)
     with pytest.raises(AssertionError):  # the partner: another quotient is not that
         assert_is(arrays.divide_or_zero(over, made), quotients, kind)
+
+
+def test_quotients_where_nothing_is_divided_by() -> None:
+    """Floats say ±∞ or no number, without a warning; rationals have 0."""
+    part, whole = [[F(1), F(0), F(1)]], [[F(0), F(0), F(2)]]
+    for kind in ("float64", "torch"):
+        found = np.asarray(arrays.quotients(KINDS[kind](part), KINDS[kind](whole)))
+        np.testing.assert_array_equal(found, [[np.inf, np.nan, 0.5]])
+    assert arrays.quotients(objects(part), objects(whole)).tolist() == [[0, 0, F(1, 2)]]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -71,7 +88,7 @@ def test_along_the_last_axis(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("num_drafts", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("num_drafts", [1, 2, 3, 4, 7, 8, 12])
 def test_several_drafts(num_drafts: int, kind: str) -> None:
     """f(u) = 1 - (1-u)^K as the sum over which draft is the first; u^K - b^K = (u - b) S_K(u, b)."""
     probs, other = [[F(0), F(1, 3), F(1)]], [[F(1, 2), F(1, 3), F(1, 5)]]
@@ -123,6 +140,23 @@ def test_rows_at_stops(kind: str) -> None:
     assert drafted != of_stop
 
 
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+@pytest.mark.parametrize("host", [True, False])
+def test_where_true(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every true entry once; without a look at one, two places of every row, the true ones in front."""
+    table = [[False, True, True], [False, False, False], [False, False, True]]
+    condition = torch.tensor(table) if kind == "torch" else np.array(table)
+    monkeypatch.setattr(arrays, "on_host", lambda array: host)
+    found = [
+        tuple(place)
+        for place in zip(
+            *(np.ravel(i) for i in np.broadcast_arrays(*arrays.where_true(condition, 2))), strict=True
+        )
+    ]
+    expected = [(0, 1), (0, 2), (2, 2)] if host else [(0, 1), (0, 2), (1, 0), (1, 1), (2, 2), (2, 0)]
+    assert found == expected
+
+
 def test_conversions_lose_nothing() -> None:
     """A float is the rational of its bits where that is asked for, and refused where it is not."""
     assert arrays.exact_number(0.1) == F(3602879701896397, 36028797018963968) != F(1, 10)
@@ -150,6 +184,33 @@ def test_the_mass_of_a_residual(kind: str) -> None:
     ]
     found = arrays.scaled_residual_mass(*(KINDS[kind](table) for table in (weights, rows, other)))
     assert_is(found, expected, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_share(kind: str) -> None:
+    """max(1 - part/whole, 0), by the kernels of torch as by the formula; a number where the whole is 0."""
+    part, whole = [[F(1, 3), F(3), F(0), F(1, 5)]], [[F(1, 2), F(1), F(2), F(1, 5)]]
+    found = arrays.missing_share(KINDS[kind](part), KINDS[kind](whole))
+    assert_is(found, [[F(1, 3), F(0), F(1), F(0)]], kind)
+    empty = arrays.missing_share(KINDS[kind]([[F(0), F(1, 2)]]), KINDS[kind]([[F(0), F(0)]]))
+    assert all(0 <= value <= 1 for value in empty.ravel().tolist())
+
+
+@pytest.mark.parametrize("host", [True, False])
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+def test_sums_by_number(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row by row: what has the same number is added up, by either kernel of torch as by numpy's."""
+    monkeypatch.setattr(arrays, "on_host", lambda array: host)
+    values, numbers = KINDS[kind](TABLE), np.array([[1, 1, 0], [2, 0, 2]])
+    found = arrays.sums_by_number(values, torch.from_numpy(numbers) if kind == "torch" else numbers, 4)
+    assert_is(found, [[F(-1, 6), F(1, 3), F(0), F(0)], [F(1, 7), F(0), F(17, 6), F(0)]], kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_running_minimum(kind: str) -> None:
+    """The smallest so far, along the last axis."""
+    expected = [[F(1, 3), F(0), F(-1, 6)], [F(2), F(1, 7), F(1, 7)]]
+    assert_is(arrays.running_minimum(KINDS[kind](TABLE)), expected, kind)
 
 
 @given(terms=st.lists(st.fractions(), max_size=9))

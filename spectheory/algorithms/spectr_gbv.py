@@ -8,6 +8,7 @@ from spectheory.algorithms.one_path.base import path_ratios
 from spectheory.arrays import (
     Array,
     divide_or_zero,
+    missing_share,
     namespace,
     normalise,
     ones_like,
@@ -81,17 +82,12 @@ class SpecTrGbv(Verifier):
         fresh = is_first_with_prefix(paths)[..., 1:]
         stop_probs = _stop_probs(xp.where(fresh, accept, zeros_like(accept)))
 
-        def correction(path_index: Array, length: Array) -> Array:
+        def residual(path_index: Array, length: Array) -> Array:
             stop_ratio = take_token(take_path(path_ratio, path_index), length)
-            return self.modified_target_rows(
-                take_stop_row(target_rows, path_index, length),
-                take_draft_row(draft_rows, path_index, length),
-                stop_ratio,
-                ones_like(stop_ratio),
-                num_drafts,
-            )
+            target = stop_ratio[..., None] * take_stop_row(target_rows, path_index, length)
+            return _rejected_mass(target, take_draft_row(draft_rows, path_index, length), num_drafts)
 
-        return Outcome(stop_probs, correction)
+        return Outcome.from_weights(stop_probs, residual)
 
     def modified_target_rows(
         self,
@@ -125,9 +121,8 @@ class SpecTrGbv(Verifier):
             ...     pair.target_path_probs(0), pair.draft_path_probs(0), 2)[0])
             [Fraction(0, 1) Fraction(1, 1)]
         """
-        target = target_path_probs[..., None] * target_rows
-        rejected = positive_part(1 - divide_or_zero(draft_path_probs[..., None] * draft_rows, target))
-        return normalise(target * rejected**num_drafts)
+        target, draft = target_path_probs[..., None] * target_rows, draft_path_probs[..., None] * draft_rows
+        return normalise(_rejected_mass(target, draft, num_drafts))
 
 
 def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
@@ -167,8 +162,12 @@ def _accepted_mass(target_mass: Array, draft_mass: Array, num_drafts: int) -> Ar
     smaller = namespace(target_mass).minimum(target_mass, draft_mass)
     if num_drafts == 1:
         return smaller
-    missed = positive_part(1 - divide_or_zero(draft_mass, target_mass))
-    return smaller * power_sum(1, missed, num_drafts)
+    return smaller * power_sum(1, missing_share(draft_mass, target_mass), num_drafts)
+
+
+def _rejected_mass(target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
+    """p (1 - min{q/p, 1})^K, Eq. 4 before it is normalised; 0 where p = 0."""
+    return target_mass * missing_share(draft_mass, target_mass) ** num_drafts
 
 
 def _acceptance(path_ratio: Array, draft_path_probs: Array, target_rows: Array, draft_rows: Array) -> Array:

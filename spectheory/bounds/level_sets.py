@@ -14,7 +14,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, is_exact, namespace, ones_like, some_draft_probs, sort, take_along
+from spectheory.arrays import (
+    Array,
+    is_exact,
+    namespace,
+    ones_like,
+    quotients,
+    some_draft_probs,
+    sort,
+    take_along,
+)
 
 
 def ratios(numerator: Array, denominator: Array) -> Array:
@@ -37,8 +46,7 @@ def ratios(numerator: Array, denominator: Array) -> Array:
         beyond = one * (np.max(abs(ratio), initial=0) + 1)
         return xp.where(empty, xp.where(numerator < 0, -beyond, beyond), ratio)
     # A ratio beyond the range of floats is infinite, as it should be; of 0/0 alone there is none.
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        ratio = numerator / denominator
+    ratio = quotients(numerator, denominator)
     return xp.where(empty & (numerator == 0), one * float("inf"), ratio)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from spectheory.arrays import Array, divide_or_zero, namespace, put_along, sort, take_along
+from spectheory.arrays import Array, namespace, put_along, quotients, sort, take_along
 from spectheory.contexts import prefix_numbers
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
@@ -15,7 +15,7 @@ Ranking = Callable[[Array, Array], Array]
 """A tree-based ranking π (Def. 5.2): (target_rows [..., V], draft_rows [..., V]) -> keys [..., V], ascending.
 
 A row's keys may depend on that row's values only.  Tokens with equal keys rank by their id.  Where
-q = 0 a key may be anything but a NaN: such a token is never drafted.
+q = 0 a key may be anything, even no number: such a token is never drafted.
 """
 
 LeafOrder = Sequence[int] | Sequence[Sequence[int]] | np.ndarray
@@ -29,7 +29,7 @@ def ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
         >>> ratio_ranking(np.array([0.25, 0.75]), np.array([0.5, 0.5]))
         array([0.5, 1.5])
     """
-    return divide_or_zero(target_rows, draft_rows)
+    return quotients(target_rows, draft_rows)
 
 
 def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Array:
@@ -47,11 +47,10 @@ def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Arr
     return keys
 
 
-def mass_ranked_below(keys: Array, draft_rows: Array) -> Array:
-    """sum_{t ranked below x} q(t | a) for every token x, keys ascending, ties by token id.  [..., V]"""
+def mass_ranked_up_to(keys: Array, draft_rows: Array) -> Array:
+    """The draft mass of x and of the tokens ranked below it, keys ascending, ties by token id.  [..., V]"""
     _, order = sort(keys)
-    in_order = take_along(draft_rows, order)
-    return put_along(namespace(draft_rows).cumulative_sum(in_order, axis=-1) - in_order, order)
+    return put_along(namespace(draft_rows).cumulative_sum(take_along(draft_rows, order), axis=-1), order)
 
 
 def leaf_order(pair: ModelPair, ranking: Ranking = ratio_ranking) -> np.ndarray:

@@ -16,6 +16,7 @@ import numpy as np
 
 from spectheory.arrays import (
     Array,
+    add_scaled,
     divide_or_zero,
     flint_if_exact,
     fractions_if_exact,
@@ -25,6 +26,7 @@ from spectheory.arrays import (
     plain_number,
     power_sum,
     take_token,
+    write_product,
     zeros_like,
 )
 from spectheory.bounds.context_tree import (
@@ -39,7 +41,7 @@ from spectheory.bounds.rankings import (
     LeafOrder,
     Ranking,
     check_leaf_order,
-    mass_ranked_below,
+    mass_ranked_up_to,
     ranking_keys,
     ratio_ranking,
 )
@@ -138,7 +140,7 @@ class SkewedDraft:
         for target_rows, draft_rows in zip(pair.target[:-1], pair.draft, strict=True):
             rows = flint_if_exact(draft_rows)
             keys = ranking_keys(ranking, flint_if_exact(target_rows), rows)
-            below = (below[:, None] + probs[:, None] * mass_ranked_below(keys, rows)).ravel()
+            below = (below[:, None] + probs[:, None] * (mass_ranked_up_to(keys, rows) - rows)).ravel()
             probs = (probs[:, None] * rows).ravel()
             levels.append(probs * power_sum(below + probs, below, num_drafts))
         return SkewedDraft(tuple(fractions_if_exact(level) for level in levels), pair.vocab_size)
@@ -201,6 +203,38 @@ def ranked_leaf_law(draft_probs: np.ndarray, order: np.ndarray, num_drafts: int)
     return law
 
 
+class RankedPowers(NamedTuple):
+    """B_x and S(U_x, B_x) for every token x of a context, [..., V] each; see ``skewed_draft_rows``."""
+
+    below: Array
+    powers: Array
+
+
+def ranked_powers(
+    target_row: Array,
+    draft_row: Array,
+    num_drafts: int,
+    ranking: Ranking = ratio_ranking,
+    below_path: Array | None = None,
+    path_prob: Array | None = None,
+) -> RankedPowers:
+    """The tokens of one context by rank.
+
+    Args:
+        target_row, draft_row: [..., V].
+        num_drafts: K.
+        ranking: the order of the tokens.
+        below_path, path_prob: B and q(a) of the context a, [...]; 0 and 1, the root's, by default.
+    """
+    up_to = mass_ranked_up_to(ranking_keys(ranking, target_row, draft_row), draft_row)
+    if below_path is None or path_prob is None:
+        upper, below = up_to, up_to - draft_row
+    else:
+        upper = add_scaled(below_path[..., None], path_prob[..., None], up_to)
+        below = add_scaled(upper, -path_prob[..., None], draft_row)
+    return RankedPowers(below, power_sum(upper, below, num_drafts))
+
+
 def skewed_draft_rows(
     path: Array,
     target_rows: Array,
@@ -208,6 +242,7 @@ def skewed_draft_rows(
     num_drafts: int,
     ranking: Ranking = ratio_ranking,
     first_draft_prob: Array | None = None,
+    root: RankedPowers | None = None,
 ) -> Array:
     """r(. | a_{1:i}) along one path for i = 0..L-1, r = λ q + (1-λ) q^Γ (Eqs. 22-23 and 14).
 
@@ -225,6 +260,8 @@ def skewed_draft_rows(
         num_drafts: K; of one draft the law is q whatever the rule.
         ranking: the order of the children of every context.
         first_draft_prob: λ, [...]; None is λ = 0, the skewed draft of the ranking itself.
+        root: what ``ranked_powers`` gives at the root, if it is at hand, for path [..., C, L] of C paths
+            that share it.
 
     Returns:
         [..., L, V].
@@ -235,26 +272,23 @@ def skewed_draft_rows(
     path_prob = ones_like(draft_rows[..., 0, 0])
     below_path = zeros_like(path_prob)
 
-    def drafted_or_ranked(powers: Array) -> Array:
-        """λ + (1-λ) S."""
-        if first_draft_prob is None:
-            return powers
-        share = first_draft_prob.reshape((*first_draft_prob.shape, *[1] * (powers.ndim - path_prob.ndim)))
-        return share + (1 - share) * powers
-
-    rows = []
+    share = below_path if first_draft_prob is None else first_draft_prob
+    skewed = xp.empty_like(draft_rows)
     for depth in range(path.shape[-1]):
         row = draft_rows[..., depth, :]
-        below_token = mass_ranked_below(ranking_keys(ranking, target_rows[..., depth, :], row), row)
-        below = below_path[..., None] + path_prob[..., None] * below_token
-        upper = below + path_prob[..., None] * row
-        here = drafted_or_ranked(power_sum(below_path + path_prob, below_path, num_drafts))
-        there = drafted_or_ranked(power_sum(upper, below, num_drafts))
-        rows.append(divide_or_zero(row * there, here[..., None]))
+        if root is not None and depth == 0:
+            below, powers = (xp.broadcast_to(part[..., None, :], row.shape) for part in root)
+        else:
+            rows = target_rows[..., depth, :], row
+            below, powers = ranked_powers(*rows, num_drafts, ranking, below_path, path_prob)
+        here = share + (1 - share) * power_sum(below_path + path_prob, below_path, num_drafts)
+        # λ and 1-λ over g(U, B): one rank of numbers instead of a row that is divided
+        parts = divide_or_zero(share, here)[..., None], divide_or_zero(1 - share, here)[..., None]
+        write_product(skewed[..., depth, :], row, add_scaled(*parts, powers))
         token = path[..., depth]
         below_path = take_token(below, token)
         path_prob = path_prob * take_token(row, token)
-    return xp.stack(rows, axis=-2)
+    return skewed
 
 
 # ------------------------------------------------------------------------- which laws are one

@@ -10,7 +10,6 @@ from spectheory.algorithms.path_selection.base import (
     PathSelection,
     SelectedPaths,
     select_highest_ranked,
-    take_paths,
 )
 from spectheory.algorithms.position_by_position.base import (
     Position,
@@ -21,7 +20,16 @@ from spectheory.algorithms.position_by_position.base import (
 )
 from spectheory.algorithms.position_by_position.multi_round import recursive_rejection
 from spectheory.algorithms.position_by_position.multi_round_without_replacement import rows_without_earlier
-from spectheory.arrays import Array, namespace, normalise, ones_like, take_path, take_token, zeros_like
+from spectheory.arrays import (
+    Array,
+    namespace,
+    normalise,
+    ones_like,
+    take_path,
+    take_paths,
+    take_token,
+    zeros_like,
+)
 from spectheory.bounds.skewed_draft import skewed_draft_rows
 from spectheory.defects.skeletons import Defect, PositionSkeleton, or_else
 from spectheory.outcome import Outcome, credit_to_first

@@ -112,7 +112,7 @@ def test_the_script_reports_the_claim_in_its_exit_status(
     monkeypatch.setattr(benchmark, "LIMIT", limit)
     assert benchmark.main() == status
     printed = capfd.readouterr()
-    assert ("claim fails: spectr holds 1." in printed.err) == (status == 1)
+    assert ("claim fails: mixed_multipath holds 1." in printed.err) == (status == 1)
     assert "claim fails: block" not in printed.err
     assert ("FAILS" in printed.out) == (status == 1)
     document = json.loads(out.read_text(encoding="utf-8"))

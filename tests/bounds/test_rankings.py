@@ -7,7 +7,7 @@ import pytest
 
 from rankings import RANKINGS, plain_order
 from spectheory import instances
-from spectheory.bounds.rankings import check_leaf_order, leaf_order, mass_ranked_below, ranking_keys
+from spectheory.bounds.rankings import check_leaf_order, leaf_order, mass_ranked_up_to, ranking_keys
 from spectheory.errors import InvalidInputError
 
 
@@ -27,14 +27,14 @@ def test_leaf_order_partner_rankings_differ() -> None:
 
 
 @pytest.mark.parametrize("name", RANKINGS)
-def test_mass_ranked_below_is_a_sum_over_tokens(name: str) -> None:
-    """sum of q(t) over t with a smaller (key, id), token by token and exactly."""
+def test_mass_ranked_up_to_is_a_sum_over_tokens(name: str) -> None:
+    """sum of q(t) over t with a (key, id) that is not larger, token by token and exactly."""
     for seed in range(8):
         pair = instances.random_rational(seed, 4, 1)
         target, draft = pair.target[0], pair.draft[0]
         keys = ranking_keys(RANKINGS[name], target, draft)
-        below = [sum(draft[0][t] for t in range(4) if (keys[0][t], t) < (keys[0][x], x)) for x in range(4)]
-        assert mass_ranked_below(keys, draft)[0].tolist() == below
+        up_to = [sum(draft[0][t] for t in range(4) if (keys[0][t], t) <= (keys[0][x], x)) for x in range(4)]
+        assert mass_ranked_up_to(keys, draft)[0].tolist() == up_to
 
 
 def test_bad_orders_and_rankings() -> None:

@@ -54,7 +54,7 @@ class RankedScores(ScoredSelection):
             plans.append([share * uniform[number] + law for law in laws])
             rows.append(np.argsort(order))
         lower = np.array(rows)
-        return ScoreSplit(np.array(plans), lower, lower, draft_row * 0)
+        return ScoreSplit(np.array(plans), lower)
 
 
 class RandomScores(ScoredSelection):
@@ -83,7 +83,7 @@ class RandomScores(ScoredSelection):
                         plan[row, x + 1, j] -= part / q[x + 1]
                         plan[row, x + 1, i] += part / q[x + 1]
         lower = np.zeros(draft_row.shape, dtype=np.int64) + np.arange(draft_row.shape[-1])
-        return ScoreSplit(plan, lower, lower, draft_row * 0)
+        return ScoreSplit(plan, lower)
 
 
 class OneSidedScores(RandomScores):

@@ -5,8 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import NamedTuple
 
+from spectheory.algorithms.one_path.base import path_ratios
 from spectheory.algorithms.one_path.block import Block
-from spectheory.arrays import Array, namespace, take_path, take_row, take_token
+from spectheory.arrays import (
+    Array,
+    first_true,
+    namespace,
+    take_draft_row,
+    take_path,
+    take_paths,
+    take_stop_row,
+    take_token,
+)
 from spectheory.bounds.rankings import Ranking, ranking_keys, ratio_ranking
 from spectheory.outcome import Outcome, credit_to_first, first_path_with_prefix
 from spectheory.verifier import Verifier
@@ -61,38 +71,23 @@ class PathSelection(Verifier):
 def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
     """Draw one of the candidates out of ``paths`` [..., K, L] and block-verify it."""
     candidates, chances, target_rows, skewed_rows = selected
-    xp = namespace(target_rows)
-    on_paths = Block().outcome(
-        take_paths(paths, candidates)[..., None, :],
-        target_rows[..., None, :, :],
-        skewed_rows[..., None, :, :],
-    )
-    parts = []
-    for number in range(candidates.shape[-1]):
-        length_probs = chances[..., number, None] * on_paths.stop_probs[..., number, 0, :]
-        parts.append(credit_to_first(paths, candidates[..., number], length_probs))
-    stop_probs = sum(parts[1:], start=parts[0])
+    block = Block()
+    accepted = block.weights(path_ratios(take_paths(paths, candidates), target_rows, skewed_rows))
+    masses = block.residual_masses(accepted, target_rows, skewed_rows)
+    on_paths = chances[..., None] * block.stops(block.acceptance(accepted, masses))
+    numbers = range(candidates.shape[-1])
+    parts = [credit_to_first(paths, candidates[..., i], on_paths[..., i, :]) for i in numbers]
     holders = take_paths(first_path_with_prefix(paths), candidates)
 
-    def correction(path_index: Array, length: Array) -> Array:
-        """The row at a prefix is the same on every candidate that holds it: ask the first of them."""
-        lengths = xp.zeros_like(candidates) + length[..., None]
-        holds = take_token(holders, lengths) == path_index[..., None]
-        rows = on_paths.correction(xp.zeros_like(candidates), lengths)
-        return take_row(rows, xp.argmax(xp.astype(holds, xp.int64), axis=-1))
+    def residual(path_index: Array, length: Array) -> Array:
+        """The row at a prefix is the same on every candidate that holds it: that of the first of them."""
+        lengths = namespace(candidates).zeros_like(candidates) + length[..., None]
+        first = first_true(take_token(holders, lengths) == path_index[..., None])
+        target_row = take_stop_row(target_rows, first, length)
+        skewed_row = take_draft_row(skewed_rows, first, length)
+        return block.residual(take_token(take_path(accepted, first), length), target_row, skewed_row)
 
-    return Outcome(stop_probs, correction)
-
-
-def take_paths(array: Array, candidates: Array) -> Array:
-    """The slices of several drafted paths.  [..., K, N(, V)], [..., C] -> [..., C, N(, V)]"""
-    if array.shape[candidates.ndim - 1] == 1:  # of one path there is nothing to be copied
-        shape = (*candidates.shape, *array.shape[candidates.ndim :])
-        return namespace(array).broadcast_to(array, shape)
-    taken = [take_path(array, candidates[..., number]) for number in range(candidates.shape[-1])]
-    if len(taken) == 1:
-        return namespace(array).expand_dims(taken[0], axis=candidates.ndim - 1)
-    return namespace(array).stack(taken, axis=candidates.ndim - 1)
+    return Outcome.from_weights(sum(parts[1:], start=parts[0]), residual)
 
 
 def select_highest_ranked(

@@ -8,10 +8,9 @@ from spectheory.algorithms.path_selection.base import (
     PathSelection,
     SelectedPaths,
     select_highest_ranked,
-    take_paths,
 )
 from spectheory.algorithms.path_selection.leaf_rankings import ExplicitRanking
-from spectheory.arrays import Array, ones_like
+from spectheory.arrays import Array, ones_like, take_paths
 from spectheory.bounds.rankings import LeafOrder, Ranking, ratio_ranking
 from spectheory.bounds.skewed_draft import skewed_draft_rows
 from spectheory.pair import ModelPair

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
@@ -12,26 +13,27 @@ from spectheory.algorithms.path_selection.base import (
     PathSelection,
     SelectedPaths,
     select_highest_ranked,
-    take_paths,
 )
 from spectheory.arrays import (
     Array,
-    divide_or_zero,
     exact_number,
     exact_values,
     is_exact,
     like_entries,
     namespace,
     ones_like,
-    power_sum,
+    quotients,
+    sort,
+    take_along,
+    take_paths,
     take_token,
     to_flint,
     to_fraction,
     zeros_like,
 )
 from spectheory.bounds.context_tree import accepted_masses
-from spectheory.bounds.rankings import Ranking, mass_ranked_below, ranking_keys, ratio_ranking
-from spectheory.bounds.skewed_draft import SkewedDraft, skewed_draft_rows
+from spectheory.bounds.rankings import Ranking, ratio_ranking
+from spectheory.bounds.skewed_draft import SkewedDraft, ranked_powers, skewed_draft_rows
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
 
@@ -104,7 +106,9 @@ class MixedMultipath(PathSelection):
             )
         highest = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)
         selected = xp.stack([xp.zeros_like(highest), highest], axis=-1)
-        share = self._share(target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :], paths.shape[-2])
+        rows = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
+        root = ranked_powers(*rows, paths.shape[-2], self.ranking)
+        share = self._share(*rows, root.powers)
         target_rows = take_paths(target_rows, selected)
         skewed_rows = skewed_draft_rows(
             take_paths(paths, selected),
@@ -113,15 +117,16 @@ class MixedMultipath(PathSelection):
             paths.shape[-2],
             self.ranking,
             share[..., None] + zeros_like(target_rows[..., 0, 0]),
+            root,
         )
         chances = xp.stack([share, 1 - share], axis=-1)
         return SelectedPaths(selected, chances, target_rows, skewed_rows)
 
-    def _share(self, target_row: Array, draft_row: Array, num_drafts: int) -> Array:
+    def _share(self, target_row: Array, draft_row: Array, powers: Array) -> Array:
         """λ, one per batch element, from the rows at the root.  [..., V] -> [...]"""
         if self.first_draft_prob is not None:
             return like_entries(self.first_draft_prob, target_row[..., 0])
-        return root_mixture(target_row, draft_row, num_drafts, self.ranking, self.slope_tolerance)
+        return _best_share(target_row, draft_row, powers, self.slope_tolerance)
 
 
 def root_mixture(
@@ -162,27 +167,35 @@ def root_mixture(
         >>> print(root_mixture(row, row, 2), root_mixture(row, row[::-1], 2))
         1 0
     """
-    xp = namespace(draft_row)
-    below = mass_ranked_below(ranking_keys(ranking, target_row, draft_row), draft_row)
-    skewed = draft_row * power_sum(below + draft_row, below, num_drafts)
-    change = draft_row - skewed
-    rises = (skewed < target_row) | ((skewed == target_row) & (change < 0))
-    slope = xp.sum(xp.where(rises, change, zeros_like(change)), axis=-1, keepdims=True)
+    root = ranked_powers(target_row, draft_row, num_drafts, ranking)
+    return _best_share(target_row, draft_row, root.powers, slope_tolerance)
 
-    turn = divide_or_zero(target_row - skewed, change)
-    inside = (turn > 0) & (turn < 1) & (change != 0)
-    turn = xp.where(inside, turn, ones_like(turn))
-    fall = xp.where(inside, abs(change), zeros_like(change))
-    order = xp.argsort(turn, axis=-1, stable=True)
-    turn = xp.take_along_axis(turn, order, axis=-1)
-    slopes = slope - xp.cumulative_sum(xp.take_along_axis(fall, order, axis=-1), axis=-1)
 
-    # The places where h may turn: 0, the λ_x, and 1, after which it always does.
-    places = xp.concat([zeros_like(slope), turn, ones_like(slope)], axis=-1)
-    slopes = xp.concat([slope, slopes, zeros_like(slope) - 1], axis=-1)
+def _best_share(target_row: Array, draft_row: Array, powers: Array, slope_tolerance: float) -> Array:
+    """``root_mixture`` with S(U_x, B_x) of every token at hand, so that q^Γ = q S."""
+    xp, size = namespace(draft_row), draft_row.shape[-1]
+    skewed = draft_row * powers
+    change, room = draft_row - skewed, target_row - skewed
+    rises = (room > 0) | ((room == 0) & (change < 0))
+    slope = xp.sum(xp.where(rises, change, zeros_like(change[..., :1])), axis=-1, keepdims=True)
+
+    turn = quotients(room, change)
+    inside = (turn > 0) & (turn < 1)
+    one = ones_like(turn[..., :1])
+    turn, order = sort(xp.where(inside, turn, one))
+    fall = xp.where(inside, abs(change), zeros_like(one))
+    slopes = slope - xp.cumulative_sum(take_along(fall, order), axis=-1)
+
+    def place_of(goes_on: Callable[[Array], Array]) -> Array:
+        """Where h first has a slope that does not go on: at 0, a λ_x, or 1."""
+        turns = sum(xp.sum(goes_on(some), axis=-1, dtype=xp.int64) for some in (slope, slopes))
+        place = take_token(turn, xp.clip(turns - 1, 0, size - 1))
+        place = xp.where(turns == 0, zeros_like(place), place)
+        return xp.where(turns > size, ones_like(place), place)
+
     tolerance = 0 if is_exact(draft_row) else slope_tolerance
-    smallest = take_token(places, xp.argmax(xp.astype(slopes <= tolerance, xp.int64), axis=-1))
-    largest = take_token(places, xp.argmax(xp.astype(slopes < -tolerance, xp.int64), axis=-1))
+    smallest = place_of(lambda slopes: slopes > tolerance)
+    largest = place_of(lambda slopes: slopes >= -tolerance)
     return (smallest + largest) / 2
 
 

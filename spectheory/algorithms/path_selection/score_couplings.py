@@ -8,8 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spectheory.algorithms.path_selection.score_levels import ScoreNode, at, cumulative
-from spectheory.arrays import Array, divide_or_zero, is_exact, namespace, on_host, ones_like, zeros_like
+from spectheory.algorithms.path_selection.score_levels import ScoreNode, cumulative
+from spectheory.arrays import (
+    Array,
+    add_scaled,
+    divide_or_zero,
+    first_true,
+    is_exact,
+    namespace,
+    on_host,
+    ones_like,
+    positive_part,
+    take_rows,
+    zeros_like,
+)
 
 Coupling = Callable[[ScoreNode, Array], Array]
 """(node, levels [..., N]) -> plan [..., N, M]."""
@@ -58,64 +70,58 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
     """
     xp = namespace(levels)
     size = levels.shape[-1]
-    number = xp.arange(size, device=levels.device)
-    start = xp.zeros_like(number) + xp.zeros_like(levels, dtype=xp.int64)
+    places = xp.arange(size + 1, device=levels.device)
+    number, behind = places[:-1], places[1:]
+    start = xp.zeros_like(levels, dtype=xp.int64) + number * 0
     end = start + size
     smallest = 0 if is_exact(levels) else RESOLUTION
-    weight, plan = ones_like(levels), zeros_like(node.tops[..., 1:, :])
+    zero, one, weight = zeros_like(levels[..., :1]), ones_like(levels[..., :1]), ones_like(levels)
+    plan = zeros_like(node.tops[..., 1:, :])
     reached = cumulative(node.draft_masses * levels)[..., 1:]
+    drafted = (node.draft_masses > 0)[..., None]
+    # z_i, F(z_i) and the cells above z_i, to be read together
+    fronts = xp.concat([node.positions[..., None], node.limits[..., None], node.tops], axis=-1)
     for _ in range(size):
-        first, last = at(node.positions, start), at(node.positions, end)
-        mean = divide_or_zero(at(node.limits, end) - at(node.limits, start), last - first)
-        law = divide_or_zero(_rows_at(node.tops, end) - _rows_at(node.tops, start), (last - first)[..., None])
+        front = take_rows(fronts, start)
+        block = take_rows(fronts, end) - front
+        width = block[..., :1]
+        mean, law = divide_or_zero(block[..., 1:2], width), divide_or_zero(block[..., 2:], width)
         same_block = start[..., :, None] == start[..., None, :]
 
-        distance = node.win_rates[..., None, :] - mean[..., None]
-        variance = (law * distance * distance).sum(-1)
-        wide = (node.draft_masses > 0) & (variance > smallest * mean * mean)
+        distance = node.win_rates[..., None, :] - mean
+        variance = xp.sum(law * distance * distance, axis=-1, keepdims=True)
+        wide = drafted & (variance > smallest * mean * mean)
         # Centred by the block's own mean, which is R̄ if the levels are feasible: any levels split the law.
-        totals = node.draft_masses * levels
-        total = xp.sum(xp.where(same_block, totals[..., None, :], zeros_like(totals)[..., None]), axis=-1)
-        centred = levels - divide_or_zero(total, last - first)
-        slant = centred[..., None] * distance
-        slant = xp.where(wide[..., None] & (law > smallest), slant, zeros_like(slant))
-        steepest = xp.max(-slant, axis=-1)
-        scale = xp.maximum(_largest(steepest, same_block), variance)
-        tilted = law * (1 + divide_or_zero(slant, scale[..., None]))
-        tilt = xp.where(wide, divide_or_zero(variance, scale), zeros_like(scale))
+        totals = (node.draft_masses * levels)[..., None, :]
+        total = xp.sum(same_block * totals, axis=-1, keepdims=True)
+        centred = levels[..., None] - divide_or_zero(total, width)
+        slant = xp.where(wide & (law > smallest), centred * distance, zero[..., None])
+        scale = xp.maximum(_largest(xp.max(-slant, axis=-1), same_block), variance)
+        tilted = law * (1 + divide_or_zero(slant, scale))
+        tilt = xp.where(wide, divide_or_zero(variance, scale), zero[..., None])[..., 0]
 
         # 1/λ is the largest part that the levels take of the room between F and its chord over the block.
-        chord = at(node.limits, start) + mean * (node.positions[..., 1:] - first)
+        chord = front[..., 1] + mean[..., 0] * (node.positions[..., 1:] - front[..., 0])
         room = node.limits[..., 1:] - chord
-        inside = (number + 1 < end) & (room > smallest * chord)
-        excess = xp.where(inside, reached - chord, zeros_like(chord))
-        part = divide_or_zero(excess, room)
-        part = xp.minimum(xp.maximum(part, zeros_like(part)), ones_like(part))
+        inside = (behind < end) & (room > smallest * chord)
+        excess = xp.where(inside, reached - chord, zero)
+        part = xp.minimum(positive_part(divide_or_zero(excess, room)), one)
         taken = _largest(part, same_block)
-        share = divide_or_zero((1 - tilt) * taken, 1 - tilt * taken)
+        share = divide_or_zero((1 - tilt) * taken[..., 0], 1 - tilt * taken[..., 0])
 
-        plan = plan + (weight * (1 - share))[..., None] * tilted
+        plan = add_scaled(plan, (weight * (1 - share))[..., None], tilted)
         weight = weight * share
         # Without weight the rest adds nothing; an accelerator goes through it rather than wait for the host.
         if on_host(weight) and not bool(xp.any(weight > 0)):
             break
-        levels = mean + divide_or_zero(centred, taken)
-        reached = chord + divide_or_zero(excess, taken)
-        parts = xp.where(same_block, part[..., None, :], zeros_like(part[..., None, :]) - 1)
-        place = xp.argmax(parts, axis=-1) + 1
+        levels = (mean + divide_or_zero(centred, taken))[..., 0]
+        reached = chord + divide_or_zero(excess, taken[..., 0])
+        place = first_true(same_block & (part[..., None, :] == taken)) + 1
         in_front = number < place
         start, end = xp.where(in_front, start, place), xp.where(in_front, place, end)
     return plan
 
 
-def _rows_at(rows: Array, places: Array) -> Array:
-    """[..., N+1, M], [..., N] -> [..., N, M]"""
-    xp = namespace(rows)
-    wide = xp.broadcast_to(places[..., None], (*places.shape, rows.shape[-1]))
-    return xp.take_along_axis(rows, wide, axis=-2)
-
-
 def _largest(values: Array, same_block: Array) -> Array:
-    """The largest value of every token's block, at least 0.  [..., N], [..., N, N] -> [..., N]"""
-    values = values[..., None, :]
-    return namespace(values).max(namespace(values).where(same_block, values, zeros_like(values)), axis=-1)
+    """The largest value of every token's block; none is below 0.  [..., N], [..., N, N] -> [..., N, 1]"""
+    return namespace(values).max(same_block * values[..., None, :], axis=-1, keepdims=True)

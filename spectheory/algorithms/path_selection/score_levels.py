@@ -23,6 +23,8 @@ from spectheory.arrays import (
     like_entries,
     namespace,
     positive_part,
+    running_minimum,
+    take_along,
     zeros_like,
 )
 
@@ -72,7 +74,7 @@ def cumulative(values: Array) -> Array:
 
 def at(values: Array, places: Array) -> Array:
     """values[..., places] along the last axis."""
-    return namespace(values).take_along_axis(values, places, axis=-1)
+    return take_along(values, places)
 
 
 def _demanded(node: ScoreNode) -> tuple[Array, Array]:
@@ -137,11 +139,10 @@ def proportional_levels(node: ScoreNode) -> Array:
     chords = divide_or_zero(rise, run)
     steepest = xp.max(xp.max(chords, axis=-1), axis=-1)[..., None, None]
     chords = xp.where((run > 0) & (places <= last[..., None]), chords, steepest + zeros_like(chords))
-    slopes, least = [], chords[..., :, -1]
-    for token in range(size - 1, 0, -1):
-        least = xp.minimum(least, chords[..., :, token])
-        slopes.append(xp.max(least[..., :token], axis=-1))
-    slope = xp.stack(slopes[::-1], axis=-1)
+    least = xp.flip(running_minimum(xp.flip(chords, axis=-1)), axis=-1)[..., 1:]
+    # The chords to a token start in front of it.
+    starts = places[:, None] < places[1:]
+    slope = xp.max(xp.where(starts, least, zeros_like(least[..., :1, :1])), axis=-2)
     return xp.where(places[:-1] < last, slope * node.demands, _lowest(node, last) + zeros_like(slope))
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from spectheory.algorithms.path_selection.base import PathSelection, SelectedPaths
 from spectheory.arrays import (
     Array,
+    add_scaled,
     divide_or_zero,
     flint_if_exact,
     fractions_if_exact,
@@ -19,6 +20,7 @@ from spectheory.arrays import (
     on_host,
     ones_like,
     power_sum,
+    take_along,
     zeros_like,
 )
 from spectheory.bounds.skewed_draft import SkewedDraft
@@ -53,31 +55,36 @@ class ScoreState(NamedTuple):
 class ScoreSplit(NamedTuple):
     """How the law of the score is split among the next tokens: Σ_x q(x|a) μ_{ax} = μ_a.
 
-    The tokens share G laws.  A token has the law of row ``lower`` of the plan with share 1 - ``upper_share``,
-    and that of row ``upper`` with the rest.
+    The tokens share G laws.  A token has the law of row ``row`` of the plan, or of that row with share
+    1 - ``next_share`` and of the next row with the rest.
 
     Attributes:
         plan: [..., G, M], masses of the cells.
-        lower, upper: [..., V], row numbers.
-        upper_share: [..., V].
+        row: [..., V], row numbers.
+        next_share: [..., V], or ``None`` for no share.
     """
 
     plan: Array
-    lower: Array
-    upper: Array
-    upper_share: Array
+    row: Array
+    next_share: Array | None = None
 
-    def levels(self, win_rates: Array) -> Array:
-        """R(ax) for every token x.  [..., M] -> [..., V]"""
-        xp = namespace(self.plan)
-        levels = (self.plan * win_rates[..., None, :]).sum(-1)
-        lower, upper = (xp.take_along_axis(levels, row, axis=-1) for row in (self.lower, self.upper))
-        return lower + self.upper_share * (upper - lower)
+    def skewed_rows(self, state: ScoreState, draft_rows: Array) -> Array:
+        """r(x|a) = q(x|a) R(ax) / R(a), [..., V]; rows are read in their own precision, levels in double."""
+        levels = (self.plan * state.win_rates[..., None, :]).sum(-1)
+        levels = in_kind_of(draft_rows, divide_or_zero(levels, state.level[..., None]))
+        factors = take_along(levels, self.row)
+        if self.next_share is not None:
+            steps = take_along(levels[..., 1:] - levels[..., :-1], self.row)
+            factors = add_scaled(factors, self.next_share, steps)
+        return draft_rows * factors
 
     def masses(self, context: Array, token: Array) -> Array:
         """μ_{ax} for n contexts, given by their numbers, and a token each.  [n], [n] -> [n, M]"""
-        lower, upper = (self.plan[context, row[context, token]] for row in (self.lower, self.upper))
-        return lower + self.upper_share[context, token][:, None] * (upper - lower)
+        row = self.row[context, token]
+        masses = self.plan[context, row]
+        if self.next_share is None:
+            return masses
+        return masses + self.next_share[context, token][:, None] * (self.plan[context, row + 1] - masses)
 
 
 class ScoredSelection(PathSelection):
@@ -113,22 +120,21 @@ class ScoredSelection(PathSelection):
         targets, drafts = (rows.reshape((-1, *rows.shape[-2:])) for rows in (target_rows, draft_rows))
         first, which = _distinct(targets[:, 0], drafts[:, 0])
         state = self._first_state(targets[first, 0], drafts[first, 0], num_drafts)
-        skewed_rows = []
+        skewed_rows = xp.empty_like(drafts)
         for depth in range(length):
             first, context = _distinct(targets[:, depth], drafts[:, depth], which)
-            target_row, draft_row = in_double(targets[first, depth]), in_double(drafts[first, depth])
+            target_row, draft_row = targets[first, depth], drafts[first, depth]
             above = ScoreState(*(array[which[first]] for array in state))
             split = self.split(above, target_row, draft_row)
-            skewed = divide_or_zero(draft_row * split.levels(above.win_rates), above.level[:, None])
-            skewed_rows.append(_in_kind_of(drafts, skewed)[context])
+            skewed_rows[:, depth] = split.skewed_rows(above, draft_row)[context]
             first, which = _distinct(tokens[:, depth], context)
             state = _behind(above, split, target_row, draft_row, context[first], tokens[first, depth])
         ends = which.reshape((-1, num_drafts))
         first, which = _distinct(ends)
         chances = winning_chances(state.masses[ends[first]])[which].reshape((*batch, num_drafts))
         every = xp.zeros_like(paths[..., 0]) + xp.arange(num_drafts, device=paths.device)
-        rows = xp.stack(skewed_rows, axis=-2).reshape(draft_rows.shape)
-        return SelectedPaths(every, _in_kind_of(drafts, chances), target_rows, rows)
+        rows = skewed_rows.reshape(draft_rows.shape)
+        return SelectedPaths(every, in_kind_of(drafts, chances), target_rows, rows)
 
     def skewed_draft(self, pair: ModelPair, num_drafts: int) -> SkewedDraft:
         """r, the law of the selected path: r(a) = q(a) R(a) at every context of an enumerated pair.
@@ -158,7 +164,7 @@ class ScoredSelection(PathSelection):
         return SkewedDraft(tuple(fractions_if_exact(level) for level in levels), pair.vocab_size)
 
     def _first_state(self, target_row: Array, draft_row: Array, num_drafts: int) -> ScoreState:
-        edges = self.cell_edges(in_double(target_row), in_double(draft_row), num_drafts)
+        edges = in_double(self.cell_edges(target_row, draft_row, num_drafts))
         lower, upper = edges[..., :-1], edges[..., 1:]
         one = ones_like(edges[..., 0])
         return ScoreState(upper - lower, power_sum(upper, lower, num_drafts), one)
@@ -168,8 +174,8 @@ def _behind(
     above: ScoreState, split: ScoreSplit, target_row: Array, draft_row: Array, context: Array, token: Array
 ) -> ScoreState:
     """The states behind a token each of some contexts, given by their numbers, [n]."""
-    ratio = divide_or_zero(target_row[context, token], draft_row[context, token])
-    demand = above.served[context] * ratio
+    target, draft = (in_double(row[context, token]) for row in (target_row, draft_row))
+    demand = above.served[context] * divide_or_zero(target, draft)
     state = ScoreState(split.masses(context, token), above.win_rates[context], demand)
     return state._replace(served=namespace(demand).minimum(demand, state.level))
 
@@ -179,7 +185,8 @@ def in_double(array: Array) -> Array:
     return array if is_exact(array) else namespace(array).astype(array, namespace(array).float64)
 
 
-def _in_kind_of(rows: Array, array: Array) -> Array:
+def in_kind_of(rows: Array, array: Array) -> Array:
+    """Numbers in the precision of the rows."""
     return array if is_exact(array) else namespace(array).astype(array, rows.dtype)
 
 

@@ -9,8 +9,25 @@ import numpy as np
 
 from spectheory.algorithms.path_selection.score_couplings import Coupling, tilted_cuts
 from spectheory.algorithms.path_selection.score_levels import Levels, MixedLevels, ScoreNode
-from spectheory.algorithms.path_selection.scored import ScoredSelection, ScoreSplit, ScoreState
-from spectheory.arrays import Array, divide_or_zero, is_exact, namespace, ones_like, zeros_like
+from spectheory.algorithms.path_selection.scored import (
+    ScoredSelection,
+    ScoreSplit,
+    ScoreState,
+    in_double,
+    in_kind_of,
+)
+from spectheory.arrays import (
+    Array,
+    divide_or_zero,
+    is_exact,
+    like_rows,
+    namespace,
+    ones_like,
+    quotients,
+    sums_by_number,
+    take_along,
+    zeros_like,
+)
 from spectheory.validate import check_count
 
 DEFAULT_LEVELS = MixedLevels(Fraction(3, 10))
@@ -68,28 +85,29 @@ class ScoredMultipath(ScoredSelection):
         With these the levels at the root are split along cells, so that one position is served exactly.
         """
         xp = namespace(draft_row)
+        cells = np.array([Fraction(number, self.num_cells) for number in range(self.num_cells + 1)])
         one = ones_like(draft_row[..., :1])
-        edges = [one * number / self.num_cells for number in range(self.num_cells + 1)]
-        if not self._groups(draft_row):
-            order = xp.argsort(divide_or_zero(target_row, draft_row), axis=-1, stable=True)
-            sums = xp.cumulative_sum(xp.take_along_axis(draft_row, order, axis=-1), axis=-1)
-            edges.append(xp.minimum(sums, one + zeros_like(sums))[..., :-1])
-        return xp.sort(xp.concat(edges, axis=-1), axis=-1)
+        edges = like_rows(cells, one) + zeros_like(one)
+        if self._groups(draft_row):
+            return edges
+        order = xp.argsort(divide_or_zero(target_row, draft_row), axis=-1, stable=True)
+        sums = xp.cumulative_sum(take_along(draft_row, order), axis=-1)
+        sums = xp.minimum(sums, one + zeros_like(sums))[..., :-1]
+        return xp.sort(xp.concat([edges, sums], axis=-1), axis=-1)
 
     def split(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
         xp = namespace(draft_row)
-        demands = divide_or_zero(state.served[..., None] * target_row, draft_row)
+        served = in_kind_of(draft_row, state.served)[..., None] * target_row
         if self._groups(draft_row):
-            knots, lower, upper_share = self._between_knots(demands, state.win_rates)
+            knots = self._knots(state.win_rates)
+            lower, upper_share = between(in_kind_of(draft_row, knots), quotients(served, draft_row))
             masses = hat_masses(draft_row, lower, upper_share, len(knots))
             plan = self._plan(state, xp.flip(masses, axis=-1), xp.flip(knots, axis=0) + zeros_like(masses))
-            row = len(knots) - 1 - lower  # rows of the plan descend
-            return ScoreSplit(plan, row, row - 1, upper_share)
+            return ScoreSplit(xp.flip(plan, axis=-2), lower, upper_share)
+        demands = in_double(divide_or_zero(served, draft_row))
         order = xp.argsort(-demands, axis=-1, stable=True)
-        masses, demands = (xp.take_along_axis(row, order, axis=-1) for row in (draft_row, demands))
-        plan = self._plan(state, masses, demands)
-        row = xp.argsort(order, axis=-1, stable=True)
-        return ScoreSplit(plan, row, row, zeros_like(draft_row))
+        masses, demands = (take_along(row, order) for row in (in_double(draft_row), demands))
+        return ScoreSplit(self._plan(state, masses, demands), xp.argsort(order, axis=-1, stable=True))
 
     def _plan(self, state: ScoreState, draft_masses: Array, demands: Array) -> Array:
         node = ScoreNode.of(draft_masses, demands, state.masses, state.win_rates)
@@ -98,26 +116,27 @@ class ScoredMultipath(ScoredSelection):
     def _groups(self, row: Array) -> bool:
         return not is_exact(row) and row.shape[-1] > self.num_knots
 
-    def _between_knots(self, demands: Array, win_rates: Array) -> tuple[Array, Array, Array]:
-        """(knots [G], the knot below every demand, how far it is towards the next); all cells are alike.
-
-        No level exceeds φ on the highest cell, so that larger demands are all one.
-        """
-        xp = namespace(demands)
+    def _knots(self, win_rates: Array) -> Array:
+        """G demands, ascending from 0.  No level exceeds φ on the highest cell, so larger demands are one."""
         grid = np.concatenate([[0.0], np.geomspace(SMALLEST_KNOT, 1.0, self.num_knots - 1)])
-        knots = xp.asarray(grid, dtype=demands.dtype, device=demands.device) * xp.max(win_rates)
-        demands = xp.minimum(demands, knots[-1] + zeros_like(demands))
-        lower = xp.searchsorted(knots[1:-1], demands, side="right")
-        return knots, lower, (demands - knots[lower]) / (knots[lower + 1] - knots[lower])
+        return like_rows(grid, win_rates) * namespace(win_rates).max(win_rates)
+
+
+def between(knots: Array, demands: Array) -> tuple[Array, Array]:
+    """(the knot below every demand, how far it is towards the next).  [G], [..., V] -> [..., V], [..., V]
+
+    Demands above the last knot count as that; so does 0/0, the demand of a token that is never drafted.
+    """
+    xp = namespace(demands)
+    demands = xp.fmin(demands, knots[-1])
+    lower = xp.searchsorted(knots[1:-1], demands, side="right")
+    return lower, (demands - knots[lower]) / (knots[1:] - knots[:-1])[lower]
 
 
 def hat_masses(draft_row: Array, lower: Array, upper_share: Array, num_knots: int) -> Array:
     """The draft mass of every knot, a token's shared between the two around it.  [..., V] -> [..., G]"""
     xp = namespace(draft_row)
-    above = draft_row * upper_share
-    below = draft_row - above
-    masses = []
-    for knot in range(num_knots):
-        part = xp.where(lower == knot, below, xp.where(lower == knot - 1, above, zeros_like(above)))
-        masses.append(xp.sum(part, axis=-1))
-    return xp.stack(masses, axis=-1)
+    above = in_double(draft_row) * upper_share
+    below, above = (sums_by_number(part, lower, num_knots - 1) for part in (draft_row - above, above))
+    nothing = zeros_like(below[..., :1])
+    return xp.concat([below, nothing], axis=-1) + xp.concat([nothing, above], axis=-1)

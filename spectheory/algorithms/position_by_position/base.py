@@ -103,8 +103,8 @@ class PositionByPosition(Verifier):
     """
 
     _process: DraftProcess | None = None
-    _depths_at_once: ClassVar[int] = 1
-    """How many depths are gone through together: fewer and larger kernels, and room for rows of as many."""
+    _depths_at_once: ClassVar[int | None] = 1
+    """How many depths are gone through together, ``None`` for all: fewer and larger kernels."""
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
         """The same algorithm, told which paths draw their own token at which depth."""
@@ -173,7 +173,7 @@ class PositionByPosition(Verifier):
 
     def _depths(self, length: int) -> list[slice]:
         """The depths 0..L-1 in portions."""
-        size = self._depths_at_once
+        size = self._depths_at_once or length
         return [slice(depth, min(depth + size, length)) for depth in range(0, length, size)]
 
     def _leave_or_follow(self, position: Position) -> tuple[Array, ...]:

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-
 from spectheory.algorithms.position_by_position.base import (
     Position,
     PositionByPosition,
@@ -205,8 +203,7 @@ def residual_at_root(target_probs: Array, draft_probs: Array, division_factor: A
     """
     xp = namespace(target_probs)
     residual = positive_part(target_probs - division_factor * draft_probs)
-    with np.errstate(over="ignore", invalid="ignore"):
-        ratio = divide_or_zero(target_probs, draft_probs)
+    ratio = divide_or_zero(target_probs, draft_probs)
     largest = ratio == xp.max(ratio, axis=-1, keepdims=True)
     rejects = xp.any(target_probs < division_factor * draft_probs, axis=-1, keepdims=True)
     lost = rejects & ~xp.any(residual > 0, axis=-1, keepdims=True)
@@ -272,7 +269,8 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     scipy's would take one call per row on the CPU.  The tests use one as the second route.
     """
     xp = namespace(target_probs)
-    ratio, _, *masses = SortedByRatio.of(target_probs, draft_probs)
+    ratio, order, *masses = SortedByRatio.of(target_probs, draft_probs)
+    del target_probs, draft_probs, order  # the running sums take the room of rows copied for this call
     split_after, size = _splits(*masses), ratio.shape[-1]
     num_drafts = num_drafts[..., None]
     one = xp.ones_like(ratio[..., :1])
@@ -300,20 +298,20 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     shares = xp.astype(parts, ratio.dtype) / sections
     # So many halvings leave no float between the ends.
     for _ in range(math.ceil(xp.finfo(ratio.dtype).bits / math.log2(sections))):
-        tried = low + (high - low) * shares
-        above = _count(_excess(tried, split, num_drafts) > 0)
-        low, high = _entry_or(tried, above - 1, low), _entry_or(tried, above, high)
+        tried = xp.concat([low, low + (high - low) * shares, high], axis=-1)
+        above = _count(_excess(tried[..., 1:-1], split, num_drafts) > 0)
+        low, high = take_along(tried, above), take_along(tried, above + 1)
     return high[..., 0]
 
 
-MAX_SECTIONS = 512
+MAX_SECTIONS = 2_048
 """The most parts of an interval that are tried at once; never more than a row has entries."""
 
 
 def _count(condition: Array) -> Array:
     """How many entries of the last axis are true, [..., 1]."""
     xp = namespace(condition)
-    return xp.sum(xp.astype(condition, xp.int64), axis=-1, keepdims=True)
+    return xp.sum(condition, axis=-1, keepdims=True, dtype=xp.int64)
 
 
 class _Split(NamedTuple):
@@ -336,13 +334,12 @@ def _splits(target_probs: Array, draft_probs: Array) -> Callable[[Array], _Split
     up_to = [xp.cumulative_sum(row, axis=-1) for row in rows]
     from_end = [xp.cumulative_sum(xp.flip(row, axis=-1), axis=-1) for row in rows]
 
-    def first(sums: Array, count: Array) -> Array:
-        return _entry_or(sums, count - 1, xp.zeros_like(sums[..., :1]))
+    def first(sums: list[Array], count: Array) -> list[Array]:
+        last, some = xp.clip(count - 1, 0, None), count > 0
+        return [take_along(sum_, last) * some for sum_ in sums]
 
     def split_after(count: Array) -> _Split:
-        return _Split(
-            *(first(sums, count) for sums in up_to), *(first(sums, size - count) for sums in from_end)
-        )
+        return _Split(*first(up_to, count), *first(from_end, size - count))
 
     return split_after
 
@@ -363,11 +360,11 @@ def _excess(division_factor: Array, split: _Split, num_drafts: Array) -> Array:
     beta = accepted / division_factor
     missed = positive_part(split.draft_below - split.target_below / division_factor)
     large = beta >= 0.5
-    log_missed = xp.log1p(-xp.where(large, 0, beta))
-    all_missed = xp.where(large, missed**num_drafts, xp.exp(num_drafts * log_missed))
+    log_all_missed = num_drafts * xp.log1p(-xp.where(large, 0, beta))
+    all_missed = xp.where(large, missed**num_drafts, xp.exp(log_all_missed))
     difference = (split.target_beyond - division_factor * split.draft_beyond) - all_missed
     seldom = (num_drafts * beta < 1) & ~large
-    return xp.where(seldom, -xp.expm1(num_drafts * log_missed) - accepted, difference)
+    return xp.where(seldom, -xp.expm1(log_all_missed) - accepted, difference)
 
 
 def _entry_or(values: Array, index: Array, default: Array) -> Array:

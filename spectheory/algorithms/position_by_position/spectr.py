@@ -12,7 +12,7 @@ from spectheory.algorithms.position_by_position.base import (
     one_after_the_other,
 )
 from spectheory.algorithms.position_by_position.kseq import best_division_factor, residual_at_root
-from spectheory.arrays import Array, first_true, namespace, sort, take_along, take_rows
+from spectheory.arrays import Array, first_true, namespace, take_along, where_true
 
 
 class SpecTr(PositionByPosition):
@@ -46,7 +46,7 @@ class SpecTr(PositionByPosition):
     exact: ClassVar[bool] = False
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
 
-    _depths_at_once: ClassVar[int] = 2
+    _depths_at_once: ClassVar[int | None] = None
 
     def select_draft(self, position: Position) -> DraftSelection:
         factor = self._division_factor(position)
@@ -62,21 +62,19 @@ class SpecTr(PositionByPosition):
     def _division_factor(self, position: Position) -> Array:
         """ρ* for the drafts at every context, [..., C].  It is 1 for one draft, and past the last token.
 
-        So it is computed where drafts meet: at most at K/2 different contexts of a depth.
+        So it is computed once for every context where drafts meet: their sorted rows are all that this
+        algorithm writes.  An accelerator is not asked where they meet, and sorts K/2 rows at every depth.
         """
-        xp, dtype = namespace(position.target_rows), position.target_rows.dtype
+        xp = namespace(position.target_rows)
         contexts, num_drafts = position.is_draft.shape[-2:]
         drafts = xp.sum(xp.astype(position.is_draft, xp.int64), axis=-1)
-        ones = xp.ones_like(drafts, dtype=dtype)
+        factors = xp.ones_like(drafts, dtype=position.target_rows.dtype)
         if num_drafts == 1:
-            return ones
+            return factors
         first = first_true(position.is_draft)
-        meets = (drafts > 1) & (first == xp.arange(contexts, device=first.device))
-        _, chosen = sort(xp.astype(~meets, xp.int8))
-        chosen = chosen[..., : num_drafts // 2]
-        counts = xp.astype(xp.clip(take_along(drafts, chosen), 1, None), dtype)
-        factors = best_division_factor(
-            take_rows(position.target_rows, chosen), take_rows(position.draft_rows, chosen), counts
-        )
-        same = (first[..., :, None] == chosen[..., None, :]) & (drafts > 1)[..., None]
-        return xp.max(xp.where(same, factors[..., None, :], ones[..., None]), axis=-1)
+        meets = drafts > 1
+        # Of one depth at most K/2 different contexts have two drafts.
+        own = where_true(meets & (first == xp.arange(contexts, device=first.device)), num_drafts // 2)
+        counts = xp.astype(xp.clip(drafts[own], 1, None), factors.dtype)
+        factors[own] = best_division_factor(position.target_rows[own], position.draft_rows[own], counts)
+        return xp.where(meets, take_along(factors, first), xp.ones_like(factors))

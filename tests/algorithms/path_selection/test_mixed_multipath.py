@@ -190,7 +190,7 @@ def test_mixture_parameters() -> None:
 class ShareOfTheDrafts(MixedMultipath):
     """Known to be wrong: λ depends on the drafts, not on the context only."""
 
-    def _share(self, target_row: Array, draft_row: Array, num_drafts: int) -> Array:
+    def _share(self, target_row: Array, draft_row: Array, powers: Array) -> Array:
         return self.shares
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:

@@ -13,7 +13,7 @@ from rankings import some_cases
 from spectheory import instances
 from spectheory.algorithms.path_selection.score_couplings import Coupling, intervals, tilted_cuts
 from spectheory.algorithms.path_selection.score_levels import Levels, lazy_levels, proportional_levels
-from spectheory.algorithms.path_selection.scored_multipath import ScoredMultipath, hat_masses
+from spectheory.algorithms.path_selection.scored_multipath import ScoredMultipath, between, hat_masses
 from spectheory.arrays import Array
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.errors import InvalidInputError
@@ -116,6 +116,14 @@ def test_hat_masses_share_every_token_between_two_knots() -> None:
     """Against one token at a time."""
     row, lower, share = np.array([[0.5, 0.25, 0.25]]), np.array([[0, 1, 0]]), np.array([[0.5, 1.0, 0.0]])
     assert hat_masses(row, lower, share, 3).tolist() == [[0.5, 0.25, 0.25]]
+
+
+def test_demands_between_knots() -> None:
+    """A demand lies between two knots, at a knot or beyond the last; what is never drafted has one too."""
+    demands = np.array([[0.0, 0.5, 1.0, 2.0, 9.0, np.inf, np.nan]])
+    lower, share = between(np.array([0.0, 1.0, 4.0]), demands)
+    assert lower.tolist() == [[0, 0, 1, 1, 1, 1, 1]]
+    np.testing.assert_allclose(share, [[0, 0.5, 0, 1 / 3, 1, 1, 1]], rtol=1e-15)
 
 
 def test_parameters() -> None:

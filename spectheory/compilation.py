@@ -1,0 +1,144 @@
+"""Verifiers whose torch code is compiled: the same definition, fused into few kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+from warnings import catch_warnings, filterwarnings
+
+from array_api_compat import is_torch_array
+
+from spectheory.arrays import Array
+from spectheory.drafts import DraftProcess
+from spectheory.errors import InvalidOutcomeError
+from spectheory.outcome import NO_MASS, Outcome, Sample, uniform_numbers
+from spectheory.pair import ModelPair
+from spectheory.resolve import find_verifier
+from spectheory.verifier import UsersOwn, Verifier
+
+_DECLARED = (
+    "name",
+    "source",
+    "single_path",
+    "exact",
+    "exchangeable",
+    "draft_processes",
+    "lossless",
+    "max_draft_length",
+    "modified_target_rows",
+)
+
+
+def compiled(verifier: str | Any, **options: Any) -> Verifier:
+    """The verifier with its torch code compiled by ``torch.compile``, for every place that takes a verifier.
+
+    Outcome and sample are one graph each, without breaks: rows are read once, and what lies between them and
+    the result is not written.  The laws are those of the verifier itself up to rounding, and so are the
+    samples of a seed.  Numpy arrays and rationals go to the verifier as it is.
+
+    The first call compiles, which takes from seconds to a minute, the second size of the batch once more, and
+    later ones do not.  The backend "inductor", the default, needs a C++ compiler on the CPU and Triton on a
+    GPU.  torch refuses ``scored_multipath`` and verifiers that enumerate the vocabulary.
+
+    Args:
+        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
+        options: of ``torch.compile``, such as ``backend`` or ``mode``.
+
+    Raises:
+        UnknownNameError: there is no verifier of that name.
+
+    Example:
+        >>> import torch
+        >>> paths = torch.tensor([[[0, 1]]])
+        >>> rows = torch.full((1, 1, 3, 2), 0.5, dtype=torch.float64)
+        >>> block = compiled("block", backend="eager")
+        >>> block.outcome(paths, rows, rows[:, :, :2]).expected_tokens()
+        tensor([3.], dtype=torch.float64)
+    """
+    return _compiled(find_verifier(verifier), options)
+
+
+def _compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
+    """A user's own object is compiled as it is; what the graphs answer is checked as its answers are."""
+    if isinstance(verifier, UsersOwn):
+        return UsersOwn(Compiled(verifier, verifier.user_object, options))
+    return Compiled(verifier, verifier, options)
+
+
+class Compiled(Verifier):
+    """A verifier whose torch code is compiled.
+
+    Attributes:
+        verifier: it, as it was found.
+        traced: the object whose ``outcome`` is compiled.
+        options: of ``torch.compile``.
+    """
+
+    def __init__(self, verifier: Verifier, traced: Any, options: dict[str, Any]) -> None:
+        self.verifier, self.traced, self.options = verifier, traced, options
+        for attribute in _DECLARED:
+            setattr(self, attribute, getattr(verifier, attribute))
+        self._graphs: dict[str, Callable[..., Any]] = {}
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
+        return _compiled(self.verifier.bind(process, pair), self.options)
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        verifier, given = self.traced, (paths, target_rows, draft_rows)
+        if not is_torch_array(target_rows):
+            return verifier.outcome(*given)
+
+        def sample(uniform: list[Array], stop_probs: Array, *given: Array) -> tuple[Array, ...]:
+            # Only what the correction row needs is computed again: the graph drops the rest.
+            drawn = replace(verifier.outcome(*given), stop_probs=stop_probs).sample(uniform)
+            return drawn.path_index, drawn.length, drawn.token
+
+        stops = self._graph("stops", lambda *given: verifier.outcome(*given).stop_probs)
+        rows = self._graph("rows", lambda stop, *given: verifier.outcome(*given).correction(*stop))
+        draw = self._graph("sample", sample)
+        stop_probs = stops(*given)
+        return CompiledOutcome(
+            stop_probs,
+            lambda *stop: rows(stop, *given),
+            draw=lambda uniform: Sample(*draw(uniform, stop_probs, *given)),
+        )
+
+    def _graph(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, compiled when it is first asked for."""
+        if name not in self._graphs:
+            import torch
+
+            graph = torch.compile(function, fullgraph=True, **self.options)
+
+            def quietly(*given: Any) -> Any:
+                with (
+                    catch_warnings()
+                ):  # traced code looks up the array library, through a cache that is harmless
+                    filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
+                    return graph(*given)
+
+            self._graphs[name] = quietly
+        return self._graphs[name]
+
+
+@dataclass(frozen=True)
+class CompiledOutcome(Outcome):
+    """An outcome that draws in one graph.
+
+    Attributes:
+        draw: the uniform numbers that ``Outcome.sample`` draws, in its order -> ``Sample``.
+    """
+
+    draw: Callable[[list[Array]], Sample] | None = None
+
+    def sample(self, generator: Any) -> Sample:
+        if self.draw is None:
+            return super().sample(generator)
+        one_each = self.stop_probs[..., 0, :]
+        try:
+            return self.draw([uniform_numbers(generator, one_each) for _ in ("stop", "token")])
+        except RuntimeError as error:  # a graph asserts, and raises no class of ours
+            if NO_MASS not in str(error):
+                raise
+            raise InvalidOutcomeError(NO_MASS) from error
