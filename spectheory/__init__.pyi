@@ -7,6 +7,7 @@ from . import bounds as bounds
 from . import certificate as certificate
 from . import command_line as command_line
 from . import contexts as contexts
+from . import continued as continued
 from . import decoding as decoding
 from . import documents as documents
 from . import drafts as drafts

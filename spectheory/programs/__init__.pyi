@@ -30,6 +30,9 @@ from .one_position.otm_bounds import transport_bounds as transport_bounds
 from .optimum import optimum as optimum
 from .path_selection import path_selection_optimum as path_selection_optimum
 from .path_selection import path_selection_program as path_selection_program
+from .several_calls import SeveralCalls as SeveralCalls
+from .several_calls import fewest_calls as fewest_calls
+from .several_calls import most_decoded_tokens as most_decoded_tokens
 from .single_path import single_path_optimum as single_path_optimum
 from .single_path import single_path_program as single_path_program
 from .solving.exact_solver import solve_exact as solve_exact
