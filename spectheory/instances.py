@@ -123,6 +123,29 @@ def early_stop(draft_length: int) -> ModelPair:
     return ModelPair.from_contexts(target, {c: row for c, row in draft.items() if len(c) < depth}, depth)
 
 
+def off_path_pairs() -> tuple[ModelPair, ModelPair]:
+    """Two pairs that differ below the first token 0 only (theory.md Statement 5.17): V = 2, L = 3, exact.
+
+    At the root the target is (1/2, 1/2) and the draft (1/3, 2/3).  After 1 the target is (0, 1) and the draft
+    (1/2, 1/2).  Everywhere else the target is (1, 0), and so is the draft, but below 0 on the second pair,
+    where the draft is (0, 1).  From two drafts on, no verifier that sees on-path rows only attains both
+    optima.
+
+    Example:
+        >>> agreeing, failing = off_path_pairs()
+        >>> print(agreeing.draft[1][0], failing.draft[1][0])
+        [Fraction(1, 1) Fraction(0, 1)] [Fraction(0, 1) Fraction(1, 1)]
+    """
+    half, zero, one = ["1/2", "1/2"], ["1", "0"], ["0", "1"]
+    contexts = [numbered_context(number, depth, 2) for depth in range(4) for number in range(2**depth)]
+    target: dict[tuple[int, ...], Row] = dict.fromkeys(contexts, zero)
+    target |= {(): half, (1,): one}
+    draft = {context: row for context, row in target.items() if len(context) < 3}
+    draft |= {(): ["1/3", "2/3"], (1,): half}
+    failing = {context: one if context[:1] == (0,) else row for context, row in draft.items()}
+    return ModelPair.from_contexts(target, draft, 3), ModelPair.from_contexts(target, failing, 3)
+
+
 def uniform_equal(draft_length: int = 1) -> ModelPair:
     """Two fair coins: equal models.  greedy_multipath loses to one path on them (theory.md Statement 5.7)."""
     return ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length)

@@ -16,6 +16,8 @@ from .multi_path import antichains as antichains
 from .multi_path import count_antichains as count_antichains
 from .multi_path import multi_path_optimum as multi_path_optimum
 from .multi_path import multi_path_program as multi_path_program
+from .on_path import on_path_optimum as on_path_optimum
+from .on_path import on_path_program as on_path_program
 from .one_position.closed_forms import bernoulli_acceptance as bernoulli_acceptance
 from .one_position.closed_forms import uniform_acceptance as uniform_acceptance
 from .one_position.min_cut import MinCut as MinCut
