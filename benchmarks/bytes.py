@@ -40,6 +40,7 @@ LIMITS = {
     "greedy_multipath": (4.2, 8.8),
     "spectr": (2.4, 12.5),
     "mixed_multipath": (4.2, 22.0),
+    "traversal": (4.0, 3.3),
     "scored_multipath": (400.0, 400.0),
 }
 """The most that one round moves with one draft and with four, as a multiple of reading all rows once."""
