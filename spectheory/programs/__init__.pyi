@@ -24,6 +24,8 @@ from .one_position.min_cut import MinCut as MinCut
 from .one_position.min_cut import min_cut_of_law as min_cut_of_law
 from .one_position.min_cut import optimal_acceptance as optimal_acceptance
 from .one_position.min_cut import optimal_acceptance_curve as optimal_acceptance_curve
+from .one_position.optimal_rankings import OptimalRankings as OptimalRankings
+from .one_position.optimal_rankings import optimal_rankings as optimal_rankings
 from .one_position.otm import otm_optimum as otm_optimum
 from .one_position.otm import otm_program as otm_program
 from .one_position.otm import position_draft_law as position_draft_law
