@@ -12,6 +12,8 @@ from .greedy_polymatroid import RankingDecomposition as RankingDecomposition
 from .greedy_polymatroid import decompose_into_rankings as decompose_into_rankings
 from .interval.interval import CertifiedInterval as CertifiedInterval
 from .interval.interval import multi_path_interval as multi_path_interval
+from .lossy import lossy_optimum as lossy_optimum
+from .lossy import lossy_program as lossy_program
 from .multi_path import antichains as antichains
 from .multi_path import count_antichains as count_antichains
 from .multi_path import multi_path_optimum as multi_path_optimum
