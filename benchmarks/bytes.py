@@ -43,6 +43,7 @@ LIMITS = {
     "greedy_multipath": (3.6, 6.0),
     "spectr": (2.1, 3.2),
     "mixed_multipath": (3.6, 12.0),
+    "traversal": (4.0, 3.3),
     "scored_multipath": (60.0, 75.0),
 }
 """The most that one round moves with one draft and with four, as a multiple of reading all rows once."""

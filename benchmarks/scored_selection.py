@@ -1,7 +1,7 @@
 """Scored selection: how many exact laws are lossless, and what is left to any verifier on language models.
 
-- ``certify``: exact output laws of ``scored_multipath`` and of the family's other rules on random rational
-  pairs with zeros, ties and equal rows; every one must have total variation 0.
+- ``certify``: exact output laws of ``scored_multipath``, of the family's other rules and of ``traversal`` on
+  random rational pairs with zeros, ties and equal rows; every one must have total variation 0.
 - ``table``: the exhibit ``frontier`` with 30 pairs per cell and drafts of up to 4 tokens.
 - ``models``: verifiers on the bundled models at full vocabulary, all on the same drafts, beside the upper
   bound on every valid verifier from scores with a cap (``bounds.on_path_scores``).  The cap is chosen on
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 NAMES = ("block", "spectr", "greedy_multipath", "mixed_multipath", "scored_multipath")
 CAPS = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5)
+SMALL = ((2, 1), (2, 2), (3, 1))
 SHAPES = ((2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (3, 2), (3, 3), (4, 1), (4, 2))
 
 
@@ -63,12 +64,12 @@ def certify(seeds: int, most_tuples: int) -> None:
         "lazy levels": ScoredMultipath(lazy_levels, tilted_cuts),
         "proportional levels": ScoredMultipath(proportional_levels, tilted_cuts),
         "intervals": ScoredMultipath(coupling=intervals),
+        "traversal": verifiers["traversal"],
     }
     for name, rule in rules.items():
         laws, lossy = 0, []
-        for where, pair, drafts in _pairs(
-            seeds if name == "scored_multipath" else max(1, seeds // 6), most_tuples
-        ):
+        pairs = _pairs(seeds if name == "scored_multipath" else max(1, seeds // 6), most_tuples)
+        for where, pair, drafts in itertools.chain(pairs, _small_pairs(35 * seeds)):
             laws += 1
             if output_law(rule, pair, drafts).total_variation != 0:
                 lossy.append(where)
@@ -86,6 +87,14 @@ def _pairs(seeds: int, most_tuples: int) -> Iterator[tuple[str, ModelPair, int]]
         if multisets <= most_tuples:
             pair = random_rational([81, size, length, drafts, seed], size, length, equal_row_probability=0.3)
             yield f"V={size} L={length} K={drafts} seed={seed}", pair, drafts
+
+
+def _small_pairs(count: int) -> Iterator[tuple[str, ModelPair, int]]:
+    """Many pairs that cost little, with zeros of both models."""
+    for seed in range(count):
+        (size, length), drafts = SMALL[seed % len(SMALL)], 2 + seed % 2
+        pair = random_rational([82, seed], size, length, zero_probability=0.3, equal_row_probability=0.2)
+        yield f"V={size} L={length} K={drafts} small seed={seed}", pair, drafts
 
 
 # ------------------------------------------------------------------------------- random pairs

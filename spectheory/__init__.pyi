@@ -8,6 +8,7 @@ from . import certificate as certificate
 from . import command_line as command_line
 from . import compilation as compilation
 from . import contexts as contexts
+from . import continued as continued
 from . import decoding as decoding
 from . import documents as documents
 from . import drafts as drafts

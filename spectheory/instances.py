@@ -91,6 +91,61 @@ def point_masses(draft_length: int = 2) -> ModelPair:
     return ModelPair.from_contexts(target, draft, draft_length)
 
 
+def early_stop(draft_length: int) -> ModelPair:
+    """The pair on which two calls of block verification lose the most tokens (theory.md Statement 4.10).
+
+    Calls have L drafted tokens.  The first L tokens are forced to 0.  Then the target is (ρ, 1 - ρ) and the
+    draft (1, 0), with ρ = L/(2(L-1)).  After one more 0 the target is (1, 0) and the draft (ρ, 1 - ρ).  The
+    next L - 2 tokens are forced to 0 again.  Everywhere else the target is (1, 0) and the draft (0, 1).
+
+    Args:
+        draft_length: L of a call.  That of the pair is 2L + 1, all that two calls reach.
+
+    Example:
+        >>> pair = early_stop(3)
+        >>> print(pair.draft_length, pair.target[3][0], pair.draft[4][0])
+        7 [Fraction(3, 4) Fraction(1, 4)] [Fraction(3, 4) Fraction(1, 4)]
+
+    Raises:
+        InvalidInputError: a draft length below 3, where block verification loses nothing.
+    """
+    length = check_count("draft_length", draft_length, at_least=3)
+    ratio = Fraction(length, 2 * (length - 1))
+    zero, one, mostly_zero = ((p, 1 - p) for p in (Fraction(1), Fraction(0), ratio))
+    rows = {length: (mostly_zero, zero), length + 1: (zero, mostly_zero)}
+    depth = 2 * length + 1
+    target, draft = {}, {}
+    for below in range(depth + 1):
+        for number in range(2**below):
+            context = numbered_context(number, below, 2)
+            agreed = rows.get(below, (zero, zero)) if number == 0 and below < 2 * length else (zero, one)
+            target[context], draft[context] = agreed
+    return ModelPair.from_contexts(target, {c: row for c, row in draft.items() if len(c) < depth}, depth)
+
+
+def off_path_pairs() -> tuple[ModelPair, ModelPair]:
+    """Two pairs that differ below the first token 0 only (theory.md Statement 5.17): V = 2, L = 3, exact.
+
+    At the root the target is (1/2, 1/2) and the draft (1/3, 2/3).  After 1 the target is (0, 1) and the draft
+    (1/2, 1/2).  Everywhere else the target is (1, 0), and so is the draft, but below 0 on the second pair,
+    where the draft is (0, 1).  From two drafts on, no verifier that sees on-path rows only attains both
+    optima.
+
+    Example:
+        >>> agreeing, failing = off_path_pairs()
+        >>> print(agreeing.draft[1][0], failing.draft[1][0])
+        [Fraction(1, 1) Fraction(0, 1)] [Fraction(0, 1) Fraction(1, 1)]
+    """
+    half, zero, one = ["1/2", "1/2"], ["1", "0"], ["0", "1"]
+    contexts = [numbered_context(number, depth, 2) for depth in range(4) for number in range(2**depth)]
+    target: dict[tuple[int, ...], Row] = dict.fromkeys(contexts, zero)
+    target |= {(): half, (1,): one}
+    draft = {context: row for context, row in target.items() if len(context) < 3}
+    draft |= {(): ["1/3", "2/3"], (1,): half}
+    failing = {context: one if context[:1] == (0,) else row for context, row in draft.items()}
+    return ModelPair.from_contexts(target, draft, 3), ModelPair.from_contexts(target, failing, 3)
+
+
 def uniform_equal(draft_length: int = 1) -> ModelPair:
     """Two fair coins: equal models.  greedy_multipath loses to one path on them (theory.md Statement 5.7)."""
     return ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length)

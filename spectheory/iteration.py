@@ -17,7 +17,8 @@ Every iteration drafts by the same process (``drafts.py``).  The widths of a tre
 anew.  The draft models of ``PerPath`` go on from iteration to iteration, as the pair does.
 
 N(i) is the number of tokens decoded in i iterations.  block2024 Theorem 2 claims that block verification
-maximises E[N(i)].  That is true for i = 1 and false for i >= 2 (theory.md Statement 4.6).
+maximises E[N(i)].  That is true for i = 1 and false for i >= 2 (theory.md Statement 4.6).  What it does is
+decode n tokens in the fewest calls on average, for every n (Statement 4.9; ``programs.fewest_calls``).
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.contexts import Context, context_number
+from spectheory.continued import ContinuedPair
 from spectheory.drafts import DraftProcess, PerPath, draft_process
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
@@ -337,16 +339,12 @@ class _Decoding:
         self.with_modification = with_modification and self.verifier.modified_target_rows is not None
         self.max_tuples = max_tuples
         self.pair, self.process = in_arithmetic_of(self.verifier, pair, process)
-        default = pair.draft_length if draft_length is None else draft_length
-        self.draft_length = check_count("draft_length", default)
-        process.draws(self.draft_length)  # refuses a tree of another length
-        context_free = pair.context_free
-        if isinstance(process, PerPath):
+        other_drafts = process.models if isinstance(process, PerPath) else ()
+        if other_drafts:
             process.check(pair)
-            context_free = context_free and all(model.context_free for model in process.models)
-        self.memory = 0 if memory is None and context_free else memory
-        if self.memory is not None:
-            _check_memory(pair, self.memory, process)
+        self.models = ContinuedPair(pair, draft_length, memory, other_drafts)
+        self.draft_length = self.models.draft_length
+        process.draws(self.draft_length)  # refuses a tree of another length
         self._outputs: dict[_State, list[tuple[Context, _State, Any]]] = {}
         self._transitions: dict[_State, dict[tuple[_State, int], Any]] = {}
 
@@ -357,13 +355,7 @@ class _Decoding:
 
     def check_depth(self, decoded: int, num_tokens: int = 0) -> None:
         """Refuse a pair that ends before an iteration that starts after ``decoded`` tokens does."""
-        needed = max(decoded + self.draft_length, num_tokens - 1)
-        if self.memory is None and self.pair.draft_length < needed:
-            raise InvalidInputError(
-                f"the iterations reach contexts that need a pair of draft length {needed}, and this one has "
-                f"{self.pair.draft_length}; use a deeper pair with draft_length={self.draft_length}, fewer "
-                "iterations, or memory=n if the rows depend on the last n tokens only"
-            )
+        self.models.check_depth(max(decoded + self.draft_length, num_tokens - 1))
 
     def outputs(self, state: _State) -> list[tuple[Context, _State, Any]]:
         """Every output of an iteration: (accepted prefix with correction token, next state, probability)."""
@@ -400,7 +392,7 @@ class _Decoding:
         """The state below ``output``, whose number among the contexts of its depth is given."""
         context = state.context
         for token in output:
-            context = self._follow(context, token)
+            context = self.models.follow(context, token)
         if not self.with_modification:
             return _State(context)
         size = modified.vocab_size
@@ -408,7 +400,7 @@ class _Decoding:
         for below, level in enumerate(modified.target[len(output) : self.draft_length]):
             rows = level[number * size**below : (number + 1) * size**below]
             pending.append(tuple(tuple(row) for row in rows))
-        own = self._levels_below(self.pair.target, context, len(pending))
+        own = self.models.levels_below(self.pair.target, context, len(pending))
         # Rows equal to the target's own are dropped, so that equal states compare equal.
         while pending and pending[-1] == tuple(tuple(row) for row in own[len(pending) - 1]):
             pending.pop()
@@ -416,7 +408,7 @@ class _Decoding:
 
     def _pair_at(self, state: _State) -> ModelPair:
         """The models of the iteration that starts at this state, of draft length L."""
-        draft = tuple(self._levels_below(self.pair.draft, state.context, self.draft_length))
+        draft = tuple(self.models.levels_below(self.pair.draft, state.context, self.draft_length))
         target = tuple(self._target_levels(state, self.draft_length + 1))
         return ModelPair(target, draft, self.pair.vocab)
 
@@ -424,30 +416,17 @@ class _Decoding:
         """The draft process of the iteration that starts at this context, where the pair is ``here``."""
         if not isinstance(self.process, PerPath):
             return self.process
-        below = (self._levels_below(model.draft, context, self.draft_length) for model in self.process.models)
+        below = (
+            self.models.levels_below(model.draft, context, self.draft_length) for model in self.process.models
+        )
         return PerPath(tuple(ModelPair(here.target, tuple(draft), here.vocab) for draft in below))
 
     def _target_levels(self, state: _State, depths: int) -> list[np.ndarray]:
         """The target rows at ``depths`` depths below the state, pending ones first."""
-        own = self._levels_below(self.pair.target, state.context, depths)
+        own = self.models.levels_below(self.pair.target, state.context, depths)
         for depth, level in enumerate(state.pending[:depths]):
             own[depth] = np.array(level, dtype=own[depth].dtype)
         return own
-
-    def _levels_below(
-        self, levels: tuple[np.ndarray, ...], context: Context, depths: int
-    ) -> list[np.ndarray]:
-        """A model's own rows at depths 0, 1, .. below a context."""
-        size, contexts, below = self.pair.vocab_size, [context], []
-        for _ in range(depths):
-            below.append(np.stack([levels[len(c)][context_number(c, size)] for c in contexts]))
-            contexts = [self._follow(c, token) for c in contexts for token in range(size)]
-        return below
-
-    def _follow(self, context: Context, token: int) -> Context:
-        """The context, with one more token, cut to the tokens that the rows depend on."""
-        longer = (*context, token)
-        return longer if self.memory is None else longer[len(longer) - min(self.memory, len(longer)) :]
 
 
 def _check_process(verifier: Verifier, process: DraftProcess, with_modification: bool) -> None:
@@ -483,26 +462,3 @@ def _modified(verifier: Verifier, pair: ModelPair, process: DraftProcess) -> Mod
             process.num_drafts,
         )
     return ModelPair(tuple(target), pair.draft, pair.vocab)
-
-
-def _check_memory(pair: ModelPair, memory: int, process: DraftProcess) -> None:
-    """Refuse models that are too short for ``memory`` tokens of context, or that depend on more of them."""
-    memory = check_count("memory", memory, at_least=0)
-    if pair.draft_length <= memory:
-        raise InvalidInputError(
-            f"memory={memory} needs the draft rows after {memory} tokens, a pair of draft length at least "
-            f"{memory + 1}; this one has {pair.draft_length}"
-        )
-    sides = [("target", pair.target), ("draft", pair.draft)]
-    if isinstance(process, PerPath):
-        sides += [(f"draft model {number}", model.draft) for number, model in enumerate(process.models)]
-    for side, levels in sides:
-        for depth in range(memory + 1, len(levels)):
-            suffixes = np.arange(pair.vocab_size**depth) % pair.vocab_size**memory
-            different = np.flatnonzero((levels[depth] != levels[memory][suffixes]).any(axis=1))
-            if different.size:
-                context = pair.context(depth, int(different[0]))
-                raise InvalidInputError(
-                    f"the {side} row at context {context} differs from the row after its last {memory} "
-                    "tokens; use a larger memory, or a pair that is deep enough without one"
-                )

@@ -3,7 +3,7 @@
 - ``one_path``: the first drafted path is looked at;
 - ``position_by_position``: several drafts, one position after the other;
 - ``path_selection``: one of several drafts is selected and block-verified;
-- ``spectr_gbv``: an algorithm of its own kind.
+- ``traversal``, ``spectr_gbv``: algorithms of their own kind.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ verifiers = Registry(
         "mixed_multipath": "path_selection.mixed_multipath:MixedMultipath",
         "scored_multipath": "path_selection.scored_multipath:ScoredMultipath",
         "optimal_multipath": "path_selection.optimal_multipath:OptimalMultipathOfPair",
+        "traversal": "traversal:Traversal",
         "spectr_gbv": "spectr_gbv:SpecTrGbv",
     },
 )

@@ -25,6 +25,7 @@ from spectheory.arrays import (
     ones_like,
     plain_number,
     power_sum,
+    some_draft_probs,
     take_token,
     write_product,
     zeros_like,
@@ -233,6 +234,40 @@ def ranked_powers(
         upper = add_scaled(below_path[..., None], path_prob[..., None], up_to)
         below = add_scaled(upper, -path_prob[..., None], draft_row)
     return RankedPowers(below, power_sum(upper, below, num_drafts))
+
+
+def grown_law(
+    law: np.ndarray, draft_probs: np.ndarray, num_drafts: int, caps: np.ndarray | None = None
+) -> np.ndarray:
+    """The largest growth, one leaf after the other, of masses r with r(S) ≤ f(q(S)) for every leaf set S.
+
+    r(b) grows by the least room min_{S ∋ b} f(q(S)) - r(S), or up to its cap.  The set with the least room is
+    b with a prefix of the others in the order of r/q.  A leaf that stops short of its cap lies in a set
+    without room, and as f∘q is submodular, the union of two such sets has none either.  So the sum is the
+    largest possible; without caps it is f(1) = 1.
+
+    Args:
+        law: r, [M], feasible; exact, or float64 for a result within rounding.
+        draft_probs: q, [M].
+        num_drafts: K.
+        caps: [M], at least r; ``None`` for no caps.
+
+    Returns:
+        [M], at least r.
+
+    Example:
+        >>> grown_law(np.zeros(2), np.array([2/3, 1/3]), 2, caps=np.array([1/3, 2/3])).round(6)
+        array([0.333333, 0.555556])
+    """
+    law = law.copy()
+    for leaf in np.flatnonzero(draft_probs > 0):
+        order = LevelSets.of(law, draft_probs, num_drafts).order
+        order = np.concatenate([[leaf], order[order != leaf]])
+        room = (some_draft_probs(draft_probs[order].cumsum(), num_drafts) - law[order].cumsum()).min()
+        if caps is not None:
+            room = min(room, caps[leaf] - law[leaf])
+        law[leaf] = law[leaf] + max(room, law[leaf] * 0)
+    return law
 
 
 def skewed_draft_rows(

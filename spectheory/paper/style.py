@@ -19,6 +19,7 @@ from spectheory.errors import InvalidInputError
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#82006B"
 AMBER, MINT, VIOLET, INDIGO = "#FFB013", "#47DEAD", "#986EFF", "#211D9C"
 BROWN, PINK, LIME, CRIMSON = "#594003", "#D9A6E0", "#A5CE6F", "#E0004B"
+ULTRAVIOLET = "#8811EE"
 BLACK, GREY = "#222222", "#777777"
 ACCENT = "#5B6F86"
 """For pairs, laws and what is pointed out; the colours above belong to the verifiers."""
@@ -45,6 +46,7 @@ VERIFIER_STYLES: Mapping[str, VerifierStyle] = {
     "mixed_multipath": VerifierStyle(PINK, "d", "mixed multi-path"),
     "scored_multipath": VerifierStyle(CRIMSON, ">", "scored multi-path"),
     "optimal_multipath": VerifierStyle(BLACK, "*", "optimal multi-path"),
+    "traversal": VerifierStyle(ULTRAVIOLET, "p", "traversal"),
     "spectr_gbv": VerifierStyle(LIME, "h", "SpecTr-GBV"),
 }
 """One colour and one marker for each verifier, everywhere."""

@@ -16,7 +16,7 @@ import numpy as np
 
 from spectheory.arrays import divide_or_zero, positive_part, some_draft_probs
 from spectheory.bounds.level_sets import LevelSets
-from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft
+from spectheory.bounds.skewed_draft import SkewedDraft, grown_law, is_skewed_draft
 from spectheory.bounds.tolerances import ROW_TOLERANCE, rounding_allowance
 from spectheory.contexts import all_contexts, count_nodes, leaves_below, prefix_of_leaf
 from spectheory.errors import CertificationError, EnumerationTooLargeError
@@ -247,18 +247,9 @@ def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
 def _extended(pair: ModelPair, law: np.ndarray, num_drafts: int) -> np.ndarray:
     """A law of sum 1 that is at least r and satisfies every leaf set, if r satisfies every leaf set, [V^L].
 
-    Leaf after leaf, r(b) grows by the least room min_{S ∋ b} f(q(S)) - r(S).  The set with the least room is
-    b with a prefix of the others in the order of r/q.  Afterwards every leaf lies in a set without room.
-    As f∘q is submodular, the union of two such sets has none either.  So r reaches f(1) = 1.
+    A leaf that q never draws keeps what it has.
     """
-    draft_probs = pair.draft_path_probs(pair.draft_length)
-    law = law.copy()
-    for leaf in np.flatnonzero(draft_probs > 0):
-        order = LevelSets.of(law, draft_probs, num_drafts).order
-        order = np.concatenate([[leaf], order[order != leaf]])
-        room = some_draft_probs(draft_probs[order].cumsum(), num_drafts) - law[order].cumsum()
-        law[leaf] = law[leaf] + max(room.min(), room[0] * 0)
-    return law
+    return grown_law(law, pair.draft_path_probs(pair.draft_length), num_drafts)
 
 
 def _leaf_law(pair: ModelPair, solution: Solution) -> np.ndarray:

@@ -1,7 +1,7 @@
 """The multi-path program before its simplification, in the output law R (greedy2026 Lemma A.5).
 
-Nothing in the package uses it.  It cross-checks ``multi_path`` through other variables: one optimum, and an
-output law with R = 0 where p = 0.
+It cross-checks ``multi_path`` through other variables: one optimum, and an output law with R = 0 where p = 0.
+``lossy`` relaxes it.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from spectheory.programs.solving.linear_program import ConstraintBlock, LinearPr
 from spectheory.programs.solving.solution import Solution
 
 MAX_ANTICHAINS = 1_000
+TARGET_MATCHING = "target matching"
 
 
 def unsimplified_program(
@@ -123,7 +124,7 @@ def _target_matching(pair: ModelPair) -> ConstraintBlock:
         terms.append((path[present], column[present], continuation[present]))
         continuation = continuation * pair.target[length - 1].ravel()[prefix]
     rhs = pair.target_path_probs(L + 1)
-    return ConstraintBlock.of_terms("target matching", "greedy2026 Eq. 38", "==", rhs, *terms)
+    return ConstraintBlock.of_terms(TARGET_MATCHING, "greedy2026 Eq. 38", "==", rhs, *terms)
 
 
 def _prefix_matching(pair: ModelPair, members: np.ndarray, limits: np.ndarray) -> ConstraintBlock:

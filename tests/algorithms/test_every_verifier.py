@@ -185,6 +185,7 @@ ONE_DRAFT = {
     "greedy_multipath": "block",
     "mixed_multipath": "block",
     "scored_multipath": "block",
+    "traversal": "block",
     "spectr_gbv": "greedy_block",
 }
 """With one draft the first is the second."""

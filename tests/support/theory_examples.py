@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache
-from itertools import combinations_with_replacement
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import coo_array
 
 from spectheory import ModelPair, Outcome, output_law
 from spectheory.algorithms.path_selection.base import PathSelection, SelectedPaths
 from spectheory.algorithms.position_by_position.base import PositionByPosition
 from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.bounds import dual_objective
-from spectheory.contexts import numbered_context
-from spectheory.instances import random_rational
 from spectheory.paper.figures.iterations import block_on_prefix as block_on_prefix
 from spectheory.paper.figures.iterations import forced_start_pair as forced_start_pair
 from spectheory.programs import best_ranking
@@ -45,24 +39,6 @@ def agreeing_pair() -> ModelPair:
 def low_ratio_pair() -> ModelPair:
     """One position whose minimum cut has a threshold below 1 (Statement 5.14)."""
     return ModelPair.context_free_pair(["0", "27/100", "73/100"], ["1/5", "3/10", "1/2"], draft_length=1)
-
-
-@cache
-def off_path_pairs() -> tuple[ModelPair, ModelPair]:
-    """Two pairs that agree on every row except below the first token 0 (Statement 5.17)."""
-    first, other = random_rational([137, 0], 2, 3), random_rational([137, 1], 2, 3)
-
-    def spliced(levels: tuple[np.ndarray, ...], below_zero: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-        rest = zip(levels[1:], below_zero[1:], strict=True)
-        return [
-            levels[0],
-            *(np.concatenate([new[: len(new) // 2], old[len(old) // 2 :]]) for old, new in rest),
-        ]
-
-    second = ModelPair(
-        tuple(spliced(first.target, other.target)), tuple(spliced(first.draft, other.draft)), first.vocab
-    )
-    return first, second
 
 
 # --------------------------------------------------------------------------------------- verifiers
@@ -185,103 +161,3 @@ def cap_scores(pair: ModelPair, cap: Fraction) -> list[np.ndarray]:
         scores.append(np.where(hits[depth], visited, Fraction(0)))
         carried = np.where(hits[depth], Fraction(0), visited)
     return scores[::-1]
-
-
-class OnPathProgram(NamedTuple):
-    """The best sum of block efficiencies of one on-path verifier of two drafts (Statement 5.17), exactly.
-
-    The pairs agree on every row except below the first token 0.  So the verifier may tell them apart only
-    where a draft starts with 0; its conditional law given any other drafts is one set of variables.
-    The constraints: every conditional law sums to 1, and on every pair the completed output is p_{L+1}.
-
-    Attributes:
-        laws: which conditional law a variable belongs to, one entry per variable.
-        gains: its share of the objective.
-        entries: (completed output, variable, coefficient); completed outputs of all pairs in one numbering.
-        limits: the target probability of every completed output.
-    """
-
-    laws: list[Any]
-    gains: list[Fraction]
-    entries: list[tuple[int, int, Fraction]]
-    limits: list[Fraction]
-
-    @staticmethod
-    def of(pairs: tuple[ModelPair, ...]) -> OnPathProgram:
-        size, length = pairs[0].vocab_size, pairs[0].draft_length
-        columns: dict[Any, int] = {}  # (drafts and, where it may matter, the pair; output) -> variable
-        program = OnPathProgram([], [], [], [])
-        for which, pair in enumerate(pairs):
-            leaf_probs = pair.draft_path_probs(length)
-            first_row = len(program.limits)
-            program.limits.extend(pair.target_path_probs(length + 1))
-            for leaves in combinations_with_replacement(range(size**length), 2):
-                paths = [numbered_context(leaf, length, size) for leaf in leaves]
-                prob = leaf_probs[leaves[0]] * leaf_probs[leaves[1]] * len(set(leaves))
-                law = (which if any(path[0] == 0 for path in paths) else None, leaves)
-                prefixes = {path[:depth] for path in paths for depth in range(length + 1)}
-                for output in sorted((*prefix, token) for prefix in prefixes for token in range(size)):
-                    if (law, output) not in columns:
-                        columns[law, output] = len(columns)
-                        program.laws.append(law)
-                        program.gains.append(Fraction(0))
-                    column = columns[law, output]
-                    program.gains[column] += prob * len(output)
-                    program.entries.extend(
-                        (first_row + leaf, column, prob * share) for leaf, share in _completions(pair, output)
-                    )
-        return program
-
-    def solve(self) -> Any:
-        """scipy's solution of the program in float64; the multipliers of the completed outputs come first."""
-        numbers = {law: len(self.limits) + n for n, law in enumerate(dict.fromkeys(self.laws))}
-        entries = [*self.entries, *((numbers[law], n, Fraction(1)) for n, law in enumerate(self.laws))]
-        row, column, value = zip(*entries, strict=True)
-        shape = len(self.limits) + len(numbers), len(self.laws)
-        matrix = coo_array((np.array(value, dtype=float), (row, column)), shape=shape).tocsr()
-        limits = np.array([*self.limits, *(1 for _ in numbers)], dtype=float)
-        found = linprog(-np.array(self.gains, dtype=float), A_eq=matrix, b_eq=limits, method="highs")
-        assert found.status == 0, found.message
-        return found
-
-    def bound(self, multipliers: Sequence[Fraction]) -> Fraction:
-        """An upper bound for any multipliers of the completed outputs.
-
-        Every conditional law sums to 1, so it earns at most its largest reduced gain.
-        """
-        reduced = list(self.gains)
-        for row, column, value in self.entries:
-            reduced[column] -= multipliers[row] * value
-        best: dict[Any, Fraction] = {}
-        for law, gain in zip(self.laws, reduced, strict=True):
-            best[law] = max(best.get(law, gain), gain)
-        fixed = sum((y * p for y, p in zip(multipliers, self.limits, strict=True)), Fraction(0))
-        return fixed + sum(best.values(), Fraction(0))
-
-
-def on_path_optimum(pairs: tuple[ModelPair, ...]) -> float:
-    """The value of ``OnPathProgram`` in float64."""
-    return -float(OnPathProgram.of(pairs).solve().fun)
-
-
-def on_path_bound(pairs: tuple[ModelPair, ...]) -> Fraction:
-    """An exact upper bound on it, from the multipliers of the float64 solution, rounded to rationals."""
-    program = OnPathProgram.of(pairs)
-    multipliers = -program.solve().eqlin.marginals[: len(program.limits)]
-    return program.bound([Fraction(float(y)).limit_denominator(10**6) for y in multipliers])
-
-
-def _completions(pair: ModelPair, output: Context) -> list[tuple[int, Fraction]]:
-    """(number, probability) of every path of L+1 tokens that the target makes of ``output``."""
-    number = 0
-    for token in output:
-        number = number * pair.vocab_size + token
-    reached = [(number, Fraction(1))]
-    for depth in range(len(output), pair.draft_length + 1):
-        reached = [
-            (at * pair.vocab_size + token, share * prob)
-            for at, share in reached
-            for token, prob in enumerate(pair.target[depth][at])
-            if prob
-        ]
-    return reached

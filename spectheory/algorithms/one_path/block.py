@@ -37,7 +37,7 @@ class Block(OnePath):
 
     Lossless.  P(tau >= i | X_{1:i}) = w_i.  In one call no lossless verifier of one path earns more
     (theory.md Statement 4.2; greedy2026 Thm 3.4).  Over several calls one can, although block2024 Thm 2 says
-    otherwise (theory.md Statement 4.6).
+    otherwise (theory.md Statement 4.6).  None decodes n tokens in fewer calls on average (Statement 4.9).
 
     Where w_i = 1 and p = q at X_{1:i}, h_i is 0/0.  A longer prefix is then accepted with certainty, so h_i
     has no influence, and it is taken as 0.

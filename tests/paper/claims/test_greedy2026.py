@@ -12,10 +12,9 @@ from counted import counted
 from counted_numbers import operations_of
 from spectheory import instances, optimum, output_law
 from spectheory.bounds import SkewedDraft, is_skewed_draft, leaf_order, most_violated_antichain
-from spectheory.instances import random_rational
+from spectheory.instances import off_path_pairs, random_rational
 from spectheory.pair import ModelPair
-from spectheory.programs import best_ranking, decompose_into_rankings, path_selection_optimum
-from theory_examples import off_path_pairs, on_path_bound, on_path_optimum
+from spectheory.programs import best_ranking, decompose_into_rankings, on_path_optimum, path_selection_optimum
 
 HALF = Fraction(1, 2)
 
@@ -211,14 +210,15 @@ def test_printed_sums_are_no_law_under_ties() -> Iterator[None]:
 
 @counted
 def test_off_path_information_can_help_two_drafts() -> Iterator[None]:
-    """Section 4: no on-path verifier of two drafts attains both optima of theory.md Statement 5.17."""
+    """Section 4: no on-path verifier of several drafts attains both optima of theory.md Statement 5.17."""
     pairs = off_path_pairs()
-    together = sum((optimum(pair, 2).value for pair in pairs), Fraction(0))
-    assert on_path_bound(pairs) < together - Fraction(16, 1000)
-    assert float(on_path_bound(pairs)) - on_path_optimum(pairs) < 1e-4
-    alone = on_path_bound((pairs[0],))
-    assert 0 <= alone - optimum(pairs[0], 2).value < Fraction(1, 1000)  # on one pair nothing is lost
-    yield
+    for K in (2, 3, 4):
+        optima = [optimum(pair, K).value for pair in pairs]
+        assert optima == [4 - Fraction(2, 3**K), 3 - Fraction(1, 3**K)]
+        assert on_path_optimum(pairs, K).value == sum(optima) - Fraction(1, 3**K)
+        for pair, best in zip(pairs, optima, strict=True):  # on one pair nothing is lost
+            assert on_path_optimum([pair], K).value == best
+        yield
 
 
 @counted
