@@ -195,10 +195,11 @@ class Race:
     found: int | None = None
 
     def winner(self) -> int:
-        """The i-th with probability w_i / Σ w for the rates w.
+        """The i-th with probability w_i / Σ w for the rates w; the first where all rates are 0.
 
         Raises:
             NotEnumerableError: another question is asked, or a clock is in its second race.
+            UndefinedDrawError: a rate is negative.
         """
         if self.found is None:
             self.found = self._run()
@@ -213,8 +214,10 @@ class Race:
             raise NotEnumerableError("the sampler runs two races with the same exponential random numbers")
         rates = [clock.rate for clock in self.clocks]
         total = sum(rates, Fraction(0))
-        if total <= 0 or min(rates) < 0:
-            raise UndefinedDrawError("a race of exponential random numbers without a positive weight")
+        if min(rates) < 0:
+            raise UndefinedDrawError("a race of exponential random numbers with a negative weight")
+        if total == 0:  # all values are equal, and the first of the largest is taken
+            return 0
         for clock in self.clocks:
             clock.source.is_used = True
         return self.clocks[0].source.tape.decide([rate / total for rate in rates])

@@ -7,6 +7,7 @@ known to be followed is refused by its name.
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
@@ -72,6 +73,8 @@ def _own_triton() -> Iterator[None]:
         with patch.dict(os.environ, ENVIRONMENT):
             yield
     finally:
+        if not _OWN:  # at the end of the process the modules are taken down like all others
+            atexit.register(lambda: sys.modules.update(_OWN))
         _OWN.update(taken_out())
         sys.modules.update(others)
 

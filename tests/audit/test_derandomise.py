@@ -105,8 +105,16 @@ def test_the_first_of_exponential_numbers() -> None:
         Race(clocks, largest=True).winner()
     with pytest.raises(NotEnumerableError, match="the last of"):
         Race(clocks, largest=False).winner()
-    with pytest.raises(UndefinedDrawError, match="without a positive weight"):
-        Race([Clock(Exponential(tape), Fraction(0))], largest=False).winner()
+    with pytest.raises(UndefinedDrawError, match="with a negative weight"):
+        Race([Clock(Exponential(tape), Fraction(-1))], largest=False).winner()
+
+
+def test_a_race_of_zeros_is_won_by_the_first() -> None:
+    """As ``argmax`` of equal values says; no number is drawn."""
+    tape = Tape([])
+    clocks = [Clock(Exponential(tape), Fraction(0), inverse=True) for _ in range(3)]
+    assert Race(clocks, largest=True).winner() == int((torch.zeros(3) / torch.rand(3)).argmax()) == 0
+    assert tape.made == []
 
 
 def test_scaling_a_clock_scales_its_rate() -> None:
