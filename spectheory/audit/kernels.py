@@ -196,6 +196,9 @@ def _replacements(interpreter: Any, memory: _Memory) -> Iterator[tuple[Any, str,
     yield builder, "create_masked_load", masked_load
     yield builder, "create_masked_store", masked_store
     yield interpreter.GridExecutor, "__call__", _launched(interpreter.GridExecutor.__call__, memory)
+    for module in (interpreter.tl, interpreter.tl.random):
+        for name in _RANDOM:
+            yield module, name, _refused_primitive(name)
     yield interpreter, "_patch_lang", _patched_once(interpreter._patch_lang)
     for name in dir(builder):
         if name in ("create_splat", "create_unsplat"):
@@ -221,6 +224,17 @@ _FOLLOWED = (
     "int_cast|and|or)"
 )
 """What is done lane by lane, where ``RandomArray`` decides whether it is followed, and changes of places."""
+
+
+_RANDOM = ["philox", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x"]
+"""Triton's own random functions, whose numbers come from a seed and are not followed."""
+
+
+def _refused_primitive(name: str) -> Callable[..., Any]:
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise NotEnumerableError(f"a kernel draws from tl.{name}, whose law is not known here")
+
+    return refuse
 
 
 def _typed(number: Number, kind: type) -> Number:

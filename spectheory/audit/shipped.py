@@ -136,7 +136,7 @@ class Shipped(BlackBox, Verifier):
         pair = with_point_mass_drafts(pair) if self.signature.point_mass_drafts else pair
         return self, (pair if self.relaxation is None else self.relaxation.stated(pair))
 
-    def _masses_and_undecided(
+    def output_masses(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
         """The probability of every output, () for a run without one, and of runs that took a box's answer."""
@@ -182,7 +182,7 @@ class Shipped(BlackBox, Verifier):
     def _enumerated(
         self, paths: np.ndarray, target: np.ndarray, draft: np.ndarray
     ) -> tuple[Any, Any, Fraction]:
-        masses, undecided = self._masses_and_undecided(paths, target, draft)
+        masses, undecided = self.output_masses(paths, target, draft)
         undefined = masses.pop((), 0)
         stops, rows = self._stops_and_rows(masses, paths, target)
         if undefined:

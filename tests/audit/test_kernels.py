@@ -65,6 +65,10 @@ def scans(out, coins, SIZE: tl.constexpr):
     tl.store(out + tl.arange(0, SIZE), tl.cumsum(tl.load(coins + tl.arange(0, SIZE)), axis=0))
 
 @triton.jit
+def draws(out, coins):
+    tl.store(out, tl.rand(7, tl.program_id(0)) + tl.load(coins))
+
+@triton.jit
 def bits(out, coins):
     tl.store(out, tl.load(coins).to(tl.int32, bitcast=True))
 """
@@ -137,13 +141,18 @@ def test_two_races_that_both_matter_are_refused(kernels: ModuleType) -> None:
 
 @pytest.mark.parametrize(
     ("name", "says"),
-    [("sums", "applies sum"), ("scans", "applies scan"), ("bits", "applies bitcast")],
+    [
+        ("sums", "applies sum"),
+        ("scans", "applies scan"),
+        ("bits", "applies bitcast"),
+        ("draws", r"draws from tl\.rand"),
+    ],
 )
 def test_what_is_not_followed_is_refused(name: str, says: str, kernels: ModuleType) -> None:
     """In one line, out of the depths of the interpreter."""
 
     def run() -> None:
-        size = {} if name == "bits" else {"SIZE": 2}
+        size = {} if name in ("bits", "draws") else {"SIZE": 2}
         getattr(kernels, name)[(1,)](torch.zeros(2), torch.rand(2), **size)
 
     with pytest.raises(NotEnumerableError, match=says):
