@@ -3,9 +3,9 @@
     python benchmarks/audit_sampled.py [SAMPLES] [CACHE]
 
 One drafted path of a pair of three tokens with unequal residuals, two drafted tokens.  Draws come from the
-generators of torch; kernels run in the same interpreter.  Prints a Markdown table: the p-value of a χ² test of
-the draws against the law that the audit computes, and against that law after one twentieth of its mass has moved
-from the likeliest output to the others, which a test of this size sees.
+generators of torch; kernels run in the same interpreter.  Prints a Markdown table: the p-value of a χ² test
+of the draws against the law that the audit computes, and against that law after one twentieth of its mass has
+moved from the likeliest output to the others, which a test of this size sees.
 """
 
 from __future__ import annotations
