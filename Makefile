@@ -1,17 +1,20 @@
 # make reproduce   install into .venv and recompute every figure and table into $(OUT)
 # make test        install into .venv and run all tests and notebooks
+# make fetched     unpack what the tests audit into $(AUDITED): the sampler of one released library
+# make audits      fetch every library that is audited, audit all, and write docs/audits.md
 # make docs        install into .venv and build the documentation site in build/site, with the notebooks run
 # make mutants     install into .venv and check that wrong changes of the package fail its tests
 PYTHON ?= python3
 OUT ?= figures
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 4 ? 4 : n)))
 EXECUTE_NOTEBOOKS ?= 1
+AUDITED ?= build/audit
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test docs mutants lint types bench clean
+.PHONY: setup reproduce test fetched audits docs mutants lint types bench clean
 
 setup: $(STAMP)
 
@@ -20,15 +23,24 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "error: spectheory needs Python 3.11 or newer, and $(PYTHON) is not; run: make PYTHON=/path/to/python3.11" >&2; \
 	  exit 2; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,paper,docs,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,audit,paper,docs,dev]"
 	@touch $@
 
 reproduce: setup
 	$(BIN)/spectheory reproduce --out "$(OUT)" --jobs $(JOBS)
 
 # One thread per test process: pytest-xdist already uses every core.
-test: setup
+test: setup fetched
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --nbmake tests notebooks
+
+fetched: setup
+	$(BIN)/spectheory audit fetch sglang --cache $(AUDITED)
+
+# Exit code 1 says that a defect was found, which is a result.
+audits: setup
+	$(BIN)/spectheory audit fetch all --cache $(AUDITED)
+	$(BIN)/spectheory audit all --cache $(AUDITED) --page > build/audits.md || test $$? -eq 1
+	mv build/audits.md docs/audits.md
 
 docs: setup
 	NO_MKDOCS_2_WARNING=1 EXECUTE_NOTEBOOKS=$(EXECUTE_NOTEBOOKS) $(BIN)/mkdocs build --strict --quiet

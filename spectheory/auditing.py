@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from spectheory.adapt import noncentrality
+from spectheory.audit.batches import audit_batches
 from spectheory.audit.battery import audit_pairs
 from spectheory.audit.replay import NotEnumerableError
 from spectheory.audit.shipped import Provenance, Shipped
@@ -122,6 +123,7 @@ class AuditCertificate(Result):
         provenance: which code was run.
         primitives: the random functions that were answered, and the laws of their numbers.
         findings: what is wrong whatever the law: (what was audited, text).
+        batches: what the batches mixed in which a request was compared with itself alone.
         note: what else is to be known, as of a version that was not tested.
         assumptions: what the verdict rests on.
     """
@@ -136,6 +138,7 @@ class AuditCertificate(Result):
     provenance: Provenance
     primitives: tuple[str, ...]
     findings: tuple[tuple[str, str], ...]
+    batches: tuple[str, ...] = ()
     note: str = ""
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
@@ -176,6 +179,7 @@ class AuditCertificate(Result):
             ("called as", self.signature),
             *([("note", self.note)] if self.note else []),
             ("pairs", f"{len(self.cases)}"),
+            *([("batches of", ", ".join(self.batches))] if self.batches else []),
         ]
         if self.relaxation:
             facts.append(("stated law", self.relaxation))
@@ -202,6 +206,7 @@ class AuditCertificate(Result):
             "samples": self.samples,
             "relaxation": self.relaxation,
             "counterexample": None if found is None else found.to_document(),
+            "batches": list(self.batches),
             "findings": [list(finding) for finding in self.findings],
             "cases": [plain(case) for case in self.cases],
             "provenance": asdict(self.provenance),
@@ -248,6 +253,14 @@ def audit_sampler(
             refused.append(str(error))
         if stop_at_first and _verdict(sampler, cases, refused)[0] == DEFECT:
             break
+    batches: tuple[str, ...] = ()
+    if sampler.signature_name == "batch" and not (
+        stop_at_first and _verdict(sampler, cases, refused)[0] == DEFECT
+    ):
+        try:
+            batches = audit_batches(sampler)
+        except (NotEnumerableError, EnumerationTooLargeError) as error:
+            refused.append(str(error))
     if progress is not None:
         progress(len(given), len(given))
     journal = sampler.journal
@@ -264,6 +277,7 @@ def audit_sampler(
         provenance=sampler.provenance,
         primitives=tuple(sorted(journal.primitives)),
         findings=tuple(sorted(journal.findings)),
+        batches=batches,
         note=sampler.note,
     )
 

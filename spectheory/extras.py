@@ -13,6 +13,7 @@ EXTRA_OF: Mapping[str, str] = {
     "tokenizers": "models",
     "safetensors": "models",
     "filelock": "models",
+    "triton": "audit",
     "matplotlib": "paper",
     "networkx": "paper",
     "pandas": "frames",

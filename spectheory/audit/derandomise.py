@@ -15,7 +15,7 @@ Assumed: elementwise functions are monotone in each random number, as rounding i
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -25,9 +25,6 @@ from torch.utils._python_dispatch import _disable_current_modes
 
 from spectheory.audit.replay import NotEnumerableError, Tape
 from spectheory.errors import InvalidInputError
-
-BOX_BITS = 8
-"""A comparison of n numbers halves each of them at most BOX_BITS / n times."""
 
 
 class UndefinedDrawError(InvalidInputError, RuntimeError):
@@ -129,7 +126,7 @@ class Number:
     def _halve(self) -> bool:
         """Branch at the middle of the source that was halved least; whether one was left to halve."""
         source = min(self.sources, key=lambda source: source.halvings)
-        if source.halvings >= BOX_BITS // len(self.sources) or source.high - source.low < 2:
+        if source.halvings >= source.tape.box_bits // len(self.sources) or source.high - source.low < 2:
             return False
         source.halvings += 1
         source.is_below((source.low + source.high) // 2)
@@ -163,25 +160,81 @@ class Clock:
     rate: Fraction = Fraction(1)
     inverse: bool = False
 
+    def inverted(self) -> Clock:
+        """One divided by it."""
+        return replace(self, inverse=not self.inverse)
 
-def winner(clocks: Sequence[Clock], largest: bool) -> int:
-    """Which of independent clocks is the first: the i-th with probability w_i / Σ w for the rates w.
+    def times(self, weight: Fraction) -> Clock:
+        """It, multiplied by a weight: an exponential number of rate r times w has the rate r / w."""
+        return self._scaled(weight, self.inverse)
 
-    Args:
+    def over(self, weight: Fraction) -> Clock:
+        """It, divided by a weight."""
+        return self._scaled(weight, not self.inverse)
+
+    def _scaled(self, weight: Fraction, rate_grows: bool) -> Clock:
+        if not rate_grows and weight <= 0:
+            raise NotEnumerableError(f"the sampler scales an exponential random number by {weight}")
+        return replace(self, rate=self.rate * weight if rate_grows else self.rate / weight)
+
+
+@dataclass(eq=False)
+class Race:
+    """Which of independent clocks is the first; run when the answer is needed.
+
+    Attributes:
         clocks: one race.
         largest: whether the largest is asked for: the first clock has the largest inverse.
 
-    Raises:
-        NotEnumerableError: another question is asked, or a clock is in its second race.
+    Samplers draw one row of exponential numbers, hold a race with it at every position and use the winner
+    of one.  The law of one race is simple, that of several with the same numbers is not.
     """
-    if any(clock.inverse is not largest for clock in clocks):
-        raise NotEnumerableError("the sampler asks for the last of exponential random numbers, not the first")
-    if any(clock.source.is_used for clock in clocks):
-        raise NotEnumerableError("the sampler runs two races with the same exponential random numbers")
-    rates = [clock.rate for clock in clocks]
-    total = sum(rates, Fraction(0))
-    if total <= 0 or min(rates) < 0:
-        raise UndefinedDrawError("a race of exponential random numbers without a positive weight")
-    for clock in clocks:
-        clock.source.is_used = True
-    return clocks[0].source.tape.decide([rate / total for rate in rates])
+
+    clocks: Sequence[Clock]
+    largest: bool
+    found: int | None = None
+
+    def winner(self) -> int:
+        """The i-th with probability w_i / Σ w for the rates w; the first where all rates are 0.
+
+        Raises:
+            NotEnumerableError: another question is asked, or a clock is in its second race.
+            UndefinedDrawError: a rate is negative.
+        """
+        if self.found is None:
+            self.found = self._run()
+        return self.found
+
+    def _run(self) -> int:
+        if any(clock.inverse is not self.largest for clock in self.clocks):
+            raise NotEnumerableError(
+                "the sampler asks for the last of exponential random numbers, not the first"
+            )
+        if any(clock.source.is_used for clock in self.clocks):
+            raise NotEnumerableError("the sampler runs two races with the same exponential random numbers")
+        rates = [clock.rate for clock in self.clocks]
+        total = sum(rates, Fraction(0))
+        if min(rates) < 0:
+            raise UndefinedDrawError("a race of exponential random numbers with a negative weight")
+        if total == 0:  # all values are equal, and the first of the largest is taken
+            return 0
+        for clock in self.clocks:
+            clock.source.is_used = True
+        return self.clocks[0].source.tape.decide([rate / total for rate in rates])
+
+
+@dataclass(frozen=True, eq=False)
+class Pick:
+    """A whole number that depends on who wins a race."""
+
+    race: Race
+    function: Callable[[int], int] = int
+
+    def decide(self) -> int:
+        """The number; the race is run, unless it was."""
+        return self.function(self.race.winner())
+
+    def fulfils(self, condition: Callable[[int], bool]) -> bool:
+        """Whether a condition holds; the race is run only where the answer depends on it."""
+        answers = {condition(self.function(place)) for place in range(len(self.race.clocks))}
+        return answers.pop() if len(answers) == 1 else condition(self.decide())

@@ -1,9 +1,10 @@
 """Every source of randomness that a sampler can reach answers from a script, or refuses in one line.
 
 ``intercepted`` replaces, for the time of one run: torch's random functions, by a function mode; the functions
-of Python's ``random`` and of ``numpy.random``; connections to a network.  A torch operator that reads a
-random generator without being known here is seen by its tag ``nondeterministic_seeded``, a number drawn
-behind the replaced functions by the state of Python's or numpy's generator.  So nothing random is overlooked.
+of Python's ``random`` and of ``numpy.random``; connections to a network; Triton's interpreter.  A torch
+operator that reads a random generator without being known here is seen by its tag
+``nondeterministic_seeded``, a number drawn behind the replaced functions by the state of Python's or numpy's
+generator.  So nothing random is overlooked.
 
 A generator is not modelled but read: the state it is in when a number is drawn says which number that is.
 Two draws in one state are given the same numbers and are a finding.
@@ -27,6 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from spectheory.arrays import exact_number
 from spectheory.audit.derandomise import Clock, Exponential, UndefinedDrawError, uniform_number
+from spectheory.audit.kernels import followed
 from spectheory.audit.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
 from spectheory.audit.replay import CoinGenerator, NotEnumerableError, Tape
 
@@ -65,6 +67,7 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
         with ExitStack() as stack:
             for owner, name, replacement in _replacements(tape, journal):
                 stack.enter_context(patch.object(owner, name, replacement))
+            stack.enter_context(followed())
             stack.enter_context(sentinel)
             stack.enter_context(_Answers(tape, journal, sentinel))
             yield

@@ -1,92 +1,202 @@
-"""The samplers of installed libraries, by name; each is imported on first use, unmodified."""
+"""The samplers of released libraries, by name; each is loaded on first use, unmodified.
+
+A library is installed, as transformers is, or its wheel was fetched and a few files of it unpacked.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from fractions import Fraction
-from functools import partial, update_wrapper
-from typing import NamedTuple
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from spectheory.audit.drafting import Drafted, gemma4_assistant
-from spectheory.audit.relaxations import Mixture
+from spectheory.audit.adapters import flat_batch, lmdeploy, mlx_lm, sglang, transformers, vllm, vllm_ascend
+from spectheory.audit.fetch import Release, default_cache, found, parsed
 from spectheory.audit.shipped import Provenance, Shipped
-from spectheory.extras import installed
+from spectheory.errors import InvalidInputError
 from spectheory.validate import unknown_name
 
-ENSEMBLE_WEIGHT = Fraction(1, 2)
+
+class Library(NamedTuple):
+    """A library whose wheel is fetched.
+
+    Attributes:
+        requirement: the version that the adapter was tested with.
+        files: the files of the wheel that are unpacked.
+    """
+
+    requirement: str
+    files: tuple[str, ...]
 
 
-class Subject(NamedTuple):
-    """A sampler of a library.
+class Installed(NamedTuple):
+    """A sampler of a library that is installed.
 
     Attributes:
         what: in one line.
-        load: makes it a verifier.
         known: sha256 of the files that this adapter was tested with -> their version.
+        load: name -> verifier.
     """
 
     what: str
-    load: Callable[[str], Shipped]
     known: Mapping[str, str]
+    load: Callable[[str], Shipped]
 
 
-def _transformers(name: str) -> Shipped:
-    with installed():
-        from transformers.generation.utils import _speculative_sampling
+class Fetched(NamedTuple):
+    """A sampler of a library of which some files are fetched.
 
-    return Shipped(_speculative_sampling, "speculative_sampling", name)
+    Attributes:
+        what: in one line.
+        known: sha256 of the files that this adapter was tested with -> their version.
+        library: where it is from.
+        file: that holds the sampler.
+        sampler: makes it out of the fetched files.
+        options: how it is called (``Shipped``).
+    """
 
-
-def _transformers_ensemble(name: str) -> Shipped:
-    with installed():
-        from transformers.generation.utils import _speculative_sampling
-
-    weighted = partial(_speculative_sampling, assistant_ensemble_weight=float(ENSEMBLE_WEIGHT))
-    function = update_wrapper(weighted, _speculative_sampling)
-    return Shipped(function, "speculative_sampling", name, relaxation=Mixture(ENSEMBLE_WEIGHT))
-
-
-def _transformers_gemma4(name: str) -> Shipped:
-    sampler = Drafted(_transformers(name), gemma4_assistant)
-    from transformers.generation.candidate_generator import SinglePositionMultiTokenCandidateGenerator
-
-    generator = Provenance.of(SinglePositionMultiTokenCandidateGenerator)
-    sampler.note = f"drafted by {generator.file}, sha256 {generator.sha256}"
-    return sampler
+    what: str
+    known: Mapping[str, str]
+    library: Library
+    file: str
+    sampler: Callable[[Release], Callable[..., Any]]
+    options: Mapping[str, Any]
 
 
-_TRANSFORMERS_FILES = {"01f7d1d68c9fd501ae12d516df408f3c098215ef53d8d8cbbe8104cab79e94b7": "5.23.0"}
+_TRANSFORMERS = {"01f7d1d68c9fd501ae12d516df408f3c098215ef53d8d8cbbe8104cab79e94b7": "5.23.0"}
+_SGLANG = Library("sglang==0.5.23", sglang.FILES)
+_VLLM = Library("vllm==0.33.0", vllm.FILES)
+_LMDEPLOY = Library("lmdeploy==0.18.0", lmdeploy.FILES)
+_MLX_LM = Library("mlx-lm==0.32.2", mlx_lm.FILES)
+_ASCEND = Library("vllm-ascend==0.23.0", vllm_ascend.FILES)
+LIBRARIES: Mapping[str, Library] = {
+    parsed(library.requirement)[0]: library for library in (_SGLANG, _VLLM, _LMDEPLOY, _MLX_LM, _ASCEND)
+}
+"""Package -> what is fetched of it."""
 
-SUBJECTS: Mapping[str, Subject] = {
-    "transformers": Subject("token verification of assisted generation", _transformers, _TRANSFORMERS_FILES),
-    "transformers-ensemble": Subject(
-        f"the same with assistant_ensemble_weight = {ENSEMBLE_WEIGHT}, lossy by design",
-        _transformers_ensemble,
-        _TRANSFORMERS_FILES,
+_FLAT = {"signature": "batch", "mixes": flat_batch.MIXES}
+_EQUAL_LENGTHS = {"signature": "batch", "mixes": ("greedy",)}
+
+SUBJECTS: Mapping[str, Installed | Fetched] = {
+    "transformers": Installed(
+        "token verification of assisted generation", _TRANSFORMERS, transformers.assisted
     ),
-    "transformers-gemma4": Subject(
+    "transformers-ensemble": Installed(
+        f"the same with assistant_ensemble_weight = {transformers.ENSEMBLE_WEIGHT}, lossy by design",
+        _TRANSFORMERS,
+        transformers.ensemble,
+    ),
+    "transformers-gemma4": Installed(
         "the same with the candidate generator for Gemma 4 assistants and do_sample=True",
-        _transformers_gemma4,
-        _TRANSFORMERS_FILES,
+        _TRANSFORMERS,
+        transformers.gemma4,
+    ),
+    "sglang": Fetched(
+        "token verification of a chain, a Triton kernel",
+        {"62caac17755082e2f89b1c81a743f55c81c31b7ff0485b7533c0267e72e9262c": "0.5.23"},
+        _SGLANG,
+        sglang.FILES[0],
+        partial(sglang.chain_sampling, block_verification=False),
+        {"signature": "batch"},
+    ),
+    "sglang-block": Fetched(
+        "block verification by the same kernel",
+        {"62caac17755082e2f89b1c81a743f55c81c31b7ff0485b7533c0267e72e9262c": "0.5.23"},
+        _SGLANG,
+        sglang.FILES[0],
+        partial(sglang.chain_sampling, block_verification=True),
+        {"signature": "batch"},
+    ),
+    "vllm": Fetched(
+        "token verification of the first model runner, Triton kernels",
+        {
+            "9f035dd0c5af33b29ffcc63e2192f7b2fb85f8a6b4ac89275ecb5698f7ca2ff1": "0.33.0",
+            "4bb87d7984d967be9c7e5b6a6b489c02571ef2f2913211cb3f1eea74b2e1f32f": "0.27.1",
+        },
+        _VLLM,
+        vllm.FILES[0],
+        vllm.rejection_sample,
+        _FLAT,
+    ),
+    "lmdeploy": Fetched(
+        "token verification, portable",
+        {"d50628ae69614373555c90b40cdc88458dce183219eb605ac31f8f6052bc43f5": "0.18.0"},
+        _LMDEPLOY,
+        lmdeploy.FILES[0],
+        lmdeploy.portable,
+        _EQUAL_LENGTHS,
+    ),
+    "lmdeploy-triton": Fetched(
+        "token verification, Triton kernels",
+        {"872303d1b321f94d259cca2bd60c6e2fb862cbaa312bd3458bfb4f7a72e12934": "0.18.0"},
+        _LMDEPLOY,
+        lmdeploy.FILES[-1],
+        lmdeploy.in_triton,
+        _EQUAL_LENGTHS,
+    ),
+    "mlx-lm": Fetched(
+        "sampling from the target and comparing with the drafts, on numpy arrays",
+        {"9d46803799f99d6fc7c35fff2d4357c79b1a25ae98cc63efeaaebeb50a7b5f33": "0.32.2"},
+        _MLX_LM,
+        mlx_lm.FILES[0],
+        mlx_lm.speculative_generate_step,
+        {"signature": "sampler"},
+    ),
+    "vllm-ascend": Fetched(
+        "token verification, in torch",
+        {"2cceaf9e09bb1b9752cb9ac1d8a44ebdb5bdb92f0b3533811d91c9d2b2c36534": "0.23.0"},
+        _ASCEND,
+        vllm_ascend.FILES[0],
+        partial(vllm_ascend.rejection_sample, block_verification=False),
+        _FLAT,
+    ),
+    "vllm-ascend-block": Fetched(
+        "block verification of three drafted tokens and more, in torch",
+        {"2cceaf9e09bb1b9752cb9ac1d8a44ebdb5bdb92f0b3533811d91c9d2b2c36534": "0.23.0"},
+        _ASCEND,
+        vllm_ascend.FILES[0],
+        partial(vllm_ascend.rejection_sample, block_verification=True),
+        {**_FLAT, "box_bits": 9},
     ),
 }
 """Name -> sampler."""
 
 
-def load_subject(name: str) -> Shipped:
+def load_subject(name: str, cache: Path | None = None) -> Shipped:
     """The sampler of that name.
+
+    Args:
+        name: of ``SUBJECTS``; ``name==version`` for another version of its library.
+        cache: the folder of fetched files; by default the user's.
 
     Raises:
         UnknownNameError: there is none.
-        MissingDependencyError: its library is not installed.
+        MissingDependencyError: its library, or Triton, is not installed.
+        InvalidInputError: the library is not fetched, or the version has another shape.
     """
-    if name not in SUBJECTS:
-        raise unknown_name("sampler", name, SUBJECTS, ", or your own as package.module:function")
-    subject = SUBJECTS[name]
-    sampler = subject.load(name)
+    subject_name, version = parsed(name)
+    if subject_name not in SUBJECTS:
+        raise unknown_name("sampler", subject_name, SUBJECTS, ", or your own as package.module:function")
+    subject = SUBJECTS[subject_name]
+    if isinstance(subject, Installed):
+        if version:
+            raise InvalidInputError(f"{subject_name} is audited as it is installed; give no version")
+        sampler = subject.load(name)
+    else:
+        sampler = _fetched(name, subject, version, default_cache() if cache is None else cache)
     if sampler.provenance.sha256 not in subject.known:
         tested = ", ".join(subject.known.values())
         sampler.note += (
             "; " * bool(sampler.note) + f"this file is not one that the adapter was tested with ({tested})"
         )
     return sampler
+
+
+def _fetched(name: str, subject: Fetched, version: str, cache: Path) -> Shipped:
+    package, tested = parsed(subject.library.requirement)
+    release = found(f"{package}=={version or tested}", cache)
+    function = subject.sampler(release)
+    digest = sha256((release.folder / subject.file).read_bytes()).hexdigest()
+    provenance = Provenance(package, release.version, subject.file, digest)
+    return Shipped(function, name=name, provenance=provenance, **subject.options)

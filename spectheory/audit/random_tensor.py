@@ -1,27 +1,29 @@
 """Tensors of random numbers that are not drawn: what a sampler may do to them, done to their laws.
 
 A ``RandomTensor`` may be reshaped, indexed, put through monotone elementwise functions and compared; every
-comparison is answered by ``Number.decide``.  Any other torch function is refused by its name.
+comparison is answered by ``Number.decide``.  Any other torch function is refused by its name.  The winners of
+races are whole numbers that are settled when anything but their places is asked for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import torch
 
 from spectheory.arrays import exact_number
-from spectheory.audit.derandomise import Clock, Number, UndefinedDrawError, winner
+from spectheory.audit.derandomise import Clock, Number, Pick, Race, UndefinedDrawError
 from spectheory.audit.replay import NotEnumerableError
 
 
 class RandomTensor(torch.Tensor):
-    """A tensor of random numbers that are not drawn; its memory means nothing.
+    """A tensor of random numbers that are not drawn; the memory of what is random means nothing.
 
     Attributes:
-        numbers: an object array of its shape, of ``Number`` or ``Clock``.
+        numbers: an object array of its shape, of ``Number`` or ``Clock``, or of ``Pick`` and integers.
         is_python: whether it stands for a Python number, which does not change the dtype of a tensor.
     """
 
@@ -61,6 +63,7 @@ def become_random(tensor: torch.Tensor, numbers: np.ndarray, is_python: bool = F
 _METADATA = (
     "size dim numel nelement stride is_floating_point is_contiguous is_complex element_size get_device "
     "__len__ result_type can_cast storage_offset _is_view "
+    "new_full new_empty new_zeros new_ones full_like empty_like zeros_like ones_like "
     "shape dtype device ndim is_cuda layout requires_grad is_leaf grad_fn is_sparse"
 )
 _STRUCTURE = (
@@ -70,8 +73,9 @@ _STRUCTURE = (
 )
 _COMPARISONS = "lt le gt ge less less_equal greater greater_equal"
 _QUOTIENTS = "div divide true_divide __rdiv__ __rtruediv__"
+_PRODUCTS = "mul multiply __rmul__"
 _ELEMENTWISE = (
-    f"{_QUOTIENTS} add sub subtract mul multiply __radd__ __rsub__ rsub __rmul__ neg negative "
+    f"{_QUOTIENTS} {_PRODUCTS} add sub subtract __radd__ __rsub__ rsub neg negative "
     "log log2 log10 log1p exp expm1 sqrt reciprocal clamp clip clamp_min clamp_max minimum maximum "
     "to type float double half bfloat16"
 )
@@ -88,6 +92,14 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return "<random numbers that are not drawn>"
     if name in _STRUCTURE.split():
         return _structure(func, args, kwargs)
+    if name == "where" and len(args) == 3 and not isinstance(args[0], RandomTensor):
+        return _chosen(*args)
+    if name == "__setitem__":
+        return _stored(*args)
+    if picks := [random for random in _random([*args, *kwargs.values()]) if _is_picked(random)]:
+        for random in picks:
+            settle(random)
+        return func(*args, **kwargs)
     if name in ("item", "tolist") and len(args) == 1:
         return _python_numbers(args[0])
     if any(isinstance(number, Clock) for random in _random(args) for number in random.numbers.flat):
@@ -118,6 +130,62 @@ def unwrapped(func: Any, args: Any, kwargs: Any) -> Any:
 
 def _random(args: Sequence[Any]) -> list[RandomTensor]:
     return [arg for arg in args if isinstance(arg, RandomTensor)]
+
+
+def _is_picked(random: RandomTensor) -> bool:
+    return any(isinstance(number, Pick) for number in random.numbers.flat)
+
+
+def settle(random: RandomTensor) -> None:
+    """Run the races of a tensor of picks, which becomes an ordinary tensor."""
+    values = [number.decide() if isinstance(number, Pick) else number for number in random.numbers.flat]
+    plain: Any = random
+    plain.__class__ = torch.Tensor
+    plain.copy_(torch.tensor(values, dtype=plain.dtype).reshape(plain.shape))
+
+
+def _chosen(condition: torch.Tensor, first: Any, second: Any) -> torch.Tensor:
+    """``torch.where``, entry by entry; nothing is settled by a choice."""
+    parts = [_entries(part) for part in (first, second)]
+    stand_ins = [
+        torch.ones((), dtype=_dtype(part)) if isinstance(part, RandomTensor) else part
+        for part in (first, second)
+    ]
+    dtype = torch.where(torch.ones((), dtype=torch.bool), stand_ins[0], stand_ins[1]).dtype
+    return _settled_if_known(random_tensor(np.where(condition.numpy(), *parts), dtype))
+
+
+def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
+    """``target[key] = value``; the target becomes random where the value is."""
+    if isinstance(key, RandomTensor) or target._is_view():
+        raise NotEnumerableError(
+            "the sampler stores random numbers in part of a tensor; use a tensor of its own"
+        )
+    numbers = _entries(target)
+    places = torch.arange(target.numel()).reshape(target.shape)[key]
+    values = np.broadcast_to(_entries(value), tuple(places.shape))
+    for place, entry in zip(places.flatten().tolist(), values.flat, strict=True):
+        numbers.flat[place] = entry
+    random: Any = target
+    random.__class__ = RandomTensor
+    random.numbers = numbers
+    _settled_if_known(random)
+
+
+def _entries(part: Any) -> np.ndarray:
+    """What stands in a tensor or a number, as objects."""
+    if isinstance(part, RandomTensor):
+        return part.numbers.copy()
+    entries = np.empty(torch.as_tensor(part).shape, dtype=object)
+    entries[...] = np.array(torch.as_tensor(part).numpy(), dtype=object)
+    return entries
+
+
+def _settled_if_known(random: RandomTensor) -> RandomTensor:
+    """An ordinary tensor where nothing in it is random."""
+    if not any(isinstance(number, (Number, Clock, Pick)) for number in random.numbers.flat):
+        settle(random)
+    return random
 
 
 def _structure(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -250,14 +318,24 @@ def _searchsorted(
 
 
 def _race(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Exponential numbers: weights divided by them, and the first of them.
+    """Exponential numbers: scaled by weights, and the first of them.
 
     Of independent exponential numbers with rates w_i the i-th is the first with probability w_i / Σ w.
     """
-    if name in _QUOTIENTS.split() and len(args) == 2 and not kwargs:
+    if name in ("isinf", "isnan", "eq", "ne", "__eq__", "__ne__"):  # of a real number: almost never
+        return torch.full(args[0].numbers.shape, name in ("ne", "__ne__"))
+    if name == "reciprocal":
+        return _scaled(Clock.inverted, args[0])
+    if len(args) == 2 and not kwargs and len(_random(args)) == 1:
         above, below = args if not name.startswith("__r") else args[::-1]
-        if not (isinstance(above, RandomTensor) and isinstance(below, RandomTensor)):
-            return _scaled(above, below)
+        if name in _PRODUCTS.split():
+            return _scaled(
+                Clock.times, *((above, below) if isinstance(above, RandomTensor) else (below, above))
+            )
+        if name in _QUOTIENTS.split() and isinstance(above, RandomTensor):
+            return _scaled(Clock.over, above, below)
+        if name in _QUOTIENTS.split():
+            return _scaled(Clock.times, _scaled(Clock.inverted, below), above)
     if name in ("argmax", "argmin") and len(args) + len(kwargs) <= 3:
         return _first(name == "argmax", *args, **kwargs)
     raise NotEnumerableError(
@@ -266,31 +344,35 @@ def _race(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     )
 
 
-def _scaled(above: Any, below: Any) -> RandomTensor:
-    """Weights divided by clocks, or clocks by weights: rates times weights either way."""
-    weights_above = isinstance(below, RandomTensor)
-    random, weights = (below, above) if weights_above else (above, below)
-    like = torch.ones(random.numbers.shape, dtype=_dtype(random)) * weights
-    spread = torch.broadcast_to(torch.as_tensor(weights), like.shape)
+def _scaled(scale: Callable[..., Clock], random: RandomTensor, *weights: Any) -> RandomTensor:
+    """Every clock scaled by its weight."""
+    like = torch.ones(random.numbers.shape, dtype=_dtype(random))
+    for weight in weights:
+        like = like * weight
+    spread = [torch.broadcast_to(torch.as_tensor(weight), like.shape) for weight in weights]
     numbers = np.empty(like.shape, dtype=object)
     for place, clock in np.ndenumerate(np.broadcast_to(random.numbers, like.shape)):
-        if clock.inverse:
-            raise NotEnumerableError("the sampler scales exponential random numbers twice")
-        try:
-            weight = exact_number(spread[place].item())
-        except (ValueError, OverflowError):
-            raise UndefinedDrawError(
-                "a race of exponential random numbers with a weight that is nan or inf"
-            ) from None
-        numbers[place] = Clock(clock.source, clock.rate * weight, weights_above)
+        numbers[place] = scale(clock, *(exact_weight(weight[place].item()) for weight in spread))
     return random_tensor(numbers, like.dtype)
+
+
+def exact_weight(weight: float) -> Fraction:
+    """A weight of a race.
+
+    Raises:
+        UndefinedDrawError: it is nan or inf.
+    """
+    try:
+        return exact_number(weight)
+    except (ValueError, OverflowError):
+        raise UndefinedDrawError(f"a race of exponential random numbers with the weight {weight}") from None
 
 
 def _first(largest: bool, random: RandomTensor, dim: int | None = None, keepdim: bool = False) -> Any:
     """The winner of every race along an axis."""
     rows = np.moveaxis(random.numbers, dim, -1) if dim is not None else random.numbers.ravel()
-    found = np.empty(rows.shape[:-1], dtype=np.int64)
+    found = np.empty(rows.shape[:-1], dtype=object)
     for place in np.ndindex(found.shape):
-        found[place] = winner(list(rows[place]), largest)
-    chosen = torch.from_numpy(found)
+        found[place] = Pick(Race(list(rows[place]), largest))
+    chosen = random_tensor(found, torch.int64)
     return chosen.unsqueeze(dim) if keepdim and dim is not None else chosen

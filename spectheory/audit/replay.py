@@ -104,11 +104,13 @@ class Tape:
     Attributes:
         given, made: the decisions.
         is_approximate: whether an answer was given for a box of cases that do not all agree on it.
+        box_bits: a comparison of n numbers halves each of them at most box_bits / n times.
     """
 
     given: Sequence[_Branch]
     made: list[_Branch] = field(default_factory=list)
     is_approximate: bool = False
+    box_bits: int = 8
 
     def decide(self, shares: Sequence[Fraction]) -> int:
         """Which of the cases with these probabilities this run takes."""

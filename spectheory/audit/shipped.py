@@ -6,7 +6,7 @@ import hashlib
 import inspect
 import sys
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,7 +23,7 @@ from spectheory.audit.derandomise import UndefinedDrawError
 from spectheory.audit.intercept import Journal, intercepted
 from spectheory.audit.relaxations import Mixture
 from spectheory.audit.replay import MAX_RUNS, CoinGenerator, NotEnumerableError, Tape, all_runs
-from spectheory.audit.signatures import Call, signature_called
+from spectheory.audit.signatures import Call, Row, signature_called, verified_batch
 from spectheory.contexts import prefix_numbers, rows_along
 from spectheory.errors import InvalidOutcomeError
 from spectheory.pair import ModelPair
@@ -38,12 +38,14 @@ class Provenance:
         package, version: as installed; empty for code that no installed package holds.
         file: relative to where packages are installed, or to the current directory.
         sha256: of the file's bytes.
+        line: where the function starts.
     """
 
     package: str
     version: str
     file: str
     sha256: str
+    line: int = 1
 
     @staticmethod
     def of(function: Any) -> Provenance:
@@ -62,7 +64,9 @@ class Provenance:
         roots = [Path(entry).resolve() for entry in (*sys.path, ".") if Path(entry).is_dir()]
         inside = [str(path.relative_to(root)) for root in roots if path.is_relative_to(root)]
         name = min(inside, key=len, default=path.name)
-        return Provenance(package, number, name, hashlib.sha256(content).hexdigest())
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        line = 1 if code is None else code.co_firstlineno
+        return Provenance(package, number, name, hashlib.sha256(content).hexdigest(), line)
 
 
 class Shipped(BlackBox, Verifier):
@@ -74,6 +78,9 @@ class Shipped(BlackBox, Verifier):
         name: of the verifier; by default the function's.
         relaxation: the law it states, where that is not the target's; it is then asked about pairs whose
             target is that law (``relaxation.stated``).
+        provenance: of the code, where the function does not know it.
+        mixes: what its batches may mix, names of ``MIXES``; for the signature "batch".
+        box_bits: how finely products of random numbers are enclosed (``Tape``).
         max_runs: follow no more runs for one tuple of drafts.
 
     Attributes:
@@ -104,14 +111,17 @@ class Shipped(BlackBox, Verifier):
         name: str | None = None,
         *,
         relaxation: Mixture | None = None,
+        provenance: Provenance | None = None,
+        mixes: Sequence[str] = (),
+        box_bits: int = Tape.box_bits,
         max_runs: int = MAX_RUNS,
     ) -> None:
         super().__init__(function, name or str(getattr(function, "__name__", "sampler")), max_runs)
         self.signature_name, self.signature = signature, signature_called(signature)
-        self.provenance = Provenance.of(function)
+        self.provenance = provenance or Provenance.of(function)
         self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
         self.single_path = signature != "sampler"  # type: ignore[misc]
-        self.relaxation = relaxation
+        self.relaxation, self.mixes, self.box_bits = relaxation, tuple(mixes), box_bits
         self.journal = Journal()
         self.undecided = Fraction(0)
         self.note = ""
@@ -126,12 +136,13 @@ class Shipped(BlackBox, Verifier):
         pair = with_point_mass_drafts(pair) if self.signature.point_mass_drafts else pair
         return self, (pair if self.relaxation is None else self.relaxation.stated(pair))
 
-    def _masses_and_undecided(
+    def output_masses(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
     ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
         """The probability of every output, () for a run without one, and of runs that took a box's answer."""
 
         def run(generator: CoinGenerator) -> tuple[tuple[int, ...], bool]:
+            generator.tape.box_bits = self.box_bits
             call = Call(paths, target_rows, draft_rows, generator.tape, self.journal)
             try:
                 tokens = self._one_call(call)
@@ -171,7 +182,7 @@ class Shipped(BlackBox, Verifier):
     def _enumerated(
         self, paths: np.ndarray, target: np.ndarray, draft: np.ndarray
     ) -> tuple[Any, Any, Fraction]:
-        masses, undecided = self._masses_and_undecided(paths, target, draft)
+        masses, undecided = self.output_masses(paths, target, draft)
         undefined = masses.pop((), 0)
         stops, rows = self._stops_and_rows(masses, paths, target)
         if undefined:
@@ -182,6 +193,33 @@ class Shipped(BlackBox, Verifier):
                 )
             stops[tuple(free[0])] += undefined
         return stops, rows, undecided
+
+    def batch_law(self, rows: Sequence[Row]) -> tuple[dict[tuple[tuple[int, ...], ...], Fraction], Fraction]:
+        """The probability of every output of a batch, and of runs that took a box's answer.
+
+        Args:
+            rows: of the signature "batch".
+        """
+        nothing = np.empty((0, 0))
+
+        def run(generator: CoinGenerator) -> tuple[tuple[tuple[int, ...], ...], bool]:
+            tape = generator.tape
+            tape.box_bits = self.box_bits
+            call = Call(nothing, nothing, nothing, tape, self.journal)
+            try:
+                with intercepted(tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
+                    outputs = verified_batch(self.sampler, call, rows)
+            except UndefinedDrawError as error:
+                self.journal.undefined.add(str(error))
+                outputs = [[] for _ in rows]
+            return tuple(map(tuple, outputs)), tape.is_approximate
+
+        law: dict[tuple[tuple[int, ...], ...], Fraction] = defaultdict(Fraction)
+        undecided = Fraction(0)
+        for probability, (found, is_approximate) in all_runs(run, self.max_runs):
+            law[found] += probability
+            undecided += probability * is_approximate
+        return law, undecided
 
     def two_calls(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> None:
         """Call the sampler twice in one run; numbers that both calls read are written to the journal."""

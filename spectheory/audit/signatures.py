@@ -6,7 +6,7 @@ the correction token.  Probabilities reach the function as float32, the logits a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -133,6 +133,43 @@ def _sampler(function: Callable[..., Any], call: Call) -> list[int]:
         return _token_list(function(*given.values(), call.generator))
 
 
+class Row(NamedTuple):
+    """One request of a batch.
+
+    Attributes:
+        draft_tokens: [L], which may differ between the rows of a batch.
+        target_probs: [L+1, V].
+        draft_probs: [L, V].
+        is_greedy: whether the request has temperature 0.
+        padding: so many more drafted tokens are placeholders, -1, which are to be rejected.
+    """
+
+    draft_tokens: torch.Tensor
+    target_probs: torch.Tensor
+    draft_probs: torch.Tensor
+    is_greedy: bool = False
+    padding: int = 0
+
+
+def _batch_of_one(function: Callable[..., Any], call: Call) -> list[int]:
+    """One path, alone in its batch."""
+    (tokens,) = verified_batch(
+        function, call, [Row(call.drafted[0], call.target_probs[0], call.draft_probs[0])]
+    )
+    return tokens
+
+
+def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Row]) -> list[list[int]]:
+    """The tokens of every row; tensors of the rows that are changed in place are a finding."""
+    tensors = {
+        f"rows[{number}].{name}": tensor
+        for number, row in enumerate(rows)
+        for name, tensor in zip(Row._fields[:3], row[:3], strict=True)
+    }
+    with call.inputs(**tensors):
+        return [_token_list(tokens) for tokens in function(rows, call.generator)]
+
+
 def _token_list(returned: Any) -> list[int]:
     return returned.flatten().tolist() if isinstance(returned, torch.Tensor) else list(returned)
 
@@ -148,6 +185,7 @@ SIGNATURES: Mapping[str, Signature] = {
         point_mass_drafts=True,
     ),
     "coins": Signature("(draft_tokens, target_probs, draft_probs, coins, final_coin) -> tokens", _coins),
+    "batch": Signature("(rows, generator) -> the tokens of every row", _batch_of_one),
     "sampler": Signature("(paths, target_rows, draft_rows, generator) -> tokens", _sampler),
 }
 """Name -> how samplers of that kind are called."""

@@ -7,11 +7,13 @@ Each takes one path [1, L], the rows of both models and a generator, or has the 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from spectheory.audit.signatures import Row
 
 # ------------------------------------------------------------------------- what they share
 
@@ -231,6 +233,50 @@ def greedy_acceptance(paths: Tensor, target: Tensor, draft: Tensor, generator: A
     return [*tokens, _drawn(target[0, len(tokens)], generator)]
 
 
+# ------------------------------------------------------------------------- batches
+
+
+def _request(row: Row, coins: Tensor, generator: Any) -> list[int]:
+    """Token verification of one request."""
+    if row.is_greedy:
+        best = row.target_probs.argmax(-1).tolist()
+        drafted = row.draft_tokens.tolist()
+        agree = next((n for n, token in enumerate(drafted) if token != best[n]), len(drafted))
+        return best[: agree + 1]
+    p, q = row.target_probs, row.draft_probs
+    return _verify(row.draft_tokens, _ratio(p, q), _residual_rows(p, q), coins, generator)
+
+
+def batch_token_verification(rows: Sequence[Row], generator: Any) -> list[list[int]]:
+    """Every request with numbers of its own; lossless."""
+    coins = torch.rand(len(rows), max(len(row.draft_tokens) for row in rows), generator=generator)
+    return [_request(row, own, generator) for row, own in zip(rows, coins, strict=True)]
+
+
+def batch_shares_coins(rows: Sequence[Row], generator: Any) -> list[list[int]]:
+    """One coin per position for all requests: each is right alone, and they are not independent."""
+    coins = torch.rand(max(len(row.draft_tokens) for row in rows), generator=generator)
+    return [_request(row, coins, generator) for row in rows]
+
+
+def batch_is_greedy_if_one_is(rows: Sequence[Row], generator: Any) -> list[list[int]]:
+    """The branch for temperature 0 is taken for the whole batch."""
+    greedy = any(row.is_greedy for row in rows)
+    return batch_token_verification([row._replace(is_greedy=greedy) for row in rows], generator)
+
+
+def batch_counts_from_the_longest(rows: Sequence[Row], generator: Any) -> list[list[int]]:
+    """Rows of the draft are laid out flat and found as if all requests had the length of the longest."""
+    longest = max(len(row.draft_tokens) for row in rows)
+    flat = torch.cat([row.draft_probs for row in rows])
+    found = [
+        flat[(number * longest + torch.arange(len(row.draft_tokens))).clamp(max=len(flat) - 1)]
+        for number, row in enumerate(rows)
+    ]
+    shifted = [row._replace(draft_probs=draft) for row, draft in zip(rows, found, strict=True)]
+    return batch_token_verification(shifted, generator)
+
+
 _SAMPLERS = (
     seed_per_call,
     other_draft_law,
@@ -250,6 +296,13 @@ SPECIMENS: Mapping[str, tuple[Callable[..., Any], str]] = {
     **{sampler.__name__: (sampler, "sampler") for sampler in _SAMPLERS},
 }
 """Name -> (sampler, signature); none is right."""
+
+BATCH_SPECIMENS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
+    "batch_shares_coins": (batch_shares_coins, ()),
+    "batch_is_greedy_if_one_is": (batch_is_greedy_if_one_is, ("greedy",)),
+    "batch_counts_from_the_longest": (batch_counts_from_the_longest, ("ragged",)),
+}
+"""Name -> (sampler, what its batches mix); all are right for one request alone."""
 
 LOSSLESS: Mapping[str, tuple[Callable[..., Any], str]] = {
     sampler.__name__: (sampler, "sampler")

@@ -9,13 +9,13 @@ import torch
 
 from audit_support import assert_drawn_from, law
 from spectheory.audit.derandomise import (
-    BOX_BITS,
     GRIDS,
     Clock,
     Exponential,
+    Pick,
+    Race,
     UndefinedDrawError,
     uniform_number,
-    winner,
 )
 from spectheory.audit.replay import NotEnumerableError, Tape, all_runs
 
@@ -80,7 +80,7 @@ def test_products_are_enclosed() -> None:
         total += probability * truth
         approximate += probability * unsure
     exact = Fraction(0.5 + 0.5 * 0.6931471805599453)
-    assert abs(total - exact) <= approximate < Fraction(1, 2 ** (BOX_BITS // 2 - 2))
+    assert abs(total - exact) <= approximate < Fraction(1, 2 ** (Tape.box_bits // 2 - 2))
     assert approximate > 0
 
 
@@ -98,14 +98,32 @@ def test_the_first_of_exponential_numbers() -> None:
     rates = [Fraction(1, 2), Fraction(0), Fraction(3, 2)]
     tape = Tape([])
     clocks = [Clock(Exponential(tape), rate, inverse=True) for rate in rates]
-    assert winner(clocks, largest=True) == 0
+    race = Race(clocks, largest=True)
+    assert (Pick(race, lambda lane: lane + 7).decide(), race.winner()) == (7, 0)
     assert [branch.shares for branch in tape.made] == [(Fraction(1, 4), 0, Fraction(3, 4))]
     with pytest.raises(NotEnumerableError, match="two races"):
-        winner(clocks, largest=True)
+        Race(clocks, largest=True).winner()
     with pytest.raises(NotEnumerableError, match="the last of"):
-        winner(clocks, largest=False)
-    with pytest.raises(UndefinedDrawError, match="without a positive weight"):
-        winner([Clock(Exponential(tape), Fraction(0))], largest=False)
+        Race(clocks, largest=False).winner()
+    with pytest.raises(UndefinedDrawError, match="with a negative weight"):
+        Race([Clock(Exponential(tape), Fraction(-1))], largest=False).winner()
+
+
+def test_a_race_of_zeros_is_won_by_the_first() -> None:
+    """As ``argmax`` of equal values says; no number is drawn."""
+    tape = Tape([])
+    clocks = [Clock(Exponential(tape), Fraction(0), inverse=True) for _ in range(3)]
+    assert Race(clocks, largest=True).winner() == int((torch.zeros(3) / torch.rand(3)).argmax()) == 0
+    assert tape.made == []
+
+
+def test_scaling_a_clock_scales_its_rate() -> None:
+    """E / w and w / E have the rate w, E w and E^-1 / w the rate 1 / w; nothing is divided by zero."""
+    clock, three = Clock(Exponential(Tape([]))), Fraction(3)
+    assert [clock.over(three).rate, clock.inverted().times(three).rate] == [3, 3]
+    assert [clock.times(three).rate, clock.inverted().over(three).rate] == [1 / three, 1 / three]
+    with pytest.raises(NotEnumerableError, match="scales an exponential random number by 0"):
+        clock.times(Fraction(0))
 
 
 def test_a_dtype_without_a_law_is_refused() -> None:

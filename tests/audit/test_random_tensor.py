@@ -55,6 +55,15 @@ def race() -> tuple[int, int]:
     return int((P / noise).argmax()), int((other / P).argmin(dim=-1)[1])
 
 
+def lazy_race() -> int:
+    """Two races with the same noise, of which a coin chooses one; its winner passes through a tensor."""
+    noise = torch.empty(3).exponential_()
+    winners = torch.full((2,), -1)
+    winners[:] = (torch.stack([P, P.flip(0)]) * noise.reciprocal()).argmax(-1)
+    assert winners.new_zeros(2).sum() == 0
+    return int(torch.where(torch.tensor([True, False]), winners, winners.new_full((), 7)).sum()) - 7
+
+
 def python_numbers() -> tuple[bool, bool]:
     """A tensor's number as a Python number, compared with Python's and numpy's."""
     u = torch.rand(2)
@@ -85,7 +94,7 @@ def test_laws_by_hand(function: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [structure, arithmetic, inversion, race, python_numbers, equality],
+    [structure, arithmetic, inversion, race, lazy_race, python_numbers, equality],
     ids=lambda f: f.__name__,
 )
 def test_torch_draws_from_that_law(function: Callable[[], Any]) -> None:
@@ -94,6 +103,7 @@ def test_torch_draws_from_that_law(function: Callable[[], Any]) -> None:
 
 def test_a_race_has_rational_weights() -> None:
     assert law(race)[0, 2] == Fraction(1, 2) * Fraction(1, 4)
+    assert law(lazy_race) == {0: Fraction(1, 2), 1: Fraction(1, 4), 2: Fraction(1, 4)}
 
 
 def test_products_and_sums_along_an_axis() -> None:
@@ -121,7 +131,8 @@ def test_types_are_converted_as_torch_does() -> None:
         (lambda: float(torch.rand(())), "applies __float__ to random numbers"),
         (lambda: torch.rand(3).numpy(), "applies numpy to"),
         (lambda: torch.rand(3).sum() < 1, "applies sum to"),
-        (lambda: torch.where(torch.tensor(True), torch.rand(()), 0), "applies where to"),
+        (lambda: torch.where(torch.tensor(True), torch.rand(()), 0).sum(), "applies sum to"),
+        (lambda: torch.zeros(4)[1:3].__setitem__(0, torch.rand(())), "part of a tensor"),
         (lambda: (u := torch.rand(())) * u < 0.5, "combines a random number with itself in mul"),
         (lambda: P[torch.rand(3)], "as an index of __getitem__"),
         (lambda: (torch.empty(3).exponential_() + 1).argmax(), "only a race is followed"),

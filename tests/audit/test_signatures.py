@@ -1,4 +1,4 @@
-"""The four ways to call a sampler, each with a right one and what is noticed about a wrong one."""
+"""The ways to call a sampler, each with a right one and what is noticed about a wrong one."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from spectheory import certify, instances
 from spectheory.audit.battery import with_point_mass_drafts
 from spectheory.audit.shipped import Shipped
 from spectheory.audit.signatures import SIGNATURES, signature_called
+from spectheory.audit.specimens import batch_token_verification
 from spectheory.errors import UnknownNameError
 
 FLOAT32 = 1e-6
@@ -65,6 +66,7 @@ SAMPLERS = {
     "sampler": with_generator,
     "evaluate_posterior": posterior,
     "speculative_sampling": in_transformers_form,
+    "batch": batch_token_verification,
 }
 
 
@@ -90,6 +92,8 @@ def test_partner_a_wrong_sampler_of_each_signature(signature: str) -> None:
         if signature == "speculative_sampling":
             tokens = torch.cat([arguments[0][:, -arguments[2] :], torch.zeros((1, 1), dtype=torch.long)], -1)
             return tokens, arguments[2]
+        if signature == "batch":
+            return [[*row.draft_tokens.tolist(), 0] for row in arguments[0]]
         paths = arguments[0] if signature == "coins" else arguments[0][0]
         return [*paths.tolist(), 0]
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import re
 from pathlib import Path
 
 import pytest
 
+from audited import CACHE, fetched
 from cli_support import run_json, write_pair
-from spectheory import instances
-from spectheory.audit.libraries import load_subject
-from spectheory.audit.shipped import Shipped
-from spectheory.audit.specimens import token_verification
-from spectheory.auditing import audit_sampler
-from spectheory.command_line.audit import page
+from spectheory.audit import specimens
+from spectheory.audit.libraries import SUBJECTS
 from spectheory.command_line.main import main
 
 SPECIMENS = "spectheory.audit.specimens"
@@ -49,20 +45,47 @@ def test_several_samplers(capsys: pytest.CaptureFixture[str], tmp_path: Path) ->
     assert len(capsys.readouterr().out.splitlines()) == 3
 
 
-def test_the_page() -> None:
-    """A row and a section each, the date, the hash and what is assumed."""
-    pairs = {"thirds": instances.two_token(1), "forbidden token": instances.bernoulli("1/2", "1")}
-    audits = [
-        audit_sampler(load_subject("transformers"), pairs),
-        audit_sampler(Shipped(token_verification, "sampler"), pairs),
-    ]
-    text = page(audits, datetime.date(2026, 1, 2))
-    assert "(2026-01-02)" in text
-    assert "| defect | 2.98e-08 | 1/33554432 | 1.5e+08 |" in text
-    assert "| exactly lossless | 0 | no | never |" in text
-    assert audits[0].provenance.sha256 in text
-    assert "- it makes a token that the target forbids" in text
-    assert text.count("\n## ") == 3
+def test_what_is_not_there_is_left_out_of_all(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With a line each; asked for by its name it is an error, in one line."""
+    pair = str(write_pair(tmp_path, draft_length=1))
+    assert main(["audit", "all", "--pair", pair, "--json", "--cache", str(tmp_path)]) == 1
+    captured = capsys.readouterr()
+    audited = [audit["sampler"] for audit in json.loads(captured.out)["audits"]]
+    assert audited == ["transformers", "transformers-ensemble", "transformers-gemma4"]
+    left_out = [line for line in captured.err.splitlines() if line.startswith("note: ")]
+    assert len(left_out) == len(SUBJECTS) - len(audited)
+    assert "note: sglang is left out: sglang==0.5.23 is neither fetched nor installed" in left_out[0]
+    assert main(["audit", "vllm", "--cache", str(tmp_path)]) == 2
+
+
+def test_fetching(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is there is not downloaded again; the version that was tested is the one that is meant."""
+    fetched("sglang-0.5.23")
+    for requirement in ("sglang", "sglang==0.5.23"):
+        assert main(["audit", "fetch", requirement, "--cache", str(CACHE)]) == 0
+        assert capsys.readouterr().out == f"sglang 0.5.23: {CACHE / 'sglang-0.5.23'}\n"
+
+
+def test_findings_in_sarif(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """One JSON object, with the line of the function."""
+    pair = str(write_pair(tmp_path, draft_length=1))
+    wrong = ["audit", f"{SPECIMENS}:greedy_acceptance", "--as", "sampler", "--pair", pair, "--sarif"]
+    assert main(wrong) == 1
+    (found,) = json.loads(capsys.readouterr().out)["runs"][0]["results"]
+    place = found["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "spectheory/audit/specimens.py"
+    lines = Path(specimens.__file__).read_text(encoding="utf-8").splitlines()
+    assert lines[place["region"]["startLine"] - 1].startswith("def greedy_acceptance(")
+
+
+def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """What they mix is said with --mix."""
+    pair = str(write_pair(tmp_path, draft_length=1))
+    words = ["audit", f"{SPECIMENS}:batch_is_greedy_if_one_is", "--as", "batch", "--pair", pair, "--json"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["batches"] == ["equal lengths"]
+    assert main([*words, "--mix", "greedy"]) == 1
+    assert "beside another request (greedy)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -77,7 +100,15 @@ def test_the_page() -> None:
         ([f"{SPECIMENS}:SPECIMENS", "--as", "coins"], "is dict, expected a function"),
         ([f"{SPECIMENS}:nothing", "--as", "coins"], "no attribute of module"),
         (["transformers", "--as", "coins"], "a library's sampler knows"),
-        (["transformers", "--json", "--page"], "ask for one of them"),
+        (["transformers", "--json", "--page"], "--page and --json were given; ask for one of them"),
+        (["sglang", "--mix", "ragged"], "a library's sampler knows"),
+        (
+            [f"{SPECIMENS}:batch_shares_coins", "--as", "batch", "--mix", "x"],
+            "batches can mix ragged, greedy",
+        ),
+        (["fetch"], "say what to fetch: all, or one of sglang, vllm"),
+        (["fetch", "sglnag"], "did you mean 'sglang'"),
+        (["fetch", "sglang>=1"], "write package or package==version"),
     ],
 )
 def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:

@@ -1,0 +1,1 @@
+"""How the samplers of released libraries are reached: one file per library."""

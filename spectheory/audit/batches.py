@@ -1,0 +1,110 @@
+"""Batches of two requests: each has the law that it has alone, and the two are independent.
+
+Serving engines verify many requests at once, laid out in one tensor.  A row off by one, a number shared by
+all requests, or a branch that is taken for the whole batch shows only where the requests differ.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import torch
+
+from spectheory.audit.shipped import Shipped
+from spectheory.audit.signatures import Row
+from spectheory.errors import InvalidInputError
+
+TOLERANCE = Fraction(1, 10**6)
+"""A total variation that is still rounding: sums of rows of other shapes."""
+EQUAL = "equal lengths"
+FIRST = Row(
+    torch.tensor([0, 1]),
+    torch.tensor([[9 / 16, 7 / 16], [5 / 8, 3 / 8], [1 / 4, 3 / 4]]),
+    torch.tensor([[3 / 4, 1 / 4], [1 / 8, 7 / 8]]),
+)
+SECOND = Row(
+    torch.tensor([1, 0]),
+    torch.tensor([[5 / 8, 3 / 8], [1 / 4, 3 / 4], [7 / 8, 1 / 8]]),
+    torch.tensor([[1 / 4, 3 / 4], [5 / 8, 3 / 8]]),
+)
+"""Every drafted token is accepted with a probability between 0 and 1, and no two rows are equal."""
+Tokens = tuple[int, ...]
+
+
+def audit_batches(sampler: Shipped) -> tuple[str, ...]:
+    """Compare the exact laws of requests in batches with those alone; findings go to the sampler's journal.
+
+    Args:
+        sampler: of the signature "batch".
+
+    Returns:
+        What the batches mixed.
+
+    Raises:
+        NotEnumerableError: the sampler cannot be followed.
+        InvalidInputError: it says that it mixes something that is not known.
+    """
+    seen: dict[str, None] = {}
+    for words, rows in _batches(sampler.mixes):
+        seen[words] = None
+        together, undecided = sampler.batch_law(rows)
+        laws = []
+        for place, row in enumerate(rows):
+            alone, undecided_alone = sampler.batch_law([row._replace(padding=0)])
+            laws.append({tokens: mass for (tokens,), mass in alone.items()})
+            undecided += undecided_alone
+            distance = _total_variation(_marginal(together, place), laws[-1])
+            if distance - undecided > TOLERANCE:
+                sampler.journal.findings.add(
+                    (
+                        "batch",
+                        f"beside another request ({words}) the tokens of a request have another law than "
+                        f"alone, total variation {float(distance):.3g}",
+                    )
+                )
+        product = {
+            (first, second): mass * other
+            for first, mass in _marginal(together, 0).items()
+            for second, other in _marginal(together, 1).items()
+        }
+        distance = _total_variation(together, product)
+        if distance - undecided > TOLERANCE:
+            sampler.journal.findings.add(
+                (
+                    "batch",
+                    f"the tokens of two requests ({words}) are not independent, total variation "
+                    f"{float(distance):.3g}",
+                )
+            )
+    return tuple(seen)
+
+
+def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
+    """What a batch mixes, and its rows, in both orders."""
+    short = Row(FIRST.draft_tokens[:1], FIRST.target_probs[:2], FIRST.draft_probs[:1])
+    other = {
+        "ragged": short,
+        "greedy": FIRST._replace(is_greedy=True),
+        "padded": short._replace(padding=1),
+    }
+    unknown = [name for name in mixes if name not in other]
+    if unknown:
+        raise InvalidInputError(f"batches can mix {', '.join(other)}, got {unknown[0]!r}")
+    for words, row in {EQUAL: FIRST, **{name: other[name] for name in mixes}}.items():
+        yield words, (row, SECOND)
+        yield words, (SECOND, row)
+
+
+def _marginal(law: Mapping[tuple[Tokens, ...], Fraction], place: int) -> dict[Tokens, Fraction]:
+    masses: dict[Tokens, Fraction] = defaultdict(Fraction)
+    for outputs, mass in law.items():
+        masses[outputs[place]] += mass
+    return masses
+
+
+def _total_variation(first: Mapping[Any, Fraction], second: Mapping[Any, Fraction]) -> Fraction:
+    zero = Fraction(0)
+    return sum((abs(first.get(key, zero) - second.get(key, zero)) for key in {*first, *second}), zero) / 2

@@ -1,0 +1,91 @@
+"""SGLang 0.5.23 as released: exact laws, a mutant, draws of the same kernel."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import torch
+from scipy.stats import chisquare
+
+from audited import CACHE, fetched
+from spectheory import certify
+from spectheory.audit.adapters import sglang
+from spectheory.audit.batches import FIRST
+from spectheory.audit.battery import random_dyadic
+from spectheory.audit.fetch import Release
+from spectheory.audit.kernels import interpreting
+from spectheory.audit.libraries import load_subject
+from spectheory.audit.shipped import Shipped
+from spectheory.auditing import ARITHMETIC, audit_sampler
+from spectheory.pair import ModelPair
+
+RELEASED = "sglang-0.5.23"
+HALVES = {length: ModelPair.context_free_pair(["1/4", "3/4"], ["1/2", "1/2"], length) for length in (1, 2, 3)}
+
+
+@pytest.mark.parametrize("name", ["sglang", "sglang-block"])
+def test_the_released_kernel_is_lossless(name: str) -> None:
+    """Up to float32, on every pair and in batches; what the file is, is known."""
+    fetched(RELEASED)
+    found = audit_sampler(load_subject(name, CACHE))
+    assert (found.verdict, found.reasons, found.note) == (ARITHMETIC, (), "")
+    assert found.forbidden == 0
+    assert found.batches == ("equal lengths",)
+    assert found.primitives == ("rand: multiples of 2^-24",)
+    exact = {case.pair for case in found.cases if case.total_variation == 0}
+    assert {"forbidden token", "dyadic", "disjoint supports"} <= exact
+
+
+def test_dyadic_pairs_are_exact() -> None:
+    """Token: total variation 0.  Block: 0 and the optimum, 7/4 and 19/8; for three drafts it divides."""
+    fetched(RELEASED)
+    token, block = (load_subject(name, CACHE) for name in ("sglang", "sglang-block"))
+    for length, expected in ((1, Fraction(7, 4)), (2, Fraction(37, 16)), (3, Fraction(175, 64))):
+        found = certify(token, HALVES[length], with_optimum=False)
+        assert (found.total_variation, found.block_efficiency) == (0, expected)
+    for length, expected in ((1, Fraction(7, 4)), (2, Fraction(19, 8))):
+        found = certify(block, HALVES[length])
+        assert (found.total_variation, found.block_efficiency, found.optimum) == (0, expected, expected)
+    assert certify(block, HALVES[3], with_optimum=False).total_variation == Fraction(1, 2**28)
+
+
+@pytest.mark.parametrize(
+    ("block", "before", "after"),
+    [(False, "coin * q < p", "coin * q > p"), (True, "if coin < accept_prob", "if coin > accept_prob")],
+)
+def test_a_mutant_of_the_released_file_is_caught(
+    block: bool, before: str, after: str, tmp_path: Path
+) -> None:
+    """One comparison flipped in a copy; the copy itself is lossless."""
+    shutil.copytree(fetched(RELEASED), tmp_path / "release")
+    file = tmp_path / "release" / sglang.FILES[0]
+    text = file.read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    distances = []
+    for content in (text, text.replace(before, after)):
+        file.write_text(content, encoding="utf-8")
+        release = Release("sglang", "0.5.23", tmp_path / "release")
+        function = sglang.chain_sampling(release, block_verification=block)
+        found = certify(Shipped(function, "batch"), random_dyadic(1, 2, 1), with_optimum=False)
+        distances.append(found.total_variation)
+    assert distances[0] < Fraction(1, 10**6)
+    assert distances[1] > Fraction(1, 100)
+
+
+def test_the_kernel_draws_from_the_law() -> None:
+    """The same kernel in the same interpreter, with torch's own coins: a batch of equal requests."""
+    fetched(RELEASED)
+    sampler = load_subject("sglang-block", CACHE)
+    law, undecided = sampler.batch_law([FIRST])
+    assert undecided == 0
+    torch.manual_seed(4)
+    draws = 200
+    with interpreting():
+        counts = Counter(tuple(tokens) for tokens in sampler.sampler([FIRST] * draws, None))
+    expected = {tokens: float(mass) * draws for (tokens,), mass in law.items()}
+    assert counts.keys() <= expected.keys()
+    assert chisquare([counts[tokens] for tokens in expected], list(expected.values())).pvalue > 1e-4

@@ -1,0 +1,49 @@
+"""Audits as a page and as SARIF."""
+
+from __future__ import annotations
+
+import datetime
+import json
+
+from spectheory import instances
+from spectheory.audit.libraries import load_subject
+from spectheory.audit.shipped import Shipped
+from spectheory.audit.specimens import SPECIMENS, batch_token_verification, token_verification
+from spectheory.auditing import audit_sampler
+from spectheory.command_line.audit_reports import page, sarif
+
+PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoulli("1/2", "1")}
+
+
+def test_the_page() -> None:
+    """A row and a section each, the date, the hash and what is assumed."""
+    audits = [
+        audit_sampler(load_subject("transformers"), PAIRS),
+        audit_sampler(Shipped(batch_token_verification, "batch", "token_verification"), PAIRS),
+    ]
+    text = page(audits, datetime.date(2026, 1, 2))
+    assert "(2026-01-02)" in text
+    assert "| defect | 2.98e-08 | 1/33554432 | 1.5e+08 |" in text
+    assert "| exactly lossless | 0 | no | never |" in text
+    assert audits[0].provenance.sha256 in text
+    assert "- it makes a token that the target forbids" in text
+    assert text.count("- batches of two requests: equal lengths\n") == 1
+    assert text.count("\n## ") == 3
+
+
+def test_sarif_names_rule_level_and_place() -> None:
+    """One result per reason of a defect, nothing for what is lossless; plain JSON."""
+    wrong = audit_sampler(Shipped(*SPECIMENS["greedy_acceptance"]), PAIRS)
+    document = json.loads(
+        json.dumps(sarif([wrong, audit_sampler(Shipped(token_verification, "sampler"), PAIRS)]))
+    )
+    assert document["version"] == "2.1.0"
+    (run,) = document["runs"]
+    assert run["tool"]["driver"]["name"] == "spectheory"
+    assert [result["message"]["text"] for result in run["results"]] == [
+        f"greedy_acceptance: {reason}" for reason in wrong.reasons
+    ]
+    result = run["results"][0]
+    assert (result["ruleId"], result["level"]) == ("defect", "error")
+    assert result["ruleId"] in {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] > 1

@@ -1,0 +1,52 @@
+"""Released code that tests run: ``make fetched`` brings it into the build folder, the repository has none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+CACHE = Path(__file__).parents[2] / "build" / "audit"
+
+
+def fetched(name: str) -> Path:
+    """The folder of a library that ``make fetched`` brings, as sglang-0.5.23."""
+    folder = CACHE / name
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is missing; run: make fetched")
+    return folder
+
+
+def released(root: Path, module: str, text: str) -> None:
+    """Write a module of our own where a release has one of its own."""
+    path = root / f"{module.replace('.', '/')}.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+FLAT = """
+import torch
+
+def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_draft_tokens, draft_probs,
+                     target_logits, bonus_token_ids, sampling_metadata, uniform=torch.rand):
+    target = target_logits.softmax(-1)
+    found = torch.full((len(num_draft_tokens), max_spec_len + 1), -1, dtype=torch.int32)
+    for request, count in enumerate(num_draft_tokens):
+        start = int(cu_num_draft_tokens[request]) - count
+        greedy = bool(sampling_metadata.temperature[request] == 0)
+        place = 0
+        for place in range(count):
+            token = int(draft_token_ids[start + place])
+            p, q = target[start + place], draft_probs[start + place]
+            if greedy:
+                found[request, place] = p.argmax()
+                accepted = bool(p.argmax() == token)
+            else:
+                accepted = token >= 0 and bool(uniform(()) * q[token] < p[token])
+                row = (p - q).clamp(min=0)
+                found[request, place] = token if accepted else int(torch.multinomial(row, 1))
+            if not accepted:
+                break
+        else:
+            found[request, count] = bonus_token_ids[request, 0]
+    return found
+"""
+"""Token verification of our own, called as vLLM calls it: batches laid out flat."""
