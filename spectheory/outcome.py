@@ -84,7 +84,7 @@ class Outcome:
 
         Args:
             generator: a ``numpy.random.Generator`` for numpy outcomes, a ``torch.Generator`` on
-                the same device for torch outcomes.
+                the same device for torch outcomes, or a function from a shape to uniform numbers in [0, 1).
 
         Raises:
             InvalidOutcomeError: a stop was drawn whose correction row has no mass: what the verifier
@@ -216,6 +216,8 @@ def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
 def _uniform(generator: Any, like: Array) -> Array:
     """Uniform numbers in [0, 1), shape [..., 1], of the type and device of ``like``."""
     shape = (*like.shape[:-1], 1)
+    if callable(generator):
+        return generator(shape)
     if isinstance(like, np.ndarray):
         return generator.random(shape)
     import torch

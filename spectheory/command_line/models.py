@@ -10,8 +10,10 @@ from click.core import ParameterSource
 
 from spectheory.command_line.options import (
     csv_option,
+    given,
     json_option,
     num_drafts_option,
+    numbers,
     process_of,
     tree_option,
     verifier_names,
@@ -47,22 +49,29 @@ dtype_option = click.option(
 @target_option
 @draft_option
 @click.option(
-    "--verifier", "-v", "verifiers", default="token,block", show_default=True, metavar="NAME,..",
-    help="Verifiers to compare on the same drafts.",
+    "--verifier", "-v", "verifiers", default="token,block,spectr,greedy_multipath", show_default=True,
+    metavar="NAME,..", help="Verifiers to compare.",
 )  # fmt: skip
-@num_drafts_option
+@click.option(
+    "--num-drafts", "-k", default="1-4", show_default=True, metavar="K,..",
+    help="Paths drafted i.i.d.: a number, or several as 1,2,4 or 1-4.",
+)  # fmt: skip
 @click.option(
     "--draft-length", "-l", type=int, default=8, show_default=True, metavar="L", help="Tokens per path."
 )
 @prompts_option
 @max_prompt_tokens_option
 @click.option(
-    "--samples", type=int, help="Draws per prompt, by default 16; texts per prompt with --tokens, 1."
+    "--samples", type=int, help="Texts per prompt, by default 1; draws per prompt with --one-call, 16."
 )
 @click.option(
-    "--tokens", "max_new_tokens", type=int, metavar="N",
-    help="Decode whole texts of N tokens and count all calls; default: one call after each prompt.",
+    "--tokens", "max_new_tokens", type=int, default=32, show_default=True, metavar="N",
+    help="Decode whole texts of N tokens and count all their calls.",
 )  # fmt: skip
+@click.option(
+    "--one-call", is_flag=True, help="Look at one call after each prompt, all verifiers at the same drafts."
+)
+@click.option("--width", type=float, metavar="W", help="Stop when every interval is at most that wide.")
 @temperature_option
 @top_k_option
 @top_p_option
@@ -72,7 +81,10 @@ dtype_option = click.option(
     "--threads", type=int, metavar="N", help="CPU threads; default: 1 for small models, else as torch is set."
 )
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts drafted for at a time.")
+@click.option(
+    "--batch-size", type=int, metavar="N",
+    help="Prompts drafted for at a time; by default 16, and 8 with --one-call.",
+)  # fmt: skip
 @click.option(
     "--checkpoint",
     type=click.Path(),
@@ -91,6 +103,10 @@ def simulate(
     target: str,
     draft: str,
     verifiers: str,
+    num_drafts: str,
+    max_new_tokens: int,
+    one_call: bool,
+    batch_size: int | None,
     prompts: str | None,
     temperature: float,
     top_k: int | None,
@@ -101,7 +117,7 @@ def simulate(
     as_json: bool,
     **settings: Any,
 ) -> int:
-    """Estimate the block efficiency of verifiers by Monte Carlo on language models.
+    """Estimate the block efficiency of verifiers over whole texts of language models.
 
     Verifiers, prompts and all numbers are checked before weights are loaded.
     """
@@ -111,6 +127,13 @@ def simulate(
     from spectheory.montecarlo import simulate as run_simulation
 
     as_table = table_wanted(as_json, as_csv)
+    if one_call and given("max_new_tokens"):
+        raise InvalidInputError("--one-call and --tokens were both given; ask for one of them")
+    settings |= {
+        "num_drafts": numbers("--num-drafts", num_drafts),
+        "max_new_tokens": None if one_call else max_new_tokens,
+        "batch_size": batch_size if batch_size is not None else 8 if one_call else 16,
+    }
     models.quiet_loading()
     names = verifier_names(verifiers)
     options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
@@ -128,8 +151,9 @@ def simulate(
     if simulation.interrupted:
         finished = simulation.estimates[0].samples
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""
+        what = "draws" if one_call else "calls"
         return fail(
-            f"interrupted; the estimates rest on the {finished} draws that were finished{kept}",
+            f"interrupted; the estimates rest on the {finished} {what} that were finished{kept}",
             EXIT_INTERRUPTED,
         )
     return 0

@@ -29,6 +29,14 @@ class DraftedPaths(NamedTuple):
     target_rows: Array
     draft_rows: Array
 
+    def first(self, num_drafts: int) -> DraftedPaths:
+        """The first K' of K i.i.d. paths, which are K' i.i.d. paths."""
+        return DraftedPaths(
+            self.paths[..., :num_drafts, :],
+            self.target_rows[..., :num_drafts, :, :],
+            self.draft_rows[..., :num_drafts, :, :],
+        )
+
 
 Draw = Callable[[Any, int], DraftedPaths]
 """(generator, number of draws) -> drafted paths with leading axes draws * strata."""

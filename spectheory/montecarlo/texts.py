@@ -1,12 +1,11 @@
 """Whole texts behind prompts: every call of the target judged, summed by prompt.
 
-Each verifier writes texts of its own, for behind the first call the contexts differ.  All start from the same
-random numbers.
+Each verifier writes texts of its own, for behind the first call the contexts differ.  Where two are at one
+context they draw the same drafts (``CommonNumbers``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,40 +59,44 @@ class TextSource(LanguageModelSource):
         for ids in self.token_ids:
             pair.check_length(len(ids) + self.max_new_tokens, self.draft_length)
 
-    def tallies(
+    def tally(
         self,
-        verifiers: Mapping[str, Verifier],
+        verifier: Verifier,
+        num_drafts: int,
         batch: int,
         texts_per_prompt: int,
         seed: int,
         tolerance: float | None,
-    ) -> dict[str, Tally]:
-        """Sums over all calls of every verifier's texts behind the prompts of a batch.
+    ) -> Tally:
+        """Sums over all calls of one verifier's texts behind the prompts of a batch.
+
+        Args:
+            verifier: bound to ``num_drafts`` i.i.d. paths.
+            num_drafts: K.
+            batch: its number.
+            texts_per_prompt: how many are decoded behind each prompt.
+            seed: of the run.
+            tolerance: as in ``Judge``.
 
         Raises:
             InvalidOutcomeError: an answer was no law.
         """
-        return {
-            name: self._tally(verifier, batch, texts_per_prompt, seed, tolerance)
-            for name, verifier in verifiers.items()
-        }
-
-    def _tally(
-        self, verifier: Verifier, batch: int, texts_per_prompt: int, seed: int, tolerance: float | None
-    ) -> Tally:
         from spectheory.decoding import Stopping, end_of_sequence, iterations
         from spectheory.models import prefill
+        from spectheory.montecarlo.common_numbers import CommonNumbers
 
         first = batch * self.batch_size
         prompts = self.token_ids[first : first + self.batch_size]
+        texts = prompts * texts_per_prompt
+        shape = (len(texts), self.max_new_tokens, self.draft_length, num_drafts)
         tally, errors = Tally.zeros(len(prompts), self.draft_length), np.zeros((len(FAULTS), len(prompts)))
         for call in iterations(
-            prefill(self.pair, prompts * texts_per_prompt),
+            prefill(self.pair, texts),
             verifier,
-            self.process,
+            Iid(num_drafts),
             self.draft_length,
             Stopping(self.max_new_tokens, end_of_sequence(self.pair.target_model)),
-            self.generator(seed),
+            CommonNumbers((seed, batch), *shape, self.pair.device),
             self.options,
         ):
             stratum = np.array(call.numbers) % len(prompts)
