@@ -13,6 +13,8 @@ EXTRA_OF: Mapping[str, str] = {
     "tokenizers": "models",
     "safetensors": "models",
     "filelock": "models",
+    "cloudpickle": "models",
+    "joblib": "models",
     "matplotlib": "paper",
     "networkx": "paper",
     "pandas": "frames",

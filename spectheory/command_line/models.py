@@ -15,6 +15,7 @@ from spectheory.command_line.options import (
     num_drafts_option,
     numbers,
     process_of,
+    shard_of,
     tree_option,
     verifier_names,
 )
@@ -91,6 +92,13 @@ dtype_option = click.option(
     metavar="FILE",
     help="Keep finished batches; the same command goes on from them.",
 )
+@click.option(
+    "--jobs", "-j", default="auto", show_default=True, metavar="N",
+    help="Processes; auto: for small models on a CPU as many as there are cores.",
+)  # fmt: skip
+@click.option(
+    "--shard", metavar="I/N", help="Take the I-th of N parts of the prompts; merge puts them together."
+)
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 @click.option(
     "--tolerance",
@@ -107,6 +115,8 @@ def simulate(
     max_new_tokens: int,
     one_call: bool,
     batch_size: int | None,
+    jobs: str,
+    shard: str | None,
     prompts: str | None,
     temperature: float,
     top_k: int | None,
@@ -133,6 +143,8 @@ def simulate(
         "num_drafts": numbers("--num-drafts", num_drafts),
         "max_new_tokens": None if one_call else max_new_tokens,
         "batch_size": batch_size if batch_size is not None else 8 if one_call else 16,
+        "jobs": int(jobs) if jobs.isdecimal() else jobs,
+        "shard": None if shard is None else shard_of(shard),
     }
     models.quiet_loading()
     names = verifier_names(verifiers)
@@ -156,6 +168,25 @@ def simulate(
             f"interrupted; the estimates rest on the {finished} {what} that were finished{kept}",
             EXIT_INTERRUPTED,
         )
+    return 0
+
+
+@click.command(short_help="One checkpoint out of those of the shards of a run.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE..", type=click.Path())
+@click.option("--out", required=True, type=click.Path(), metavar="FILE", help="Write it there.")
+@json_option
+def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
+    """Put the checkpoints of simulate --shard together.
+
+    The command of simulate without --shard then goes on from it: it computes what is missing, and prints.
+    """
+    from spectheory.montecarlo import merge_checkpoints
+
+    batches = merge_checkpoints(files, out)
+    if as_json:
+        print_json({"out": out, "files": list(files), "batches": batches})
+    else:
+        click.echo(f"{len(batches)} batches of prompts, written to {out}")
     return 0
 
 

@@ -87,6 +87,19 @@ def numbers(option: str, listed: str) -> int | list[int]:
     return found[0] if len(found) == 1 else found
 
 
+def shard_of(text: str) -> tuple[int, int]:
+    """A part of a run, as 2/8.
+
+    Example:
+        >>> shard_of("2/8")
+        (2, 8)
+    """
+    number, _, shards = text.partition("/")
+    if not (number.isdecimal() and shards.isdecimal()):
+        raise InvalidInputError(f"--shard {text!r} is not I/N with whole numbers, as 1/8")
+    return int(number), int(shards)
+
+
 def verifier_names(listed: str) -> list[str]:
     """The names of a comma-separated list, each looked up before models are loaded."""
     from spectheory.resolve import find_verifier

@@ -1,3 +1,4 @@
+from .checkpoint import merge_checkpoints as merge_checkpoints
 from .estimates import Estimate as Estimate
 from .simulation import Simulation as Simulation
 from .simulation import simulate as simulate

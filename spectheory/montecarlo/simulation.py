@@ -18,7 +18,7 @@ Several numbers of drafts share theirs: the first K' of K paths serve every K' <
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,6 @@ from spectheory.extras import installed
 from spectheory.montecarlo.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
 from spectheory.montecarlo.estimates import (
     Estimate,
-    Tally,
     are_narrow,
     estimate,
     estimate_over_texts,
@@ -41,6 +40,7 @@ from spectheory.montecarlo.identity import (
     refuse_unknown_sources,
 )
 from spectheory.montecarlo.sources import DraftSource, EnumeratedSource, LanguageModelSource
+from spectheory.montecarlo.spread import Jobs, processes, results
 from spectheory.montecarlo.texts import TextSource
 from spectheory.montecarlo.work import Stream, Work
 from spectheory.pair import ModelPair
@@ -181,6 +181,8 @@ def simulate(
     threads: int | None = None,
     tolerance: float | None = None,
     checkpoint: str | Path | None = None,
+    jobs: Jobs = None,
+    shard: tuple[int, int] | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
     """Estimate the block efficiency of verifiers on language models.
@@ -212,6 +214,11 @@ def simulate(
         checkpoint: a file that keeps what is finished; the same run, started again, goes on from it, so that
             neither Ctrl-C nor a kill loses a finished batch of prompts.  The file of a run with other models,
             prompts, verifiers or settings is refused, by their content.
+        jobs: how many processes; ``"auto"``: on a CPU as many as there are cores for their threads.  None:
+            one, or what a surrounding ``joblib.parallel_config`` says, as of a cluster of machines.  The
+            numbers are the same, whoever computes them.
+        shard: (i, n): of the batches of prompts take every n-th alone, from the i-th on.  What the n runs
+            keep in checkpoints of their own, ``merge_checkpoints`` puts together to that of the whole run.
         progress: called with (draws done, draws in all).
 
     Raises:
@@ -230,6 +237,8 @@ def simulate(
         samples = 1 if whole_texts else 16
     run = _Run(verifiers, asked, samples, seed, confidence, tolerance, whole_texts=whole_texts, width=width)
     threads = None if threads is None else check_count("threads", threads)
+    processes(jobs, None)  # refuses what is no number
+    shard = _checked_shard(shard, checkpoint)
     if threads is not None and threads > MAX_THREADS:
         raise InvalidInputError(f"threads must be at most {MAX_THREADS}, got {threads}")
     given = (pair, prompts, process, draft_length, options, restriction, batch_size, max_prompt_tokens)
@@ -263,7 +272,10 @@ def simulate(
         with open_checkpoint(
             checkpoint, identity, list(run.streams), source.strata_per_batch, source.draft_length
         ) as kept:
-            return run.simulation(source, settings, kept, progress, settings["threads"])
+            if shard is not None:
+                settings["shard"] = f"{shard[0]}/{shard[1]}"
+            count = processes(jobs, settings["threads"])
+            return run.simulation(source, settings, kept, progress, settings["threads"], count, shard)
 
 
 def simulate_enumerated(
@@ -358,10 +370,15 @@ class _Run:
         kept: Checkpoint,
         progress: Progress | None,
         threads: int | None = None,
+        jobs: int | None = 1,
+        shard: tuple[int, int] | None = None,
     ) -> Simulation:
-        """Draw batch after batch, but for those that are kept already, as far as the width asks."""
+        """Draw batch after batch, but for those that are kept already, as far as the width asks.
+
+        A shard draws all of its batches: where the run may stop is seen once all shards are merged.
+        """
         work = Work(source, self.streams, self.samples, self.seed, self.tolerance, threads)
-        batches = range(len(source.strata_per_batch))
+        batches = _batches_of(shard, len(source.strata_per_batch))
         done, total = 0, sum(map(work.draws, work.tasks(batches)))
 
         def step(draws: int) -> None:
@@ -371,21 +388,20 @@ class _Run:
                 progress(done, total)
 
         used: list[int] = []
+        missing = work.tasks([batch for batch in batches if batch not in kept.tallies])
         try:
-            for batch in batches:
-                tasks = work.tasks([batch])
-                if batch in kept.tallies:
-                    step(sum(map(work.draws, tasks)))
-                else:
-                    if not kept.tallies:
-                        work.check_users_own()
-                    found: dict[str, Tally] = {}
-                    for task in tasks:
-                        found |= work.do(task, step)
-                    kept.add(batch, found)
-                used.append(batch)
-                if self.width is not None and self._is_narrow(source, kept, used):
-                    break
+            if not kept.tallies:
+                work.check_users_own()
+            with closing(results(work, missing, jobs, step)) as found:
+                for batch in batches:
+                    tasks = work.tasks([batch])
+                    if batch in kept.tallies:
+                        step(sum(map(work.draws, tasks)))
+                    else:
+                        kept.add(batch, {name: sums for _ in tasks for name, sums in next(found).items()})
+                    used.append(batch)
+                    if shard is None and self.width is not None and self._is_narrow(source, kept, used):
+                        break
             interrupted = False
         except KeyboardInterrupt:
             if not kept.tallies:
@@ -418,6 +434,32 @@ class _Run:
             else:
                 estimates.append(estimate(subject, sums, self.samples, self.confidence))
         return estimates
+
+
+def _batches_of(shard: tuple[int, int] | None, count: int) -> range:
+    """The batches of one shard of several, or all."""
+    number, shards = (1, 1) if shard is None else shard
+    batches = range(number - 1, count, shards)
+    if not batches:
+        raise InvalidInputError(
+            f"shard {number}/{shards} is empty, for there are {count} batches of prompts; ask for at most "
+            f"{count} shards, or for smaller batches with batch_size (--batch-size)"
+        )
+    return batches
+
+
+def _checked_shard(shard: tuple[int, int] | None, checkpoint: Any) -> tuple[int, int] | None:
+    """Which shard of how many, from 1."""
+    if shard is None:
+        return None
+    number, shards = (check_count("shard", part) for part in shard)
+    if number > shards:
+        raise InvalidInputError(f"shard must be from 1/{shards} to {shards}/{shards}, got {number}/{shards}")
+    if checkpoint is None:
+        raise InvalidInputError(
+            "a shard was asked for, and no checkpoint to keep it in; give one with checkpoint (--checkpoint)"
+        )
+    return number, shards
 
 
 def _drafts_asked(num_drafts: Any) -> list[int]:

@@ -124,6 +124,10 @@ class LanguageModelSource:
         """The language models, their weights loaded on first use."""
         return self.unloaded.loaded()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process loads weights by itself, unless the models are in memory only."""
+        return {name: value for name, value in vars(self).items() if name != "pair"}
+
     @property
     def strata_per_batch(self) -> list[int]:
         size, count = self.batch_size, len(self.token_ids)

@@ -44,7 +44,7 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def one_call(tiny_models: list[str]) -> list[str]:
     """The beginning of a command that looks at one call after each prompt."""
-    return ["simulate", *tiny_models, "--one-call"]
+    return ["simulate", *tiny_models, "--one-call", "--jobs", "1"]
 
 
 def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
@@ -75,6 +75,7 @@ def test_whole_texts_by_the_number_of_drafts(
 ) -> None:
     """A line per verifier and a column per K; a verifier of one path has one value."""
     arguments = ["simulate", *tiny_models, "-l", "2", "--tokens", "6", "-v", "block,spectr,greedy_block"]
+    arguments += ["--jobs", "1"]
     document = run_json(capsys, *arguments, "-k", "1-3")
     assert document["num_drafts"] == [1, 2, 3]
     assert document["max_new_tokens"] == 6
@@ -98,9 +99,31 @@ def test_whole_texts_by_the_number_of_drafts(
         (("-k", "1-1000000000"), "of 100 at most"),
         (("--one-call",), "--one-call and --tokens were both given"),
         (("--width", "0"), "width must be a positive number"),
+        (("--jobs", "all"), "jobs must be a whole number of at least 1 or 'auto'"),
+        (("--shard", "2"), "--shard '2' is not I/N"),
+        (("--shard", "1/2"), "no checkpoint to keep it in"),
     ):
         assert words in run_error(capsys, *arguments, *wrong)
     assert "without whole texts" in run_error(capsys, *one_call(tiny_models), "--width", "0.1")
+
+
+def test_shards_are_merged(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
+) -> None:
+    """The command without --shard prints from the merged file what an unbroken run prints."""
+    arguments = ["simulate", *tiny_models, "-l", "2", "--tokens", "4", "-v", "block", "-k", "1"]
+    arguments += ["--jobs", "1", "--batch-size", "1"]
+    files = [str(tmp_path / f"{number}.jsonl") for number in (1, 2)]
+    for number, file in enumerate(files, start=1):
+        shard = run_json(capsys, *arguments, "--shard", f"{number}/2", "--checkpoint", file)
+        assert shard["shard"] == f"{number}/2"
+    out = str(tmp_path / "merged.jsonl")
+    document = run_json(capsys, "merge", *files, "--out", out)
+    assert document == {"out": out, "files": files, "batches": [0, 1, 2]}
+    assert run_json(capsys, *arguments, "--checkpoint", out) == run_json(capsys, *arguments)
+    assert "is there already" in run_error(capsys, "merge", *files, "--out", out)
+    assert main(["merge", *files, "--out", out + "2"]) == 0
+    assert "3 batches" in capsys.readouterr().out
 
 
 def test_generate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:

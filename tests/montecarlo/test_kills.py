@@ -23,7 +23,7 @@ def arguments(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     prompts.write_text("\n".join(f"import module{number}" for number in range(40)))
     return [
         "--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu",
-        "--verifier", "token,block", "--batch-size", "1", "--draft-length", "2",
+        "--verifier", "token,block", "--batch-size", "1", "--draft-length", "2", "--jobs", "1",
     ]  # fmt: skip
 
 
