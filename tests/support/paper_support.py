@@ -24,6 +24,7 @@ from spectheory.paper import (
     interval_gap,
     iterations,
     kseq_ratio,
+    latency,
     monotone_ratios,
     one_path_optimum,
     otm_bernoulli,
@@ -76,6 +77,7 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "full_vocabulary": lambda: full_vocabulary((1, 2), (2, 3), num_prompts=4, samples=2),
     "temperature": lambda: temperature((0.5, 1.0), 2, 3, num_prompts=4, samples=2),
     "printed_gains": lambda: printed_gains(num_prompts=2, samples=2),
+    "latency": latency,
 }
 
 Lie = Callable[[Any], Any]
