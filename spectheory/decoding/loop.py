@@ -14,6 +14,7 @@ from spectheory.decoding.stopping import Stopping
 from spectheory.drafts import DraftProcess
 from spectheory.models import DraftedBatch, PrefilledPrompts, SamplingOptions, draft_and_score
 from spectheory.models.drafting import ScoreProcessors
+from spectheory.models.sampling import refuse_logits
 from spectheory.outcome import Outcome, Sample
 from spectheory.verifier import Verifier
 
@@ -77,6 +78,7 @@ def iterations(
         What was drafted, said and drawn in each call.
 
     Raises:
+        ComputationError: a model returned logits without a finite maximum.
         InvalidOutcomeError: the verifier's answer is no law where it was drawn from.
     """
     numbers, prompt_width = list(range(prefilled.num_prompts)), prefilled.texts.width
@@ -92,7 +94,7 @@ def iterations(
             drawn_with = generator(numbers, [len(texts[number]) for number in numbers])
         drafted = draft_and_score(
             prefilled, process.num_drafts, draft_length, drawn_with, options,
-            process=process, processors=processors,
+            process=process, processors=processors, wait=False,
         )  # fmt: skip
         if modifications is not None:
             met = modifications.apply(drafted)
@@ -103,9 +105,12 @@ def iterations(
             modifications = modifications.after(met, sample.path_index, sample.length, sample.token)
         output = output_tokens(drafted.token_ids, sample)
         tokens, accepted, finished = [], [], []
-        # The one place where the host waits for what was drawn.
-        drawn = torch.cat([sample.length[:, None], output], dim=1).tolist()
-        for number, (length, *row) in zip(numbers, drawn, strict=True):
+        # The one place where the host waits for the device.
+        assert drafted.failed is not None
+        failed = drafted.failed.to(output.dtype).expand(len(output), 1)
+        drawn = torch.cat([sample.length[:, None], failed, output], dim=1).tolist()
+        refuse_logits(any(row[1] for row in drawn))
+        for number, (length, _, *row) in zip(numbers, drawn, strict=True):
             longer, reason = stopping.extend(number, texts[number], row[: length + 1])
             tokens.append(longer[len(texts[number]) :])
             texts[number] = longer

@@ -100,24 +100,31 @@ class TextSource(LanguageModelSource):
             self.options,
         ):
             stratum = np.array(call.numbers) % len(prompts)
-            tally.add_calls(
-                stratum,
-                call.outcome.expected_tokens().double().cpu().numpy(),
-                np.array(call.accepted),
-                call.outcome.length_probs().double().cpu().numpy(),
-            )
-            np.maximum.at(errors.T, stratum, _law_errors(call))
+            expected, length_probs, found = _looked_up(call)
+            tally.add_calls(stratum, expected, np.array(call.accepted), length_probs)
+            np.maximum.at(errors.T, stratum, found)
             tolerance = tolerance_of(call.drafted.target_rows, tolerance)
         assert tolerance is not None
         refuse_what_is_no_law(verifier, errors, tolerance, lambda stratum: self.place(batch, stratum))
         return tally
 
 
-def _law_errors(call: Iteration) -> np.ndarray:
-    """How far the answers of one call are from laws, [n, 3]."""
+def _looked_up(call: Iteration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of every answer of one call E[tau + 1], [n], P(tau), [n, L+1], and how far it is from a law, [n, 3].
+
+    They are fetched from the device together.
+    """
+    import torch
+
     drawn, probs = call.sample, call.outcome.stop_probs
     number = drawn.path_index * probs.shape[-1] + drawn.length
     prob = probs.flatten(-2).gather(-1, number[:, None])[:, 0]
     stop = Stop(drawn.path_index, drawn.length, prob, prob)
     rows = call.outcome.correction(drawn.path_index, drawn.length)
-    return law_errors(call.outcome, stop, rows).double().cpu().numpy().T
+    parts = [
+        call.outcome.expected_tokens()[:, None],
+        call.outcome.length_probs(),
+        law_errors(call.outcome, stop, rows).T,
+    ]
+    found = torch.cat([part.double() for part in parts], dim=1).cpu().numpy()
+    return found[:, 0], found[:, 1 : -len(FAULTS)], found[:, -len(FAULTS) :]
