@@ -99,6 +99,10 @@ dtype_option = click.option(
 @click.option(
     "--shard", metavar="I/N", help="Take the I-th of N parts of the prompts; merge puts them together."
 )
+@click.option(
+    "--cost-ratio", type=float, metavar="C",
+    help="Predict speed-ups too, where a call of the draft takes C times one of the target.",
+)  # fmt: skip
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 @click.option(
     "--tolerance",
@@ -117,6 +121,7 @@ def simulate(
     batch_size: int | None,
     jobs: str,
     shard: str | None,
+    cost_ratio: float | None,
     prompts: str | None,
     temperature: float,
     top_k: int | None,
@@ -134,6 +139,7 @@ def simulate(
     from spectheory import models
     from spectheory.command_line import tables
     from spectheory.command_line.progress import progress_bar
+    from spectheory.montecarlo import predicted_speed_up
     from spectheory.montecarlo import simulate as run_simulation
 
     as_table = table_wanted(as_json, as_csv)
@@ -146,6 +152,8 @@ def simulate(
         "jobs": int(jobs) if jobs.isdecimal() else jobs,
         "shard": None if shard is None else shard_of(shard),
     }
+    if cost_ratio is not None:
+        predicted_speed_up(1.0, settings["draft_length"], cost_ratio)  # refuses what is no ratio
     models.quiet_loading()
     names = verifier_names(verifiers)
     options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
@@ -154,10 +162,17 @@ def simulate(
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, options=options, progress=progress, **settings)
     document = {"target": target, "draft": draft, **simulation.to_document()}
+    rows = simulation.rows()
+    if cost_ratio is not None:
+        document["cost_ratio"] = cost_ratio
+        found = simulation.speed_ups(cost_ratio)
+        for row, entry, (value, low, high) in zip(rows, document["estimates"], found, strict=True):
+            row |= {"speed_up": value, "speed_up_low": low, "speed_up_high": high}
+            entry |= {"speed_up": value, "speed_up_interval": [low, high]}
     if as_table:
         tables.print_simulation(document)
     elif as_csv:
-        print_csv(simulation.rows())
+        print_csv(rows)
     else:
         print_json(document)
     if simulation.interrupted:

@@ -90,8 +90,9 @@ def print_simulation(document: dict[str, Any]) -> None:
     )
     console = _console()
     if isinstance(document["num_drafts"], list):
-        _add_by_drafts(table, document)
+        _add_by_drafts(table, document, "block_efficiency", "interval")
         console.print(table)
+        _print_speed_ups(console, document)
         _print_not_lossless(console, document)
         return
     for column in ("verifier", "estimate", level, "counted", level, "draws" if tokens is None else "calls"):
@@ -106,10 +107,24 @@ def print_simulation(document: dict[str, Any]) -> None:
             str(estimate["samples"]),
         )
     console.print(table)
+    _print_speed_ups(console, document)
     _print_not_lossless(console, document)
 
 
-def _add_by_drafts(table: Table, document: dict[str, Any]) -> None:
+def _print_speed_ups(console: Console, document: dict[str, Any]) -> None:
+    """Where a cost ratio was given, what the estimates predict with it, verifier by K."""
+    if "cost_ratio" in document:
+        drafts = document["num_drafts"]
+        by_drafts = document | {"num_drafts": drafts if isinstance(drafts, list) else [drafts]}
+        table = Table(
+            title=f"predicted speed-up over plain decoding, a draft call at {document['cost_ratio']:g} of a "
+            "target call"
+        )
+        _add_by_drafts(table, by_drafts, "speed_up", "speed_up_interval")
+        console.print(table)
+
+
+def _add_by_drafts(table: Table, document: dict[str, Any], value: str, interval: str) -> None:
     """A row per verifier and a column per K; a verifier of one path has one value, in the first column."""
     estimates = document["estimates"]
     table.add_column("verifier")
@@ -119,8 +134,7 @@ def _add_by_drafts(table: Table, document: dict[str, Any]) -> None:
         found = [estimate for estimate in estimates if estimate["verifier"] == name]
         mark = "" if found[0]["lossless"] is not False else " *"
         cells = [
-            "{:.3f} ({:.3f} to {:.3f})".format(estimate["block_efficiency"], *estimate["interval"])
-            for estimate in found
+            "{:.3f} ({:.3f} to {:.3f})".format(estimate[value], *estimate[interval]) for estimate in found
         ]
         table.add_row(escape(name) + mark, *cells)
     table.caption = f"with {100 * document['confidence']:g}% intervals; one value: of one path, for every K"

@@ -27,6 +27,7 @@ from spectheory.drafts import Iid
 from spectheory.errors import InvalidInputError
 from spectheory.extras import installed
 from spectheory.montecarlo.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
+from spectheory.montecarlo.cost import predicted_speed_up
 from spectheory.montecarlo.estimates import (
     Estimate,
     are_narrow,
@@ -96,6 +97,18 @@ class Simulation(Result):
             "interrupted": self.interrupted,
             "estimates": [entry.to_document() for entry in self.estimates],
         }
+
+    def speed_ups(self, cost_ratio: float) -> list[tuple[float, float, float]]:
+        """The speed-up that every estimate predicts, and the ends of its interval (``predicted_speed_up``).
+
+        Args:
+            cost_ratio: the time of a call of the draft over that of a call of the target.
+        """
+        factor = predicted_speed_up(1.0, self.settings["draft_length"], cost_ratio)
+        return [
+            (factor * entry.block_efficiency, factor * entry.interval[0], factor * entry.interval[1])
+            for entry in self.estimates
+        ]
 
     @property
     def names(self) -> list[str]:

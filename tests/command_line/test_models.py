@@ -91,7 +91,14 @@ def test_whole_texts_by_the_number_of_drafts(
     assert main([*arguments, "-k", "1-3", "--csv"]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [(row["verifier"], int(row["num_drafts"])) for row in rows] == shapes
-    one = run_json(capsys, *arguments, "-k", "3")
+    assert main([*arguments, "-k", "1,2", "--cost-ratio", "0.25"]) == 0
+    (line,) = [
+        line for line in capsys.readouterr().out.partition("predicted")[2].splitlines() if " block " in line
+    ]
+    first = document["estimates"][0]
+    assert f"{first['block_efficiency'] / 1.5:.3f} ({first['interval'][0] / 1.5:.3f}" in line
+    one = run_json(capsys, *arguments, "-k", "3", "--cost-ratio", "0.25")
+    assert one["estimates"][0]["speed_up"] == pytest.approx(one["estimates"][0]["block_efficiency"] / 1.5)
     assert (one["num_drafts"], [entry["num_drafts"] for entry in one["estimates"]]) == (3, [1, 3, 1])
     for wrong, words in (
         (("-k", "1,1"), "num_drafts must be one number or several different ones"),
@@ -99,6 +106,7 @@ def test_whole_texts_by_the_number_of_drafts(
         (("-k", "1-1000000000"), "of 100 at most"),
         (("--one-call",), "--one-call and --tokens were both given"),
         (("--width", "0"), "width must be a positive number"),
+        (("--cost-ratio", "-1"), "cost_ratio must be a number of at least 0"),
         (("--jobs", "all"), "jobs must be a whole number of at least 1 or 'auto'"),
         (("--shard", "2"), "--shard '2' is not I/N"),
         (("--shard", "1/2"), "no checkpoint to keep it in"),
