@@ -8,7 +8,8 @@ again on the same checkpoint.  Whenever it comes to its end, what it has printed
 byte, and it begins anew on a fresh checkpoint, until there were so many stops.  Prints one JSON object; exit
 status 1 if any output differed or any exit code was another one than the signal's.
 
-Libraries are loaded once, by the run without a stop: every other run is a fork.
+Libraries are loaded once, by the run without a stop: every other run is a fork.  That run is made by one
+process, whatever ``--jobs`` says, because the threads that lead others would not live on in a fork.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def kill_and_resume(
     """What the docstring of this file says; the JSON object."""
     moment, folder = random.Random(seed), Path(tempfile.mkdtemp())
     with redirect_stdout(io.StringIO()) as printed:
-        if main([*arguments, "--json"]):
+        if main([*arguments, "--json", "--jobs", "1"]):
             sys.exit("the run does not come to its end")
     whole = printed.getvalue().encode()
     start = time.perf_counter()

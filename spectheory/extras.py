@@ -14,6 +14,8 @@ EXTRA_OF: Mapping[str, str] = {
     "safetensors": "models",
     "filelock": "models",
     "triton": "audit",
+    "cloudpickle": "models",
+    "joblib": "models",
     "matplotlib": "paper",
     "networkx": "paper",
     "pandas": "frames",

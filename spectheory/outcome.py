@@ -85,7 +85,7 @@ class Outcome:
 
         Args:
             generator: a ``numpy.random.Generator`` for numpy outcomes, a ``torch.Generator`` on
-                the same device for torch outcomes.
+                the same device for torch outcomes, or a function from a shape to uniform numbers in [0, 1).
 
         Raises:
             InvalidOutcomeError: a stop was drawn whose correction row has no mass: what the verifier
@@ -218,6 +218,8 @@ def uniform_numbers(generator: Any, like: Array) -> Array:
     if isinstance(generator, list):
         return generator.pop(0)
     shape = (*like.shape[:-1], 1)
+    if callable(generator):
+        return generator(shape)
     if isinstance(like, np.ndarray):
         return generator.random(shape)
     import torch

@@ -58,6 +58,7 @@ for command in (
     theory.acceptance,
     theory.verifiers,
     models.simulate,
+    models.merge,
     models.generate,
     models.restrict,
     audit.audit,

@@ -10,9 +10,12 @@ from click.core import ParameterSource
 
 from spectheory.command_line.options import (
     csv_option,
+    given,
     json_option,
     num_drafts_option,
+    numbers,
     process_of,
+    shard_of,
     tree_option,
     verifier_names,
 )
@@ -47,22 +50,29 @@ dtype_option = click.option(
 @target_option
 @draft_option
 @click.option(
-    "--verifier", "-v", "verifiers", default="token,block", show_default=True, metavar="NAME,..",
-    help="Verifiers to compare on the same drafts.",
+    "--verifier", "-v", "verifiers", default="token,block,spectr,greedy_multipath", show_default=True,
+    metavar="NAME,..", help="Verifiers to compare.",
 )  # fmt: skip
-@num_drafts_option
+@click.option(
+    "--num-drafts", "-k", default="1-4", show_default=True, metavar="K,..",
+    help="Paths drafted i.i.d.: a number, or several as 1,2,4 or 1-4.",
+)  # fmt: skip
 @click.option(
     "--draft-length", "-l", type=int, default=8, show_default=True, metavar="L", help="Tokens per path."
 )
 @prompts_option
 @max_prompt_tokens_option
 @click.option(
-    "--samples", type=int, help="Draws per prompt, by default 16; texts per prompt with --tokens, 1."
+    "--samples", type=int, help="Texts per prompt, by default 1; draws per prompt with --one-call, 16."
 )
 @click.option(
-    "--tokens", "max_new_tokens", type=int, metavar="N",
-    help="Decode whole texts of N tokens and count all calls; default: one call after each prompt.",
+    "--tokens", "max_new_tokens", type=int, default=32, show_default=True, metavar="N",
+    help="Decode whole texts of N tokens and count all their calls.",
 )  # fmt: skip
+@click.option(
+    "--one-call", is_flag=True, help="Look at one call after each prompt, all verifiers at the same drafts."
+)
+@click.option("--width", type=float, metavar="W", help="Stop when every interval is at most that wide.")
 @temperature_option
 @top_k_option
 @top_p_option
@@ -72,13 +82,27 @@ dtype_option = click.option(
     "--threads", type=int, metavar="N", help="CPU threads; default: 1 for small models, else as torch is set."
 )
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts drafted for at a time.")
+@click.option(
+    "--batch-size", type=int, metavar="N",
+    help="Prompts drafted for at a time; by default 16, and 8 with --one-call.",
+)  # fmt: skip
 @click.option(
     "--checkpoint",
     type=click.Path(),
     metavar="FILE",
     help="Keep finished batches; the same command goes on from them.",
 )
+@click.option(
+    "--jobs", "-j", default="auto", show_default=True, metavar="N",
+    help="Processes; auto: for small models on a CPU as many as there are cores.",
+)  # fmt: skip
+@click.option(
+    "--shard", metavar="I/N", help="Take the I-th of N parts of the prompts; merge puts them together."
+)
+@click.option(
+    "--cost-ratio", type=float, metavar="C",
+    help="Predict speed-ups too, where a call of the draft takes C times one of the target.",
+)  # fmt: skip
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 @click.option(
     "--tolerance",
@@ -91,6 +115,13 @@ def simulate(
     target: str,
     draft: str,
     verifiers: str,
+    num_drafts: str,
+    max_new_tokens: int,
+    one_call: bool,
+    batch_size: int | None,
+    jobs: str,
+    shard: str | None,
+    cost_ratio: float | None,
     prompts: str | None,
     temperature: float,
     top_k: int | None,
@@ -101,16 +132,28 @@ def simulate(
     as_json: bool,
     **settings: Any,
 ) -> int:
-    """Estimate the block efficiency of verifiers by Monte Carlo on language models.
+    """Estimate the block efficiency of verifiers over whole texts of language models.
 
     Verifiers, prompts and all numbers are checked before weights are loaded.
     """
     from spectheory import models
     from spectheory.command_line import tables
     from spectheory.command_line.progress import progress_bar
+    from spectheory.montecarlo import predicted_speed_up
     from spectheory.montecarlo import simulate as run_simulation
 
     as_table = table_wanted(as_json, as_csv)
+    if one_call and given("max_new_tokens"):
+        raise InvalidInputError("--one-call and --tokens were both given; ask for one of them")
+    settings |= {
+        "num_drafts": numbers("--num-drafts", num_drafts),
+        "max_new_tokens": None if one_call else max_new_tokens,
+        "batch_size": batch_size if batch_size is not None else 8 if one_call else 16,
+        "jobs": int(jobs) if jobs.isdecimal() else jobs,
+        "shard": None if shard is None else shard_of(shard),
+    }
+    if cost_ratio is not None:
+        predicted_speed_up(1.0, settings["draft_length"], cost_ratio)  # refuses what is no ratio
     models.quiet_loading()
     names = verifier_names(verifiers)
     options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
@@ -119,19 +162,46 @@ def simulate(
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, options=options, progress=progress, **settings)
     document = {"target": target, "draft": draft, **simulation.to_document()}
+    rows = simulation.rows()
+    if cost_ratio is not None:
+        document["cost_ratio"] = cost_ratio
+        found = simulation.speed_ups(cost_ratio)
+        for row, entry, (value, low, high) in zip(rows, document["estimates"], found, strict=True):
+            row |= {"speed_up": value, "speed_up_low": low, "speed_up_high": high}
+            entry |= {"speed_up": value, "speed_up_interval": [low, high]}
     if as_table:
         tables.print_simulation(document)
     elif as_csv:
-        print_csv(simulation.rows())
+        print_csv(rows)
     else:
         print_json(document)
     if simulation.interrupted:
         finished = simulation.estimates[0].samples
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""
+        what = "draws" if one_call else "calls"
         return fail(
-            f"interrupted; the estimates rest on the {finished} draws that were finished{kept}",
+            f"interrupted; the estimates rest on the {finished} {what} that were finished{kept}",
             EXIT_INTERRUPTED,
         )
+    return 0
+
+
+@click.command(short_help="One checkpoint out of those of the shards of a run.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE..", type=click.Path())
+@click.option("--out", required=True, type=click.Path(), metavar="FILE", help="Write it there.")
+@json_option
+def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
+    """Put the checkpoints of simulate --shard together.
+
+    The command of simulate without --shard then goes on from it: it computes what is missing, and prints.
+    """
+    from spectheory.montecarlo import merge_checkpoints
+
+    batches = merge_checkpoints(files, out)
+    if as_json:
+        print_json({"out": out, "files": list(files), "batches": batches})
+    else:
+        click.echo(f"{len(batches)} batches of prompts, written to {out}")
     return 0
 
 

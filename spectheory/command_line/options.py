@@ -61,6 +61,45 @@ def given(parameter: str) -> bool:
     return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
 
 
+MOST_NUMBERS = 100
+"""The longest list of numbers."""
+
+
+def numbers(option: str, listed: str) -> int | list[int]:
+    """Whole numbers as 2, 1,2,4 or 1-4; one of them alone is no list.
+
+    Example:
+        >>> numbers("--num-drafts", "2"), numbers("--num-drafts", "1-3,8")
+        (2, [1, 2, 3, 8])
+    """
+    found: list[int] = []
+    try:
+        for part in listed.split(","):
+            first, dash, last = part.strip().partition("-")
+            listing = range(int(first), int(last) + 1) if dash and first else [int(part)]
+            if len(listing) > MOST_NUMBERS:
+                raise ValueError
+            found += listing
+    except ValueError:
+        raise InvalidInputError(
+            f"{option} {listed!r} is no whole number and no list as 1,2,4 or 1-4, of {MOST_NUMBERS} at most"
+        ) from None
+    return found[0] if len(found) == 1 else found
+
+
+def shard_of(text: str) -> tuple[int, int]:
+    """A part of a run, as 2/8.
+
+    Example:
+        >>> shard_of("2/8")
+        (2, 8)
+    """
+    number, _, shards = text.partition("/")
+    if not (number.isdecimal() and shards.isdecimal()):
+        raise InvalidInputError(f"--shard {text!r} is not I/N with whole numbers, as 1/8")
+    return int(number), int(shards)
+
+
 def verifier_names(listed: str) -> list[str]:
     """The names of a comma-separated list, each looked up before models are loaded."""
     from spectheory.resolve import find_verifier

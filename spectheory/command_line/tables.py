@@ -75,15 +75,26 @@ def print_acceptance(found: Acceptance) -> None:
 
 
 def print_simulation(document: dict[str, Any]) -> None:
-    """Block efficiency of every verifier, Rao-Blackwellised and counted."""
+    """Block efficiency of every verifier, Rao-Blackwellised and counted; of several K, by K."""
+    from spectheory.montecarlo.simulation import drafts_text
+
     level = f"{100 * document['confidence']:g}% interval"
     tokens = document.get("max_new_tokens")
-    what = "draws" if tokens is None else f"texts of {tokens} tokens"
+    samples, prompts = document["samples_per_prompt"], document.get("prompts_used", document["prompts"])
+    what = ("draw" if tokens is None else "text") + ("" if samples == 1 else "s")
+    what += "" if tokens is None else f" of {tokens} tokens"
     table = Table(
         title="block efficiency in tokens per target call\n"
-        f"{document['num_drafts']} x {document['draft_length']} drafted tokens, "
-        f"{document['prompts']} prompts, {document['samples_per_prompt']} {what} each"
+        f"{drafts_text(document['num_drafts'])} x {document['draft_length']} drafted tokens, "
+        f"{prompts} prompts, {samples} {what} each"
     )
+    console = _console()
+    if isinstance(document["num_drafts"], list):
+        _add_by_drafts(table, document, "block_efficiency", "interval")
+        console.print(table)
+        _print_speed_ups(console, document)
+        _print_not_lossless(console, document)
+        return
     for column in ("verifier", "estimate", level, "counted", level, "draws" if tokens is None else "calls"):
         table.add_column(column, justify="left" if column == "verifier" else "right")
     for estimate in document["estimates"]:
@@ -95,8 +106,41 @@ def print_simulation(document: dict[str, Any]) -> None:
             _interval(estimate["counted_interval"]),
             str(estimate["samples"]),
         )
-    console = _console()
     console.print(table)
+    _print_speed_ups(console, document)
+    _print_not_lossless(console, document)
+
+
+def _print_speed_ups(console: Console, document: dict[str, Any]) -> None:
+    """Where a cost ratio was given, what the estimates predict with it, verifier by K."""
+    if "cost_ratio" in document:
+        drafts = document["num_drafts"]
+        by_drafts = document | {"num_drafts": drafts if isinstance(drafts, list) else [drafts]}
+        table = Table(
+            title=f"predicted speed-up over plain decoding, a draft call at {document['cost_ratio']:g} of a "
+            "target call"
+        )
+        _add_by_drafts(table, by_drafts, "speed_up", "speed_up_interval")
+        console.print(table)
+
+
+def _add_by_drafts(table: Table, document: dict[str, Any], value: str, interval: str) -> None:
+    """A row per verifier and a column per K; a verifier of one path has one value, in the first column."""
+    estimates = document["estimates"]
+    table.add_column("verifier")
+    for drafts in document["num_drafts"]:
+        table.add_column(f"K = {drafts}", justify="right")
+    for name in dict.fromkeys(estimate["verifier"] for estimate in estimates):
+        found = [estimate for estimate in estimates if estimate["verifier"] == name]
+        mark = "" if found[0]["lossless"] is not False else " *"
+        cells = [
+            "{:.3f} ({:.3f} to {:.3f})".format(estimate[value], *estimate[interval]) for estimate in found
+        ]
+        table.add_row(escape(name) + mark, *cells)
+    table.caption = f"with {100 * document['confidence']:g}% intervals; one value: of one path, for every K"
+
+
+def _print_not_lossless(console: Console, document: dict[str, Any]) -> None:
     if any(estimate["lossless"] is False for estimate in document["estimates"]):
         console.print("* not lossless on its own: its output differs from the target's")
 

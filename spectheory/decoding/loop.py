@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,8 +14,12 @@ from spectheory.decoding.stopping import Stopping
 from spectheory.drafts import DraftProcess
 from spectheory.models import DraftedBatch, PrefilledPrompts, SamplingOptions, draft_and_score
 from spectheory.models.drafting import ScoreProcessors
+from spectheory.models.sampling import refuse_logits
 from spectheory.outcome import Outcome, Sample
 from spectheory.verifier import Verifier
+
+NumbersOfCall = Callable[[list[int], list[int]], Any]
+"""(numbers of the texts in the batch, how many tokens each has) -> what the next call is drawn with."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +52,7 @@ def iterations(
     process: DraftProcess,
     draft_length: int,
     stopping: Stopping,
-    generator: torch.Generator,
+    generator: torch.Generator | NumbersOfCall,
     options: SamplingOptions,
     processors: ScoreProcessors | None = None,
 ) -> Iterator[Iteration]:
@@ -65,7 +70,7 @@ def iterations(
         process: how the K paths are drafted.
         draft_length: L.
         stopping: when a text is finished.
-        generator: on the models' device.
+        generator: on the models' device; or a function that gives the one of each call.
         options: temperature, top-k and top-p of both models.
         processors: change the logits of both models before that.
 
@@ -73,6 +78,7 @@ def iterations(
         What was drafted, said and drawn in each call.
 
     Raises:
+        ComputationError: a model returned logits without a finite maximum.
         InvalidOutcomeError: the verifier's answer is no law where it was drawn from.
     """
     numbers, prompt_width = list(range(prefilled.num_prompts)), prefilled.texts.width
@@ -83,22 +89,28 @@ def iterations(
             verifier.modified_target_rows, len(numbers), draft_length, prefilled.texts.ends
         )
     while numbers:
+        drawn_with: Any = generator
+        if callable(generator):
+            drawn_with = generator(numbers, [len(texts[number]) for number in numbers])
         drafted = draft_and_score(
-            prefilled, process.num_drafts, draft_length, generator, options,
-            process=process, processors=processors,
+            prefilled, process.num_drafts, draft_length, drawn_with, options,
+            process=process, processors=processors, wait=False,
         )  # fmt: skip
         if modifications is not None:
             met = modifications.apply(drafted)
             drafted = replace(drafted, target_rows=met.target_rows)
         outcome = verifier.outcome(drafted.paths, drafted.target_rows, drafted.draft_rows)
-        sample = outcome.sample(generator)
+        sample = outcome.sample(drawn_with)
         if modifications is not None:
             modifications = modifications.after(met, sample.path_index, sample.length, sample.token)
         output = output_tokens(drafted.token_ids, sample)
         tokens, accepted, finished = [], [], []
-        # The one place where the host waits for what was drawn.
-        drawn = torch.cat([sample.length[:, None], output], dim=1).tolist()
-        for number, (length, *row) in zip(numbers, drawn, strict=True):
+        # The one place where the host waits for the device.
+        assert drafted.failed is not None
+        failed = drafted.failed.to(output.dtype).expand(len(output), 1)
+        drawn = torch.cat([sample.length[:, None], failed, output], dim=1).tolist()
+        refuse_logits(any(row[1] for row in drawn))
+        for number, (length, _, *row) in zip(numbers, drawn, strict=True):
             longer, reason = stopping.extend(number, texts[number], row[: length + 1])
             tokens.append(longer[len(texts[number]) :])
             texts[number] = longer

@@ -24,7 +24,14 @@ from spectheory.models.language_model import LanguageModelPair
 from spectheory.models.prompts import Prompt, encode_prompts
 from spectheory.models.reading import CachedReading, Reading, RecomputedReading
 from spectheory.models.restriction import Restriction, restrict_rows
-from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_likely, scaled_logits
+from spectheory.models.sampling import (
+    PLAIN_SAMPLING,
+    LogitsCheck,
+    SamplingOptions,
+    most_likely,
+    refuse_logits,
+    scaled_logits,
+)
 from spectheory.models.texts import Texts
 from spectheory.outcome import sample_rows
 from spectheory.validate import check_count, check_num_drafts
@@ -95,6 +102,7 @@ class DraftedBatch:
         draft_rows: [B, K, L, N], row i is the one token i was drawn from.
         token_ids: [B, K, L], the drafted tokens in the models' vocabulary.
         candidates: [B, K, L+1, m], the token id each number stands for; None without restriction.
+        failed: a truth value on the device, whether logits were met that are no law; None: there were none.
     """
 
     paths: Tensor
@@ -102,6 +110,7 @@ class DraftedBatch:
     draft_rows: Tensor
     token_ids: Tensor
     candidates: Tensor | None = None
+    failed: Tensor | None = None
 
     def to_token_ids(self, path_index: Tensor, depth: Tensor, numbers: Tensor) -> Tensor:
         """Token ids of correction tokens, one per prompt: numbers [B] drawn at (path, depth)."""
@@ -146,6 +155,7 @@ def draft_and_score(
     *,
     process: DraftProcess | None = None,
     processors: ScoreProcessors | None = None,
+    wait: bool = True,
 ) -> DraftedBatch:
     """K paths of L tokens per prompt from the draft, all scored by one call of the target.
 
@@ -158,8 +168,11 @@ def draft_and_score(
         restriction: condition both models on m tokens at every context; None for all tokens.
         process: how the paths are drawn: i.i.d. (the default) or as a tree of K leaves.
         processors: change the logits of both models, before ``options``.
+        wait: look whether all logits were finite; otherwise the caller looks at ``failed``, which an
+            accelerator need not have computed yet.
 
     Raises:
+        ComputationError: a model returned logits without a finite maximum.
         InvalidInputError: an argument is out of range, the process needs draft models of its own, or a
             restriction leaves a row no mass.
     """
@@ -172,11 +185,15 @@ def draft_and_score(
     pair.check_length(prefilled.texts.width, draft_length)
     if restriction is not None:
         restriction.check(pair.vocab_size, prefilled.num_prompts)
+    check = LogitsCheck()
     paths, token_ids, draft_rows, candidates = _draft(
-        prefilled, process, draws, generator, options, restriction, processors
+        prefilled, process, draws, generator, options, restriction, processors, check
     )
-    target_rows = _score(prefilled, paths, token_ids, candidates, options, processors)
-    return DraftedBatch(paths, target_rows, draft_rows, token_ids, candidates)
+    target_rows = _score(prefilled, paths, token_ids, candidates, options, processors, check)
+    failed = check.failed(target_rows)
+    if wait:
+        refuse_logits(bool(failed))
+    return DraftedBatch(paths, target_rows, draft_rows, token_ids, candidates, None if wait else failed)
 
 
 def most_likely_at_prompts(prefilled: PrefilledPrompts, num_tokens: int) -> Restriction:
@@ -195,6 +212,7 @@ def _draft(
     options: SamplingOptions,
     restriction: Restriction | None,
     processors: ScoreProcessors | None,
+    check: LogitsCheck,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     """(paths, token_ids, draft_rows, candidates) of a ``DraftedBatch``."""
     pair, B, (K, draft_length) = prefilled.pair, prefilled.num_prompts, draws.shape
@@ -212,7 +230,7 @@ def _draft(
         if depth == draft_length:
             break
         # Shared before sampling: a token is drawn from the row that is reported.
-        rows = _share(_rows(pair, logits, allowed, options, "draft"), paths)
+        rows = _share(_rows(pair, logits, allowed, options, check, "draft"), paths)
         numbers = _draw(rows, process, draws[:, depth], paths, generator)
         chosen = numbers if allowed is None else allowed.gather(-1, numbers[..., None])[..., 0]
         draft_rows.append(rows)
@@ -232,6 +250,7 @@ def _score(
     candidates: Tensor | None,
     options: SamplingOptions,
     processors: ScoreProcessors | None,
+    check: LogitsCheck,
 ) -> Tensor:
     """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
     pair = prefilled.pair
@@ -240,7 +259,7 @@ def _score(
     for depth in range(logits.shape[2]):  # one depth at a time: under a restriction few full rows are alive
         allowed = None if candidates is None else candidates[:, :, depth]
         processed = _processed(processors, prefilled.texts, token_ids[:, :, :depth], logits[:, :, depth])
-        rows = _rows(pair, processed, allowed, options, "target")
+        rows = _rows(pair, processed, allowed, options, check, "target")
         levels.append(_share(rows, paths[:, :, :depth]))
     return torch.stack(levels, dim=2)
 
@@ -261,6 +280,8 @@ def _draw(
         paths: so far, [B, K, i].
         generator: of the draws.
     """
+    if draws.all() and not isinstance(process, WithoutReplacement):
+        return sample_rows(rows, generator)
     own = np.maximum.accumulate(np.where(draws, np.arange(len(draws)), 0))
     if not isinstance(process, WithoutReplacement):
         return sample_rows(rows, generator)[:, own]
@@ -278,10 +299,15 @@ def _draw(
 
 
 def _rows(
-    pair: LanguageModelPair, logits: Tensor, allowed: Tensor | None, options: SamplingOptions, side: str
+    pair: LanguageModelPair,
+    logits: Tensor,
+    allowed: Tensor | None,
+    options: SamplingOptions,
+    check: LogitsCheck,
+    side: str,
 ) -> Tensor:
     """Probabilities of all tokens, or of the allowed ones alone.  [B, K, V] -> [B, K, N]"""
-    scaled = scaled_logits(logits, options, dtype=pair.probs_dtype)
+    scaled = scaled_logits(logits, options, dtype=pair.probs_dtype, check=check)
     return torch.softmax(scaled, dim=-1) if allowed is None else restrict_rows(scaled, allowed, side)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from spectheory.arrays import on_host
 from spectheory.errors import ComputationError, InvalidInputError
 from spectheory.validate import check_count, is_number
 
@@ -88,21 +89,61 @@ def logits_to_probs(
     return torch.softmax(scaled_logits(logits, options, dtype=dtype), dim=-1)
 
 
-def scaled_logits(
-    logits: Tensor, options: SamplingOptions = PLAIN_SAMPLING, *, dtype: torch.dtype = torch.float64
-) -> Tensor:
-    """Logits whose softmax is ``logits_to_probs``: -infinity where a token is left out.  [..., V]
+class LogitsCheck:
+    """Whether all logits so far had a finite maximum.
 
-    Rows conditioned on few tokens are taken from these, where no small probability has underflowed.
-    Arguments and errors are those of ``logits_to_probs``.
+    On the CPU a row without one is refused at once.  On an accelerator, where the answer has to be waited
+    for, it is kept on the device until somebody asks, and the row is taken as if all its logits were equal.
     """
-    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).to(dtype)
-    largest = logits.amax(dim=-1, keepdim=True)
-    if not torch.isfinite(largest).all():
+
+    def __init__(self) -> None:
+        self._failed: Tensor | None = None
+
+    def largest(self, logits: Tensor) -> tuple[Tensor, Tensor]:
+        """The logits to go on with, and their maxima.  [..., V] -> [..., V], [..., 1]
+
+        Raises:
+            ComputationError: a maximum is not finite, on the CPU.
+        """
+        largest = logits.amax(dim=-1, keepdim=True)
+        finite = torch.isfinite(largest)
+        if on_host(logits):
+            refuse_logits(not finite.all())
+            return logits, largest
+        failed = ~finite.all()
+        self._failed = failed if self._failed is None else self._failed | failed
+        return logits.where(finite, 0), largest.where(finite, 0)
+
+    def failed(self, like: Tensor) -> Tensor:
+        """Whether a row was met that had none, a single truth value on the device of ``like``."""
+        return like.new_zeros((), dtype=torch.bool) if self._failed is None else self._failed
+
+
+def refuse_logits(failed: bool) -> None:
+    """Raise the error of logits without a finite maximum, if there were some."""
+    if failed:
         raise ComputationError(
             "the model returned logits without a finite maximum (NaN or infinity); "
             'load it with a wider number type, for example dtype="float32"'
         )
+
+
+def scaled_logits(
+    logits: Tensor,
+    options: SamplingOptions = PLAIN_SAMPLING,
+    *,
+    dtype: torch.dtype = torch.float64,
+    check: LogitsCheck | None = None,
+) -> Tensor:
+    """Logits whose softmax is ``logits_to_probs``: -infinity where a token is left out.  [..., V]
+
+    Rows conditioned on few tokens are taken from these, where no small probability has underflowed.
+    Arguments and errors are those of ``logits_to_probs``; a ``check`` is asked later, so that nothing waits.
+    """
+    logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).to(dtype)
+    own = LogitsCheck()
+    logits, largest = (own if check is None else check).largest(logits)
+    refuse_logits(check is None and bool(own.failed(logits)))
     if options.temperature == 0:
         most = torch.argmax(logits, dim=-1, keepdim=True)  # the first among equals
         return torch.full_like(logits, -math.inf).scatter(-1, most, 0.0)

@@ -126,6 +126,58 @@ def refuse_other_run(path: str | Path, known: Mapping[str, Any]) -> None:
         _check_identity(path, _header(path, lines[0] if lines else b""), known)
 
 
+def merge_checkpoints(paths: Sequence[str | Path], out: str | Path) -> list[int]:
+    """Put the checkpoints of the shards of one run together to the checkpoint of the whole run.
+
+    It has the bytes that the run would have written in one piece, as far as the shards are finished.
+
+    Args:
+        paths: of the shards, in any order.
+        out: the new file; written at once or not at all.
+
+    Returns:
+        The numbers of the batches that it holds.
+
+    Raises:
+        InvalidInputError: a file is no checkpoint, is damaged or of another run; two hold different numbers
+            for one batch; or the new file is there already.
+    """
+    out = Path(out)
+    check_place(out)
+    if out.exists():
+        raise InvalidInputError(f"{out} is there already; name another file, or remove it")
+    if not paths:
+        raise InvalidInputError("no checkpoints were given; name the files of the shards")
+    headers: list[bytes] = []
+    found: dict[int, bytes] = {}
+    for path in map(Path, paths):
+        first, *lines = _whole_lines(path) or [b""]
+        identity = _header(path, first)
+        if headers:
+            _check_identity(path, identity, _header(Path(paths[0]), headers[0]), complete=True)
+        headers.append(first)
+        chain = json.loads(first)["sha256"]
+        for number, line in enumerate(lines, start=2):
+            try:
+                batch = _content(line, chain)["batch"]
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise _damaged(path, number, error) from None
+            if found.setdefault(batch, line) != line:
+                raise InvalidInputError(
+                    f"line {number} of the checkpoint {path} has other numbers for batch {batch} than a file "
+                    "before it; they were not computed alike"
+                )
+    with _locked(out):
+        part = out.with_name(f"{out.name}.part")
+        with part.open("wb") as file:
+            file.writelines([headers[0], *(found[batch] for batch in sorted(found))])
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, out)
+        _synchronise_folder(out)
+    return sorted(found)
+
+
 # ------------------------------------------------------------------------------------------ reading
 
 
@@ -153,10 +205,7 @@ def _read(
             like = Tally.zeros(strata_per_batch[batch], draft_length)
             tallies[batch] = {name: _tally(sums, like) for name, sums in record["tallies"].items()}
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise InvalidInputError(
-                f"line {number} of the checkpoint {path} is damaged ({_first_line(error)}); remove that "
-                "line, or the file"
-            ) from None
+            raise _damaged(path, number, error) from None
     whole = sum(map(len, lines))
     if whole < path.stat().st_size:
         warnings.warn(
@@ -222,6 +271,13 @@ def _difference(key: str, there: Any, here: Any) -> str:
         return ", ".join(filter(None, parts))
     long = any(isinstance(side, (list, dict)) or len(str(side)) > 40 for side in (there, here))
     return key if long else f"{key} ({there} there, {here} here)"
+
+
+def _damaged(path: Path, number: int, error: BaseException) -> InvalidInputError:
+    return InvalidInputError(
+        f"line {number} of the checkpoint {path} is damaged ({_first_line(error)}); remove that "
+        "line, or the file"
+    )
 
 
 def _tally(sums: Any, like: Tally) -> Tally:

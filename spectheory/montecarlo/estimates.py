@@ -25,6 +25,7 @@ class Estimate(Result):
         verifier: its name.
         lossless: whether it is said to be, by this package or, if it denies it, by a user's own verifier;
             otherwise ``None``, because no estimate can tell.
+        num_drafts: K, the drafted paths that it was given; one value serves every K where it looks at one.
         block_efficiency: Rao-Blackwell estimate of E[tau + 1], tokens per target call.
         interval: confidence interval of it.
         standard_error: of it.
@@ -36,6 +37,7 @@ class Estimate(Result):
 
     verifier: str
     lossless: bool | None
+    num_drafts: int
     block_efficiency: float
     interval: tuple[float, float]
     standard_error: float
@@ -143,20 +145,22 @@ class Tally:
         return Tally(*(np.concatenate([getattr(t, name.name) for t in tallies]) for name in fields(Tally)))
 
 
-def estimate(
-    verifier: str, lossless: bool | None, tallies: Sequence[Tally], draws: int, confidence: float
-) -> Estimate:
+Subject = tuple[str, bool | None, int]
+"""``verifier``, ``lossless`` and ``num_drafts`` of an ``Estimate``."""
+
+
+def estimate(subject: Subject, tallies: Sequence[Tally], draws: int, confidence: float) -> Estimate:
     """The estimates of one verifier.
 
     Args:
-        verifier, lossless: as in ``Estimate``.
+        subject: what is estimated.
         tallies: of all strata.
         draws: per stratum, at least 2.
         confidence: level of the intervals, which are normal approximations.
     """
     total = Tally.join(tallies)
     return _estimate(
-        (verifier, lossless),
+        subject,
         total,
         np.full(len(total.expected), draws),
         stratified(total.expected, total.expected_squared, draws),
@@ -165,20 +169,18 @@ def estimate(
     )
 
 
-def estimate_over_texts(
-    verifier: str, lossless: bool | None, tallies: Sequence[Tally], confidence: float
-) -> Estimate:
+def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: float) -> Estimate:
     """The estimates of one verifier over whole texts: tokens per call of the target, all calls together.
 
     Args:
-        verifier, lossless: as in ``Estimate``.
+        subject: what is estimated.
         tallies: of all prompts; a draw is a call.
         confidence: level of the intervals, which are those of ``clustered``.
     """
     total = Tally.join(tallies)
     calls = total.draws
     return _estimate(
-        (verifier, lossless),
+        subject,
         total,
         calls,
         clustered(total.expected, calls),
@@ -187,8 +189,14 @@ def estimate_over_texts(
     )
 
 
+def are_narrow(estimates: Sequence[Estimate], width: float) -> bool:
+    """Whether every interval, by either way of counting, reaches from end to end at most so far."""
+    intervals = [ends for entry in estimates for ends in (entry.interval, entry.counted_interval)]
+    return all(high - low <= width for low, high in intervals)
+
+
 def _estimate(
-    verifier: tuple[str, bool | None],
+    subject: Subject,
     total: Tally,
     draws: np.ndarray,
     expected: tuple[float, float],
@@ -203,10 +211,11 @@ def _estimate(
     def interval(mean: float, error: float) -> tuple[float, float]:
         return mean - width * error, mean + width * error
 
-    name, lossless = verifier
+    name, lossless, num_drafts = subject
     return Estimate(
         verifier=name,
         lossless=lossless,
+        num_drafts=num_drafts,
         block_efficiency=expected[0],
         interval=interval(*expected),
         standard_error=expected[1],

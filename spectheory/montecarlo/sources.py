@@ -29,6 +29,14 @@ class DraftedPaths(NamedTuple):
     target_rows: Array
     draft_rows: Array
 
+    def first(self, num_drafts: int) -> DraftedPaths:
+        """The first K' of K i.i.d. paths, which are K' i.i.d. paths."""
+        return DraftedPaths(
+            self.paths[..., :num_drafts, :],
+            self.target_rows[..., :num_drafts, :, :],
+            self.draft_rows[..., :num_drafts, :, :],
+        )
+
 
 Draw = Callable[[Any, int], DraftedPaths]
 """(generator, number of draws) -> drafted paths with leading axes draws * strata."""
@@ -115,6 +123,10 @@ class LanguageModelSource:
     def pair(self) -> LanguageModelPair:
         """The language models, their weights loaded on first use."""
         return self.unloaded.loaded()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process loads weights by itself, unless the models are in memory only."""
+        return {name: value for name, value in vars(self).items() if name != "pair"}
 
     @property
     def strata_per_batch(self) -> list[int]:

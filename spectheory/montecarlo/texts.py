@@ -1,12 +1,11 @@
 """Whole texts behind prompts: every call of the target judged, summed by prompt.
 
-Each verifier writes texts of its own, for behind the first call the contexts differ.  All start from the same
-random numbers.
+Each verifier writes texts of its own, for behind the first call the contexts differ.  Where two are at one
+context they draw the same drafts (``CommonNumbers``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,61 +59,72 @@ class TextSource(LanguageModelSource):
         for ids in self.token_ids:
             pair.check_length(len(ids) + self.max_new_tokens, self.draft_length)
 
-    def tallies(
+    def tally(
         self,
-        verifiers: Mapping[str, Verifier],
+        verifier: Verifier,
+        num_drafts: int,
         batch: int,
         texts_per_prompt: int,
         seed: int,
         tolerance: float | None,
-    ) -> dict[str, Tally]:
-        """Sums over all calls of every verifier's texts behind the prompts of a batch.
+    ) -> Tally:
+        """Sums over all calls of one verifier's texts behind the prompts of a batch.
+
+        Args:
+            verifier: bound to ``num_drafts`` i.i.d. paths.
+            num_drafts: K.
+            batch: its number.
+            texts_per_prompt: how many are decoded behind each prompt.
+            seed: of the run.
+            tolerance: as in ``Judge``.
 
         Raises:
             InvalidOutcomeError: an answer was no law.
         """
-        return {
-            name: self._tally(verifier, batch, texts_per_prompt, seed, tolerance)
-            for name, verifier in verifiers.items()
-        }
-
-    def _tally(
-        self, verifier: Verifier, batch: int, texts_per_prompt: int, seed: int, tolerance: float | None
-    ) -> Tally:
         from spectheory.decoding import Stopping, end_of_sequence, iterations
         from spectheory.models import prefill
+        from spectheory.montecarlo.common_numbers import CommonNumbers
 
         first = batch * self.batch_size
         prompts = self.token_ids[first : first + self.batch_size]
+        texts = prompts * texts_per_prompt
+        shape = (len(texts), self.max_new_tokens, self.draft_length, num_drafts)
         tally, errors = Tally.zeros(len(prompts), self.draft_length), np.zeros((len(FAULTS), len(prompts)))
         for call in iterations(
-            prefill(self.pair, prompts * texts_per_prompt),
+            prefill(self.pair, texts),
             verifier,
-            self.process,
+            Iid(num_drafts),
             self.draft_length,
             Stopping(self.max_new_tokens, end_of_sequence(self.pair.target_model)),
-            self.generator(seed),
+            CommonNumbers((seed, batch), *shape, self.pair.device),
             self.options,
         ):
             stratum = np.array(call.numbers) % len(prompts)
-            tally.add_calls(
-                stratum,
-                call.outcome.expected_tokens().double().cpu().numpy(),
-                np.array(call.accepted),
-                call.outcome.length_probs().double().cpu().numpy(),
-            )
-            np.maximum.at(errors.T, stratum, _law_errors(call))
+            expected, length_probs, found = _looked_up(call)
+            tally.add_calls(stratum, expected, np.array(call.accepted), length_probs)
+            np.maximum.at(errors.T, stratum, found)
             tolerance = tolerance_of(call.drafted.target_rows, tolerance)
         assert tolerance is not None
         refuse_what_is_no_law(verifier, errors, tolerance, lambda stratum: self.place(batch, stratum))
         return tally
 
 
-def _law_errors(call: Iteration) -> np.ndarray:
-    """How far the answers of one call are from laws, [n, 3]."""
+def _looked_up(call: Iteration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of every answer of one call E[tau + 1], [n], P(tau), [n, L+1], and how far it is from a law, [n, 3].
+
+    They are fetched from the device together.
+    """
+    import torch
+
     drawn, probs = call.sample, call.outcome.stop_probs
     number = drawn.path_index * probs.shape[-1] + drawn.length
     prob = probs.flatten(-2).gather(-1, number[:, None])[:, 0]
     stop = Stop(drawn.path_index, drawn.length, prob, prob)
     rows = call.outcome.correction(drawn.path_index, drawn.length)
-    return law_errors(call.outcome, stop, rows).double().cpu().numpy().T
+    parts = [
+        call.outcome.expected_tokens()[:, None],
+        call.outcome.length_probs(),
+        law_errors(call.outcome, stop, rows).T,
+    ]
+    found = torch.cat([part.double() for part in parts], dim=1).cpu().numpy()
+    return found[:, 0], found[:, 1 : -len(FAULTS)], found[:, -len(FAULTS) :]

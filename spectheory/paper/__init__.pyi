@@ -21,6 +21,7 @@ from .figures.greedy_falls import greedy_falls as greedy_falls
 from .figures.interval_gap import interval_gap as interval_gap
 from .figures.iterations import iterations as iterations
 from .figures.kseq_ratio import kseq_ratio as kseq_ratio
+from .figures.latency import latency as latency
 from .figures.monotone_ratios import monotone_ratios as monotone_ratios
 from .figures.one_path_optimum import one_path_optimum as one_path_optimum
 from .figures.otm_bernoulli import otm_bernoulli as otm_bernoulli

@@ -21,6 +21,7 @@ from spectheory.paper.figures.greedy_falls import greedy_falls
 from spectheory.paper.figures.interval_gap import interval_gap
 from spectheory.paper.figures.iterations import iterations
 from spectheory.paper.figures.kseq_ratio import kseq_ratio
+from spectheory.paper.figures.latency import latency
 from spectheory.paper.figures.monotone_ratios import monotone_ratios
 from spectheory.paper.figures.one_path_optimum import one_path_optimum
 from spectheory.paper.figures.otm_bernoulli import otm_bernoulli
@@ -79,6 +80,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         temperature,
         printed_gains,
         whole_texts,
+        latency,
     )
 }
 

@@ -42,8 +42,21 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu"]
 
 
+def one_call(tiny_models: list[str]) -> list[str]:
+    """The beginning of a command that looks at one call after each prompt."""
+    return ["simulate", *tiny_models, "--one-call", "--jobs", "1"]
+
+
 def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
-    arguments = ["simulate", *tiny_models, "--draft-length", "3", "--samples", "4", "--num-drafts", "2"]
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "3",
+        "--samples",
+        "4",
+        "--num-drafts",
+        "2",
+    ]
     document = run_json(capsys, *arguments, "--verifier", "token,block,spectr,greedy_multipath")
     assert document["interrupted"] is False
     assert [e["verifier"] for e in document["estimates"]] == ["token", "block", "spectr", "greedy_multipath"]
@@ -55,6 +68,70 @@ def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) ->
     assert run_json(capsys, *arguments, "--verifier", "token")["estimates"] == document["estimates"][:1]
     assert main([*arguments, "--verifier", "token"]) == 0
     assert f"{document['estimates'][0]['block_efficiency']:.4f}" in capsys.readouterr().out
+
+
+def test_whole_texts_by_the_number_of_drafts(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str]
+) -> None:
+    """A line per verifier and a column per K; a verifier of one path has one value."""
+    arguments = ["simulate", *tiny_models, "-l", "2", "--tokens", "6", "-v", "block,spectr,greedy_block"]
+    arguments += ["--jobs", "1"]
+    document = run_json(capsys, *arguments, "-k", "1-3")
+    assert document["num_drafts"] == [1, 2, 3]
+    assert document["max_new_tokens"] == 6
+    assert document["prompts_used"] == 3
+    shapes = [(entry["verifier"], entry["num_drafts"]) for entry in document["estimates"]]
+    assert shapes == [("block", 1), ("spectr", 1), ("spectr", 2), ("spectr", 3), ("greedy_block", 1)]
+    assert main([*arguments, "-k", "1-3"]) == 0
+    printed = capsys.readouterr().out
+    (line,) = (line for line in printed.splitlines() if " spectr " in line)
+    assert all(f"{entry['block_efficiency']:.3f} (" in line for entry in document["estimates"][1:4])
+    assert "K = 3" in printed
+    assert "greedy_block *" in printed
+    assert main([*arguments, "-k", "1-3", "--csv"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [(row["verifier"], int(row["num_drafts"])) for row in rows] == shapes
+    assert main([*arguments, "-k", "1,2", "--cost-ratio", "0.25"]) == 0
+    (line,) = [
+        line for line in capsys.readouterr().out.partition("predicted")[2].splitlines() if " block " in line
+    ]
+    first = document["estimates"][0]
+    assert f"{first['block_efficiency'] / 1.5:.3f} ({first['interval'][0] / 1.5:.3f}" in line
+    one = run_json(capsys, *arguments, "-k", "3", "--cost-ratio", "0.25")
+    assert one["estimates"][0]["speed_up"] == pytest.approx(one["estimates"][0]["block_efficiency"] / 1.5)
+    assert (one["num_drafts"], [entry["num_drafts"] for entry in one["estimates"]]) == (3, [1, 3, 1])
+    for wrong, words in (
+        (("-k", "1,1"), "num_drafts must be one number or several different ones"),
+        (("-k", "1-x"), "no whole number and no list"),
+        (("-k", "1-1000000000"), "of 100 at most"),
+        (("--one-call",), "--one-call and --tokens were both given"),
+        (("--width", "0"), "width must be a positive number"),
+        (("--cost-ratio", "-1"), "cost_ratio must be a number of at least 0"),
+        (("--jobs", "all"), "jobs must be a whole number of at least 1 or 'auto'"),
+        (("--shard", "2"), "--shard '2' is not I/N"),
+        (("--shard", "1/2"), "no checkpoint to keep it in"),
+    ):
+        assert words in run_error(capsys, *arguments, *wrong)
+    assert "without whole texts" in run_error(capsys, *one_call(tiny_models), "--width", "0.1")
+
+
+def test_shards_are_merged(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
+) -> None:
+    """The command without --shard prints from the merged file what an unbroken run prints."""
+    arguments = ["simulate", *tiny_models, "-l", "2", "--tokens", "4", "-v", "block", "-k", "1"]
+    arguments += ["--jobs", "1", "--batch-size", "1"]
+    files = [str(tmp_path / f"{number}.jsonl") for number in (1, 2)]
+    for number, file in enumerate(files, start=1):
+        shard = run_json(capsys, *arguments, "--shard", f"{number}/2", "--checkpoint", file)
+        assert shard["shard"] == f"{number}/2"
+    out = str(tmp_path / "merged.jsonl")
+    document = run_json(capsys, "merge", *files, "--out", out)
+    assert document == {"out": out, "files": files, "batches": [0, 1, 2]}
+    assert run_json(capsys, *arguments, "--checkpoint", out) == run_json(capsys, *arguments)
+    assert "is there already" in run_error(capsys, "merge", *files, "--out", out)
+    assert main(["merge", *files, "--out", out + "2"]) == 0
+    assert "3 batches" in capsys.readouterr().out
 
 
 def test_generate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
@@ -85,7 +162,15 @@ def test_simulate_goes_on_from_a_checkpoint(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
 ) -> None:
     file = str(tmp_path / "checkpoint.jsonl")
-    arguments = ["simulate", *tiny_models, "--draft-length", "2", "--samples", "2", "--checkpoint", file]
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "2",
+        "--samples",
+        "2",
+        "--checkpoint",
+        file,
+    ]
     first = run_json(capsys, *arguments)
     assert run_json(capsys, *arguments) == first
     assert "seed (0 there, 1 here)" in run_error(capsys, *arguments, "--seed", "1")
@@ -99,7 +184,15 @@ def test_a_torn_checkpoint_is_said_on_stderr_alone(
 ) -> None:
     """One line that is no error; the JSON on stdout is that of an unbroken run."""
     file = tmp_path / "checkpoint.jsonl"
-    arguments = ["simulate", *tiny_models, "--draft-length", "2", "--samples", "2", "--checkpoint", str(file)]
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "2",
+        "--samples",
+        "2",
+        "--checkpoint",
+        str(file),
+    ]
     first = run_json(capsys, *arguments)
     file.write_bytes(file.read_bytes()[:-10])
     assert main([*arguments, "--json"]) == 0
@@ -127,7 +220,15 @@ def test_what_is_kept_is_said_with_the_error(
 
     monkeypatch.setattr(drafting, "_score", fail)
     file = str(tmp_path / "checkpoint.jsonl")
-    arguments = ["simulate", *tiny_models, "--draft-length", "2", "--samples", "2", "--batch-size", "1"]
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "2",
+        "--samples",
+        "2",
+        "--batch-size",
+        "1",
+    ]
     error = run_error(capsys, *arguments, "--checkpoint", file)
     assert error.startswith("error: memory ran out while drafting for 1 prompts at a time; use fewer drafts")
     assert error.endswith("; 1 of 3 batches are finished and kept in the checkpoint\n")
@@ -169,7 +270,7 @@ def test_numbers_are_checked_before_weights_are_loaded(
         (("--prompts", str(tmp_path / "long.txt")), "prompt 2 ('long long long long long'...)"),
         (("--csv", "--json"), "--csv and --json"),
     ):
-        assert words in run_error(capsys, "simulate", *tiny_models, *arguments)
+        assert words in run_error(capsys, *one_call(tiny_models), *arguments)
     with pytest.raises(pytest.fail.Exception, match="weights are loaded"):  # the partner
         main(["simulate", *tiny_models])
 
@@ -178,7 +279,15 @@ def test_max_prompt_tokens(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
 ) -> None:
     (tmp_path / "long.txt").write_text("long " * 100)
-    arguments = ["simulate", *tiny_models, "--prompts", str(tmp_path / "long.txt"), "--samples", "2"]
+    arguments = [
+        "simulate",
+        *tiny_models,
+        "--one-call",
+        "--prompts",
+        str(tmp_path / "long.txt"),
+        "--samples",
+        "2",
+    ]
     assert "--max-prompt-tokens" in run_error(capsys, *arguments)
     assert run_json(capsys, *arguments, "--max-prompt-tokens", "20")["max_prompt_tokens"] == 20
 
@@ -186,8 +295,7 @@ def test_max_prompt_tokens(
 def test_csv(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
     """One line per verifier, with the numbers of the JSON."""
     arguments = [
-        "simulate",
-        *tiny_models,
+        *one_call(tiny_models),
         "--draft-length",
         "3",
         "--samples",
@@ -212,7 +320,7 @@ def test_csv(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None
 def test_verifiers_that_are_not_lossless_are_marked(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str]
 ) -> None:
-    arguments = ["simulate", *tiny_models, "--draft-length", "2", "--samples", "2"]
+    arguments = [*one_call(tiny_models), "--draft-length", "2", "--samples", "2"]
     document = run_json(capsys, *arguments, "-v", "block,greedy_block")
     assert [estimate["lossless"] for estimate in document["estimates"]] == [True, False]
     assert main([*arguments, "-v", "block,greedy_block"]) == 0
@@ -228,7 +336,15 @@ def test_threads_and_number_types(capsys: pytest.CaptureFixture[str], tiny_model
     """One thread for small models unless another number is asked for; torch is left as it was."""
     import torch
 
-    arguments = ["simulate", *tiny_models, "--draft-length", "2", "--samples", "2", "-v", "token"]
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "2",
+        "--samples",
+        "2",
+        "-v",
+        "token",
+    ]
     before = torch.get_num_threads()
     single = run_json(capsys, *arguments)
     assert single["threads"] == 1
@@ -245,7 +361,7 @@ def test_simulate_interrupted(
     """Ctrl-C or a kill: what is finished is printed, "interrupted" is true, one line on stderr."""
     checkpoint = tmp_path / "checkpoint.jsonl"
     command = [
-        sys.executable, "-m", "spectheory", "simulate", *tiny_models, "--samples", "100", "--batch-size", "1",
+        sys.executable, "-m", "spectheory", *one_call(tiny_models), "--samples", "100", "--batch-size", "1",
         "--checkpoint", str(checkpoint), "--json",
     ]  # fmt: skip
     # Background jobs of a shell ignore Ctrl-C, and so would this one.

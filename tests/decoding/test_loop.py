@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import torch
 
-from decoding_support import losslessness, tiny_pair
+from decoding_support import decoded_counts, losslessness, tiny_pair
 from spectheory.decoding import loop
 from spectheory.defects import defects
 from spectheory.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
+from spectheory.errors import ComputationError
 from spectheory.models import LanguageModelPair, PrefilledPrompts
 from spectheory.models.caches import SlotCache
 from spectheory.outcome import Sample
@@ -65,6 +66,28 @@ def test_texts_follow_the_target(pair: LanguageModelPair, verifier: str, process
 )
 def test_partner_wrong_verifiers_do_not(pair: LanguageModelPair, verifier: str) -> None:
     assert losslessness(pair, defects[verifier], RUNS) < LEVEL
+
+
+def test_logits_without_a_maximum_end_the_loop(
+    pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At once on the CPU; on a CPU that is taken for an accelerator when the iteration is looked at."""
+    right, calls = pair.target_model.forward, []
+
+    def broken(*arguments: Any, **options: Any) -> Any:
+        output = right(*arguments, **options)
+        calls.append(len(calls))
+        if len(calls) > 3:
+            output.logits[0] = torch.nan
+        return output
+
+    monkeypatch.setattr(pair.target_model, "forward", broken)
+    for on_host in (True, False):
+        monkeypatch.setattr("spectheory.models.sampling.on_host", lambda array, answer=on_host: answer)
+        calls.clear()
+        with pytest.raises(ComputationError, match="without a finite maximum"):
+            decoded_counts(pair, "block", 5, process=Iid(1))
+        assert len(calls) == 4
 
 
 def stale_cache_row(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -14,7 +16,9 @@ from spectheory.errors import (
 from spectheory.models import (
     SamplingOptions,
     logits_to_probs,
+    sampling,
 )
+from spectheory.models.sampling import LogitsCheck, scaled_logits
 from spectheory.outcome import sample_rows
 
 
@@ -120,3 +124,22 @@ def test_a_tiny_temperature_does_not_overflow() -> None:
     """1000 / 10^-306 is no float; the difference to the largest logit is what is divided."""
     logits = torch.tensor([1000.0, 999.0], dtype=torch.float64)
     assert logits_to_probs(logits, SamplingOptions(temperature=1e-306)).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_on_an_accelerator_a_row_without_a_maximum_is_kept_until_somebody_asks(
+    bad: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a CPU that is taken for one: nothing raises, other rows stay, and it is remembered."""
+    monkeypatch.setattr(sampling, "on_host", lambda array: False)
+    good = torch.tensor([[0.0, 1.0], [2.0, 0.0]])
+    check = LogitsCheck()
+    assert torch.equal(scaled_logits(good, check=check), scaled_logits(good))
+    assert not check.failed(good)
+    wrong = torch.tensor([[0.0, 1.0], [bad, bad]])
+    assert torch.equal(scaled_logits(wrong, check=check)[0], scaled_logits(good)[0])
+    assert torch.softmax(scaled_logits(wrong, check=check)[1], dim=-1).tolist() == [0.5, 0.5]
+    scaled_logits(good, check=check)
+    assert check.failed(good)
+    with pytest.raises(ComputationError, match="without a finite maximum"):
+        scaled_logits(wrong)

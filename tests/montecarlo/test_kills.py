@@ -23,12 +23,16 @@ def arguments(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     prompts.write_text("\n".join(f"import module{number}" for number in range(40)))
     return [
         "--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu",
-        "--samples", "2", "--batch-size", "1", "--draft-length", "2",
+        "--verifier", "token,block", "--batch-size", "1", "--draft-length", "2", "--jobs", "1",
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ["KILL", "TERM", "INT"])
-def test_stopped_at_random_moments(arguments: list[str], name: str) -> None:
+ONE_CALL = ["--one-call", "--num-drafts", "1", "--samples", "2"]
+TEXTS = ["--tokens", "3", "--num-drafts", "1,2"]
+
+
+@pytest.mark.parametrize(("name", "more"), [("KILL", TEXTS), ("TERM", ONE_CALL), ("INT", ONE_CALL)])
+def test_stopped_at_random_moments(arguments: list[str], name: str, more: list[str]) -> None:
     command = [
         sys.executable,
         str(SCRIPT),
@@ -40,6 +44,7 @@ def test_stopped_at_random_moments(arguments: list[str], name: str) -> None:
         name,
         "--",
         *arguments,
+        *more,
     ]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr

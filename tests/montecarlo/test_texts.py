@@ -81,6 +81,62 @@ def test_a_run_goes_on_from_its_checkpoint(pair: LanguageModelPair, tmp_path: Pa
         simulated(pair, ["token", "block"], checkpoint=tmp_path / "part", **settings, max_new_tokens=5)
 
 
+def test_several_numbers_of_drafts_are_what_each_is_alone(pair: LanguageModelPair) -> None:
+    """By verifier and K, up to the rounding of batches; a verifier of one path is decoded once."""
+    names = ["token", "spectr", "greedy_multipath", "block"]
+    together = simulated(pair, names, num_drafts=[1, 2, 4], samples=2).estimates
+    shapes = [(found.verifier, found.num_drafts) for found in together]
+    several = [(name, drafts) for name in names[1:3] for drafts in (1, 2, 4)]
+    assert shapes == [("token", 1), *several, ("block", 1)]
+    for found in together:
+        (alone,) = simulated(pair, [found.verifier], num_drafts=found.num_drafts, samples=2).estimates
+        assert alone.counted_length_probs == found.counted_length_probs  # the same texts
+        assert alone.block_efficiency == pytest.approx(found.block_efficiency, abs=1e-12)
+    by_shape = dict(zip(shapes, together, strict=True))
+    # SpecTr on one path is token verification, greedy multi-path is block: the same numbers, the same texts.
+    for name, other in (("spectr", "token"), ("greedy_multipath", "block")):
+        assert by_shape[name, 1].counted_length_probs == by_shape[other, 1].counted_length_probs
+    assert by_shape["token", 1].counted_length_probs != by_shape["block", 1].counted_length_probs
+    (other,) = simulated(pair, ["token"], num_drafts=1, samples=2, seed=1).estimates  # the partner
+    assert other.counted_length_probs != by_shape["token", 1].counted_length_probs
+
+
+def test_fewer_drafts_are_the_first_of_more_in_one_call(pair: LanguageModelPair) -> None:
+    """Without whole texts all K are judged on one set of drafts, of which the first is drawn alike."""
+    settings: dict[str, Any] = {"max_new_tokens": None, "samples": 4}
+    several = simulated(pair, ["block", "spectr"], num_drafts=[1, 3], **settings).estimates
+    assert [(found.verifier, found.num_drafts) for found in several] == [
+        ("block", 1), ("spectr", 1), ("spectr", 3),
+    ]  # fmt: skip
+    three = simulated(pair, ["block", "spectr"], num_drafts=3, **settings).estimates
+    assert three[1] == several[2]
+    assert three[0].block_efficiency == several[0].block_efficiency  # block looks at the first path
+
+
+def test_a_run_stops_at_the_width_it_is_asked_for(pair: LanguageModelPair, tmp_path: Path) -> None:
+    """After a whole batch; what it has used is the beginning of the whole run; resuming changes nothing."""
+    settings: dict[str, Any] = {"prompts": MANY[:51], "batch_size": 17, "max_new_tokens": 4}
+    names = ["token", "block"]
+    whole = simulated(pair, names, **settings)
+    widest = max(e.counted_interval[1] - e.counted_interval[0] for e in whole.estimates)
+    asked = settings | {"width": 1.3 * widest}
+    stopped = simulated(pair, names, checkpoint=tmp_path / "whole", **asked)
+    used = stopped.settings["prompts_used"]
+    assert used in (17, 34)
+    assert stopped.estimates == simulated(pair, names, **(settings | {"prompts": MANY[:used]})).estimates
+    for found in stopped.estimates:
+        for low, high in (found.interval, found.counted_interval):
+            assert high - low <= asked["width"]
+    lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
+    (tmp_path / "part").write_bytes(b"".join(lines[:2]))
+    assert simulated(pair, names, checkpoint=tmp_path / "part", **asked) == stopped
+    assert (tmp_path / "part").read_bytes() == (tmp_path / "whole").read_bytes()
+    with pytest.raises(InvalidInputError, match="width"):  # it is a part of what the run is
+        simulated(pair, names, checkpoint=tmp_path / "part", **settings)
+    never = simulated(pair, names, **(settings | {"width": 1e-9}))  # the partner
+    assert (never.estimates, never.settings["prompts_used"]) == (whole.estimates, 51)
+
+
 class Twice:
     """Block verification whose corrections have mass 2."""
 

@@ -24,6 +24,7 @@ from spectheory.paper import (
     interval_gap,
     iterations,
     kseq_ratio,
+    latency,
     monotone_ratios,
     one_path_optimum,
     otm_bernoulli,
@@ -78,6 +79,7 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "temperature": lambda: temperature((0.5, 1.0), 2, 3, num_prompts=4, samples=2),
     "printed_gains": lambda: printed_gains(num_prompts=2, samples=2),
     "whole_texts": lambda: whole_texts((2,), 2, tokens=4, num_prompts=3),
+    "latency": latency,
 }
 
 Lie = Callable[[Any], Any]

@@ -1,0 +1,57 @@
+"""Random numbers of whole texts that depend on where a call starts, and on nothing that happened before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+class CommonNumbers:
+    """The uniform numbers of every call that a batch of texts may make, by text, length and path.
+
+    A call is drawn with the numbers of the length that its text has.  So texts that hold the same tokens draw
+    the same drafts, whichever verifier wrote them and in however many calls.  Path k has numbers of its own:
+    the first K' of K paths are the K' paths of a run with K'.  A text starts one call at most at each length,
+    so that each text alone is drawn with independent numbers.
+
+    Args:
+        seed: what tells the batch from all others, whole numbers.
+        texts: how many.
+        max_new_tokens: the longest text; a call starts at 0..max_new_tokens - 1 tokens.
+        draft_length: L; a call has L draws of K tokens, one stop and one token behind it.
+        num_drafts: K.
+        device: where the numbers are wanted.
+
+    Example:
+        >>> numbers = CommonNumbers([7], texts=2, max_new_tokens=3, draft_length=1, num_drafts=2)
+        >>> first, again = (numbers([1, 0], [2, 0]) for _ in range(2))
+        >>> torch.equal(first((2, 2, 1)), again((2, 2, 1)))
+        True
+    """
+
+    def __init__(
+        self,
+        seed: Sequence[int],
+        texts: int,
+        max_new_tokens: int,
+        draft_length: int,
+        num_drafts: int,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        shape = (texts, max_new_tokens, draft_length + 2)
+        paths = [np.random.default_rng([*seed, path]).random(shape) for path in range(num_drafts)]
+        self._numbers = torch.tensor(np.stack(paths, axis=-1), device=device)
+
+    def __call__(self, texts: list[int], lengths: list[int]) -> Callable[[tuple[int, ...]], Tensor]:
+        """What the next call of these texts is drawn with, in shapes [b, 1] and [b, K', 1].
+
+        Args:
+            texts: b numbers of texts.
+            lengths: how many tokens each of them has.
+        """
+        draws = iter(self._numbers[texts, lengths].unbind(dim=1))
+        return lambda shape: next(draws)[:, : prod(shape[1:])].reshape(shape)
