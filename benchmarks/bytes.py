@@ -11,7 +11,7 @@ What counts:
 - a view and a tensor without entries yet cost nothing;
 - a sort counts as one reading and one writing, whatever it moves on the way.
 
-Exit status 1 and a line that says which if a verifier moves more than its limit.
+Exit status 1 and a line that says which if a verifier moves more than its limit or starts more kernels.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ SCATTERS = frozenset({"scatter", "scatter_", "index_put", "index_put_"})
 """Operators that write into their first argument as many elements as their last holds."""
 WITHOUT_READING = ("zeros_like", "ones_like", "full_like", "new_zeros", "new_ones", "new_full")
 LIMITS = {
-    "token": (1.0, 0.25),
-    "block": (3.5, 0.95),
-    "greedy_block": (3.5, 0.95),
-    "multi_round": (1.2, 2.6),
+    "token": (0.8, 0.2),
+    "block": (3.4, 0.9),
+    "greedy_block": (3.4, 0.9),
+    "multi_round": (1.0, 2.6),
     "spectr_gbv": (4.0, 10.0),
     "greedy_multipath": (3.6, 6.0),
     "spectr": (2.1, 3.2),
@@ -47,6 +47,8 @@ LIMITS = {
     "scored_multipath": (60.0, 75.0),
 }
 """The most that one round moves with one draft and with four, as a multiple of reading all rows once."""
+LAUNCHES = {"spectr": 500, "multi_round": 850, "traversal": 2_000, "scored_multipath": 25_000}
+"""The most kernels that one round starts; 700 of every other verifier."""
 
 
 class Traffic(NamedTuple):
@@ -146,6 +148,7 @@ def measure(shape: Shape, dtype: str, seed: int) -> list[dict[str, Any]]:
                     "moved_over_rows": traffic.moved / given.row_bytes,
                     "limit": LIMITS[name][place],
                     "launches": traffic.launches,
+                    "launch_limit": LAUNCHES.get(name, 700),
                     "largest": dict(traffic.by_operator.most_common(5)),
                 }
             )
@@ -153,12 +156,18 @@ def measure(shape: Shape, dtype: str, seed: int) -> list[dict[str, Any]]:
 
 
 def over_limit(entries: list[dict[str, Any]]) -> list[str]:
-    """One line per round that moved more than its limit."""
-    return [
+    """One line per round that moved more than its limit, or started more kernels."""
+    moved = [
         f"{entry['verifier']} with {entry['num_drafts']} drafts moves {entry['moved_over_rows']:.2f} times "
         f"the rows, more than {entry['limit']:g}"
         for entry in entries
         if not entry["moved_over_rows"] <= entry["limit"]
+    ]
+    return moved + [
+        f"{entry['verifier']} with {entry['num_drafts']} drafts starts {entry['launches']} kernels, "
+        f"more than {entry['launch_limit']}"
+        for entry in entries
+        if not entry["launches"] <= entry["launch_limit"]
     ]
 
 

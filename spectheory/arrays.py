@@ -450,8 +450,11 @@ def take_rows(rows: Array, indices: Array) -> Array:
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
     """rows[..., path_index, length, :]: the row at one prefix of one path per batch element.
 
-    [..., K, N, V], [...], [...] -> [..., V]; nothing but the rows asked for is copied.
+    [..., K, N, V], [...], [...] -> [..., V]; nothing but the rows asked for is copied, and one row is not.
     """
+    if on_host(rows) and math.prod(path_index.shape) == 1:
+        row = rows.reshape(rows.shape[-3:])[int(path_index.reshape(-1)[0]), int(length.reshape(-1)[0])]
+        return row.reshape((*path_index.shape, -1))
     return rows[(*_batch_indices(path_index), path_index, length)]
 
 
@@ -464,7 +467,9 @@ def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array
     xp = namespace(draft_rows)
     last = draft_rows.shape[-2] - 1
     beyond = length > last
-    row = take_stop_row(draft_rows, path_index, xp.where(beyond, last, length))
+    row = take_stop_row(draft_rows, path_index, xp.clip(length, None, last))
+    if on_host(beyond) and not bool(xp.any(beyond)):
+        return row
     return xp.where(beyond[..., None], zeros_like(row[..., :1]), row)
 
 

@@ -185,18 +185,15 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     if size % BLOCK:
         rest = xp.sum(rows[..., blocks * BLOCK :], axis=-1, keepdims=True, dtype=xp.float64)
         sums = xp.concat([sums, rest], axis=-1)
-    block, total, left = _search(sums, uniform)
+    block, total, share = _search(sums, uniform)
     entries = block[..., None] * BLOCK + xp.arange(BLOCK, device=rows.device)
     inside = entries < size
-    taken = xp.astype(take_along(rows, xp.clip(entries, None, size - 1)), xp.float64) * inside
-    return block * BLOCK + _search(taken, left)[0], total
+    taken = xp.astype(take_along(rows, xp.where(inside, entries, size - 1)), xp.float64) * inside
+    return block * BLOCK + _search(taken, _left(share, uniform, block))[0], total
 
 
 def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
-    """(the entry where the cumulative share of the total first exceeds u, the total, what it leaves of u).
-
-    Given that this entry is drawn, what is left of u is uniform on [0, 1) again.
-    """
+    """(the entry where the cumulative share of the total first exceeds u, the total, the shares)."""
     xp = namespace(weights)
     # A parallel cumulative sum may differ in the last bits even across a zero, so entries without
     # mass are masked rather than trusted to repeat their neighbour.
@@ -204,13 +201,18 @@ def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
     total = xp.max(cumulative, axis=-1)
     # The share, not u * total: that product can round to 0 or to the total itself.
     share = cumulative / xp.where(total > 0, total, xp.ones_like(total))[..., None]
+    return first_true(share > uniform), total, share
+
+
+def _left(share: Array, uniform: Array, number: Array) -> Array:
+    """What a drawn entry leaves of u: given that it is drawn, uniform on [0, 1) again."""
+    xp = namespace(share)
     passed = share <= uniform
-    number = first_true(~passed)
     low = xp.max(xp.where(passed, share, xp.zeros_like(share)), axis=-1, keepdims=True)
     high = take_along(share, number[..., None])
     left = (uniform - low) / xp.where(high > low, high - low, xp.ones_like(low))
     # Rounding can carry the quotient to 1, where no share exceeds it.
-    return number, total, xp.clip(left, None, _BELOW_ONE)
+    return xp.clip(left, None, _BELOW_ONE)
 
 
 def uniform_numbers(generator: Any, like: Array) -> Array:

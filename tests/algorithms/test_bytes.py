@@ -33,12 +33,13 @@ def test_no_round_moves_more_than_its_limit(entries: list[dict[str, Any]]) -> No
 
 
 def test_kernels_are_few(entries: list[dict[str, Any]]) -> None:
-    """Not one kernel per token, root or interval; scored selection cuts token by token."""
-    most = {entry["verifier"]: entry["launches"] for entry in entries}
-    assert most["spectr"] <= 500
-    assert most.pop("traversal") < 2_000
-    assert most.pop("scored_multipath") < 25_000
-    assert max(most.values()) < 1_000
+    """Not one kernel per token, root or interval; scored selection cuts token by token.  One more is said."""
+    assert benchmark.LAUNCHES["spectr"] == 500
+    most = max(entries, key=lambda entry: entry["launches"])
+    assert benchmark.over_limit([most | {"launch_limit": most["launches"] - 1}]) == [
+        f"{most['verifier']} with {most['num_drafts']} drafts starts {most['launches']} kernels, more than "
+        f"{most['launches'] - 1}"
+    ]
 
 
 def test_limits_partner_a_wasteful_verifier_passes_them(entries: list[dict[str, Any]]) -> None:
@@ -54,7 +55,7 @@ def test_limits_partner_a_wasteful_verifier_passes_them(entries: list[dict[str, 
     wasteful = own | {"moved_over_rows": traffic.moved / given.row_bytes}
     assert wasteful["moved_over_rows"] == pytest.approx(own["moved_over_rows"] + 2, abs=0.01)
     assert benchmark.over_limit([own, wasteful]) == [
-        f"token with 1 drafts moves {wasteful['moved_over_rows']:.2f} times the rows, more than 1"
+        f"token with 1 drafts moves {wasteful['moved_over_rows']:.2f} times the rows, more than 0.8"
     ]
 
 
