@@ -22,8 +22,10 @@ audit works, and how to audit a sampler of your own: [Auditing](auditing.md).
 
 _COLUMNS = """
 The total variation is the largest over {pairs} pairs, between the output completed with the target and the
-target. A forbidden token is one to which the target gives probability 0. The samples are what a χ² test at
-99 % needs to see the difference with a power of 99 %, on the pair where it needs the fewest.
+target. A forbidden token is one to which the target gives probability 0: a coin of exactly 0 that is at most
+a ratio of 0 makes it, once in 2^24 numbers of float32 and in 2^53 of float64. The samples are what a χ² test
+at 99 % needs to see the difference with a power of 99 %, on the pair where it needs the fewest. Where random
+numbers are multiplied, the total variation is a lower bound and the samples are an estimate.
 """
 
 _ASSUMED = """
@@ -37,10 +39,12 @@ def page(audits: list[AuditCertificate], date: datetime.date) -> str:
     lines = [_INTRODUCTION.format(date=date.isoformat())]
     for found in audits:
         code = f"{found.provenance.package} {found.provenance.version}".strip()
+        distance = max((case.total_variation - case.undecided for case in found.cases), default=0)
+        bound = "≥ " if any(case.undecided for case in found.cases) else ""
         forbidden = str(found.forbidden) if found.forbidden else "no"
         samples = "never" if found.samples is None else f"{found.samples:.2g}"
         lines.append(
-            f"| `{found.sampler}` | {code} | {found.verdict} | {float(found.total_variation):.3g} | "
+            f"| `{found.sampler}` | {code} | {found.verdict} | {bound}{float(distance):.3g} | "
             f"{forbidden} | {samples} |\n"
         )
     lines.append(_COLUMNS.format(pairs=len(audits[0].cases)))
