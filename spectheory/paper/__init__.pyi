@@ -29,6 +29,7 @@ from .figures.otm_uniform import otm_uniform as otm_uniform
 from .figures.prefix_trees import prefix_trees as prefix_trees
 from .figures.printed_gains import printed_gains as printed_gains
 from .figures.ranking_search import ranking_search as ranking_search
+from .figures.real_gaps import real_gaps as real_gaps
 from .figures.real_pair import Setting as Setting
 from .figures.real_pair import real_pair as real_pair
 from .figures.several_paths import several_paths as several_paths

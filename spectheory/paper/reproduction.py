@@ -29,6 +29,7 @@ from spectheory.paper.figures.otm_uniform import otm_uniform
 from spectheory.paper.figures.prefix_trees import prefix_trees
 from spectheory.paper.figures.printed_gains import printed_gains
 from spectheory.paper.figures.ranking_search import ranking_search
+from spectheory.paper.figures.real_gaps import real_gaps
 from spectheory.paper.figures.real_pair import real_pair
 from spectheory.paper.figures.several_paths import several_paths
 from spectheory.paper.figures.skewed_drafts import skewed_drafts
@@ -76,6 +77,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         spectr_gbv_defect,
         # language models
         real_pair,
+        real_gaps,
         full_vocabulary,
         temperature,
         printed_gains,

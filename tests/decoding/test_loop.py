@@ -14,14 +14,16 @@ from typing import Any
 import pytest
 import torch
 
-from decoding_support import decoded_counts, losslessness, tiny_pair
-from spectheory.decoding import loop
+from decoding_support import PROMPTS, decoded_counts, losslessness, tiny_pair
+from spectheory.decoding import Stopping, loop
 from spectheory.defects import defects
 from spectheory.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.errors import ComputationError
-from spectheory.models import LanguageModelPair, PrefilledPrompts
+from spectheory.models import LanguageModelPair, PrefilledPrompts, SamplingOptions, prefill
 from spectheory.models.caches import SlotCache
+from spectheory.montecarlo.common_numbers import CommonNumbers
 from spectheory.outcome import Sample
+from spectheory.resolve import find_verifier
 
 RUNS = 1_500
 LEVEL = 1e-6
@@ -66,6 +68,32 @@ def test_texts_follow_the_target(pair: LanguageModelPair, verifier: str, process
 )
 def test_partner_wrong_verifiers_do_not(pair: LanguageModelPair, verifier: str) -> None:
     assert losslessness(pair, defects[verifier], RUNS) < LEVEL
+
+
+@pytest.mark.parametrize(("verifier", "num_drafts"), [("greedy_block", 1), ("spectr", 2)])
+def test_a_text_does_not_depend_on_its_batch(pair: LanguageModelPair, verifier: str, num_drafts: int) -> None:
+    """Token for token, drawn with the same numbers alone and beside texts that end before it."""
+    prompts, process = list(PROMPTS) * 2, Iid(num_drafts)
+    numbers = CommonNumbers((1,), len(prompts), max_new_tokens=12, draft_length=3, num_drafts=num_drafts)
+
+    def texts(chosen: list[int]) -> list[list[int]]:
+        found: list[list[int]] = [[] for _ in chosen]
+        for call in loop.iterations(
+            prefill(pair, [prompts[number] for number in chosen]),
+            find_verifier(verifier).bind(process),
+            process,
+            3,
+            Stopping(12),
+            lambda places, lengths: numbers([chosen[place] for place in places], lengths),
+            SamplingOptions(),
+        ):
+            for place, tokens in zip(call.numbers, call.tokens, strict=True):
+                found[place].extend(tokens)
+        return found
+
+    together = texts(list(range(len(prompts))))
+    assert [texts([number])[0] for number in range(len(prompts))] == together
+    assert together[0] != together[4]  # the partner: one prompt, other numbers
 
 
 def test_logits_without_a_maximum_end_the_loop(

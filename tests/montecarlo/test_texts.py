@@ -164,6 +164,13 @@ def test_what_is_refused(
         simulated(pair, **{"verifiers": ["block"], "samples": 1, **changes})
 
 
+def test_every_answer_of_a_text_is_checked(pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of a verifier that answered well when it was asked before the run."""
+    monkeypatch.setattr("spectheory.montecarlo.work.check_users_own", lambda *_: None)
+    with pytest.raises(InvalidOutcomeError, match="correction rows that are not laws, after prompt"):
+        simulated(pair, [Twice()], samples=1)
+
+
 def test_one_prompt_has_no_interval(pair: LanguageModelPair) -> None:
     with pytest.raises(InvalidInputError, match="at least 2 prompts"):
         simulate(pair, [[1]], ["block"], max_new_tokens=3)
