@@ -6,9 +6,10 @@ Three methods on the same random pairs in the same run:
 - ``antichain LP``: the program with every antichain listed, through HiGHS; refused beyond 100 000;
 - ``leaf-set cuts``: the leaf form with one most violated leaf set per round, warm-started HiGHS.
 
-Three parts: ``listed``, every tree whose antichains can be listed and the next ones, which are refused
+Four parts: ``listed``, every tree whose antichains can be listed and the next ones, which are refused
 (K = 2, independent rows); ``scaling``, one family up to 10 000 leaves (K = 4); ``families``, the interval
-alone on six families and four K.
+alone on six families and four K; ``shapes``, the interval alone on flat and deep trees of about 1 000 and
+10 000 leaves, of which the slowest are named at the end.
 
 Pairs are ``instances.random_float(seed, V, L, concentration, agreement)``: Dirichlet rows, the draft's
 row mixed from the target's and an independent one.  Every case runs in a process of its own, so
@@ -29,6 +30,7 @@ import resource
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +59,8 @@ if TYPE_CHECKING:
 
 SCALING_SHAPES = ((2, 2), (2, 3), (2, 5), (2, 8), (2, 9), (10, 3), (2, 11), (3, 7), (2, 12), (10, 4))
 CONCENTRATIONS, AGREEMENTS, NUM_DRAFTS = (0.3, 1.0), (0.0, 0.5, 0.9), (2, 3, 4, 8)
+SHAPES = (((1_000, 1), (32, 2), (10, 3), (4, 5), (2, 10)), ((10_000, 1), (100, 2), (10, 4), (4, 7), (2, 13)))
+SHAPE_CONCENTRATIONS, SHAPE_AGREEMENTS, SHAPE_NUM_DRAFTS = (0.3, 1.0, 10.0), (0.0, 0.5), (2, 4, 16)
 BASELINE_LEAVES = 1_000
 """Leaf-set cuts are not run on larger trees."""
 LISTED_SHAPES = (*((V, 1) for V in range(2, 18)), (2, 2), (2, 3), (2, 4), (3, 2), (4, 2))
@@ -219,7 +223,31 @@ def all_cases(largest: int, large_gap: float) -> list[Case]:
                     Case("families", "interval", 10, L, num_drafts, concentration, agreement, gap, 120.0)
                     for num_drafts in NUM_DRAFTS
                 ]
+    for shapes, gap in zip(SHAPES, (1e-6, large_gap), strict=True):
+        grid = product(shapes, SHAPE_CONCENTRATIONS, SHAPE_AGREEMENTS, SHAPE_NUM_DRAFTS)
+        cases += [
+            Case("shapes", "interval", V, L, num_drafts, concentration, agreement, gap, 120.0)
+            for (V, L), concentration, agreement, num_drafts in grid
+            if largest >= V**L
+        ]
     return cases
+
+
+def slowest(results: Sequence[Result]) -> list[str]:
+    """One line per gap that was asked for: the slowest case of the part ``shapes``, of how many."""
+    lines = []
+    for gap in sorted({r.case.relative_gap for r in results if r.case.part == "shapes"}):
+        done = [r for r in results if r.case.part == "shapes" and r.case.relative_gap == gap]
+        worst = max(done, key=lambda result: result.seconds)
+        reached = sum(result.status == "optimal" for result in done)
+        median = sorted(result.seconds for result in done)[len(done) // 2]
+        lines.append(
+            f"gap {gap:g}, {len(done)} shapes: reached on {reached}, median {median:.2f} s, slowest "
+            f"{worst.seconds:.2f} s (V = {worst.case.vocab_size}, L = {worst.case.draft_length}, "
+            f"K = {worst.case.num_drafts}, concentration {worst.case.concentration:g}, "
+            f"agreement {worst.case.agreement:g}, gap {worst.relative_gap:.1e})"
+        )
+    return lines
 
 
 def machine() -> dict[str, object]:
@@ -360,6 +388,8 @@ def main(out: Path | None, largest: int, large_gap: float) -> None:
             f"{case.part} {case.method}: {case.leaves} leaves, K={case.num_drafts}, {done.seconds:.2f} s"
         )
     console.print(table_of(results))
+    for line in slowest(results):
+        console.print(line)
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
         document = {"machine": described, "results": [_as_json(result) for result in results]}
