@@ -22,9 +22,11 @@ from spectheory.contexts import all_contexts, count_nodes, leaves_below, prefix_
 from spectheory.errors import CertificationError, EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import mass_chain
+from spectheory.programs.solving.exact_basis import as_objects
 from spectheory.programs.solving.exact_solver import exact_solution, solve_exact_after
 from spectheory.programs.solving.float_solver import solve
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
+from spectheory.programs.solving.simplex import Simplex
 from spectheory.programs.solving.solution import Solution
 from spectheory.validate import check_count, check_num_drafts
 
@@ -163,18 +165,22 @@ def path_selection_optimum(
             f"is {max_leaves}; truncate the pair, restrict its tokens, or raise max_leaves"
         )
     sets = _starting_sets(pair)
-    program, solution, sets = _generate(pair.to_float(), num_drafts, sets, solve, max_rounds, tolerance)
+    floats = Simplex().point
+    program, point, sets = _generate(pair.to_float(), num_drafts, sets, floats, max_rounds, tolerance)
     if pair.is_exact:
-        program, solution, sets = _generate(pair, num_drafts, sets, _Exactly(), max_rounds, 0)
-        law = _extended(pair, _trimmed(pair, _leaf_law(pair, solution)), num_drafts)
+        exactly = _Exactly()
+        program, point, sets = _generate(pair, num_drafts, sets, exactly.point, max_rounds, 0)
+        law = _extended(pair, _trimmed(pair, _leaf_law(pair, point)), num_drafts)
         draft = SkewedDraft.summed(pair, law)
         if not is_skewed_draft(pair, draft.leaf_law, num_drafts).is_member:
             raise CertificationError(f"{program.describe()}: the leaf law violates a leaf set exactly")
         point = np.concatenate([*draft.accepted_masses(pair), draft.leaf_law])
-        solution = exact_solution(program, point, np.concatenate(list(solution.dual.values())))
+        solution = exact_solution(program, point, exactly.multipliers)
     else:
+        # its optimum may be another point than the warm one, with other violated sets
+        program, point, sets = _generate(pair, num_drafts, sets, _unrepaired, max_rounds, tolerance)
         solution = solve(program)
-        draft = SkewedDraft.summed(pair, _leaf_law(pair, solution))
+        draft = SkewedDraft.summed(pair, _leaf_law(pair, np.array(list(solution.primal.values()))))
     return PathSelection(solution, draft, tuple(tuple(sorted(members)) for members in sets))
 
 
@@ -195,35 +201,43 @@ def _generate(
     pair: ModelPair,
     num_drafts: int,
     sets: list[LeafSet],
-    solver: Callable[[LinearProgram], Solution],
+    optimal_point: Callable[[LinearProgram], np.ndarray],
     max_rounds: int,
     tolerance: float,
-) -> tuple[LinearProgram, Solution, list[LeafSet]]:
-    """The program with enough leaf sets, its solution before any repair, and the sets."""
+) -> tuple[LinearProgram, np.ndarray, list[LeafSet]]:
+    """The program with enough leaf sets, an optimal point of it before any repair, and the sets."""
     for _ in range(max_rounds):
         program = path_selection_program(pair, num_drafts, sets)
-        solution = solver(replace(program, repair=None))
-        law = _trimmed(pair, _leaf_law(pair, solution))
+        point = optimal_point(program)
+        law = _trimmed(pair, _leaf_law(pair, point))
         known = set(sets)
         # A set that is stated is satisfied, but for rounding.
         new = [s for s in _violated_sets(law, pair, num_drafts, tolerance) if s not in known]
         if not new:
-            return program, solution, sets
+            return program, point, sets
         sets = [*sets, *new]
     raise CertificationError(
         f"{program.describe()}: leaf sets were still violated after {max_rounds} rounds; raise max_rounds"
     )
 
 
+def _unrepaired(program: LinearProgram) -> np.ndarray:
+    """The point that ``solve`` finds, and would repair."""
+    return np.array(list(solve(replace(program, repair=None)).primal.values()))
+
+
 class _Exactly:
-    """``solve_exact`` of one program after the other, each with more leaf sets: from the last one's basis."""
+    """Rational solutions of programs with ever more leaf sets, each from the last one's basis."""
 
     def __init__(self) -> None:
         self.basis: list[int] | None = None
+        self.multipliers = np.zeros(0, dtype=object)
 
-    def __call__(self, program: LinearProgram) -> Solution:
-        solution, self.basis = solve_exact_after(program, self.basis)
-        return solution
+    def point(self, program: LinearProgram) -> np.ndarray:
+        """The optimal point; ``multipliers`` are its dual."""
+        solution, self.basis = solve_exact_after(replace(program, repair=None), self.basis)
+        self.multipliers = np.concatenate(list(solution.dual.values()))
+        return as_objects(list(solution.primal.values()))
 
 
 def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
@@ -252,12 +266,8 @@ def _extended(pair: ModelPair, law: np.ndarray, num_drafts: int) -> np.ndarray:
     return grown_law(law, pair.draft_path_probs(pair.draft_length), num_drafts)
 
 
-def _leaf_law(pair: ModelPair, solution: Solution) -> np.ndarray:
-    nodes = count_nodes(pair.vocab_size, pair.draft_length)
-    values = list(solution.primal.values())[nodes:]
-    law = np.empty(len(values), dtype=pair.target[0].dtype)
-    law[:] = values
-    return law
+def _leaf_law(pair: ModelPair, point: np.ndarray) -> np.ndarray:
+    return point[count_nodes(pair.vocab_size, pair.draft_length) :]
 
 
 # ------------------------------------------------------------------------------- statement

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import fmpq
 
 from spectheory.arrays import to_flint, to_fraction, to_fractions
-from spectheory.bounds.tolerances import ROW_TOLERANCE, SOLVER_TOLERANCE, outward
-from spectheory.errors import CertificationError, InvalidInputError, SolverError
+from spectheory.bounds.tolerances import ROW_TOLERANCE, outward
+from spectheory.errors import CertificationError, InvalidInputError
 from spectheory.programs.solving.exact_basis import ExactBasis, as_objects, optimise, standard_form
 from spectheory.programs.solving.linear_program import LinearProgram
+from spectheory.programs.solving.simplex import Simplex
 from spectheory.programs.solving.solution import Solution, check_solution
-
-if TYPE_CHECKING:
-    import highspy
 
 
 def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
@@ -71,7 +68,7 @@ def solve_exact_after(
         )
     form = standard_form(program)
     slacks = list(range(program.num_variables, sum(program.size)))
-    first = float_basis(program) if last is None else [*last, *slacks[len(last) :]]
+    first = Simplex().basis(program) if last is None else [*last, *slacks[len(last) :]]
     for start in (first, slacks):
         try:
             # a float basis can be singular in rationals; the slack basis never is
@@ -152,57 +149,6 @@ def exact_solution(
     )
     check_solution(program, solution)
     return solution
-
-
-def float_basis(program: LinearProgram) -> list[int]:
-    """The optimal basis HiGHS finds in floats: variables 0..n-1 and slacks n..n+m-1 that are basic.
-
-    Raises:
-        SolverError: HiGHS reports anything but optimal.
-    """
-    import highspy
-
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    solver.setOptionValue("threads", 1)
-    # crossover-free: the simplex method always ends in a basis
-    solver.setOptionValue("solver", "simplex")
-    solver.setOptionValue("primal_feasibility_tolerance", SOLVER_TOLERANCE)
-    solver.setOptionValue("dual_feasibility_tolerance", SOLVER_TOLERANCE)
-    solver.passModel(_highs_model(program))
-    # As in ``float_solver``: presolve can call programs with tiny right-hand sides infeasible.
-    for presolve in ("on", "off"):
-        solver.setOptionValue("presolve", presolve)
-        solver.run()
-        status = solver.getModelStatus()
-        if status == highspy.HighsModelStatus.kOptimal:
-            break
-    else:
-        text = solver.modelStatusToString(status).lower()
-        raise SolverError(f"{program.describe()}: expected status optimal, got {text}")
-    basis = solver.getBasis()
-    basic = highspy.HighsBasisStatus.kBasic
-    statuses = [*basis.col_status, *basis.row_status]
-    return [variable for variable, status in enumerate(statuses) if status == basic]
-
-
-def _highs_model(program: LinearProgram) -> highspy.HighsLp:
-    import highspy
-
-    A, senses, b, c = program.matrices
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = program.size
-    model.col_cost_ = c
-    model.sense_ = highspy.ObjSense.kMaximize if program.direction == "max" else highspy.ObjSense.kMinimize
-    model.col_lower_ = np.zeros(program.num_variables)
-    model.col_upper_ = np.full(program.num_variables, highspy.kHighsInf)
-    model.row_lower_ = np.where(senses == "<=", -highspy.kHighsInf, b)
-    model.row_upper_ = np.where(senses == ">=", highspy.kHighsInf, b)
-    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
-    model.a_matrix_.start_ = A.indptr
-    model.a_matrix_.index_ = A.indices
-    model.a_matrix_.value_ = A.data
-    return model
 
 
 def _violated_rows(program: LinearProgram, block_name: str, solution: Solution, most: int) -> np.ndarray:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import highspy
 import numpy as np
 import pytest
 
-from program_support import PAIRS, block_verification_value, toy
+from program_support import PAIRS, block_verification_value
 from spectheory import instances
-from spectheory.errors import CertificationError, SolverError
+from spectheory.errors import CertificationError
 from spectheory.pair import ModelPair
 from spectheory.programs import (
     ConstraintBlock,
@@ -23,8 +22,8 @@ from spectheory.programs import (
     solve_exact_by_rows,
 )
 from spectheory.programs.path_selection import path_selection_program
-from spectheory.programs.solving import exact_solver
-from spectheory.programs.solving.exact_solver import exact_solution, float_basis, solve_exact_after
+from spectheory.programs.solving.exact_solver import exact_solution, solve_exact_after
+from spectheory.programs.solving.simplex import Simplex
 
 
 def test_row_generation_finds_the_same_optimum() -> None:
@@ -88,26 +87,8 @@ def test_a_basis_that_is_singular_in_rationals_is_replaced(monkeypatch: pytest.M
         "rows", "-", "<=", one, (place, 0 * place, one), (place, 0 * place + 1, one)
     )
     program = LinearProgram("toy", "-", "max", ("x", "y"), one, (rows,))
-    monkeypatch.setattr(exact_solver, "float_basis", lambda program: [0, 1])
+    monkeypatch.setattr(Simplex, "basis", lambda _, program: [0, 1])
     assert solve_exact(program).value == 1
-
-
-def test_the_status_of_highs_is_read() -> None:
-    """It is reported before any exact pivot, which would say (exact)."""
-    with pytest.raises(SolverError, match=r"got infeasible$"):
-        float_basis(toy("max", 1.0, [(1.0, "<=", 1.0), (1.0, ">=", 2.0)], exact=True))
-
-
-def test_presolve_is_not_taken_at_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What presolve calls infeasible is solved without it."""
-    read = highspy.Highs.getModelStatus
-
-    def wrong_with_presolve(solver: highspy.Highs) -> object:
-        presolved = solver.getOptionValue("presolve")[1] == "on"
-        return highspy.HighsModelStatus.kInfeasible if presolved else read(solver)
-
-    monkeypatch.setattr(highspy.Highs, "getModelStatus", wrong_with_presolve)
-    assert float_basis(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=True)) == [0]
 
 
 def test_tiny_probabilities_are_solved_by_exact_pivots() -> None:
