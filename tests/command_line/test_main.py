@@ -87,7 +87,7 @@ def test_enumeration_too_large_is_refused(capsys: pytest.CaptureFixture[str], tm
         (["acceptance", "--target", "1/3,2/3", "--draft", "1"], "one per token"),
         (["acceptance", "--target", "1/3,1/3", "--draft", "1/2,1/2"], "sums to 2/3"),
         (["acceptance", "--target", "", "--draft", ""], "rational"),
-        (["simulate", "--samples", "1"], "at least 2"),
+        (["simulate", "--one-call", "--samples", "1"], "at least 2"),
         (["simulate", "--verifier", ","], "at least one verifier"),
         (["simulate", "--verifier", "token,token"], "twice"),
         (["simulate", "--num-drafts", "0", "--samples", "2"], "num_drafts"),
