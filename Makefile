@@ -31,7 +31,7 @@ reproduce: setup
 
 # One thread per test process: pytest-xdist already uses every core.
 test: setup fetched
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --nbmake tests notebooks
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --nbmake tests notebooks
 
 fetched: setup
 	$(BIN)/spectheory audit fetch sglang --cache $(AUDITED)

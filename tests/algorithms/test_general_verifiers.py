@@ -13,7 +13,15 @@ from spectheory import instances
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.law import output_law
 from spectheory.programs import optimum
-from table import GENERAL, GENERAL_VERIFIERS, Case, groups, named_cases
+from table import (
+    GENERAL,
+    GENERAL_VERIFIERS,
+    Case,
+    groups,
+    law_of_case,
+    named_cases,
+    parametrized_by_group,
+)
 
 EXACT = [name for name, verifier in GENERAL_VERIFIERS.items() if verifier.exact]
 GROUPS = groups()
@@ -40,11 +48,11 @@ def test_table_holds_every_named_instance_and_300_random_pairs() -> None:
 
 
 @pytest.mark.parametrize("name", EXACT)
-@pytest.mark.parametrize("group", GROUPS)
+@parametrized_by_group()
 def test_rational_verifiers_are_lossless_exactly(group: str, name: str) -> None:
     """Output completed with the target is exactly the target; Σ R/p = 1 on every path; R = 0 where p = 0."""
     for case in GROUPS[group]:
-        law = output_law(name, case.pair, case.num_drafts)
+        law = law_of_case(name, case)
         assert sum(mass.sum() for mass in law.masses) == 1, case
         assert all(isinstance(entry, Fraction) and entry >= 0 for mass in law.masses for entry in mass), case
         assert law.total_variation == 0, case
@@ -55,22 +63,22 @@ def test_rational_verifiers_are_lossless_exactly(group: str, name: str) -> None:
         assert (spent == 0).all(), case
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@parametrized_by_group()
 def test_spectr_is_lossless(group: str) -> None:
     """spectr2023 Theorem 2: lossless; ρ* is algebraic, so up to the rounding of float64."""
     for case in GROUPS[group]:
-        law = output_law("spectr", case.pair, case.num_drafts)
+        law = law_of_case("spectr", case)
         assert abs(sum(mass.sum() for mass in law.masses) - 1) < 1e-12, case
         assert min(mass.min() for mass in law.masses) >= 0, case
         assert law.total_variation < 1e-12, case
 
 
 @pytest.mark.parametrize("name", GENERAL)
-@pytest.mark.parametrize("group", GROUPS)
+@parametrized_by_group()
 def test_prefix_matching(group: str, name: str) -> None:
     """greedy2026 Theorem 4.3: D p over any antichain is at most P(some draft passes through it)."""
     for case in GROUPS[group]:
-        law = output_law(name, case.pair, case.num_drafts)
+        law = law_of_case(name, case)
         slack = 0 if law.pair.is_exact else 1e-12
         excess, antichain = most_violated_antichain(law.pair, budget_masses(law), case.num_drafts)
         assert excess <= slack, (case, antichain)
@@ -89,7 +97,7 @@ def test_prefix_matching_partner_two_drafts_do_more_than_one_allows() -> None:
             assert len(antichain) > 0, case
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@parametrized_by_group()
 def test_block_is_optimal_on_one_path(group: str) -> None:
     """greedy2026 Theorem 3.4: block attains the optimum of the single-path program, exactly."""
     for case in GROUPS[group]:
@@ -99,17 +107,18 @@ def test_block_is_optimal_on_one_path(group: str) -> None:
         assert output_law("token", case.pair, 1).block_efficiency <= best, case
 
 
-@pytest.mark.parametrize("group", [key for key, cases in GROUPS.items() if any(c.has_optimum for c in cases)])
+@parametrized_by_group(has_optimum=True)
 def test_no_verifier_exceeds_the_optimum(group: str) -> None:
     """The multi-path program bounds every valid verifier from above (Theorem 4.3)."""
     for case in (case for case in GROUPS[group] if case.has_optimum):
         best = optimum(case.pair, case.num_drafts).value
         for name, verifier in GENERAL_VERIFIERS.items():
-            reached = output_law(name, case.pair, case.num_drafts).block_efficiency
+            reached = law_of_case(name, case).block_efficiency
             slack = 0 if verifier.exact else Fraction(1, 10**12)
             assert Fraction(reached) <= best + slack, (case, name)
 
 
+@pytest.mark.xdist_group("random-V2-L2-K2")
 def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:
     """token is strictly below block, and every verifier below the optimum, on some pair."""
     cases = [case for case in GROUPS["random-V2-L2-K2"] if case.has_optimum]
@@ -117,9 +126,7 @@ def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:
     for case in cases:
         best = optimum(case.pair, case.num_drafts).value
         for name in GENERAL:
-            below[name] += output_law(name, case.pair, case.num_drafts).block_efficiency < best - Fraction(
-                1, 100
-            )
+            below[name] += law_of_case(name, case).block_efficiency < best - Fraction(1, 100)
     assert min(below.values()) > 0, below
     gains = [
         output_law("block", case.pair).block_efficiency - output_law("token", case.pair).block_efficiency
@@ -128,7 +135,7 @@ def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:
     assert max(gains) > 0
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@parametrized_by_group()
 def test_one_draft_reduces_to_the_single_path_algorithms(group: str) -> None:
     """With K = 1 greedy_multipath is block exactly, and spectr is token (to rounding)."""
     for case in GROUPS[group]:
@@ -142,7 +149,7 @@ def test_one_draft_reduces_to_the_single_path_algorithms(group: str) -> None:
 def test_single_path_verifiers_ignore_further_drafts(group: str, name: str) -> None:
     """token and block look at the first path only: their law with K > 1 is their law with K = 1."""
     for case in GROUPS[group]:
-        assert_same_law(output_law(name, case.pair, case.num_drafts), output_law(name, case.pair, 1))
+        assert_same_law(law_of_case(name, case), output_law(name, case.pair, 1))
 
 
 def test_one_draft_partner_two_drafts_change_the_law() -> None:
@@ -158,7 +165,7 @@ def test_one_draft_partner_two_drafts_change_the_law() -> None:
 def test_float_law_agrees_with_the_rational_law(name: str) -> None:
     """One definition, two arithmetics: float64 and rational laws agree to rounding."""
     for case in (*GROUPS["random-V3-L2-K2"], *GROUPS["partial_overlap"], *GROUPS["equal_models"]):
-        exact = output_law(name, case.pair, case.num_drafts)
+        exact = law_of_case(name, case)
         in_float = output_law(name, case.pair.to_float(), case.num_drafts)
         assert not in_float.pair.is_exact
         for mass, expected in zip(in_float.masses, exact.masses, strict=True):
@@ -177,7 +184,7 @@ def test_identical_models_accept_every_draft_of_one_path(name: str) -> None:
 def test_disjoint_supports_accept_nothing(name: str) -> None:
     """No token can be shared: one token per target call, whatever K."""
     for case in GROUPS["disjoint_supports"]:
-        assert output_law(name, case.pair, case.num_drafts).block_efficiency == pytest.approx(1, abs=1e-12)
+        assert law_of_case(name, case).block_efficiency == pytest.approx(1, abs=1e-12)
 
 
 def test_case_prints_as_its_name() -> None:

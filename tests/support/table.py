@@ -9,8 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+import pytest
+
 from spectheory import instances
 from spectheory.algorithms import verifiers
+from spectheory.law import OutputLaw, output_law
 from spectheory.pair import ModelPair
 
 SOLVES_A_PROGRAM = ("otm", "optimal_multipath")
@@ -113,6 +116,29 @@ def groups() -> dict[str, tuple[Case, ...]]:
     for V, L, K, how_many in RANDOM_SIZES:
         table[f"random-V{V}-L{L}-K{K}"] = random_cases(V, L, K, how_many)
     return table
+
+
+_laws: dict[tuple[str, str], OutputLaw] = {}
+
+
+def law_of_case(name: str, case: Case) -> OutputLaw:
+    """The law of a verifier on a case of the table, computed once per process."""
+    key = name, case.name
+    if key not in _laws:
+        _laws[key] = output_law(name, case.pair, case.num_drafts)
+    return _laws[key]
+
+
+def parametrized_by_group(*, has_optimum: bool = False) -> pytest.MarkDecorator:
+    """One test per group of the table; the tests of a group run in one process, which keeps its laws.
+
+    Args:
+        has_optimum: only groups with a case whose multi-path program is small enough.
+    """
+    chosen = [key for key, cases in groups().items() if not has_optimum or any(c.has_optimum for c in cases)]
+    return pytest.mark.parametrize(
+        "group", [pytest.param(key, marks=pytest.mark.xdist_group(key)) for key in chosen]
+    )
 
 
 def small_cases() -> tuple[Case, ...]:
