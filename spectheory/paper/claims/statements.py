@@ -99,8 +99,8 @@ def select_claims(paper: str | None = None, verdict: str | None = None) -> list[
         UnknownNameError: there is no such paper or verdict.
 
     Example:
-        >>> [claim.id for claim in select_claims("greedy2026", "refuted")]
-        ['GM-21d']
+        >>> [claim.id for claim in select_claims("spectr2023", "refuted")]
+        ['SP-T2', 'SP-T2h', 'SP-8b']
     """
     if paper is not None and paper not in PAPERS:
         raise unknown_name("paper", paper, PAPERS)

@@ -24,7 +24,7 @@ class Simplex:
         >>> from spectheory.programs import single_path_program
         >>> pair = ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], draft_length=1)
         >>> Simplex().point(single_path_program(pair)).round(9).tolist()
-        [1.0, 0.25, 0.25]
+        [1.0, 1.0, 0.333333333]
     """
 
     def __init__(self) -> None:
