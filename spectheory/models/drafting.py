@@ -33,7 +33,7 @@ from spectheory.models.sampling import (
     scaled_logits,
 )
 from spectheory.models.texts import Texts
-from spectheory.outcome import sample_rows
+from spectheory.outcome import first_path_with_prefix, sample_rows
 from spectheory.validate import check_count, check_num_drafts
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
@@ -222,7 +222,8 @@ def _draft(
     extra = 1 if restriction is not None and restriction.is_per_context else 0
     for depth in range(draft_length + extra):
         logits = pair.logits(prefilled.draft.follow(prefilled.texts, token_ids, first=depth))[:, :, 0]
-        logits = _processed(processors, prefilled.texts, token_ids, logits)
+        if processors is not None:
+            logits = processors(prefilled.texts, token_ids, logits)
         allowed = None
         if restriction is not None:
             allowed = _share(restriction.candidates(logits), paths)
@@ -232,10 +233,12 @@ def _draft(
         # Shared before sampling: a token is drawn from the row that is reported.
         rows = _share(_rows(pair, logits, allowed, options, check, "draft"), paths)
         numbers = _draw(rows, process, draws[:, depth], paths, generator)
-        chosen = numbers if allowed is None else allowed.gather(-1, numbers[..., None])[..., 0]
         draft_rows.append(rows)
         paths = torch.cat([paths, numbers[..., None]], dim=-1)
-        token_ids = torch.cat([token_ids, chosen[..., None]], dim=-1)
+        if allowed is None:
+            token_ids = paths
+        else:
+            token_ids = torch.cat([token_ids, allowed.gather(-1, numbers[..., None])], dim=-1)
     if restriction is None:
         return paths, token_ids, torch.stack(draft_rows, dim=2), None
     if not extra:
@@ -255,17 +258,17 @@ def _score(
     """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
     pair = prefilled.pair
     logits = pair.logits(prefilled.target.follow(prefilled.texts, token_ids, first=0))
-    levels = []
-    for depth in range(logits.shape[2]):  # one depth at a time: under a restriction few full rows are alive
-        allowed = None if candidates is None else candidates[:, :, depth]
-        processed = _processed(processors, prefilled.texts, token_ids[:, :, :depth], logits[:, :, depth])
-        rows = _rows(pair, processed, allowed, options, check, "target")
-        levels.append(_share(rows, paths[:, :, :depth]))
-    return torch.stack(levels, dim=2)
-
-
-def _processed(processors: ScoreProcessors | None, texts: Texts, token_ids: Tensor, logits: Tensor) -> Tensor:
-    return logits if processors is None else processors(texts, token_ids, logits)
+    if processors is not None:
+        levels = logits.unbind(2)
+        logits = torch.stack(
+            [processors(prefilled.texts, token_ids[:, :, :i], level) for i, level in enumerate(levels)], dim=2
+        )
+    if candidates is None:
+        rows = _rows(pair, logits, None, options, check, "target")
+    else:  # one depth at a time, so that few full rows are alive
+        pieces = zip(logits.unbind(2), candidates.unbind(2), strict=True)
+        rows = torch.stack([_rows(pair, *piece, options, check, "target") for piece in pieces], dim=2)
+    return _share(rows, paths)
 
 
 def _draw(
@@ -306,19 +309,26 @@ def _rows(
     check: LogitsCheck,
     side: str,
 ) -> Tensor:
-    """Probabilities of all tokens, or of the allowed ones alone.  [B, K, V] -> [B, K, N]"""
+    """Probabilities of all tokens, or of the allowed ones alone.  [..., V] -> [..., N]"""
     scaled = scaled_logits(logits, options, dtype=pair.probs_dtype, check=check)
     return torch.softmax(scaled, dim=-1) if allowed is None else restrict_rows(scaled, allowed, side)
 
 
-def _share(values: Tensor, prefixes: Tensor) -> Tensor:
-    """For each path the values of the first path with the same prefix.  [B, K, N], [B, K, i]
+def _share(values: Tensor, paths: Tensor) -> Tensor:
+    """For each path and prefix the values of the first path with the same prefix.
 
     Batched kernels may give two batch rows with the same text different last bits; a verifier
     credits a shared prefix to its first path, so that all must see that path's rows.
+
+    Args:
+        values: [B, K, i+1, N] at all prefixes of the paths, or [B, K, N] at the paths themselves.
+        paths: [B, K, i].
     """
     if values.shape[1] == 1:
         return values
-    same = (prefixes[:, :, None] == prefixes[:, None, :]).all(dim=-1)  # [B, K, K]
-    first = same.to(torch.uint8).argmax(dim=-1)
-    return values.take_along_dim(first[..., None], dim=1)
+    holders = first_path_with_prefix(paths)
+    if values.ndim == 3:
+        holders = holders[..., -1]
+    numbers = torch.arange(holders.numel(), device=holders.device).reshape(holders.shape)
+    rows = numbers.gather(1, holders).flatten()
+    return values.flatten(end_dim=-2).index_select(0, rows).reshape(values.shape)

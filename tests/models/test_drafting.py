@@ -114,8 +114,11 @@ def test_rows_are_taken_from_the_first_path_with_the_prefix() -> None:
     """Whatever a kernel returns, rows follow the first path that shares the prefix (and only it)."""
     paths = torch.tensor([[[1, 2], [3, 2], [1, 2], [1, 4], [3, 2]]])
     values = torch.arange(5.0).reshape(1, 5, 1)
-    for depth, first in enumerate(([0, 0, 0, 0, 0], [0, 1, 0, 0, 1], [0, 1, 0, 3, 1])):
+    found = [[0, 0, 0, 0, 0], [0, 1, 0, 0, 1], [0, 1, 0, 3, 1]]
+    for depth, first in enumerate(found):
         assert _share(values, paths[:, :, :depth]).flatten().tolist() == first
+    at_all_prefixes = _share(values[:, :, None].expand(1, 5, 3, 1), paths)
+    assert at_all_prefixes[0, :, :, 0].T.tolist() == found
 
 
 def test_one_seed_one_result_and_draws_leave_the_prefill_alone(pair: LanguageModelPair) -> None:
