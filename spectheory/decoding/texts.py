@@ -11,7 +11,7 @@ import numpy as np
 from spectheory.decoding.loop import Iteration, iterations
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
-from spectheory.drafts import DraftProcess, draft_process
+from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, encode_prompts, prefill
 from spectheory.models.prompts import naming
@@ -97,7 +97,8 @@ def decode(
         pair: the models.
         prompts: texts or token ids.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        num_drafts: K paths drafted i.i.d., 1 if neither it nor ``process`` is given; of several draft models
+            the first K draft a path each, all if it is not given.
         process: another draft process, instead of ``num_drafts``.
         draft_length: L.
         max_new_tokens: the longest text; prompt, text and a draft must fit into both models.
@@ -126,7 +127,7 @@ def decode(
         >>> pair.decode(text.token_ids)
         '\\n\\ndef _get'
     """
-    process = draft_process(num_drafts, process)
+    process = pair.draft_process(num_drafts, process)
     bound = find_verifier(verifier).bind(process)
     draft_length, max_new_tokens = (
         check_count("draft_length", draft_length),

@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spectheory.drafts import DraftProcess, PerPath, WithoutReplacement, draft_process
+from spectheory.drafts import DraftProcess, PerPath, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.models.language_model import LanguageModelPair
 from spectheory.models.prompts import Prompt, encode_prompts
-from spectheory.models.reading import CachedReading, Reading, RecomputedReading
+from spectheory.models.reading import CachedReading, Reading, ReadingPerPath, RecomputedReading
 from spectheory.models.restriction import Restriction, restrict_rows
 from spectheory.models.sampling import (
     PLAIN_SAMPLING,
@@ -94,7 +94,7 @@ class DraftedBatch:
 
     N is the vocabulary size V or, under a restriction, its number of tokens m; tokens are then
     numbered 0..m-1 in ``paths`` and in the rows.  Paths of one prompt that share a prefix carry
-    bitwise the same rows there.
+    bitwise the same rows there, but for draft rows of models of their own.
 
     Attributes:
         paths: [B, K, L] int64.
@@ -137,10 +137,12 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
 
 def prefill_texts(pair: LanguageModelPair, texts: Texts) -> PrefilledPrompts:
     """Read texts that are on the models' device already."""
-    target, draft = (
+    readings: list[Reading] = [
         (CachedReading if cached else RecomputedReading).of(model, texts)
-        for cached, model in zip(pair.cached, (pair.target_model, pair.draft_model), strict=True)
-    )
+        for cached, model in zip(pair.cached, (pair.target_model, *pair.drafts), strict=True)
+    ]
+    target, *drafts = readings
+    draft = drafts[0] if len(drafts) == 1 else ReadingPerPath(drafts, pair.vocab_size)
     return PrefilledPrompts(pair, texts, target, draft)
 
 
@@ -166,25 +168,29 @@ def draft_and_score(
         generator: on the models' device, see ``LanguageModelPair.generator``.
         options: temperature, top-k and top-p of both models.
         restriction: condition both models on m tokens at every context; None for all tokens.
-        process: how the paths are drawn: i.i.d. (the default) or as a tree of K leaves.
+        process: how the paths are drawn: i.i.d. (the default), as a tree of K leaves, or, of several draft
+            models, one path from each of the first K.
         processors: change the logits of both models, before ``options``.
         wait: look whether all logits were finite; otherwise the caller looks at ``failed``, which an
             accelerator need not have computed yet.
 
     Raises:
         ComputationError: a model returned logits without a finite maximum.
-        InvalidInputError: an argument is out of range, the process needs draft models of its own, or a
-            restriction leaves a row no mass.
+        InvalidInputError: an argument is out of range, the process is none of these draft models, or a
+            restriction leaves a row no mass or is one per context for several draft models.
     """
     pair = prefilled.pair
-    process = draft_process(check_num_drafts(num_drafts), process)
-    if isinstance(process, PerPath):
-        raise InvalidInputError(f"language models draft i.i.d. or by a tree, got {process.name!r}")
+    process = pair.draft_process(check_num_drafts(num_drafts), process)
     draft_length = check_count("draft_length", draft_length)
     draws = process.draws(draft_length)
     pair.check_length(prefilled.texts.width, draft_length)
     if restriction is not None:
         restriction.check(pair.vocab_size, prefilled.num_prompts)
+        if restriction.is_per_context and isinstance(process, PerPath):
+            raise InvalidInputError(
+                "several draft models name several sets of most likely tokens at one context; restrict to "
+                "fixed tokens"
+            )
     check = LogitsCheck()
     paths, token_ids, draft_rows, candidates = _draft(
         prefilled, process, draws, generator, options, restriction, processors, check
@@ -230,8 +236,9 @@ def _draft(
             candidates.append(allowed)
         if depth == draft_length:
             break
-        # Shared before sampling: a token is drawn from the row that is reported.
-        rows = _share(_rows(pair, logits, allowed, options, check, "draft"), paths)
+        rows = _rows(pair, logits, allowed, options, check, "draft")
+        if not isinstance(process, PerPath):
+            rows = _share(rows, paths)  # before sampling: a token is drawn from the row that is reported
         numbers = _draw(rows, process, draws[:, depth], paths, generator)
         draft_rows.append(rows)
         paths = torch.cat([paths, numbers[..., None]], dim=-1)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
@@ -43,10 +43,11 @@ class Reading(Protocol):
             [B, K, d - first + 1, vocabulary of the model].
         """
 
-    def accept(self, texts: Texts, path_index: Tensor, draft_length: int) -> None:
+    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
         """Keep of the drafted paths of L tokens the one that the texts are lengthened along, [B].
 
-        To be called before the texts are lengthened, by at most L accepted tokens and one more.
+        To be called before the texts are lengthened, by at most L accepted tokens and one more.  ``None``:
+        they are lengthened along paths that this model may not have read.
         """
 
     def select(self, rows: Tensor) -> None:
@@ -97,8 +98,11 @@ class CachedReading:
         places = torch.nn.functional.pad(places, (0, 0, 1, 0)).T  # [K, d+1], 0 is that of the last token
         return logits.index_select(1, places.flatten()).unflatten(1, places.shape)
 
-    def accept(self, texts: Texts, path_index: Tensor, draft_length: int) -> None:
+    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
         if self._cache is None:
+            return
+        if path_index is None:
+            self._unread = 1 + draft_length
             return
         # The correction token is unread in any case, an accepted one if none of its depth was read.
         self._unread = 1 + draft_length - self._depth
@@ -211,11 +215,39 @@ class RecomputedReading:
             logits.append(found.unflatten(0, (-1, num_drafts)))
         return torch.cat(logits)[torch.cat(rows).argsort()]
 
-    def accept(self, texts: Texts, path_index: Tensor, draft_length: int) -> None:
+    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
         """Nothing is kept."""
 
     def select(self, rows: Tensor) -> None:
         """Nothing is kept."""
+
+
+class ReadingPerPath:
+    """Models of their own for the paths: model k reads the texts and path k alone.
+
+    Args:
+        readings: of the models on the same texts.
+        vocab_size: V, how many logits are wanted of each.
+    """
+
+    def __init__(self, readings: Sequence[Reading], vocab_size: int) -> None:
+        self._readings, self._vocab_size = readings, vocab_size
+
+    def follow(self, texts: Texts, paths: Tensor, first: int) -> Tensor:
+        logits = [
+            reading.follow(texts, path[:, None], first)[..., : self._vocab_size]
+            for reading, path in zip(self._readings, paths.unbind(1), strict=False)
+        ]
+        return torch.cat(logits, dim=1)
+
+    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
+        """A model has read its own path, and the accepted one may be another's: it reads that anew."""
+        for reading in self._readings:
+            reading.accept(texts, None, draft_length)
+
+    def select(self, rows: Tensor) -> None:
+        for reading in self._readings:
+            reading.select(rows)
 
 
 @torch.no_grad()

@@ -23,7 +23,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spectheory.drafts import Iid
+from spectheory.drafts import DraftProcess, Iid
 from spectheory.errors import InvalidInputError
 from spectheory.extras import installed
 from spectheory.montecarlo.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
@@ -205,7 +205,8 @@ def simulate(
         prompts: texts or token ids; the strata.
         verifiers: names, ``"package.module:attribute"``, or objects with ``outcome``.
         num_drafts: K i.i.d. paths per draw; or several numbers, each with estimates of its own.  A verifier
-            that looks at one path gets one estimate for all of them.
+            that looks at one path gets one estimate for all of them.  Of several draft models the first K
+            draft a path each.
         draft_length: L.
         samples: draws per prompt, at least 2 (an interval needs a variance), 16 by default; where
             ``max_new_tokens`` is given, texts per prompt, 1 by default.
@@ -245,10 +246,13 @@ def simulate(
 
     options = options or SamplingOptions()
     asked = _drafts_asked(num_drafts)
-    process, whole_texts = Iid(asked[-1]), max_new_tokens is not None
+    process, whole_texts = pair.draft_process(asked[-1]), max_new_tokens is not None
     if samples is None:
         samples = 1 if whole_texts else 16
-    run = _Run(verifiers, asked, samples, seed, confidence, tolerance, whole_texts=whole_texts, width=width)
+    run = _Run(
+        verifiers, asked, samples, seed, confidence, tolerance, process=pair.draft_process,
+        whole_texts=whole_texts, width=width,
+    )  # fmt: skip
     threads = None if threads is None else check_count("threads", threads)
     processes(jobs, None)  # refuses what is no number
     shard = _checked_shard(shard, checkpoint)
@@ -352,6 +356,7 @@ class _Run:
         confidence: float,
         tolerance: float | None,
         *,
+        process: Callable[[int], DraftProcess] = Iid,
         pair: ModelPair | None = None,
         whole_texts: bool = False,
         width: float | None = None,
@@ -359,7 +364,7 @@ class _Run:
         self.given = _looked_up(verifiers)
         # A text is written with as many drafts as its verifier looks at; a draw is there already.
         on_one_path = 1 if whole_texts else num_drafts[0]
-        self.streams = Stream.of(self.given, num_drafts, on_one_path, pair)
+        self.streams = Stream.of(self.given, num_drafts, on_one_path, process, pair)
         advice = "" if whole_texts else "an interval needs a variance"
         self.samples = check_count("samples", samples, at_least=1 if whole_texts else 2, advice=advice)
         if self.samples > MAX_SAMPLES:

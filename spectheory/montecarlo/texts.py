@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.drafts import Iid
+from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
 from spectheory.montecarlo.estimates import Tally
 from spectheory.montecarlo.judging import FAULTS, law_errors, refuse_what_is_no_law, tolerance_of
@@ -42,7 +42,7 @@ class TextSource(LanguageModelSource):
         self,
         pair: LanguageModelPair | UnloadedPair,
         prompts: Any,
-        process: Iid,
+        process: DraftProcess,
         draft_length: int,
         options: SamplingOptions,
         restriction: Restriction | None,
@@ -71,7 +71,7 @@ class TextSource(LanguageModelSource):
         """Sums over all calls of one verifier's texts behind the prompts of a batch.
 
         Args:
-            verifier: bound to ``num_drafts`` i.i.d. paths.
+            verifier: bound to ``num_drafts`` paths.
             num_drafts: K.
             batch: its number.
             texts_per_prompt: how many are decoded behind each prompt.
@@ -93,7 +93,7 @@ class TextSource(LanguageModelSource):
         for call in iterations(
             prefill(self.pair, texts),
             verifier,
-            Iid(num_drafts),
+            self.pair.draft_process(num_drafts),
             self.draft_length,
             Stopping(self.max_new_tokens, end_of_sequence(self.pair.target_model)),
             CommonNumbers((seed, batch), *shape, self.pair.device),

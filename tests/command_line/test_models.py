@@ -158,6 +158,21 @@ def test_generate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) ->
     assert "--prompt and --prompts" in run_error(capsys, *arguments, "--prompt", "x")
 
 
+def test_a_draft_model_per_path(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    """All of them are used; a tree and verifiers of i.i.d. paths are refused."""
+    more = [*tiny_models, "--another-draft", tiny_models[1], "--draft-length", "3"]
+    generated = run_json(capsys, "generate", *more, "-n", "6", "-v", "multi_round")
+    assert (generated["draft_process"], generated["num_drafts"]) == ("per_path", 2)
+    assert generated["draft"] == [tiny_models[3], tiny_models[1]]
+    simulated = run_json(capsys, "simulate", *more, "--one-call", "--samples", "4", "-v", "multi_round")
+    one, two = simulated["estimates"]
+    assert (one["num_drafts"], two["num_drafts"]) == (1, 2)
+    assert one["block_efficiency"] < two["block_efficiency"]
+    assert "not valid for 'per_path' drafts" in run_error(capsys, "generate", *more, "-v", "spectr")
+    tree = ["-v", "multi_round", "--tree", "prefix_tree:2,1,1"]
+    assert "2 draft models" in run_error(capsys, "generate", *more, *tree)
+
+
 def test_simulate_goes_on_from_a_checkpoint(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
 ) -> None:
