@@ -192,11 +192,7 @@ class PerPath(DraftProcess):
         return len(self.models)
 
     def check(self, pair: ModelPair) -> None:
-        for number, model in enumerate(self.models):
-            if not isinstance(model, ModelPair):
-                raise InvalidInputError(
-                    f"draft model {number} is no enumerated pair; give one ModelPair per path"
-                )
+        for number, model in enumerate(self._enumerated()):
             same = (model.vocab_size, model.draft_length) == (pair.vocab_size, pair.draft_length)
             if not same or model.is_exact != pair.is_exact:
                 raise InvalidInputError(
@@ -207,11 +203,19 @@ class PerPath(DraftProcess):
 
     def to_float(self) -> PerPath:
         """The same process with float64 models."""
-        return PerPath(tuple(model.to_float() for model in self.models))
+        return PerPath(tuple(model.to_float() for model in self._enumerated()))
 
     def normalised(self) -> PerPath:
         """The same process with models whose rows sum to 1."""
-        return PerPath(tuple(model.normalised() for model in self.models))
+        return PerPath(tuple(model.normalised() for model in self._enumerated()))
+
+    def _enumerated(self) -> tuple[ModelPair, ...]:
+        for number, model in enumerate(self.models):
+            if not isinstance(model, ModelPair):
+                raise InvalidInputError(
+                    f"draft model {number} is no enumerated pair; give one ModelPair per path"
+                )
+        return self.models
 
     def first_path(self) -> PerPath:
         """The first path follows the first model."""
