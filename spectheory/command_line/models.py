@@ -80,6 +80,10 @@ dtype_option = click.option(
 @click.option(
     "--one-call", is_flag=True, help="Look at one call after each prompt, all verifiers at the same drafts."
 )
+@click.option(
+    "--ceilings", "with_ceilings", is_flag=True,
+    help="Add the most that any rule could earn at the positions met, for position-by-position verifiers.",
+)  # fmt: skip
 @click.option("--width", type=float, metavar="W", help="Stop when every interval is at most that wide.")
 @temperature_option
 @top_k_option

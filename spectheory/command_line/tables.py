@@ -92,6 +92,7 @@ def print_simulation(document: dict[str, Any]) -> None:
     if isinstance(document["num_drafts"], list):
         _add_by_drafts(table, document, "block_efficiency", "interval")
         console.print(table)
+        _print_ceilings(console, document)
         _print_speed_ups(console, document)
         _print_not_lossless(console, document)
         return
@@ -107,20 +108,34 @@ def print_simulation(document: dict[str, Any]) -> None:
             str(estimate["samples"]),
         )
     console.print(table)
+    _print_ceilings(console, document)
     _print_speed_ups(console, document)
     _print_not_lossless(console, document)
+
+
+def _print_ceilings(console: Console, document: dict[str, Any]) -> None:
+    """Where ceilings were asked for, those of the verifiers that have one, verifier by K."""
+    found = [estimate for estimate in document["estimates"] if estimate["ceiling"] is not None]
+    if found:
+        table = Table(title="the most that any rule could earn at the positions met")
+        _add_by_drafts(table, _by_drafts(document) | {"estimates": found}, "ceiling", "ceiling_interval")
+        console.print(table)
+
+
+def _by_drafts(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with its number of drafts as a list."""
+    drafts = document["num_drafts"]
+    return document | {"num_drafts": drafts if isinstance(drafts, list) else [drafts]}
 
 
 def _print_speed_ups(console: Console, document: dict[str, Any]) -> None:
     """Where a cost ratio was given, what the estimates predict with it, verifier by K."""
     if "cost_ratio" in document:
-        drafts = document["num_drafts"]
-        by_drafts = document | {"num_drafts": drafts if isinstance(drafts, list) else [drafts]}
         table = Table(
             title=f"predicted speed-up over plain decoding, a draft call at {document['cost_ratio']:g} of a "
             "target call"
         )
-        _add_by_drafts(table, by_drafts, "speed_up", "speed_up_interval")
+        _add_by_drafts(table, _by_drafts(document), "speed_up", "speed_up_interval")
         console.print(table)
 
 

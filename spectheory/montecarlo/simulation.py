@@ -147,9 +147,17 @@ class Simulation(Result):
                 "counted_standard_error": entry.counted_standard_error,
                 "samples": entry.samples,
                 "interrupted": self.interrupted,
+                **self._ceiling(entry),
             }
             for entry in self.estimates
         ]
+
+    def _ceiling(self, entry: Estimate) -> dict[str, Any]:
+        """The columns of the ceilings, where they were asked for."""
+        if "with_ceilings" not in self.settings:
+            return {}
+        low, high = entry.ceiling_interval or (None, None)
+        return {"ceiling": entry.ceiling, "ceiling_low": low, "ceiling_high": high}
 
     def to_frame(self) -> pandas.DataFrame:
         """A data frame with one row per verifier.
@@ -185,6 +193,7 @@ def simulate(
     samples: int | None = None,
     max_new_tokens: int | None = None,
     width: float | None = None,
+    with_ceilings: bool = False,
     seed: int = 0,
     options: SamplingOptions | None = None,
     restriction: Restriction | None = None,
@@ -215,6 +224,8 @@ def simulate(
             over prompts: it covers which of them were chosen.
         width: of whole texts: stop as soon as every interval is that narrow, from lower to upper end, after
             a whole batch and at least ``FEWEST_PROMPTS`` prompts.
+        with_ceilings: of whole texts: estimate for verifiers that decide position by position the most that
+            any rule could earn at the positions met (``ceilings.py``).
         seed: the same seed gives the same numbers on one device with one number of threads.
         options: temperature, top-k, top-p, applied to both models.
         restriction: keep m tokens per context, so that the pair can also be enumerated.
@@ -259,7 +270,16 @@ def simulate(
     if threads is not None and threads > MAX_THREADS:
         raise InvalidInputError(f"threads must be at most {MAX_THREADS}, got {threads}")
     given = (pair, prompts, process, draft_length, options, restriction, batch_size, max_prompt_tokens)
-    source = LanguageModelSource(*given) if max_new_tokens is None else TextSource(*given, max_new_tokens)
+    if with_ceilings and not whole_texts:
+        raise InvalidInputError(
+            "ceilings are estimated along whole texts; ask for them with max_new_tokens (--tokens), or leave "
+            "the ceilings out"
+        )
+    source = (
+        LanguageModelSource(*given)
+        if max_new_tokens is None
+        else TextSource(*given, max_new_tokens, with_ceilings)
+    )
     settings = {
         "verifiers": [verifier.name for verifier in run.given],
         "num_drafts": asked[0] if len(asked) == 1 else asked,
@@ -277,6 +297,7 @@ def simulate(
     }
     if isinstance(source, TextSource):
         settings |= {"max_new_tokens": source.max_new_tokens, "width": run.width}
+        settings |= {"with_ceilings": True} if with_ceilings else {}
     identity: dict[str, Any] = {}
     if checkpoint is not None:
         identity = settings | identity_before_loading(pair, source.token_ids, run.given)

@@ -82,8 +82,11 @@ def test_whole_texts_by_the_number_of_drafts(
     assert document["prompts_used"] == 3
     shapes = [(entry["verifier"], entry["num_drafts"]) for entry in document["estimates"]]
     assert shapes == [("block", 1), ("spectr", 1), ("spectr", 2), ("spectr", 3), ("greedy_block", 1)]
-    assert main([*arguments, "-k", "1-3"]) == 0
-    printed = capsys.readouterr().out
+    assert [entry["ceiling"] for entry in document["estimates"]] == [None] * 5
+    assert main([*arguments, "-k", "1-3", "--ceilings"]) == 0
+    printed, _, ceilings = capsys.readouterr().out.partition("the most that any rule")
+    assert " spectr " in ceilings
+    assert " block " not in ceilings
     (line,) = (line for line in printed.splitlines() if " spectr " in line)
     assert all(f"{entry['block_efficiency']:.3f} (" in line for entry in document["estimates"][1:4])
     assert "K = 3" in printed
