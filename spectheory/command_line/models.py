@@ -31,6 +31,10 @@ target_option = click.option(
 draft_option = click.option(
     "--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model."
 )
+time_option = click.option(
+    "--time", "with_time", is_flag=True,
+    help="Decode plainly too, and say how fast it is and where the time goes.",
+)  # fmt: skip
 another_draft_option = click.option(
     "--another-draft", "other_drafts", multiple=True, metavar="TEXT",
     help="Another draft model; may be repeated.  Each draft model then drafts a path of its own.",
@@ -105,6 +109,10 @@ dtype_option = click.option(
     help="Keep finished batches; the same command goes on from them.",
 )
 @click.option(
+    "--out", type=click.Path(), metavar="FOLDER",
+    help="Write rows.jsonl, a line per estimate, and manifest.json, all that they came from.",
+)  # fmt: skip
+@click.option(
     "--jobs", "-j", default="auto", show_default=True, metavar="N",
     help="Processes; auto: for small models on a CPU as many as there are cores.",
 )  # fmt: skip
@@ -115,6 +123,7 @@ dtype_option = click.option(
     "--cost-ratio", type=float, metavar="C",
     help="Predict speed-ups too, where a call of the draft takes C times one of the target.",
 )  # fmt: skip
+@time_option
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 @click.option(
     "--tolerance",
@@ -248,6 +257,12 @@ def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
 @dtype_option
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts decoded at a time.")
+@click.option(
+    "--time",
+    "with_time",
+    is_flag=True,
+    help="Decode plainly too, and say where the time goes and how fast it is.",
+)
 @json_option
 def generate(
     target: str,
@@ -263,6 +278,7 @@ def generate(
     top_p: float | None,
     device: str,
     dtype: str | None,
+    with_time: bool,
     as_json: bool,
     **settings: Any,
 ) -> int:
@@ -272,7 +288,7 @@ def generate(
     """
     from spectheory import models
     from spectheory.command_line import tables
-    from spectheory.decoding import decode
+    from spectheory.decoding import decode, timed_decode
 
     if texts and prompts is not None:
         raise InvalidInputError("--prompt and --prompts were both given; ask for one of them")
@@ -284,7 +300,11 @@ def generate(
     unloaded = models.UnloadedPair.find(target, drafts, device=device, dtype=dtype)
     process = unloaded.draft_process(*asked)
     with models.one_thread():
-        found = decode(unloaded, chosen, name, process=process, options=options, **settings)
+        speed, asked_of = None, {"process": process, "options": options, **settings}
+        if with_time:
+            found, speed = timed_decode(unloaded.loaded(), chosen, name, **asked_of)
+        else:
+            found = decode(unloaded, chosen, name, **asked_of)
     document = {
         "target": target,
         "draft": _one_or_all(drafts),
@@ -296,9 +316,11 @@ def generate(
         "texts": [text.to_document(unloaded.decode) for text in found],
     }
     if as_json:
-        print_json(document)
+        print_json(document | ({"speed": speed.to_document()} if speed else {}))
     else:
         tables.print_texts(document)
+        if speed:
+            click.echo(f"{speed}")
     return 0
 
 

@@ -94,6 +94,7 @@ def print_simulation(document: dict[str, Any]) -> None:
         console.print(table)
         _print_ceilings(console, document)
         _print_speed_ups(console, document)
+        _print_speeds(console, document)
         _print_not_lossless(console, document)
         return
     for column in ("verifier", "estimate", level, "counted", level, "draws" if tokens is None else "calls"):
@@ -110,6 +111,7 @@ def print_simulation(document: dict[str, Any]) -> None:
     console.print(table)
     _print_ceilings(console, document)
     _print_speed_ups(console, document)
+    _print_speeds(console, document)
     _print_not_lossless(console, document)
 
 
@@ -136,6 +138,22 @@ def _print_speed_ups(console: Console, document: dict[str, Any]) -> None:
             "target call"
         )
         _add_by_drafts(table, _by_drafts(document), "speed_up", "speed_up_interval")
+        console.print(table)
+
+
+def _print_speeds(console: Console, document: dict[str, Any]) -> None:
+    """Where the time was taken, how fast every verifier was and with what."""
+    timed = [estimate for estimate in document["estimates"] if "speed" in estimate]
+    if timed:
+        plain = timed[0]["speed"]["plain_tokens_per_second"]
+        table = Table(title=f"time on {document['device']}, plain decoding {plain:.0f} tokens per second")
+        for column in ("verifier", "K", "tokens per second", "times plain", *timed[0]["speed"]["seconds"]):
+            table.add_column(column, justify="left" if column == "verifier" else "right")
+        for estimate in timed:
+            speed, total = estimate["speed"], sum(estimate["speed"]["seconds"].values())
+            numbers = f"{speed['tokens_per_second']:.0f}", f"{speed['speed_up']:.2f}"
+            shares = [f"{seconds / total:.0%}" for seconds in speed["seconds"].values()]
+            table.add_row(escape(estimate["verifier"]), str(estimate["num_drafts"]), *numbers, *shares)
         console.print(table)
 
 

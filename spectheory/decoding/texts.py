@@ -14,6 +14,7 @@ from spectheory.decoding.stopping import Stopping
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, encode_prompts, prefill
+from spectheory.models.drafting import Lap, no_lap
 from spectheory.models.prompts import naming
 from spectheory.resolve import find_verifier
 from spectheory.validate import check_count
@@ -88,6 +89,7 @@ def decode(
     batch_size: int = 16,
     max_prompt_tokens: int | None = None,
     watch: Callable[[int, Iteration], None] | None = None,
+    lap: Lap = no_lap,
 ) -> list[DecodedText]:
     """Decode a text behind every prompt.
 
@@ -111,6 +113,7 @@ def decode(
         batch_size: prompts decoded at a time.
         max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
         watch: called with (number of the batch's first prompt, iteration) after every call of the target.
+        lap: called with the part of an iteration that has just ended, see ``iterations``.
 
     Returns:
         One entry per prompt.
@@ -158,6 +161,7 @@ def decode(
             loaded.generator(int(state)),
             options or SamplingOptions(),
             LogitsProcessors(processors) if processors else None,
+            lap,
         ):
             record(recorded, iteration)
             if watch is not None:

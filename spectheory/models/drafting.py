@@ -38,6 +38,12 @@ from spectheory.validate import check_count, check_num_drafts
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
 """(texts, drafted tokens [B, K, i], logits [B, K, V]) -> logits [B, K, V] of the next token."""
+Lap = Callable[[str], None]
+"""Called with the name of the part of an iteration that has just ended."""
+
+
+def no_lap(part: str) -> None:
+    """Nobody takes the time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,6 +164,7 @@ def draft_and_score(
     process: DraftProcess | None = None,
     processors: ScoreProcessors | None = None,
     wait: bool = True,
+    lap: Lap = no_lap,
 ) -> DraftedBatch:
     """K paths of L tokens per prompt from the draft, all scored by one call of the target.
 
@@ -173,6 +180,7 @@ def draft_and_score(
         processors: change the logits of both models, before ``options``.
         wait: look whether all logits were finite; otherwise the caller looks at ``failed``, which an
             accelerator need not have computed yet.
+        lap: called with ``"draft"`` once the paths are drafted and with ``"target"`` once they are scored.
 
     Raises:
         ComputationError: a model returned logits without a finite maximum.
@@ -195,7 +203,9 @@ def draft_and_score(
     paths, token_ids, draft_rows, candidates = _draft(
         prefilled, process, draws, generator, options, restriction, processors, check
     )
+    lap("draft")
     target_rows = _score(prefilled, paths, token_ids, candidates, options, processors, check)
+    lap("target")
     failed = check.failed(target_rows)
     if wait:
         refuse_logits(bool(failed))

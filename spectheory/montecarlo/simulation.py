@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ from spectheory.montecarlo.identity import (
     identity_of_weights,
     refuse_unknown_sources,
 )
+from spectheory.montecarlo.manifest import check_folder, write_results
 from spectheory.montecarlo.sources import DraftSource, EnumeratedSource, LanguageModelSource
 from spectheory.montecarlo.spread import Jobs, processes, results
 from spectheory.montecarlo.texts import TextSource
@@ -59,6 +60,7 @@ from spectheory.verifier import UsersOwn, Verifier
 if TYPE_CHECKING:
     import pandas
 
+    from spectheory.decoding import Speed
     from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
 
 Progress = Callable[[int, int], None]
@@ -84,19 +86,20 @@ class Simulation(Result):
         estimates: one per verifier, in the order asked for.
         settings: what was asked for.
         interrupted: stopped by Ctrl-C; the estimates cover the prompts that were finished.
+        speeds: how fast each was on the first batch of prompts, one per estimate; none if not asked for.
     """
 
     estimates: list[Estimate]
     settings: dict[str, Any]
     interrupted: bool = False
+    speeds: Sequence[Speed] = ()
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory simulate --json``."""
-        return {
-            **self.settings,
-            "interrupted": self.interrupted,
-            "estimates": [entry.to_document() for entry in self.estimates],
-        }
+        estimates = [entry.to_document() for entry in self.estimates]
+        for entry, speed in zip(estimates, self.speeds, strict=False):
+            entry["speed"] = speed.to_document()
+        return {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
 
     def speed_ups(self, cost_ratio: float) -> list[tuple[float, float, float]]:
         """The speed-up that every estimate predicts, and the ends of its interval (``predicted_speed_up``).
@@ -148,9 +151,16 @@ class Simulation(Result):
                 "samples": entry.samples,
                 "interrupted": self.interrupted,
                 **self._ceiling(entry),
+                **(self._speed(self.speeds[number]) if self.speeds else {}),
             }
-            for entry in self.estimates
+            for number, entry in enumerate(self.estimates)
         ]
+
+    @staticmethod
+    def _speed(speed: Speed) -> dict[str, Any]:
+        """The columns of the speed."""
+        shares = {f"{part}_share": share for part, share in speed.shares.items()}
+        return {"tokens_per_second": speed.tokens_per_second, "measured_speed_up": speed.speed_up, **shares}
 
     def _ceiling(self, entry: Estimate) -> dict[str, Any]:
         """The columns of the ceilings, where they were asked for."""
@@ -194,6 +204,7 @@ def simulate(
     max_new_tokens: int | None = None,
     width: float | None = None,
     with_ceilings: bool = False,
+    with_time: bool = False,
     seed: int = 0,
     options: SamplingOptions | None = None,
     restriction: Restriction | None = None,
@@ -205,6 +216,7 @@ def simulate(
     checkpoint: str | Path | None = None,
     jobs: Jobs = None,
     shard: tuple[int, int] | None = None,
+    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
     """Estimate the block efficiency of verifiers on language models.
@@ -226,6 +238,8 @@ def simulate(
             a whole batch and at least ``FEWEST_PROMPTS`` prompts.
         with_ceilings: of whole texts: estimate for verifiers that decide position by position the most that
             any rule could earn at the positions met (``ceilings.py``).
+        with_time: of whole texts: decode the first batch of prompts once more in this process, with every
+            verifier and plainly, and take the time.
         seed: the same seed gives the same numbers on one device with one number of threads.
         options: temperature, top-k, top-p, applied to both models.
         restriction: keep m tokens per context, so that the pair can also be enumerated.
@@ -244,6 +258,8 @@ def simulate(
             numbers are the same, whoever computes them.
         shard: (i, n): of the batches of prompts take every n-th alone, from the i-th on.  What the n runs
             keep in checkpoints of their own, ``merge_checkpoints`` puts together to that of the whole run.
+        out: a folder for the results, a row per estimate, and a manifest of all they came from
+            (``manifest.py``).
         progress: called with (draws done, draws in all).
 
     Raises:
@@ -270,11 +286,11 @@ def simulate(
     if threads is not None and threads > MAX_THREADS:
         raise InvalidInputError(f"threads must be at most {MAX_THREADS}, got {threads}")
     given = (pair, prompts, process, draft_length, options, restriction, batch_size, max_prompt_tokens)
-    if with_ceilings and not whole_texts:
-        raise InvalidInputError(
-            "ceilings are estimated along whole texts; ask for them with max_new_tokens (--tokens), or leave "
-            "the ceilings out"
-        )
+    for what, wanted in (("ceilings", with_ceilings), ("time", with_time)):
+        if wanted and not whole_texts:
+            raise InvalidInputError(
+                f"{what} of whole texts: ask for them with max_new_tokens (--tokens), or leave the {what} out"
+            )
     source = (
         LanguageModelSource(*given)
         if max_new_tokens is None
@@ -299,13 +315,15 @@ def simulate(
         settings |= {"max_new_tokens": source.max_new_tokens, "width": run.width}
         settings |= {"with_ceilings": True} if with_ceilings else {}
     identity: dict[str, Any] = {}
-    if checkpoint is not None:
+    if checkpoint is not None or out is not None:
         identity = settings | identity_before_loading(pair, source.token_ids, run.given)
+    folder = None if out is None else check_folder(out)
+    if checkpoint is not None:
         refuse_unknown_sources(identity)
         check_place(checkpoint)
         refuse_other_run(checkpoint, identity)
     with _threads(source.pair, threads) as settings["threads"]:
-        if checkpoint is not None:
+        if identity:
             identity |= {"threads": settings["threads"], **identity_of_weights(source.pair)}
         with open_checkpoint(
             checkpoint, identity, list(run.streams), source.strata_per_batch, source.draft_length
@@ -313,7 +331,13 @@ def simulate(
             if shard is not None:
                 settings["shard"] = f"{shard[0]}/{shard[1]}"
             count = processes(jobs, settings["threads"])
-            return run.simulation(source, settings, kept, progress, settings["threads"], count, shard)
+            found = run.simulation(source, settings, kept, progress, settings["threads"], count, shard)
+            if with_time and isinstance(source, TextSource):
+                timed = [(stream.given, stream.num_drafts) for stream in run.streams.values()]
+                found = replace(found, speeds=source.speeds(timed, run.seed))
+        if folder is not None:
+            write_results(folder, found, identity)
+        return found
 
 
 def simulate_enumerated(

@@ -6,6 +6,7 @@ context they draw the same drafts (``CommonNumbers``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from spectheory.validate import check_count
 from spectheory.verifier import Verifier
 
 if TYPE_CHECKING:
-    from spectheory.decoding import Iteration
+    from spectheory.decoding import Iteration, Speed
     from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
 
 
@@ -115,6 +116,21 @@ class TextSource(LanguageModelSource):
         assert tolerance is not None
         refuse_what_is_no_law(verifier, errors, tolerance, lambda stratum: self.place(batch, stratum))
         return tally
+
+    def speeds(self, wanted: Sequence[tuple[Verifier, int]], seed: int) -> list[Speed]:
+        """How fast the first batch of prompts is decoded, by verifier and K, beside one plain decoding."""
+        from spectheory.decoding import plain_decoding, timed_decode
+
+        prompts, size = self.token_ids[: self.batch_size], self.batch_size
+        length, options = self.max_new_tokens, self.options
+        plain = plain_decoding(self.pair, prompts, max_new_tokens=length, options=options, batch_size=size)
+        return [
+            timed_decode(
+                self.pair, prompts, verifier, plain=plain, num_drafts=num_drafts, max_new_tokens=length,
+                draft_length=self.draft_length, options=options, batch_size=size, seed=seed,
+            )[1]
+            for verifier, num_drafts in wanted
+        ]  # fmt: skip
 
 
 def _ceilings(call: Iteration, verifier: Verifier) -> np.ndarray:

@@ -78,7 +78,7 @@ def test_ceilings_along_texts(pair: LanguageModelPair) -> None:
 
 
 def test_ceilings_need_texts_and_one_draft_model(pair: LanguageModelPair) -> None:
-    with pytest.raises(InvalidInputError, match="along whole texts"):
+    with pytest.raises(InvalidInputError, match="ceilings of whole texts"):
         simulate(pair, MANY, ["token"], with_ceilings=True)
     several = LanguageModelPair.of(pair.target_model, [pair.draft_model, pair.target_model])
     with pytest.raises(InvalidInputError, match="several draft models"):
