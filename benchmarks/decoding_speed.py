@@ -2,7 +2,8 @@
 
 CPU seconds on one thread, bundled pair, a batch of prompts: forward passes of the target and of the draft
 model, rows (from logits to probabilities, and drawing the drafts from them), verification (the verifier's
-answer and the drawing from it), and the loop itself, which is the rest.
+answer and the drawing from it), and the loop itself, which is the rest.  The last run is on models of the
+same kind with random weights and a hundred times the parameters.
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/decoding_speed.py
 """
@@ -19,6 +20,7 @@ from typing import Any
 
 import torch
 from timing import machine
+from transformers import LlamaConfig, LlamaForCausalLM
 
 from spectheory.decoding import decode
 from spectheory.models import LanguageModelPair, bundled_prompts, drafting, reading
@@ -26,7 +28,7 @@ from spectheory.outcome import Outcome
 from spectheory.paper.measured import Measurement
 from spectheory.resolve import find_verifier
 
-TOKENS, DRAFT_LENGTH = 48, 8
+TOKENS, TOKENS_OF_LARGE_MODELS, DRAFT_LENGTH = 48, 12, 8
 WANTED = [("token", 1), ("block", 1), ("spectr", 2)]
 WANTED += [("greedy_multipath", num_drafts) for num_drafts in (2, 3, 4)]
 Seconds = dict[str, float]
@@ -52,7 +54,7 @@ def timed(owner: Any, name: str, seconds: Seconds, label: Callable[..., str]) ->
 
 
 def speculative(
-    pair: LanguageModelPair, prompts: list[Any], verifier: str, num_drafts: int
+    pair: LanguageModelPair, prompts: list[Any], verifier: str, num_drafts: int, tokens: int
 ) -> dict[str, Any]:
     """One run of the loop: its seconds by part, and what it decoded."""
     seconds: Seconds = defaultdict(float)
@@ -70,7 +72,7 @@ def speculative(
     ):
         start = time.process_time()
         texts = decode(
-            pair, prompts, verifier, num_drafts=num_drafts, draft_length=DRAFT_LENGTH, max_new_tokens=TOKENS,
+            pair, prompts, verifier, num_drafts=num_drafts, draft_length=DRAFT_LENGTH, max_new_tokens=tokens,
             batch_size=len(prompts),
         )  # fmt: skip
         total = time.process_time() - start
@@ -84,14 +86,14 @@ def speculative(
     }
 
 
-def plain(pair: LanguageModelPair, prompts: list[list[int]]) -> float:
+def plain(pair: LanguageModelPair, prompts: list[list[int]], tokens: int) -> float:
     """Tokens per second of transformers' own sampling from the target."""
     start, ids = time.process_time(), torch.tensor(prompts)
     found = pair.target_model.generate(
         ids,
         attention_mask=torch.ones_like(ids),
         do_sample=True,
-        max_new_tokens=TOKENS,
+        max_new_tokens=tokens,
         top_k=0,
         pad_token_id=0,
     )
@@ -102,10 +104,27 @@ def main(sizes: tuple[int, ...] = (1, 32)) -> None:
     """Print a line per verifier and size of the batch and write them to results/."""
     torch.set_num_threads(1)
     pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
-    documents = [measured(pair, [pair.encode(text)[:40] for text in bundled_prompts()[:n]]) for n in sizes]
+    prompts = [pair.encode(text)[:40] for text in bundled_prompts()]
+    documents = [measured(pair, prompts[:size]) for size in sizes]
+    walltimes(documents[-1]).write("walltimes")
+    documents.append(measured(hundredfold(), prompts[:1], TOKENS_OF_LARGE_MODELS))
     path = Path(__file__).parent / "results" / "decoding_speed-epyc-2core.json"
     path.write_text(json.dumps(documents, indent=2) + "\n", encoding="utf-8")
-    walltimes(documents[-1]).write("walltimes")
+
+
+def hundredfold() -> LanguageModelPair:
+    """Random models of the bundled ones' kind, of 100 times as many parameters each."""
+    torch.manual_seed(0)
+    models = [
+        LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=2048, hidden_size=width, intermediate_size=inner, num_hidden_layers=layers,
+                num_attention_heads=heads, tie_word_embeddings=True,
+            )
+        ).eval()
+        for width, inner, layers, heads in ((2048, 5632, 9, 16), (768, 2048, 6, 12))
+    ]  # fmt: skip
+    return LanguageModelPair.of(*models)
 
 
 def walltimes(document: dict[str, Any]) -> Measurement:
@@ -126,22 +145,32 @@ def walltimes(document: dict[str, Any]) -> Measurement:
     )  # fmt: skip
 
 
-def measured(pair: LanguageModelPair, prompts: list[list[int]]) -> dict[str, Any]:
+def measured(pair: LanguageModelPair, prompts: list[list[int]], tokens: int = TOKENS) -> dict[str, Any]:
     """Plain decoding and every verifier on one batch."""
     decode(pair, prompts[:2], max_new_tokens=4)  # warm
-    plain(pair, prompts[:2])
-    speeds = [plain(pair, prompts) for _ in range(3)]
-    rows = [speculative(pair, prompts, *wanted) for wanted in WANTED]
-    print(f"{len(prompts)} prompts: plain decoding {sorted(speeds)[1]:.0f} tokens per second")
+    plain(pair, prompts[:2], tokens)
+    speeds = [plain(pair, prompts, tokens) for _ in range(3)]
+    rows = [speculative(pair, prompts, *wanted, tokens) for wanted in WANTED]
+    millions = pair.num_parameters / 1e6
+    print(
+        f"{len(prompts)} prompts, {millions:.0f} million parameters: plain decoding "
+        f"{sorted(speeds)[1]:.0f} tokens per second"
+    )
     for row in rows:
         row["speed_up"] = row["tokens_per_second"] / sorted(speeds)[1]
         total = row["seconds"]["total"]
-        shares = ", ".join(f"{name} {100 * value / total:.0f} %" for name, value in row["seconds"].items())
+        shares = ", ".join(f"{name} {100 * value / total:.1f} %" for name, value in row["seconds"].items())
         print(
             f"{row['verifier']:17} K={row['num_drafts']}  {row['tokens_per_second']:.0f} tokens per second, "
             f"{row['speed_up']:.2f} times plain; {row['block_efficiency']:.2f} tokens per call; {shares}"
         )
-    return {"tokens": TOKENS, "prompts": len(prompts), "plain_tokens_per_second": speeds, "rows": rows}
+    return {
+        "parameters": pair.num_parameters,
+        "tokens": tokens,
+        "prompts": len(prompts),
+        "plain_tokens_per_second": speeds,
+        "rows": rows,
+    }
 
 
 if __name__ == "__main__":

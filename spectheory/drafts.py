@@ -169,7 +169,8 @@ class PerPath(DraftProcess):
 
     Attributes:
         models: one pair per path; of each only the draft is used, with the shape of the pair that
-            is certified.
+            is certified.  Where language models draft, these models or what stands for them: they draw
+            the paths, and nothing is enumerated.
 
     Example:
         >>> from spectheory import instances
@@ -179,7 +180,7 @@ class PerPath(DraftProcess):
         13/16
     """
 
-    models: tuple[ModelPair, ...]
+    models: tuple[Any, ...]
     name: ClassVar[str] = "per_path"
 
     def __post_init__(self) -> None:
@@ -191,7 +192,7 @@ class PerPath(DraftProcess):
         return len(self.models)
 
     def check(self, pair: ModelPair) -> None:
-        for number, model in enumerate(self.models):
+        for number, model in enumerate(self._enumerated()):
             same = (model.vocab_size, model.draft_length) == (pair.vocab_size, pair.draft_length)
             if not same or model.is_exact != pair.is_exact:
                 raise InvalidInputError(
@@ -202,11 +203,19 @@ class PerPath(DraftProcess):
 
     def to_float(self) -> PerPath:
         """The same process with float64 models."""
-        return PerPath(tuple(model.to_float() for model in self.models))
+        return PerPath(tuple(model.to_float() for model in self._enumerated()))
 
     def normalised(self) -> PerPath:
         """The same process with models whose rows sum to 1."""
-        return PerPath(tuple(model.normalised() for model in self.models))
+        return PerPath(tuple(model.normalised() for model in self._enumerated()))
+
+    def _enumerated(self) -> tuple[ModelPair, ...]:
+        for number, model in enumerate(self.models):
+            if not isinstance(model, ModelPair):
+                raise InvalidInputError(
+                    f"draft model {number} is no enumerated pair; give one ModelPair per path"
+                )
+        return self.models
 
     def first_path(self) -> PerPath:
         """The first path follows the first model."""

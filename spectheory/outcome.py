@@ -314,7 +314,7 @@ def shared_prefixes(paths: Array) -> Array:
     """
     xp = namespace(paths)
     agree = xp.astype(paths[..., :, None, :] == paths[..., None, :, :], xp.int64)
-    empty = xp.ones_like(agree[..., :1])
+    empty = xp.ones((*agree.shape[:-1], 1), dtype=xp.int64, device=agree.device)
     return xp.cumulative_prod(xp.concat([empty, agree], axis=-1), axis=-1) == 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
@@ -22,12 +22,23 @@ from spectheory.command_line.options import (
 from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_csv, print_json, table_wanted
 from spectheory.errors import InvalidInputError
 
+if TYPE_CHECKING:
+    from spectheory.drafts import DraftProcess
+
 target_option = click.option(
     "--target", default="bundled", show_default=True, help="Folder or hub name of the target model."
 )
 draft_option = click.option(
     "--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model."
 )
+time_option = click.option(
+    "--time", "with_time", is_flag=True,
+    help="Decode plainly too, and say how fast it is and where the time goes.",
+)  # fmt: skip
+another_draft_option = click.option(
+    "--another-draft", "other_drafts", multiple=True, metavar="TEXT",
+    help="Another draft model; may be repeated.  Each draft model then drafts a path of its own.",
+)  # fmt: skip
 prompts_option = click.option(
     "--prompts", type=click.Path(), metavar="FILE",
     help="One prompt per line, JSON Lines or a JSON array, told apart by how the file begins; a prompt with "
@@ -49,6 +60,7 @@ dtype_option = click.option(
 @click.command(short_help="Monte Carlo estimates on language models.")
 @target_option
 @draft_option
+@another_draft_option
 @click.option(
     "--verifier", "-v", "verifiers", default="token,block,spectr,greedy_multipath", show_default=True,
     metavar="NAME,..", help="Verifiers to compare.",
@@ -72,6 +84,10 @@ dtype_option = click.option(
 @click.option(
     "--one-call", is_flag=True, help="Look at one call after each prompt, all verifiers at the same drafts."
 )
+@click.option(
+    "--ceilings", "with_ceilings", is_flag=True,
+    help="Add the most that any rule could earn at the positions met, for position-by-position verifiers.",
+)  # fmt: skip
 @click.option("--width", type=float, metavar="W", help="Stop when every interval is at most that wide.")
 @temperature_option
 @top_k_option
@@ -93,6 +109,10 @@ dtype_option = click.option(
     help="Keep finished batches; the same command goes on from them.",
 )
 @click.option(
+    "--out", type=click.Path(), metavar="FOLDER",
+    help="Write rows.jsonl, a line per estimate, and manifest.json, all that they came from.",
+)  # fmt: skip
+@click.option(
     "--jobs", "-j", default="auto", show_default=True, metavar="N",
     help="Processes; auto: for small models on a CPU as many as there are cores.",
 )  # fmt: skip
@@ -103,6 +123,7 @@ dtype_option = click.option(
     "--cost-ratio", type=float, metavar="C",
     help="Predict speed-ups too, where a call of the draft takes C times one of the target.",
 )  # fmt: skip
+@time_option
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
 @click.option(
     "--tolerance",
@@ -114,6 +135,7 @@ dtype_option = click.option(
 def simulate(
     target: str,
     draft: str,
+    other_drafts: tuple[str, ...],
     verifiers: str,
     num_drafts: str,
     max_new_tokens: int,
@@ -142,11 +164,13 @@ def simulate(
     from spectheory.montecarlo import predicted_speed_up
     from spectheory.montecarlo import simulate as run_simulation
 
-    as_table = table_wanted(as_json, as_csv)
+    as_table, drafts = table_wanted(as_json, as_csv), [draft, *other_drafts]
     if one_call and given("max_new_tokens"):
         raise InvalidInputError("--one-call and --tokens were both given; ask for one of them")
     settings |= {
-        "num_drafts": numbers("--num-drafts", num_drafts),
+        "num_drafts": list(range(1, len(drafts) + 1))
+        if other_drafts and not given("num_drafts")
+        else numbers("--num-drafts", num_drafts),
         "max_new_tokens": None if one_call else max_new_tokens,
         "batch_size": batch_size if batch_size is not None else 8 if one_call else 16,
         "jobs": int(jobs) if jobs.isdecimal() else jobs,
@@ -158,10 +182,10 @@ def simulate(
     names = verifier_names(verifiers)
     options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
     texts = models.bundled_prompts() if prompts is None else models.read_prompts(prompts)
-    pair = models.UnloadedPair.find(target, draft, device=device, dtype=dtype)
+    pair = models.UnloadedPair.find(target, drafts, device=device, dtype=dtype)
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, options=options, progress=progress, **settings)
-    document = {"target": target, "draft": draft, **simulation.to_document()}
+    document = {"target": target, "draft": _one_or_all(drafts), **simulation.to_document()}
     rows = simulation.rows()
     if cost_ratio is not None:
         document["cost_ratio"] = cost_ratio
@@ -208,6 +232,7 @@ def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
 @click.command(short_help="Text, decoded by any verifier.")
 @target_option
 @draft_option
+@another_draft_option
 @click.option(
     "--prompt", "texts", multiple=True, metavar="TEXT", help="A text to go on from; may be repeated."
 )
@@ -232,10 +257,17 @@ def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
 @dtype_option
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts decoded at a time.")
+@click.option(
+    "--time",
+    "with_time",
+    is_flag=True,
+    help="Decode plainly too, and say where the time goes and how fast it is.",
+)
 @json_option
 def generate(
     target: str,
     draft: str,
+    other_drafts: tuple[str, ...],
     texts: tuple[str, ...],
     prompts: str | None,
     verifier: str,
@@ -246,6 +278,7 @@ def generate(
     top_p: float | None,
     device: str,
     dtype: str | None,
+    with_time: bool,
     as_json: bool,
     **settings: Any,
 ) -> int:
@@ -255,21 +288,26 @@ def generate(
     """
     from spectheory import models
     from spectheory.command_line import tables
-    from spectheory.decoding import decode
+    from spectheory.decoding import decode, timed_decode
 
     if texts and prompts is not None:
         raise InvalidInputError("--prompt and --prompts were both given; ask for one of them")
     models.quiet_loading()
     (name,) = verifier_names(verifier) if "," not in verifier else (verifier,)
-    process = process_of(num_drafts, tree)
     options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
+    asked, drafts = _asked_process(num_drafts, tree), [draft, *other_drafts]
     chosen = list(texts) or (models.read_prompts(prompts) if prompts else models.bundled_prompts()[:1])
-    unloaded = models.UnloadedPair.find(target, draft, device=device, dtype=dtype)
+    unloaded = models.UnloadedPair.find(target, drafts, device=device, dtype=dtype)
+    process = unloaded.draft_process(*asked)
     with models.one_thread():
-        found = decode(unloaded, chosen, name, process=process, options=options, **settings)
+        speed, asked_of = None, {"process": process, "options": options, **settings}
+        if with_time:
+            found, speed = timed_decode(unloaded.loaded(), chosen, name, **asked_of)
+        else:
+            found = decode(unloaded, chosen, name, **asked_of)
     document = {
         "target": target,
-        "draft": draft,
+        "draft": _one_or_all(drafts),
         "verifier": name,
         "draft_process": process.name,
         "num_drafts": process.num_drafts,
@@ -278,10 +316,24 @@ def generate(
         "texts": [text.to_document(unloaded.decode) for text in found],
     }
     if as_json:
-        print_json(document)
+        print_json(document | ({"speed": speed.to_document()} if speed else {}))
     else:
         tables.print_texts(document)
+        if speed:
+            click.echo(f"{speed}")
     return 0
+
+
+def _asked_process(num_drafts: int, tree: str | None) -> tuple[int | None, DraftProcess | None]:
+    """The number of paths and the tree, as far as they were asked for."""
+    if tree is not None:
+        return None, process_of(num_drafts, tree)
+    return num_drafts if given("num_drafts") else None, None
+
+
+def _one_or_all(drafts: list[str]) -> str | list[str]:
+    """The name of the one draft model, or the names of one per path."""
+    return drafts[0] if len(drafts) == 1 else drafts
 
 
 @click.command(short_help="A pair file out of two language models.")

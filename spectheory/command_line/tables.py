@@ -92,7 +92,9 @@ def print_simulation(document: dict[str, Any]) -> None:
     if isinstance(document["num_drafts"], list):
         _add_by_drafts(table, document, "block_efficiency", "interval")
         console.print(table)
+        _print_ceilings(console, document)
         _print_speed_ups(console, document)
+        _print_speeds(console, document)
         _print_not_lossless(console, document)
         return
     for column in ("verifier", "estimate", level, "counted", level, "draws" if tokens is None else "calls"):
@@ -107,20 +109,51 @@ def print_simulation(document: dict[str, Any]) -> None:
             str(estimate["samples"]),
         )
     console.print(table)
+    _print_ceilings(console, document)
     _print_speed_ups(console, document)
+    _print_speeds(console, document)
     _print_not_lossless(console, document)
+
+
+def _print_ceilings(console: Console, document: dict[str, Any]) -> None:
+    """Where ceilings were asked for, those of the verifiers that have one, verifier by K."""
+    found = [estimate for estimate in document["estimates"] if estimate["ceiling"] is not None]
+    if found:
+        table = Table(title="the most that any rule could earn at the positions met")
+        _add_by_drafts(table, _by_drafts(document) | {"estimates": found}, "ceiling", "ceiling_interval")
+        console.print(table)
+
+
+def _by_drafts(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with its number of drafts as a list."""
+    drafts = document["num_drafts"]
+    return document | {"num_drafts": drafts if isinstance(drafts, list) else [drafts]}
 
 
 def _print_speed_ups(console: Console, document: dict[str, Any]) -> None:
     """Where a cost ratio was given, what the estimates predict with it, verifier by K."""
     if "cost_ratio" in document:
-        drafts = document["num_drafts"]
-        by_drafts = document | {"num_drafts": drafts if isinstance(drafts, list) else [drafts]}
         table = Table(
             title=f"predicted speed-up over plain decoding, a draft call at {document['cost_ratio']:g} of a "
             "target call"
         )
-        _add_by_drafts(table, by_drafts, "speed_up", "speed_up_interval")
+        _add_by_drafts(table, _by_drafts(document), "speed_up", "speed_up_interval")
+        console.print(table)
+
+
+def _print_speeds(console: Console, document: dict[str, Any]) -> None:
+    """Where the time was taken, how fast every verifier was and with what."""
+    timed = [estimate for estimate in document["estimates"] if "speed" in estimate]
+    if timed:
+        plain = timed[0]["speed"]["plain_tokens_per_second"]
+        table = Table(title=f"time on {document['device']}, plain decoding {plain:.0f} tokens per second")
+        for column in ("verifier", "K", "tokens per second", "times plain", *timed[0]["speed"]["seconds"]):
+            table.add_column(column, justify="left" if column == "verifier" else "right")
+        for estimate in timed:
+            speed, total = estimate["speed"], sum(estimate["speed"]["seconds"].values())
+            numbers = f"{speed['tokens_per_second']:.0f}", f"{speed['speed_up']:.2f}"
+            shares = [f"{seconds / total:.0%}" for seconds in speed["seconds"].values()]
+            table.add_row(escape(estimate["verifier"]), str(estimate["num_drafts"]), *numbers, *shares)
         console.print(table)
 
 

@@ -2,6 +2,10 @@ from .huggingface import generate as generate
 from .loop import Iteration as Iteration
 from .loop import iterations as iterations
 from .processors import LogitsProcessors as LogitsProcessors
+from .speed import Speed as Speed
+from .speed import Stopwatch as Stopwatch
+from .speed import plain_decoding as plain_decoding
+from .speed import timed_decode as timed_decode
 from .stopping import Stopping as Stopping
 from .texts import DecodedText as DecodedText
 from .texts import decode as decode

@@ -18,7 +18,7 @@ from transformers.generation import (
 from spectheory.decoding.loop import iterations
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
-from spectheory.drafts import DraftProcess, draft_process
+from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import prefill_texts
@@ -54,9 +54,10 @@ def generate(
     Args:
         model: the target.
         input_ids: [B, W] prompts, padded at the left.
-        draft_model: over the same tokens, on the same device.
+        draft_model: over the same tokens, on the same device; of a list each drafts a path.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        num_drafts: K paths drafted i.i.d., 1 if neither it nor ``process`` is given; of several draft models
+            the first K, by default all.
         process: another draft process, instead of ``num_drafts``.
         draft_length: L.
         text_streamer: put the tokens of every call there, for one prompt (``generate`` keeps ``streamer`` to
@@ -70,11 +71,11 @@ def generate(
         InvalidInputError: an argument is out of range; or beams, records of scores or padding inside a prompt
             are asked for.
     """
-    process = draft_process(num_drafts, process)
-    bound = find_verifier(verifier).bind(process)
-    draft_length = check_count("draft_length", draft_length)
+    found, draft_length = find_verifier(verifier), check_count("draft_length", draft_length)
     _refuse_what_is_not_done(generation_config, input_ids, text_streamer)
     pair = LanguageModelPair.of(model, draft_model)
+    process = pair.draft_process(num_drafts, process)
+    bound = found.bind(process)
     texts = _texts(input_ids, model_kwargs.get("attention_mask"), pair.device)
     stopping = _stopping(stopping_criteria, input_ids)
     pair.check_length(input_ids.shape[1] + stopping.max_new_tokens, draft_length)

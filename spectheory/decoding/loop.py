@@ -13,13 +13,15 @@ from spectheory.decoding.modification import Modifications
 from spectheory.decoding.stopping import Stopping
 from spectheory.drafts import DraftProcess
 from spectheory.models import DraftedBatch, PrefilledPrompts, SamplingOptions, draft_and_score
-from spectheory.models.drafting import ScoreProcessors
+from spectheory.models.drafting import Lap, ScoreProcessors, no_lap
 from spectheory.models.sampling import refuse_logits
 from spectheory.outcome import Outcome, Sample
 from spectheory.verifier import Verifier
 
 NumbersOfCall = Callable[[list[int], list[int]], Any]
 """(numbers of the texts in the batch, how many tokens each has) -> what the next call is drawn with."""
+PARTS = ("draft", "target", "verification", "other")
+"""The parts of an iteration, as laps name them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +57,7 @@ def iterations(
     generator: torch.Generator | NumbersOfCall,
     options: SamplingOptions,
     processors: ScoreProcessors | None = None,
+    lap: Lap = no_lap,
 ) -> Iterator[Iteration]:
     """Decode until every text is finished, one call of the target at a time.
 
@@ -73,6 +76,7 @@ def iterations(
         generator: on the models' device; or a function that gives the one of each call.
         options: temperature, top-k and top-p of both models.
         processors: change the logits of both models before that.
+        lap: called with one of ``PARTS`` whenever it has ended.
 
     Yields:
         What was drafted, said and drawn in each call.
@@ -92,9 +96,10 @@ def iterations(
         drawn_with: Any = generator
         if callable(generator):
             drawn_with = generator(numbers, [len(texts[number]) for number in numbers])
+        lap("other")
         drafted = draft_and_score(
             prefilled, process.num_drafts, draft_length, drawn_with, options,
-            process=process, processors=processors, wait=False,
+            process=process, processors=processors, wait=False, lap=lap,
         )  # fmt: skip
         if modifications is not None:
             met = modifications.apply(drafted)
@@ -103,6 +108,7 @@ def iterations(
         sample = outcome.sample(drawn_with)
         if modifications is not None:
             modifications = modifications.after(met, sample.path_index, sample.length, sample.token)
+        lap("verification")
         output = output_tokens(drafted.token_ids, sample)
         tokens, accepted, finished = [], [], []
         # The one place where the host waits for the device.

@@ -11,9 +11,10 @@ import numpy as np
 from spectheory.decoding.loop import Iteration, iterations
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
-from spectheory.drafts import DraftProcess, draft_process
+from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, encode_prompts, prefill
+from spectheory.models.drafting import Lap, no_lap
 from spectheory.models.prompts import naming
 from spectheory.resolve import find_verifier
 from spectheory.validate import check_count
@@ -88,6 +89,7 @@ def decode(
     batch_size: int = 16,
     max_prompt_tokens: int | None = None,
     watch: Callable[[int, Iteration], None] | None = None,
+    lap: Lap = no_lap,
 ) -> list[DecodedText]:
     """Decode a text behind every prompt.
 
@@ -97,7 +99,8 @@ def decode(
         pair: the models.
         prompts: texts or token ids.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        num_drafts: K paths drafted i.i.d., 1 if neither it nor ``process`` is given; of several draft models
+            the first K draft a path each, all if it is not given.
         process: another draft process, instead of ``num_drafts``.
         draft_length: L.
         max_new_tokens: the longest text; prompt, text and a draft must fit into both models.
@@ -110,6 +113,7 @@ def decode(
         batch_size: prompts decoded at a time.
         max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
         watch: called with (number of the batch's first prompt, iteration) after every call of the target.
+        lap: called with the part of an iteration that has just ended, see ``iterations``.
 
     Returns:
         One entry per prompt.
@@ -126,7 +130,7 @@ def decode(
         >>> pair.decode(text.token_ids)
         '\\n\\ndef _get'
     """
-    process = draft_process(num_drafts, process)
+    process = pair.draft_process(num_drafts, process)
     bound = find_verifier(verifier).bind(process)
     draft_length, max_new_tokens = (
         check_count("draft_length", draft_length),
@@ -157,6 +161,7 @@ def decode(
             loaded.generator(int(state)),
             options or SamplingOptions(),
             LogitsProcessors(processors) if processors else None,
+            lap,
         ):
             record(recorded, iteration)
             if watch is not None:

@@ -49,7 +49,7 @@ class SlotCache(Cache):
     def select(self, rows: Tensor) -> None:
         """Keep these rows, in this order."""
         for layer in self.layers:
-            layer.keys, layer.values = layer.keys[rows], layer.values[rows]
+            layer.keys, layer.values = (array.index_select(0, rows) for array in (layer.keys, layer.values))
 
 
 class _SlotLayer(CacheLayerMixin):

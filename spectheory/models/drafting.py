@@ -18,11 +18,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spectheory.drafts import DraftProcess, PerPath, WithoutReplacement, draft_process
+from spectheory.drafts import DraftProcess, PerPath, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.models.language_model import LanguageModelPair
 from spectheory.models.prompts import Prompt, encode_prompts
-from spectheory.models.reading import CachedReading, Reading, RecomputedReading
+from spectheory.models.reading import CachedReading, Reading, ReadingPerPath, RecomputedReading
 from spectheory.models.restriction import Restriction, restrict_rows
 from spectheory.models.sampling import (
     PLAIN_SAMPLING,
@@ -33,11 +33,17 @@ from spectheory.models.sampling import (
     scaled_logits,
 )
 from spectheory.models.texts import Texts
-from spectheory.outcome import sample_rows
+from spectheory.outcome import first_path_with_prefix, sample_rows
 from spectheory.validate import check_count, check_num_drafts
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
 """(texts, drafted tokens [B, K, i], logits [B, K, V]) -> logits [B, K, V] of the next token."""
+Lap = Callable[[str], None]
+"""Called with the name of the part of an iteration that has just ended."""
+
+
+def no_lap(part: str) -> None:
+    """Nobody takes the time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +100,7 @@ class DraftedBatch:
 
     N is the vocabulary size V or, under a restriction, its number of tokens m; tokens are then
     numbered 0..m-1 in ``paths`` and in the rows.  Paths of one prompt that share a prefix carry
-    bitwise the same rows there.
+    bitwise the same rows there, but for draft rows of models of their own.
 
     Attributes:
         paths: [B, K, L] int64.
@@ -137,10 +143,12 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
 
 def prefill_texts(pair: LanguageModelPair, texts: Texts) -> PrefilledPrompts:
     """Read texts that are on the models' device already."""
-    target, draft = (
+    readings: list[Reading] = [
         (CachedReading if cached else RecomputedReading).of(model, texts)
-        for cached, model in zip(pair.cached, (pair.target_model, pair.draft_model), strict=True)
-    )
+        for cached, model in zip(pair.cached, (pair.target_model, *pair.drafts), strict=True)
+    ]
+    target, *drafts = readings
+    draft = drafts[0] if len(drafts) == 1 else ReadingPerPath(drafts, pair.vocab_size)
     return PrefilledPrompts(pair, texts, target, draft)
 
 
@@ -156,6 +164,7 @@ def draft_and_score(
     process: DraftProcess | None = None,
     processors: ScoreProcessors | None = None,
     wait: bool = True,
+    lap: Lap = no_lap,
 ) -> DraftedBatch:
     """K paths of L tokens per prompt from the draft, all scored by one call of the target.
 
@@ -166,30 +175,37 @@ def draft_and_score(
         generator: on the models' device, see ``LanguageModelPair.generator``.
         options: temperature, top-k and top-p of both models.
         restriction: condition both models on m tokens at every context; None for all tokens.
-        process: how the paths are drawn: i.i.d. (the default) or as a tree of K leaves.
+        process: how the paths are drawn: i.i.d. (the default), as a tree of K leaves, or, of several draft
+            models, one path from each of the first K.
         processors: change the logits of both models, before ``options``.
         wait: look whether all logits were finite; otherwise the caller looks at ``failed``, which an
             accelerator need not have computed yet.
+        lap: called with ``"draft"`` once the paths are drafted and with ``"target"`` once they are scored.
 
     Raises:
         ComputationError: a model returned logits without a finite maximum.
-        InvalidInputError: an argument is out of range, the process needs draft models of its own, or a
-            restriction leaves a row no mass.
+        InvalidInputError: an argument is out of range, the process is none of these draft models, or a
+            restriction leaves a row no mass or is one per context for several draft models.
     """
     pair = prefilled.pair
-    process = draft_process(check_num_drafts(num_drafts), process)
-    if isinstance(process, PerPath):
-        raise InvalidInputError(f"language models draft i.i.d. or by a tree, got {process.name!r}")
+    process = pair.draft_process(check_num_drafts(num_drafts), process)
     draft_length = check_count("draft_length", draft_length)
     draws = process.draws(draft_length)
     pair.check_length(prefilled.texts.width, draft_length)
     if restriction is not None:
         restriction.check(pair.vocab_size, prefilled.num_prompts)
+        if restriction.is_per_context and isinstance(process, PerPath):
+            raise InvalidInputError(
+                "several draft models name several sets of most likely tokens at one context; restrict to "
+                "fixed tokens"
+            )
     check = LogitsCheck()
     paths, token_ids, draft_rows, candidates = _draft(
         prefilled, process, draws, generator, options, restriction, processors, check
     )
+    lap("draft")
     target_rows = _score(prefilled, paths, token_ids, candidates, options, processors, check)
+    lap("target")
     failed = check.failed(target_rows)
     if wait:
         refuse_logits(bool(failed))
@@ -222,20 +238,24 @@ def _draft(
     extra = 1 if restriction is not None and restriction.is_per_context else 0
     for depth in range(draft_length + extra):
         logits = pair.logits(prefilled.draft.follow(prefilled.texts, token_ids, first=depth))[:, :, 0]
-        logits = _processed(processors, prefilled.texts, token_ids, logits)
+        if processors is not None:
+            logits = processors(prefilled.texts, token_ids, logits)
         allowed = None
         if restriction is not None:
             allowed = _share(restriction.candidates(logits), paths)
             candidates.append(allowed)
         if depth == draft_length:
             break
-        # Shared before sampling: a token is drawn from the row that is reported.
-        rows = _share(_rows(pair, logits, allowed, options, check, "draft"), paths)
+        rows = _rows(pair, logits, allowed, options, check, "draft")
+        if not isinstance(process, PerPath):
+            rows = _share(rows, paths)  # before sampling: a token is drawn from the row that is reported
         numbers = _draw(rows, process, draws[:, depth], paths, generator)
-        chosen = numbers if allowed is None else allowed.gather(-1, numbers[..., None])[..., 0]
         draft_rows.append(rows)
         paths = torch.cat([paths, numbers[..., None]], dim=-1)
-        token_ids = torch.cat([token_ids, chosen[..., None]], dim=-1)
+        if allowed is None:
+            token_ids = paths
+        else:
+            token_ids = torch.cat([token_ids, allowed.gather(-1, numbers[..., None])], dim=-1)
     if restriction is None:
         return paths, token_ids, torch.stack(draft_rows, dim=2), None
     if not extra:
@@ -255,17 +275,17 @@ def _score(
     """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
     pair = prefilled.pair
     logits = pair.logits(prefilled.target.follow(prefilled.texts, token_ids, first=0))
-    levels = []
-    for depth in range(logits.shape[2]):  # one depth at a time: under a restriction few full rows are alive
-        allowed = None if candidates is None else candidates[:, :, depth]
-        processed = _processed(processors, prefilled.texts, token_ids[:, :, :depth], logits[:, :, depth])
-        rows = _rows(pair, processed, allowed, options, check, "target")
-        levels.append(_share(rows, paths[:, :, :depth]))
-    return torch.stack(levels, dim=2)
-
-
-def _processed(processors: ScoreProcessors | None, texts: Texts, token_ids: Tensor, logits: Tensor) -> Tensor:
-    return logits if processors is None else processors(texts, token_ids, logits)
+    if processors is not None:
+        levels = logits.unbind(2)
+        logits = torch.stack(
+            [processors(prefilled.texts, token_ids[:, :, :i], level) for i, level in enumerate(levels)], dim=2
+        )
+    if candidates is None:
+        rows = _rows(pair, logits, None, options, check, "target")
+    else:  # one depth at a time, so that few full rows are alive
+        pieces = zip(logits.unbind(2), candidates.unbind(2), strict=True)
+        rows = torch.stack([_rows(pair, *piece, options, check, "target") for piece in pieces], dim=2)
+    return _share(rows, paths)
 
 
 def _draw(
@@ -306,19 +326,26 @@ def _rows(
     check: LogitsCheck,
     side: str,
 ) -> Tensor:
-    """Probabilities of all tokens, or of the allowed ones alone.  [B, K, V] -> [B, K, N]"""
+    """Probabilities of all tokens, or of the allowed ones alone.  [..., V] -> [..., N]"""
     scaled = scaled_logits(logits, options, dtype=pair.probs_dtype, check=check)
     return torch.softmax(scaled, dim=-1) if allowed is None else restrict_rows(scaled, allowed, side)
 
 
-def _share(values: Tensor, prefixes: Tensor) -> Tensor:
-    """For each path the values of the first path with the same prefix.  [B, K, N], [B, K, i]
+def _share(values: Tensor, paths: Tensor) -> Tensor:
+    """For each path and prefix the values of the first path with the same prefix.
 
     Batched kernels may give two batch rows with the same text different last bits; a verifier
     credits a shared prefix to its first path, so that all must see that path's rows.
+
+    Args:
+        values: [B, K, i+1, N] at all prefixes of the paths, or [B, K, N] at the paths themselves.
+        paths: [B, K, i].
     """
     if values.shape[1] == 1:
         return values
-    same = (prefixes[:, :, None] == prefixes[:, None, :]).all(dim=-1)  # [B, K, K]
-    first = same.to(torch.uint8).argmax(dim=-1)
-    return values.take_along_dim(first[..., None], dim=1)
+    holders = first_path_with_prefix(paths)
+    if values.ndim == 3:
+        holders = holders[..., -1]
+    numbers = torch.arange(holders.numel(), device=holders.device).reshape(holders.shape)
+    rows = numbers.gather(1, holders).flatten()
+    return values.flatten(end_dim=-2).index_select(0, rows).reshape(values.shape)

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from spectheory.drafts import DraftProcess, PerPath, draft_process
 from spectheory.errors import InvalidInputError
 from spectheory.models.device import random_generator, resolve_device, resolve_dtype
 from spectheory.models.loading import (
@@ -23,7 +24,7 @@ from spectheory.models.loading import (
 )
 from spectheory.models.probing import check_causal, reads_on_from_cache
 from spectheory.models.prompts import Prompt, check_text
-from spectheory.validate import check_count
+from spectheory.validate import check_count, check_num_drafts
 
 
 class _Texts(ABC):
@@ -36,6 +37,44 @@ class _Texts(ABC):
     @abstractmethod
     def max_positions(self) -> int | None:
         """The longest text both models take, in tokens; None when neither states a limit."""
+
+    @property
+    @abstractmethod
+    def drafts(self) -> tuple[Any, ...]:
+        """The draft models, or where they are: one for all paths, or one for each."""
+
+    def draft_process(
+        self, num_drafts: int | None = None, process: DraftProcess | None = None
+    ) -> DraftProcess:
+        """The process that was asked for, as far as these models can draft so.
+
+        Args:
+            num_drafts: K i.i.d. paths; or, of several draft models, the first K draft a path each.
+            process: another draft process, instead of ``num_drafts``.
+
+        Returns:
+            If nothing was asked for, one path of the one draft model, or a path from each of several.
+
+        Raises:
+            InvalidInputError: K is no whole number of at least 1, there are not as many draft models, or the
+                process is one of several models and there is one, or the other way round.
+        """
+        models = len(self.drafts)
+        if process is None and models > 1:
+            count = models if num_drafts is None else check_num_drafts(num_drafts)
+            process = PerPath((self.drafts * count)[:count])
+        found = draft_process(num_drafts, process)
+        if isinstance(found, PerPath) != (models > 1):
+            raise InvalidInputError(
+                f"{found.name!r} drafts were asked for, and the pair has "
+                f"{'one draft model' if models == 1 else f'{models} draft models'}; one drafts i.i.d. or by "
+                "a tree, and several draft a path each"
+            )
+        if models > 1 and found.num_drafts > models:
+            raise InvalidInputError(
+                f"num_drafts must be at most {models}, one path per draft model, got {found.num_drafts}"
+            )
+        return found
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Token ids of a prompt; an empty text becomes the beginning-of-text token.
@@ -89,46 +128,55 @@ class UnloadedPair(_Texts):
     """Two causal language models of which tokenizer and configurations are read, and no weights.
 
     Attributes:
-        target, draft: where the models are.
-        configs: of target and draft.
+        target, draft: where the models are; of several draft models the first.
+        configs: of target and draft, and of the other draft models.
         tokenizer: the one tokenizer of both.
         device, weights_dtype, probs_dtype: where they will be, with weights and probabilities of which type.
-        vocab_size: V, the number of token ids both models score.
+        vocab_size: V, the number of token ids all models score.
+        other_drafts: where the draft models of all paths but the first are, if they have their own.
     """
 
     target: ModelSource
     draft: ModelSource
-    configs: tuple[Any, Any]
+    configs: tuple[Any, ...]
     tokenizer: Any
     device: torch.device
     weights_dtype: str | torch.dtype
     probs_dtype: torch.dtype
     vocab_size: int
+    other_drafts: tuple[ModelSource, ...] = ()
 
     @staticmethod
     def find(
         target: str | Path,
-        draft: str | Path,
+        draft: str | Path | Sequence[str | Path],
         *,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype | None = None,
         probs_dtype: torch.dtype = torch.float64,
     ) -> UnloadedPair:
-        """Find two models and read all but their weights.
+        """Find the models and read all but their weights.
 
         Arguments and errors are those of ``LanguageModelPair.load``.
         """
         where = resolve_device(device)
         weights = resolve_dtype(dtype, where)
         _check_probs_dtype(probs_dtype)
-        sources = find_model("target", target), find_model("draft", draft)
-        target_config, draft_config = (source.config() for source in sources)
-        tokenizer, of_the_draft = (source.tokenizer() for source in sources)
-        check_same_tokenizer(tokenizer, of_the_draft)
-        size = shared_vocab_size(tokenizer, target_config, draft_config)
+        first, *others = _as_list(draft)
+        sources = find_model("target", target), find_model("draft", first)
+        others = [find_model("draft", other) for other in others]
+        configs = tuple(source.config() for source in (*sources, *others))
+        tokenizer, *of_the_drafts = (source.tokenizer() for source in (*sources, *others))
+        for of_a_draft in of_the_drafts:
+            check_same_tokenizer(tokenizer, of_a_draft)
+        size = shared_vocab_size(tokenizer, *configs)
         return UnloadedPair(
-            *sources, (target_config, draft_config), tokenizer, where, weights, probs_dtype, size
+            *sources, configs, tokenizer, where, weights, probs_dtype, size, other_drafts=tuple(others)
         )
+
+    @property
+    def drafts(self) -> tuple[ModelSource, ...]:
+        return (self.draft, *self.other_drafts)
 
     @property
     def max_positions(self) -> int | None:
@@ -140,9 +188,9 @@ class UnloadedPair(_Texts):
         Raises:
             InvalidInputError: weights cannot be loaded, or a model looks ahead.
         """
-        target, draft = (self._checked(source) for source in (self.target, self.draft))
+        target, draft, *others = (self._checked(source) for source in (self.target, *self.drafts))
         return LanguageModelPair(
-            target, draft, self.tokenizer, self.device, self.vocab_size, self.probs_dtype
+            target, draft, self.tokenizer, self.device, self.vocab_size, self.probs_dtype, tuple(others)
         )
 
     def _checked(self, source: ModelSource) -> Any:
@@ -157,11 +205,12 @@ class LanguageModelPair(_Texts):
 
     Attributes:
         target_model: the model to be reproduced (the paper's p), in evaluation mode.
-        draft_model: the model that drafts (the paper's q), in evaluation mode.
-        tokenizer: the one tokenizer of both; None if prompts are token ids only.
-        device: where both models are.
-        vocab_size: V, the number of token ids both models score.
+        draft_model: the model that drafts (the paper's q), in evaluation mode; of several the first.
+        tokenizer: the one tokenizer of all; None if prompts are token ids only.
+        device: where the models are.
+        vocab_size: V, the number of token ids all models score.
         probs_dtype: the number type of all probabilities, float64 or float32.
+        other_drafts: the models that draft all paths but the first, if they have their own.
     """
 
     target_model: Any
@@ -170,6 +219,7 @@ class LanguageModelPair(_Texts):
     device: torch.device
     vocab_size: int
     probs_dtype: torch.dtype = torch.float64
+    other_drafts: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
         _check_probs_dtype(self.probs_dtype)
@@ -177,7 +227,7 @@ class LanguageModelPair(_Texts):
     @staticmethod
     def load(
         target: str | Path,
-        draft: str | Path,
+        draft: str | Path | Sequence[str | Path],
         *,
         device: str | torch.device = "auto",
         dtype: str | torch.dtype | None = None,
@@ -187,7 +237,7 @@ class LanguageModelPair(_Texts):
 
         Args:
             target: a local folder, a hub name, or ``"bundled"`` for the model shipped here.
-            draft: likewise; it must have the target's tokenizer.
+            draft: likewise, with the target's tokenizer; or several, from each of which one path is drafted.
             device: ``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N``.
             dtype: number type of the weights; by default float32 on a CPU, as stored on CUDA.
             probs_dtype: number type of the probabilities; float32 saves memory on a GPU.
@@ -213,46 +263,53 @@ class LanguageModelPair(_Texts):
         """A pair of models in memory, on one device.
 
         Args:
-            target_model, draft_model: causal language models in Hugging Face format.
-            tokenizer: of both; None for prompts of token ids only.
+            target_model, draft_model: causal language models in Hugging Face format; a list of draft models
+                drafts one path from each.
+            tokenizer: of all; None for prompts of token ids only.
             probs_dtype: as in ``load``.
 
         Raises:
-            InvalidInputError: the models are on two devices, or one looks ahead or is in training.
+            InvalidInputError: the models are on two devices, one looks ahead or is in training, or there is
+                no draft model.
             TokenizerMismatchError: a model does not score every token of the tokenizer.
         """
-        models = {"target": target_model, "draft": draft_model}
-        if target_model.device != draft_model.device:
-            raise InvalidInputError(
-                f"the target is on {target_model.device} and the draft on {draft_model.device}; move one"
-            )
-        size = shared_vocab_size(tokenizer, target_model.config, draft_model.config)
-        for side, model in models.items():
+        drafts = _as_list(draft_model)
+        size = shared_vocab_size(tokenizer, target_model.config, *(draft.config for draft in drafts))
+        for side, model in (("target", target_model), *(("draft", draft) for draft in drafts)):
+            if model.device != target_model.device:
+                raise InvalidInputError(
+                    f"the target is on {target_model.device} and the draft on {model.device}; move one"
+                )
             if model.training:
                 raise InvalidInputError(f"the {side} model is in training; call its eval() first")
             check_causal(side, model, size)
-        return LanguageModelPair(target_model, draft_model, tokenizer, target_model.device, size, probs_dtype)
+        first, *others = drafts
+        return LanguageModelPair(
+            target_model, first, tokenizer, target_model.device, size, probs_dtype, tuple(others)
+        )
 
     def loaded(self) -> LanguageModelPair:
         """The pair itself; see ``UnloadedPair``."""
         return self
 
     @property
-    def configs(self) -> tuple[Any, Any]:
-        """The configurations of target and draft."""
-        return self.target_model.config, self.draft_model.config
+    def drafts(self) -> tuple[Any, ...]:
+        return (self.draft_model, *self.other_drafts)
+
+    @property
+    def configs(self) -> tuple[Any, ...]:
+        """The configurations of the target and of all draft models."""
+        return tuple(model.config for model in (self.target_model, *self.drafts))
 
     @property
     def max_positions(self) -> int | None:
         return longest_text(*self.configs)
 
     @cached_property
-    def cached(self) -> tuple[bool, bool]:
-        """Whether target and draft read on from a cache, or read all of a text at every call."""
-        return (
-            reads_on_from_cache("target", self.target_model, self.vocab_size),
-            reads_on_from_cache("draft", self.draft_model, self.vocab_size),
-        )
+    def cached(self) -> tuple[bool, ...]:
+        """Whether target and drafts read on from a cache, or read all of a text at every call."""
+        sides = (("target", self.target_model), *(("draft", draft) for draft in self.drafts))
+        return tuple(reads_on_from_cache(side, model, self.vocab_size) for side, model in sides)
 
     @cached_property
     def without_token(self) -> torch.Tensor | None:
@@ -273,8 +330,8 @@ class LanguageModelPair(_Texts):
 
     @property
     def num_parameters(self) -> int:
-        """Of both models together."""
-        models = (self.target_model, self.draft_model)
+        """Of all models together."""
+        models = (self.target_model, *self.drafts)
         return sum(parameter.numel() for model in models for parameter in model.parameters())
 
     def generator(self, seed: int) -> torch.Generator:
@@ -285,3 +342,11 @@ class LanguageModelPair(_Texts):
 def _check_probs_dtype(dtype: torch.dtype) -> None:
     if dtype not in (torch.float64, torch.float32):
         raise InvalidInputError(f"probs_dtype must be torch.float64 or torch.float32, got {dtype!r}")
+
+
+def _as_list(draft: Any) -> list[Any]:
+    """The draft models that were given: one, or several in a list or tuple."""
+    drafts = list(draft) if isinstance(draft, (list, tuple)) else [draft]
+    if not drafts:
+        raise InvalidInputError("the list of draft models is empty; give at least one")
+    return drafts

@@ -179,8 +179,8 @@ def check_same_tokenizer(target_tokenizer: Any, draft_tokenizer: Any) -> None:
     )
 
 
-def shared_vocab_size(tokenizer: Any, target_config: Any, draft_config: Any) -> int:
-    """V: the number of ids both models score.
+def shared_vocab_size(tokenizer: Any, target_config: Any, *draft_configs: Any) -> int:
+    """V: the number of ids all models score.
 
     Some checkpoints pad the output layer beyond the tokenizer, not always alike; ids that only one
     model scores are padding and are cut off.
@@ -189,15 +189,15 @@ def shared_vocab_size(tokenizer: Any, target_config: Any, draft_config: Any) -> 
         TokenizerMismatchError: a model does not score every token of the tokenizer.
     """
     needed = 1 + max(tokenizer.get_vocab().values()) if tokenizer is not None else 1
-    configs = {"target": target_config, "draft": draft_config}
-    sizes = {side: config.get_text_config().vocab_size for side, config in configs.items()}
-    for side, size in sizes.items():
+    sides = ["target"] + ["draft"] * len(draft_configs)
+    sizes = [config.get_text_config().vocab_size for config in (target_config, *draft_configs)]
+    for side, size in zip(sides, sizes, strict=True):
         if size < needed:
             raise TokenizerMismatchError(
                 f"the {side} model scores {size} tokens, but the tokenizer has ids up to {needed - 1}; "
                 "use a tokenizer that belongs to the model"
             )
-    return min(sizes.values())
+    return min(sizes)
 
 
 def longest_text(*configs: Any) -> int | None:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import inspect
 import warnings
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor
@@ -41,10 +43,11 @@ class Reading(Protocol):
             [B, K, d - first + 1, vocabulary of the model].
         """
 
-    def accept(self, texts: Texts, path_index: Tensor, draft_length: int) -> None:
+    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
         """Keep of the drafted paths of L tokens the one that the texts are lengthened along, [B].
 
-        To be called before the texts are lengthened, by at most L accepted tokens and one more.
+        To be called before the texts are lengthened, by at most L accepted tokens and one more.  ``None``:
+        they are lengthened along paths that this model may not have read.
         """
 
     def select(self, rows: Tensor) -> None:
@@ -68,6 +71,7 @@ class CachedReading:
         self._cache: SlotCache | None = SlotCache()
         # How many of the last tokens of a text are not yet read; how many paths were, and how deep.
         self._unread, self._num_drafts, self._depth = 1, 1, 0
+        self._combs: dict[tuple[int, int, int], _Comb] = {}
 
     @staticmethod
     def of(model: Any, texts: Texts) -> CachedReading:
@@ -88,11 +92,17 @@ class CachedReading:
         tokens = torch.cat([texts.last(self._unread), drafted.flatten(1)], dim=1)
         keep = 1 + drafted[0].numel()
         logits = self._read(texts, tokens, 1 - self._unread, self._depth, keep)
-        root = logits[:, :1, None].expand(-1, -1, self._num_drafts, -1)
-        return torch.cat([root, logits[:, 1:].unflatten(1, drafted.shape[1:])], dim=1).transpose(1, 2)
+        if self._num_drafts == 1:
+            return logits[:, None]
+        places = 1 + torch.arange(keep - 1, device=tokens.device).reshape(drafted.shape[1:])
+        places = torch.nn.functional.pad(places, (0, 0, 1, 0)).T  # [K, d+1], 0 is that of the last token
+        return logits.index_select(1, places.flatten()).unflatten(1, places.shape)
 
-    def accept(self, texts: Texts, path_index: Tensor, draft_length: int) -> None:
+    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
         if self._cache is None:
+            return
+        if path_index is None:
+            self._unread = 1 + draft_length
             return
         # The correction token is unread in any case, an accepted one if none of its depth was read.
         self._unread = 1 + draft_length - self._depth
@@ -124,38 +134,56 @@ class CachedReading:
         Depth 0 is the last token of a text.  At each depth above it there are K tokens.
         """
         assert self._cache is not None
-        ends, starts, device = texts.ends[:, None], texts.starts[:, None], tokens.device
-        drafted = torch.arange(max(first, 1), max(last, 0) + 1, device=device)
-        depth = torch.cat(
-            [
-                torch.arange(min(first, 1), min(last, 0) + 1, device=device),
-                drafted.repeat_interleave(self._num_drafts),
-            ]
-        )
-        path = torch.arange(self._num_drafts, device=device).repeat(len(drafted))
-        path = torch.cat([path.new_zeros(len(depth) - len(path)), path])
-        behind = torch.where(depth > 0, (depth - 1) * self._num_drafts + path, depth - 1)
-        slots = (ends + behind).clamp(min=0)
+        wanted = first, last, self._num_drafts
+        if wanted not in self._combs:
+            self._combs[wanted] = _Comb.of(*wanted, tokens.device)
+        comb = self._combs[wanted]
+        ends, starts = texts.ends[:, None], texts.starts[:, None]
+        slots = (ends + comb.behind).clamp(min=0)
         self._cache.slots, self._cache.width = slots, texts.width + max(last, 0) * self._num_drafts
-        # [B, n, width]: a token sees its text up to itself, and its own path up to itself.
-        slot = torch.arange(self._cache.width, device=device)
-        number = (slot - ends)[:, None]  # of a drafted token, from 0; below 0 in the text
-        in_text = (slot >= starts)[:, None] & (number <= behind.clamp(max=-1)[:, None])
-        on_path = (number >= 0) & (number <= behind[:, None])
-        on_path = on_path & (number % self._num_drafts == path[:, None])
-        # Padding sees itself, so that its softmax is no 0/0; it is seen by no token.
-        sees = in_text | on_path | (slot == slots[..., None])
+        # [B, n, width]: a token sees its text up to itself, and its own path up to itself.  Padding sees
+        # itself, so that its softmax is no 0/0; it is seen by no token.
+        slot = torch.arange(self._cache.width, device=tokens.device)
+        sees = (slot >= torch.minimum(starts, slots)[..., None]) & (slot <= slots[..., None])
+        if self._num_drafts > 1 and last > 0:
+            path = torch.where(slot < ends, -1, (slot - ends) % self._num_drafts)[:, None]
+            sees &= (path < 0) | (path == comb.path[:, None])
         dtype = self._model.dtype
-        mask = torch.zeros(sees.shape, dtype=dtype, device=device).masked_fill(~sees, torch.finfo(dtype).min)
+        nothing = torch.zeros((), dtype=dtype, device=tokens.device)
+        mask = torch.where(sees, nothing, torch.finfo(dtype).min)
         return run_model(
             self._model,
             tokens,
             keep=keep,
             attention_mask=mask[:, None],
-            position_ids=(ends - starts - 1 + depth).clamp(min=0),
+            position_ids=(ends - starts - 1 + comb.depth).clamp(min=0),
             cache=self._cache,
             use_cache=True,
         )[0]
+
+
+class _Comb(NamedTuple):
+    """The tokens that one call of the model reads, [n] each, whatever the texts are.
+
+    Attributes:
+        depth: 0 is the last token of a text; at each depth above it there are K tokens.
+        path: of a drafted token.
+        behind: its slot, counted from the end of its text; the last token of a text has -1.
+    """
+
+    depth: Tensor
+    path: Tensor
+    behind: Tensor
+
+    @staticmethod
+    def of(first: int, last: int, num_drafts: int, device: torch.device) -> _Comb:
+        """The tokens at depths ``first``..``last``."""
+        text = torch.arange(min(first, 1), min(last, 0) + 1, device=device)
+        drafted = torch.arange(max(first, 1), max(last, 0) + 1, device=device)
+        depth = torch.cat([text, drafted.repeat_interleave(num_drafts)])
+        path = torch.arange(num_drafts, device=device).repeat(len(drafted))
+        path = torch.cat([torch.zeros_like(text), path])
+        return _Comb(depth, path, torch.where(depth > 0, (depth - 1) * num_drafts + path, depth - 1))
 
 
 class RecomputedReading:
@@ -187,11 +215,39 @@ class RecomputedReading:
             logits.append(found.unflatten(0, (-1, num_drafts)))
         return torch.cat(logits)[torch.cat(rows).argsort()]
 
-    def accept(self, texts: Texts, path_index: Tensor, draft_length: int) -> None:
+    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
         """Nothing is kept."""
 
     def select(self, rows: Tensor) -> None:
         """Nothing is kept."""
+
+
+class ReadingPerPath:
+    """Models of their own for the paths: model k reads the texts and path k alone.
+
+    Args:
+        readings: of the models on the same texts.
+        vocab_size: V, how many logits are wanted of each.
+    """
+
+    def __init__(self, readings: Sequence[Reading], vocab_size: int) -> None:
+        self._readings, self._vocab_size = readings, vocab_size
+
+    def follow(self, texts: Texts, paths: Tensor, first: int) -> Tensor:
+        logits = [
+            reading.follow(texts, path[:, None], first)[..., : self._vocab_size]
+            for reading, path in zip(self._readings, paths.unbind(1), strict=False)
+        ]
+        return torch.cat(logits, dim=1)
+
+    def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
+        """A model has read its own path, and the accepted one may be another's: it reads that anew."""
+        for reading in self._readings:
+            reading.accept(texts, None, draft_length)
+
+    def select(self, rows: Tensor) -> None:
+        for reading in self._readings:
+            reading.select(rows)
 
 
 @torch.no_grad()
@@ -225,7 +281,13 @@ def run_model(
         "logits_to_keep": keep,
     }
     # Families differ: models without absolute positions, for one, take no position_ids.
-    known = inspect.signature(model.forward).parameters
+    known = _parameters(getattr(model.forward, "__func__", model.forward))
     given = {name: value for name, value in optional.items() if value is not None and name in known}
     output = model(input_ids=input_ids, use_cache=use_cache, **given)
     return output.logits[:, -keep:], output.past_key_values if use_cache else None
+
+
+@lru_cache(maxsize=16)
+def _parameters(forward: Callable[..., Any]) -> frozenset[str]:
+    """The names that a function takes."""
+    return frozenset(inspect.signature(forward).parameters)

@@ -148,7 +148,9 @@ def scaled_logits(
         most = torch.argmax(logits, dim=-1, keepdim=True)  # the first among equals
         return torch.full_like(logits, -math.inf).scatter(-1, most, 0.0)
     # The maximum is taken off first, so that a tiny temperature cannot overflow.
-    scaled = (logits - largest) / options.temperature
+    scaled = logits - largest
+    if options.temperature != 1:
+        scaled = scaled / options.temperature
     if options.top_k is not None and options.top_k < logits.shape[-1]:
         kept = most_likely(scaled, options.top_k)
         left_out = torch.ones_like(scaled, dtype=torch.bool).scatter(-1, kept, False)

@@ -65,8 +65,7 @@ class Texts:
         Args:
             tokens: [B, n]; those beyond the count mean nothing.
             counts: [B], each from 0 to n.
-            rows: [B], the number that each text had in the first batch.
-        width: one past the last column used then, if the host knows it; otherwise n columns more.
+            width: one past the last column used then, if the host knows it; otherwise n columns more.
         """
         room = self.width + tokens.shape[1] - self.token_ids.shape[1]
         if room > 0:  # twice as wide, so that texts are copied seldom

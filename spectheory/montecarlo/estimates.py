@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from statistics import NormalDist
 from typing import Any
 
@@ -33,6 +33,9 @@ class Estimate(Result):
         length_probs: Rao-Blackwell estimate of P(tau = i), i = 0..L.
         counted_length_probs: the same by counting.
         samples: drafted K-tuples the estimate rests on.
+        ceiling, ceiling_interval: the most tokens per target call that a verifier which decides position by
+            position could earn at the positions met (``ceilings.py``); None where it was not asked for or
+            the verifier is of another kind.
     """
 
     verifier: str
@@ -47,6 +50,8 @@ class Estimate(Result):
     length_probs: list[float]
     counted_length_probs: list[float]
     samples: int
+    ceiling: float | None = None
+    ceiling_interval: tuple[float, float] | None = None
 
     def to_document(self) -> dict[str, Any]:
         """One entry of ``estimates`` in the JSON object of ``spectheory simulate --json``."""
@@ -85,6 +90,8 @@ class Tally:
         counted, counted_squared: of the sampled tau + 1, [strata].
         length_probs: of P(tau = i | drafts), [strata, L+1].
         counted_lengths: how often tau = i was sampled, [strata, L+1].
+        ceilings: of the most tokens that could have been earned (``ceilings.py``), [strata]; zeros where that
+            was not asked for.
     """
 
     expected: Array
@@ -93,6 +100,7 @@ class Tally:
     counted_squared: Array
     length_probs: Array
     counted_lengths: Array
+    ceilings: Array
 
     @staticmethod
     def zeros(strata: int, draft_length: int, like: Array = _NUMPY) -> Tally:
@@ -103,7 +111,10 @@ class Tally:
             return xp.zeros(shape, dtype=xp.float64, device=like.device)
 
         wide = (strata, draft_length + 1)
-        return Tally(zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(*wide), zeros(*wide))
+        return Tally(
+            zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(*wide), zeros(*wide),
+            zeros(strata),
+        )  # fmt: skip
 
     def add(self, expected: Array, lengths: Array, length_probs: Array) -> None:
         """Add draws: expected [draws, strata], sampled tau [draws, strata], P(tau) [.., L+1]."""
@@ -117,8 +128,15 @@ class Tally:
         self.length_probs += length_probs.sum(0)
         self.counted_lengths += (lengths[..., None] == numbers).sum(0)
 
-    def add_calls(self, stratum: Array, expected: Array, lengths: Array, length_probs: Array) -> None:
-        """Add single draws, each of a stratum of its own; all [n] but the last, which is [n, L+1]; numpy."""
+    def add_calls(
+        self,
+        stratum: Array,
+        expected: Array,
+        lengths: Array,
+        length_probs: Array,
+        ceilings: Array | float = 0.0,
+    ) -> None:
+        """Add single draws, each of a stratum of its own; all [n] but P(tau), which is [n, L+1]; numpy."""
         counted = (lengths[:, None] == np.arange(length_probs.shape[-1])).astype(float)
         for sums, values in (
             (self.expected, expected),
@@ -127,6 +145,7 @@ class Tally:
             (self.counted_squared, (lengths + 1) ** 2),
             (self.length_probs, length_probs),
             (self.counted_lengths, counted),
+            (self.ceilings, ceilings),
         ):
             np.add.at(sums, stratum, values)
 
@@ -179,14 +198,15 @@ def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: 
     """
     total = Tally.join(tallies)
     calls = total.draws
-    return _estimate(
-        subject,
-        total,
-        calls,
-        clustered(total.expected, calls),
-        clustered(total.counted, calls),
-        float(student_t.ppf((1 + confidence) / 2, max(len(calls) - 1, 1))),
+    width = float(student_t.ppf((1 + confidence) / 2, max(len(calls) - 1, 1)))
+    found = _estimate(
+        subject, total, calls, clustered(total.expected, calls), clustered(total.counted, calls), width
     )
+    if not total.ceilings.any():  # with a ceiling every call has one of at least 1
+        return found
+    ceiling, error = clustered(total.ceilings, calls)
+    ends = ceiling - width * error, ceiling + width * error
+    return replace(found, ceiling=ceiling, ceiling_interval=ends)
 
 
 def are_narrow(estimates: Sequence[Estimate], width: float) -> bool:

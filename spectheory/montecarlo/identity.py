@@ -46,10 +46,10 @@ def identity_before_loading(
 
     from spectheory.models import config_identity, tokenizer_identity
 
-    target, draft = pair.configs
+    target, *drafts = map(config_identity, pair.configs)
     return {
-        "target": config_identity(target),
-        "draft": config_identity(draft),
+        "target": target,
+        "draft": _one_or_all(drafts),
         "tokenizer": tokenizer_identity(pair.tokenizer),
         "vocab_size": pair.vocab_size,
         "device_type": pair.device.type,
@@ -72,8 +72,13 @@ def identity_of_weights(pair: LanguageModelPair) -> dict[str, Any]:
 
     return {
         "target_weights": weights_identity(pair.target_model),
-        "draft_weights": weights_identity(pair.draft_model),
+        "draft_weights": _one_or_all([weights_identity(draft) for draft in pair.drafts]),
     }
+
+
+def _one_or_all(entries: list[Any]) -> Any:
+    """What is said of one draft model, or the list for one per path."""
+    return entries[0] if len(entries) == 1 else entries
 
 
 def verifier_identity(verifier: Verifier) -> dict[str, Any]:

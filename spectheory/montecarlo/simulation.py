@@ -19,11 +19,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spectheory.drafts import Iid
+from spectheory.drafts import DraftProcess, Iid
 from spectheory.errors import InvalidInputError
 from spectheory.extras import installed
 from spectheory.montecarlo.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
@@ -40,6 +40,7 @@ from spectheory.montecarlo.identity import (
     identity_of_weights,
     refuse_unknown_sources,
 )
+from spectheory.montecarlo.manifest import check_folder, write_results
 from spectheory.montecarlo.sources import DraftSource, EnumeratedSource, LanguageModelSource
 from spectheory.montecarlo.spread import Jobs, processes, results
 from spectheory.montecarlo.texts import TextSource
@@ -59,6 +60,7 @@ from spectheory.verifier import UsersOwn, Verifier
 if TYPE_CHECKING:
     import pandas
 
+    from spectheory.decoding import Speed
     from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
 
 Progress = Callable[[int, int], None]
@@ -84,19 +86,20 @@ class Simulation(Result):
         estimates: one per verifier, in the order asked for.
         settings: what was asked for.
         interrupted: stopped by Ctrl-C; the estimates cover the prompts that were finished.
+        speeds: how fast each was on the first batch of prompts, one per estimate; none if not asked for.
     """
 
     estimates: list[Estimate]
     settings: dict[str, Any]
     interrupted: bool = False
+    speeds: Sequence[Speed] = ()
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory simulate --json``."""
-        return {
-            **self.settings,
-            "interrupted": self.interrupted,
-            "estimates": [entry.to_document() for entry in self.estimates],
-        }
+        estimates = [entry.to_document() for entry in self.estimates]
+        for entry, speed in zip(estimates, self.speeds, strict=False):
+            entry["speed"] = speed.to_document()
+        return {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
 
     def speed_ups(self, cost_ratio: float) -> list[tuple[float, float, float]]:
         """The speed-up that every estimate predicts, and the ends of its interval (``predicted_speed_up``).
@@ -147,9 +150,24 @@ class Simulation(Result):
                 "counted_standard_error": entry.counted_standard_error,
                 "samples": entry.samples,
                 "interrupted": self.interrupted,
+                **self._ceiling(entry),
+                **(self._speed(self.speeds[number]) if self.speeds else {}),
             }
-            for entry in self.estimates
+            for number, entry in enumerate(self.estimates)
         ]
+
+    @staticmethod
+    def _speed(speed: Speed) -> dict[str, Any]:
+        """The columns of the speed."""
+        shares = {f"{part}_share": share for part, share in speed.shares.items()}
+        return {"tokens_per_second": speed.tokens_per_second, "measured_speed_up": speed.speed_up, **shares}
+
+    def _ceiling(self, entry: Estimate) -> dict[str, Any]:
+        """The columns of the ceilings, where they were asked for."""
+        if "with_ceilings" not in self.settings:
+            return {}
+        low, high = entry.ceiling_interval or (None, None)
+        return {"ceiling": entry.ceiling, "ceiling_low": low, "ceiling_high": high}
 
     def to_frame(self) -> pandas.DataFrame:
         """A data frame with one row per verifier.
@@ -185,6 +203,8 @@ def simulate(
     samples: int | None = None,
     max_new_tokens: int | None = None,
     width: float | None = None,
+    with_ceilings: bool = False,
+    with_time: bool = False,
     seed: int = 0,
     options: SamplingOptions | None = None,
     restriction: Restriction | None = None,
@@ -196,6 +216,7 @@ def simulate(
     checkpoint: str | Path | None = None,
     jobs: Jobs = None,
     shard: tuple[int, int] | None = None,
+    out: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Simulation:
     """Estimate the block efficiency of verifiers on language models.
@@ -205,7 +226,8 @@ def simulate(
         prompts: texts or token ids; the strata.
         verifiers: names, ``"package.module:attribute"``, or objects with ``outcome``.
         num_drafts: K i.i.d. paths per draw; or several numbers, each with estimates of its own.  A verifier
-            that looks at one path gets one estimate for all of them.
+            that looks at one path gets one estimate for all of them.  Of several draft models the first K
+            draft a path each.
         draft_length: L.
         samples: draws per prompt, at least 2 (an interval needs a variance), 16 by default; where
             ``max_new_tokens`` is given, texts per prompt, 1 by default.
@@ -214,6 +236,10 @@ def simulate(
             over prompts: it covers which of them were chosen.
         width: of whole texts: stop as soon as every interval is that narrow, from lower to upper end, after
             a whole batch and at least ``FEWEST_PROMPTS`` prompts.
+        with_ceilings: of whole texts: estimate for verifiers that decide position by position the most that
+            any rule could earn at the positions met (``ceilings.py``).
+        with_time: of whole texts: decode the first batch of prompts once more in this process, with every
+            verifier and plainly, and take the time.
         seed: the same seed gives the same numbers on one device with one number of threads.
         options: temperature, top-k, top-p, applied to both models.
         restriction: keep m tokens per context, so that the pair can also be enumerated.
@@ -232,6 +258,8 @@ def simulate(
             numbers are the same, whoever computes them.
         shard: (i, n): of the batches of prompts take every n-th alone, from the i-th on.  What the n runs
             keep in checkpoints of their own, ``merge_checkpoints`` puts together to that of the whole run.
+        out: a folder for the results, a row per estimate, and a manifest of all they came from
+            (``manifest.py``).
         progress: called with (draws done, draws in all).
 
     Raises:
@@ -245,17 +273,29 @@ def simulate(
 
     options = options or SamplingOptions()
     asked = _drafts_asked(num_drafts)
-    process, whole_texts = Iid(asked[-1]), max_new_tokens is not None
+    process, whole_texts = pair.draft_process(asked[-1]), max_new_tokens is not None
     if samples is None:
         samples = 1 if whole_texts else 16
-    run = _Run(verifiers, asked, samples, seed, confidence, tolerance, whole_texts=whole_texts, width=width)
+    run = _Run(
+        verifiers, asked, samples, seed, confidence, tolerance, process=pair.draft_process,
+        whole_texts=whole_texts, width=width,
+    )  # fmt: skip
     threads = None if threads is None else check_count("threads", threads)
     processes(jobs, None)  # refuses what is no number
     shard = _checked_shard(shard, checkpoint)
     if threads is not None and threads > MAX_THREADS:
         raise InvalidInputError(f"threads must be at most {MAX_THREADS}, got {threads}")
     given = (pair, prompts, process, draft_length, options, restriction, batch_size, max_prompt_tokens)
-    source = LanguageModelSource(*given) if max_new_tokens is None else TextSource(*given, max_new_tokens)
+    for what, wanted in (("ceilings", with_ceilings), ("time", with_time)):
+        if wanted and not whole_texts:
+            raise InvalidInputError(
+                f"{what} of whole texts: ask for them with max_new_tokens (--tokens), or leave the {what} out"
+            )
+    source = (
+        LanguageModelSource(*given)
+        if max_new_tokens is None
+        else TextSource(*given, max_new_tokens, with_ceilings)
+    )
     settings = {
         "verifiers": [verifier.name for verifier in run.given],
         "num_drafts": asked[0] if len(asked) == 1 else asked,
@@ -273,14 +313,17 @@ def simulate(
     }
     if isinstance(source, TextSource):
         settings |= {"max_new_tokens": source.max_new_tokens, "width": run.width}
+        settings |= {"with_ceilings": True} if with_ceilings else {}
     identity: dict[str, Any] = {}
-    if checkpoint is not None:
+    if checkpoint is not None or out is not None:
         identity = settings | identity_before_loading(pair, source.token_ids, run.given)
+    folder = None if out is None else check_folder(out)
+    if checkpoint is not None:
         refuse_unknown_sources(identity)
         check_place(checkpoint)
         refuse_other_run(checkpoint, identity)
     with _threads(source.pair, threads) as settings["threads"]:
-        if checkpoint is not None:
+        if identity:
             identity |= {"threads": settings["threads"], **identity_of_weights(source.pair)}
         with open_checkpoint(
             checkpoint, identity, list(run.streams), source.strata_per_batch, source.draft_length
@@ -288,7 +331,13 @@ def simulate(
             if shard is not None:
                 settings["shard"] = f"{shard[0]}/{shard[1]}"
             count = processes(jobs, settings["threads"])
-            return run.simulation(source, settings, kept, progress, settings["threads"], count, shard)
+            found = run.simulation(source, settings, kept, progress, settings["threads"], count, shard)
+            if with_time and isinstance(source, TextSource):
+                timed = [(stream.given, stream.num_drafts) for stream in run.streams.values()]
+                found = replace(found, speeds=source.speeds(timed, run.seed))
+        if folder is not None:
+            write_results(folder, found, identity)
+        return found
 
 
 def simulate_enumerated(
@@ -352,6 +401,7 @@ class _Run:
         confidence: float,
         tolerance: float | None,
         *,
+        process: Callable[[int], DraftProcess] = Iid,
         pair: ModelPair | None = None,
         whole_texts: bool = False,
         width: float | None = None,
@@ -359,7 +409,7 @@ class _Run:
         self.given = _looked_up(verifiers)
         # A text is written with as many drafts as its verifier looks at; a draw is there already.
         on_one_path = 1 if whole_texts else num_drafts[0]
-        self.streams = Stream.of(self.given, num_drafts, on_one_path, pair)
+        self.streams = Stream.of(self.given, num_drafts, on_one_path, process, pair)
         advice = "" if whole_texts else "an interval needs a variance"
         self.samples = check_count("samples", samples, at_least=1 if whole_texts else 2, advice=advice)
         if self.samples > MAX_SAMPLES:

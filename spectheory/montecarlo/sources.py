@@ -30,7 +30,7 @@ class DraftedPaths(NamedTuple):
     draft_rows: Array
 
     def first(self, num_drafts: int) -> DraftedPaths:
-        """The first K' of K i.i.d. paths, which are K' i.i.d. paths."""
+        """The first K' of K independent paths."""
         return DraftedPaths(
             self.paths[..., :num_drafts, :],
             self.target_rows[..., :num_drafts, :, :],
@@ -97,7 +97,7 @@ class LanguageModelSource:
         self,
         pair: LanguageModelPair | UnloadedPair,
         prompts: Sequence[str | Sequence[int]],
-        process: Iid,
+        process: DraftProcess,
         draft_length: int,
         options: SamplingOptions,
         restriction: Restriction | None = None,
@@ -143,8 +143,9 @@ class LanguageModelSource:
         def draw(generator: Any, draws: int) -> DraftedPaths:
             # ``draws`` is 1, see ``draws_at_once``.
             drafted = draft_and_score(
-                prefilled, self.process.num_drafts, self.draft_length, generator, self.options, restriction
-            )
+                prefilled, self.process.num_drafts, self.draft_length, generator, self.options, restriction,
+                process=self.process,
+            )  # fmt: skip
             return DraftedPaths(drafted.paths, drafted.target_rows, drafted.draft_rows)
 
         return draw

@@ -6,12 +6,14 @@ context they draw the same drafts (``CommonNumbers``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.drafts import Iid
+from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
+from spectheory.montecarlo.ceilings import ceilings, has_ceiling
 from spectheory.montecarlo.estimates import Tally
 from spectheory.montecarlo.judging import FAULTS, law_errors, refuse_what_is_no_law, tolerance_of
 from spectheory.montecarlo.sources import LanguageModelSource
@@ -20,7 +22,7 @@ from spectheory.validate import check_count
 from spectheory.verifier import Verifier
 
 if TYPE_CHECKING:
-    from spectheory.decoding import Iteration
+    from spectheory.decoding import Iteration, Speed
     from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
 
 
@@ -32,26 +34,31 @@ class TextSource(LanguageModelSource):
             ``LanguageModelSource``.
         restriction: None; texts are written in the whole vocabulary.
         max_new_tokens: of a text; it ends before that at an end-of-sequence token of the target.
+        with_ceilings: whether ceilings are added up for the verifiers that have one.
 
     Raises:
-        InvalidInputError: as in ``LanguageModelSource``; or there is one prompt only, over which no interval
-            can be taken.
+        InvalidInputError: as in ``LanguageModelSource``; there is one prompt only, over which no interval
+            can be taken; or ceilings are asked for and several models draft.
     """
 
     def __init__(
         self,
         pair: LanguageModelPair | UnloadedPair,
         prompts: Any,
-        process: Iid,
+        process: DraftProcess,
         draft_length: int,
         options: SamplingOptions,
         restriction: Restriction | None,
         batch_size: int,
         max_prompt_tokens: int | None,
         max_new_tokens: int,
+        with_ceilings: bool = False,
     ) -> None:
         super().__init__(pair, prompts, process, draft_length, options, None, batch_size, max_prompt_tokens)
         self.max_new_tokens = check_count("max_new_tokens", max_new_tokens)
+        self.with_ceilings = with_ceilings
+        if with_ceilings and len(pair.drafts) > 1:
+            raise InvalidInputError("ceilings are those of i.i.d. paths, and there are several draft models")
         if restriction is not None:
             raise InvalidInputError("whole texts are not restricted to few tokens; leave the restriction out")
         if len(self.token_ids) < 2:
@@ -71,7 +78,7 @@ class TextSource(LanguageModelSource):
         """Sums over all calls of one verifier's texts behind the prompts of a batch.
 
         Args:
-            verifier: bound to ``num_drafts`` i.i.d. paths.
+            verifier: bound to ``num_drafts`` paths.
             num_drafts: K.
             batch: its number.
             texts_per_prompt: how many are decoded behind each prompt.
@@ -85,6 +92,7 @@ class TextSource(LanguageModelSource):
         from spectheory.models import prefill
         from spectheory.montecarlo.common_numbers import CommonNumbers
 
+        with_ceilings = self.with_ceilings and has_ceiling(verifier)
         first = batch * self.batch_size
         prompts = self.token_ids[first : first + self.batch_size]
         texts = prompts * texts_per_prompt
@@ -93,7 +101,7 @@ class TextSource(LanguageModelSource):
         for call in iterations(
             prefill(self.pair, texts),
             verifier,
-            Iid(num_drafts),
+            self.pair.draft_process(num_drafts),
             self.draft_length,
             Stopping(self.max_new_tokens, end_of_sequence(self.pair.target_model)),
             CommonNumbers((seed, batch), *shape, self.pair.device),
@@ -101,12 +109,38 @@ class TextSource(LanguageModelSource):
         ):
             stratum = np.array(call.numbers) % len(prompts)
             expected, length_probs, found = _looked_up(call)
-            tally.add_calls(stratum, expected, np.array(call.accepted), length_probs)
+            most = _ceilings(call, verifier) if with_ceilings else 0.0
+            tally.add_calls(stratum, expected, np.array(call.accepted), length_probs, most)
             np.maximum.at(errors.T, stratum, found)
             tolerance = tolerance_of(call.drafted.target_rows, tolerance)
         assert tolerance is not None
         refuse_what_is_no_law(verifier, errors, tolerance, lambda stratum: self.place(batch, stratum))
         return tally
+
+    def speeds(self, wanted: Sequence[tuple[Verifier, int]], seed: int) -> list[Speed]:
+        """How fast the first batch of prompts is decoded, by verifier and K, beside one plain decoding."""
+        from spectheory.decoding import plain_decoding, timed_decode
+
+        prompts, size = self.token_ids[: self.batch_size], self.batch_size
+        length, options = self.max_new_tokens, self.options
+        plain = plain_decoding(self.pair, prompts, max_new_tokens=length, options=options, batch_size=size)
+        return [
+            timed_decode(
+                self.pair, prompts, verifier, plain=plain, num_drafts=num_drafts, max_new_tokens=length,
+                draft_length=self.draft_length, options=options, batch_size=size, seed=seed,
+            )[1]
+            for verifier, num_drafts in wanted
+        ]  # fmt: skip
+
+
+def _ceilings(call: Iteration, verifier: Verifier) -> np.ndarray:
+    """The most that could have been earned, [n]; a verifier of one path sees the first alone."""
+    drafted, sample, seen = call.drafted, call.sample, 1 if verifier.single_path else None
+    most = ceilings(
+        drafted.paths[:, :seen], drafted.target_rows[:, :seen], drafted.draft_rows[:, :seen],
+        sample.path_index, sample.length,
+    )  # fmt: skip
+    return most.cpu().numpy()
 
 
 def _looked_up(call: Iteration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

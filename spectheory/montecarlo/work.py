@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.drafts import Iid
+from spectheory.drafts import DraftProcess, Iid
 from spectheory.errors import InsufficientMemoryError
 from spectheory.montecarlo.estimates import Tally
 from spectheory.montecarlo.judging import Judge, check_users_own
@@ -27,7 +27,7 @@ class Stream:
     Attributes:
         name: the verifier's; with K where there are several.
         given: the verifier as it was looked up.
-        verifier: bound to K i.i.d. paths.
+        verifier: bound to K drafted paths.
         num_drafts: K.
     """
 
@@ -41,6 +41,7 @@ class Stream:
         verifiers: Sequence[Verifier],
         num_drafts: Sequence[int],
         on_one_path: int,
+        process: Callable[[int], DraftProcess] = Iid,
         pair: ModelPair | None = None,
     ) -> dict[str, Stream]:
         """Name -> stream, for every verifier and K.
@@ -49,6 +50,7 @@ class Stream:
             verifiers: as they were looked up.
             num_drafts: the numbers K, ascending.
             on_one_path: the one K of a verifier that looks at one path only.
+            process: how K paths are drafted.
             pair: the enumerated pair that is drafted from, if one is.
         """
         found = {}
@@ -56,7 +58,7 @@ class Stream:
             for drafts in [on_one_path] if given.single_path else num_drafts:
                 several = len(num_drafts) > 1 and not given.single_path
                 name = f"{given.name} K={drafts}" if several else given.name
-                found[name] = Stream(name, given, given.bind(Iid(drafts), pair), drafts)
+                found[name] = Stream(name, given, given.bind(process(drafts), pair), drafts)
         return found
 
 

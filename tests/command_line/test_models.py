@@ -82,8 +82,13 @@ def test_whole_texts_by_the_number_of_drafts(
     assert document["prompts_used"] == 3
     shapes = [(entry["verifier"], entry["num_drafts"]) for entry in document["estimates"]]
     assert shapes == [("block", 1), ("spectr", 1), ("spectr", 2), ("spectr", 3), ("greedy_block", 1)]
-    assert main([*arguments, "-k", "1-3"]) == 0
-    printed = capsys.readouterr().out
+    assert [entry["ceiling"] for entry in document["estimates"]] == [None] * 5
+    assert main([*arguments, "-k", "1-3", "--ceilings", "--time"]) == 0
+    printed, _, more = capsys.readouterr().out.partition("the most that any rule")
+    ceilings, _, times = more.partition("plain decoding")
+    assert " spectr " in ceilings
+    assert " block " not in ceilings
+    assert [column in times for column in ("target", "verification", " block ", "%")] == [True] * 4
     (line,) = (line for line in printed.splitlines() if " spectr " in line)
     assert all(f"{entry['block_efficiency']:.3f} (" in line for entry in document["estimates"][1:4])
     assert "K = 3" in printed
@@ -155,7 +160,31 @@ def test_generate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) ->
     assert "def main(argument):" in printed
     assert "4.00 tokens per call" in printed
     assert "‹" in printed  # in a file, accepted parts stand within these marks
+    assert "plain decoding" not in printed
+    assert main([*arguments, "--time"]) == 0
+    assert "times plain decoding; draft" in capsys.readouterr().out
     assert "--prompt and --prompts" in run_error(capsys, *arguments, "--prompt", "x")
+
+
+def test_a_draft_model_per_path(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
+) -> None:
+    """All of them are used; a tree and verifiers of i.i.d. paths are refused."""
+    more = [*tiny_models, "--another-draft", tiny_models[1], "--draft-length", "3"]
+    generated = run_json(capsys, "generate", *more, "-n", "6", "-v", "multi_round")
+    assert (generated["draft_process"], generated["num_drafts"]) == ("per_path", 2)
+    assert generated["draft"] == [tiny_models[3], tiny_models[1]]
+    asked = ["--one-call", "--samples", "4", "-v", "multi_round", "--out", str(tmp_path / "results")]
+    simulated = run_json(capsys, "simulate", *more, *asked)
+    lines = (tmp_path / "results" / "rows.jsonl").read_text().splitlines()
+    assert [json.loads(line)["num_drafts"] for line in lines] == [1, 2]
+    assert len(json.loads((tmp_path / "results" / "manifest.json").read_text())["run"]["draft_weights"]) == 2
+    one, two = simulated["estimates"]
+    assert (one["num_drafts"], two["num_drafts"]) == (1, 2)
+    assert one["block_efficiency"] < two["block_efficiency"]
+    assert "not valid for 'per_path' drafts" in run_error(capsys, "generate", *more, "-v", "spectr")
+    tree = ["-v", "multi_round", "--tree", "prefix_tree:2,1,1"]
+    assert "2 draft models" in run_error(capsys, "generate", *more, *tree)
 
 
 def test_simulate_goes_on_from_a_checkpoint(

@@ -52,9 +52,14 @@ def test_greedy_texts_are_those_of_transformers(pair: LanguageModelPair, setting
     inputs = padded([pair.encode(text)[: 3 + 6 * n] for n, text in enumerate(bundled_prompts()[:3])])
     asked = {**inputs, "do_sample": False, "pad_token_id": 0, **settings}
     wanted = pair.target_model.generate(**asked)
-    for verifier, num_drafts in (("block", 1), ("greedy_multipath", 2)):
+    one, two = pair.draft_model, [pair.draft_model, pair.target_model]
+    for verifier, num_drafts, draft in (
+        ("block", 1, one),
+        ("greedy_multipath", 2, one),
+        ("multi_round", 2, two),
+    ):
         found = pair.target_model.generate(
-            **asked, custom_generate=spectheory.generate, draft_model=pair.draft_model, verifier=verifier,
+            **asked, custom_generate=spectheory.generate, draft_model=draft, verifier=verifier,
             num_drafts=num_drafts,
         )  # fmt: skip
         if "return_dict_in_generate" in settings:

@@ -10,12 +10,14 @@ import torch
 from scipy.stats import chi2
 
 from models_support import PROMPTS, full_row
+from spectheory.drafts import Iid, PrefixTree
 from spectheory.errors import (
     InvalidInputError,
 )
 from spectheory.models import (
     DraftedBatch,
     LanguageModelPair,
+    Restriction,
     SamplingOptions,
     draft_and_score,
     prefill,
@@ -114,8 +116,30 @@ def test_rows_are_taken_from_the_first_path_with_the_prefix() -> None:
     """Whatever a kernel returns, rows follow the first path that shares the prefix (and only it)."""
     paths = torch.tensor([[[1, 2], [3, 2], [1, 2], [1, 4], [3, 2]]])
     values = torch.arange(5.0).reshape(1, 5, 1)
-    for depth, first in enumerate(([0, 0, 0, 0, 0], [0, 1, 0, 0, 1], [0, 1, 0, 3, 1])):
+    found = [[0, 0, 0, 0, 0], [0, 1, 0, 0, 1], [0, 1, 0, 3, 1]]
+    for depth, first in enumerate(found):
         assert _share(values, paths[:, :, :depth]).flatten().tolist() == first
+    at_all_prefixes = _share(values[:, :, None].expand(1, 5, 3, 1), paths)
+    assert at_all_prefixes[0, :, :, 0].T.tolist() == found
+
+
+def test_a_draft_model_per_path(pair: LanguageModelPair) -> None:
+    """Path k has the rows of model k, and the target's rows are shared as ever."""
+    several = LanguageModelPair.of(pair.target_model, [pair.draft_model, pair.target_model], pair.tokenizer)
+    prefilled = prefill(several, PROMPTS)
+    batch = draft_and_score(prefilled, 2, 3, several.generator(5))
+    of_the_first = dataclasses.replace(batch, paths=batch.paths[:, :1], draft_rows=batch.draft_rows[:, :1])
+    assert largest_difference(pair, of_the_first, SamplingOptions()) < 1e-5
+    torch.testing.assert_close(batch.draft_rows[:, 1], batch.target_rows[:, 1, :3], atol=1e-5, rtol=0)
+    assert torch.equal(batch.target_rows[:, 0, 0], batch.target_rows[:, 1, 0])
+    iid, tree = Iid(2), PrefixTree((2, 1, 1))
+    for refused in ({"num_drafts": 3}, {"num_drafts": 2, "process": iid}, {"num_drafts": 2, "process": tree}):
+        with pytest.raises(InvalidInputError, match="draft model"):
+            draft_and_score(prefilled, draft_length=3, generator=several.generator(5), **refused)
+    with pytest.raises(InvalidInputError, match="one draft model"):
+        pair.draft_process(process=several.draft_process())
+    with pytest.raises(InvalidInputError, match="fixed"):
+        draft_and_score(prefilled, 2, 3, several.generator(5), restriction=Restriction.per_context(4))
 
 
 def test_one_seed_one_result_and_draws_leave_the_prefill_alone(pair: LanguageModelPair) -> None:

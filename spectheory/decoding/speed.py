@@ -1,0 +1,167 @@
+"""Where the time of the decoding loop goes, and its speed against plain decoding in the same run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from spectheory.decoding.loop import PARTS
+from spectheory.decoding.texts import DecodedText, decode, end_of_sequence
+from spectheory.models import LanguageModelPair, SamplingOptions, encode_prompts
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Wall-clock seconds of one decoding, and what plain decoding took.
+
+    Attributes:
+        tokens: decoded, of all texts.
+        seconds: by part: ``draft`` (the draft model, its rows and the drawing of paths), ``target`` (its
+            calls and rows), ``verification`` (the verifier's answer and the drawing from it), ``other``
+            (reading the prompts, and what the loop does besides).
+        plain_tokens, plain_seconds: of the target alone on the same prompts, by ``generate`` of transformers.
+    """
+
+    tokens: int
+    seconds: dict[str, float]
+    plain_tokens: int
+    plain_seconds: float
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Of the decoding loop."""
+        return self.tokens / sum(self.seconds.values())
+
+    @property
+    def speed_up(self) -> float:
+        """Tokens per second of the loop over those of plain decoding."""
+        return self.tokens_per_second * self.plain_seconds / self.plain_tokens
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Of the parts in the time, 0 to 1."""
+        total = sum(self.seconds.values())
+        return {part: seconds / total for part, seconds in self.seconds.items()}
+
+    def to_document(self) -> dict[str, Any]:
+        """``speed`` in the JSON objects of ``spectheory generate`` and ``simulate``."""
+        return {
+            "tokens": self.tokens,
+            "seconds": self.seconds,
+            "tokens_per_second": self.tokens_per_second,
+            "plain_tokens_per_second": self.plain_tokens / self.plain_seconds,
+            "speed_up": self.speed_up,
+        }
+
+    def __str__(self) -> str:
+        shares = ", ".join(f"{part} {share:.0%}" for part, share in self.shares.items())
+        speed = f"{self.tokens_per_second:.0f} tokens per second"
+        return f"{speed}, {self.speed_up:.2f} times plain decoding; {shares}"
+
+
+class Stopwatch:
+    """Seconds by part; the parts follow one another.
+
+    On an accelerator every lap waits for the device, so that a part is not charged with another's work.
+
+    Example:
+        >>> watch = Stopwatch(torch.device("cpu"))
+        >>> watch("draft")
+        >>> watch.seconds["target"], watch.seconds["draft"] > 0
+        (0.0, True)
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self.seconds, self._device = dict.fromkeys(PARTS, 0.0), device
+        self._start = self._now()
+
+    def __call__(self, part: str) -> None:
+        """The time since the last call was spent on this part."""
+        now = self._now()
+        self.seconds[part] += now - self._start
+        self._start = now
+
+    def _now(self) -> float:
+        if self._device.type == "cuda":
+            torch.cuda.synchronize(self._device)
+        return time.perf_counter()
+
+
+def timed_decode(
+    pair: LanguageModelPair,
+    prompts: Sequence[str | Sequence[int]],
+    verifier: str | Any = "block",
+    *,
+    plain: tuple[int, float] | None = None,
+    **settings: Any,
+) -> tuple[list[DecodedText], Speed]:
+    """``decode``, its time, and that of plain decoding of the same prompts.
+
+    Args:
+        pair: the models, loaded.
+        prompts, verifier, settings: as in ``decode``.
+        plain: what ``plain_decoding`` returned for these prompts; None: it is called.
+
+    Returns:
+        The texts, which are those of ``decode``, and the speed.
+
+    Raises:
+        InvalidInputError, InvalidOutcomeError: as ``decode``.
+    """
+    decode(pair, prompts, verifier, **settings | {"max_new_tokens": 1})  # what is done once is done
+    watch = Stopwatch(pair.device)
+    texts = decode(pair, prompts, verifier, lap=watch, **settings)
+    watch("other")
+    if plain is None:
+        names = ("max_new_tokens", "options", "batch_size", "max_prompt_tokens")
+        plain = plain_decoding(pair, prompts, **{name: settings[name] for name in names if name in settings})
+    return texts, Speed(sum(len(text.token_ids) for text in texts), watch.seconds, *plain)
+
+
+def plain_decoding(
+    pair: LanguageModelPair,
+    prompts: Sequence[str | Sequence[int]],
+    *,
+    max_new_tokens: int = 128,
+    options: SamplingOptions | None = None,
+    batch_size: int = 16,
+    max_prompt_tokens: int | None = None,
+) -> tuple[int, float]:
+    """How many tokens the target writes by itself, and in how many seconds.
+
+    By ``generate`` of transformers with its cache; the arguments are those of ``decode``.
+    """
+    options = options or SamplingOptions()
+    asked: dict[str, Any] = {"do_sample": False}
+    if options.temperature > 0:
+        asked = {
+            "do_sample": True, "temperature": options.temperature, "top_k": options.top_k or 0,
+            "top_p": options.top_p or 1.0,
+        }  # fmt: skip
+    ends = end_of_sequence(pair.target_model)
+    encoded = encode_prompts(pair, prompts, 0, max_prompt_tokens)
+    tokens, watch = 0, Stopwatch(pair.device)
+    with torch.random.fork_rng():  # the caller's random numbers stay what they are
+        for length in (1, max_new_tokens):  # once to warm up
+            tokens, watch = 0, Stopwatch(pair.device)
+            for first in range(0, len(encoded), batch_size):
+                batch = encoded[first : first + batch_size]
+                width = max(map(len, batch))
+                ids = torch.tensor([[0] * (width - len(text)) + text for text in batch], device=pair.device)
+                mask = [[0] * (width - len(text)) + [1] * len(text) for text in batch]
+                found = pair.target_model.generate(
+                    ids, attention_mask=torch.tensor(mask, device=pair.device), max_new_tokens=length,
+                    pad_token_id=0, **asked,
+                )  # fmt: skip
+                tokens += sum(_written(row, ends) for row in found[:, width:].tolist())
+            watch("target")
+    return tokens, watch.seconds["target"]
+
+
+def _written(row: list[int], ends: frozenset[int]) -> int:
+    """How many tokens of a row belong to its text, the one that ends it included."""
+    return next((place for place, token in enumerate(row, start=1) if token in ends), len(row))

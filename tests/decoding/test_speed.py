@@ -1,0 +1,95 @@
+"""Taking the time changes no text, and the parts add up to the whole."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+import torch
+
+from decoding_support import PROMPTS, tiny_pair
+from spectheory.decoding import Speed, decode, plain_decoding, timed_decode
+from spectheory.models import LanguageModelPair, SamplingOptions
+from spectheory.montecarlo import simulate
+
+
+@pytest.fixture(scope="module")
+def pair() -> LanguageModelPair:
+    torch.set_num_threads(1)
+    return tiny_pair()
+
+
+@pytest.mark.parametrize("slow", ["draft", "target", "verification", "other"])
+def test_every_part_is_charged_with_its_own_work(
+    pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch, slow: str
+) -> None:
+    """A pause of 20 ms per call is found in the part that it was put into, and in no other."""
+    places: dict[str, tuple[str, float]] = {
+        "draft": ("spectheory.models.drafting._draft", 0.02),
+        "target": ("spectheory.models.drafting._score", 0.02),
+        "verification": ("spectheory.outcome.Outcome.sample", 0.02),
+        "other": ("spectheory.decoding.loop.output_tokens", 0.02),
+    }
+    place, pause = places[slow]
+    owner, _, name = place.rpartition(".")
+    right = _found(place)
+
+    def slowly(*args: Any, **kwargs: Any) -> Any:
+        time.sleep(pause)
+        return right(*args, **kwargs)
+
+    monkeypatch.setattr(f"{owner}.{name}", slowly)
+    settings: dict[str, Any] = {"draft_length": 2, "max_new_tokens": 12}
+    texts, speed = timed_decode(pair, PROMPTS, "block", plain=(12, 0.1), **settings)
+    calls = max(len(text.calls) for text in texts)
+    assert calls >= 4
+    assert max(speed.seconds, key=lambda part: speed.seconds[part]) == slow
+    assert speed.seconds[slow] >= calls * pause
+    monkeypatch.undo()
+    assert texts == decode(pair, PROMPTS, "block", **settings)
+
+
+def _found(place: str) -> Any:
+    import spectheory.decoding.loop as loop
+    import spectheory.models.drafting as drafting
+    from spectheory.outcome import Outcome
+
+    owner = Outcome if "Outcome" in place else loop if "loop" in place else drafting
+    return getattr(owner, place.rpartition(".")[2])
+
+
+def test_numbers_of_a_speed() -> None:
+    speed = Speed(30, {"draft": 1.0, "target": 1.5, "verification": 0.25, "other": 0.25}, 10, 2.0)
+    assert (speed.tokens_per_second, speed.speed_up) == (10, 2)
+    assert speed.shares["target"] == 0.5
+    assert str(speed).startswith("10 tokens per second, 2.00 times plain decoding; draft 33%, target 50%")
+
+
+def test_plain_decoding_counts_tokens_up_to_the_end(
+    pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many as greedy decoding writes, where a token ends the text; other draws are what they were."""
+    greedy, ends = SamplingOptions(temperature=0), 1
+    monkeypatch.setattr(pair.target_model.generation_config, "eos_token_id", ends)
+    wanted = decode(pair, PROMPTS, "block", draft_length=2, max_new_tokens=20, options=greedy)
+    state = torch.get_rng_state()
+    for size in (1, 4):
+        tokens, seconds = plain_decoding(pair, PROMPTS, max_new_tokens=20, options=greedy, batch_size=size)
+        assert tokens == sum(len(text.token_ids) for text in wanted) < 20 * len(PROMPTS)
+        assert seconds > 0
+    plain_decoding(pair, PROMPTS, max_new_tokens=3)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_simulate_takes_the_time(pair: LanguageModelPair) -> None:
+    """For every estimate, and the estimates are what they are without."""
+    settings: dict[str, Any] = {"num_drafts": [1, 2], "draft_length": 2, "max_new_tokens": 6}
+    timed = simulate(pair, list(PROMPTS), ["block", "spectr"], with_time=True, **settings)
+    plain = simulate(pair, list(PROMPTS), ["block", "spectr"], **settings)
+    assert timed.estimates == plain.estimates
+    assert [speed.tokens for speed in timed.speeds] == [24] * 3
+    entry, row = timed.to_document()["estimates"][2], timed.rows()[2]
+    per_second = timed.speeds[2].tokens_per_second
+    assert entry["speed"]["tokens_per_second"] == row["tokens_per_second"] == per_second
+    assert "speed" not in plain.to_document()["estimates"][0]
