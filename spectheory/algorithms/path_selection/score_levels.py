@@ -54,18 +54,17 @@ class ScoreNode(NamedTuple):
     def of(draft_masses: Array, demands: Array, masses: Array, win_rates: Array) -> ScoreNode:
         """The node, with what both rules need.
 
-        A piece is read off from its own start and ends in the lowest cell.  So its cells sum to q_x however
-        rare the token is: what rounding may do to it is of the order of q_x, not of 1.
+        A piece is read off from its own start and ends in the lowest cell with mass.  So its cells sum to q_x
+        however rare the token is: what rounding may do to it is of the order of q_x, not of 1.
         """
         xp = namespace(draft_masses)
         positions = cumulative(draft_masses)
-        # The mass above the lower edge of every cell but the lowest, which is below all of a piece.
-        above = xp.flip(xp.cumulative_sum(xp.flip(masses[..., 1:], axis=-1), axis=-1), axis=-1)
-        behind = positive_part(above[..., None, :] - positions[..., :-1, None])
-        reached = xp.minimum(behind, draft_masses[..., None] + zeros_like(behind))
-        all_of_it = draft_masses[..., None]
-        reached = xp.concat([all_of_it, reached, zeros_like(all_of_it)], axis=-1)
-        pieces = reached[..., :-1] - reached[..., 1:]
+        # The mass above the lower edge of every cell.  Above an edge without mass below it is all of a piece.
+        above = xp.flip(xp.cumulative_sum(xp.flip(masses, axis=-1), axis=-1), axis=-1)[..., None, :]
+        reached = positive_part(above - positions[..., :-1, None])
+        all_of_it = draft_masses[..., None] + zeros_like(reached)
+        reached = xp.where(above == above[..., :1], all_of_it, xp.minimum(reached, all_of_it))
+        pieces = reached - xp.concat([reached[..., 1:], zeros_like(reached[..., :1])], axis=-1)
         limits = cumulative((pieces * win_rates[..., None, :]).sum(-1))
         return ScoreNode(draft_masses, demands, masses, win_rates, positions, pieces, limits)
 
