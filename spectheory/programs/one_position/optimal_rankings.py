@@ -108,7 +108,7 @@ def optimal_rankings(
     Example:
         >>> plan = optimal_rankings(["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"], 3)
         >>> print(plan.acceptance, len(plan.rankings.weights))
-        199/216 1
+        199/216 2
     """
     num_drafts = check_num_drafts(num_drafts)
     target, draft = check_rows(target_probs, draft_probs)
