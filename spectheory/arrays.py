@@ -442,11 +442,6 @@ def take_row(rows: Array, index: Array) -> Array:
     return rows[(*_batch_indices(index), index)]
 
 
-def take_rows(rows: Array, indices: Array) -> Array:
-    """rows[..., indices, :]: M rows per batch element.  [..., N, V], [..., M] -> [..., M, V]"""
-    return rows[_several(indices)]
-
-
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
     """rows[..., path_index, length, :]: the row at one prefix of one path per batch element.
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from itertools import product
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from spectheory.arrays import (
     Array,
     divide_or_zero,
+    flint_if_exact,
     namespace,
     ones_like,
+    plain_number,
     positive_part,
     scaled_residual_mass,
     take_along,
@@ -24,6 +29,8 @@ from spectheory.outcome import (
     is_first_with_prefix,
     shared_prefixes,
 )
+from spectheory.pair import ModelPair
+from spectheory.validate import check_num_drafts
 from spectheory.verifier import Verifier
 
 
@@ -76,15 +83,84 @@ class Traversal(Verifier):
 
         return Outcome.from_weights(xp.where(first, stop, zeros_like(stop)), residual)
 
+    def block_efficiency(self, pair: ModelPair, num_drafts: int) -> Any:
+        """E[τ+1] on an enumerated pair, without a list of all tuples of drafts.
+
+        The weight with which a draw enters its context depends on the draws before it by their number alone.
+        So depth d has V^d K^d cases, and in each the V^n tuples of next tokens of n drafts are listed.
+
+        Example:
+            >>> from spectheory import instances
+            >>> print(Traversal().block_efficiency(instances.two_token(2), 3))
+            1865/729
+        """
+        num_drafts = check_num_drafts(num_drafts)
+        rows = [
+            (flint_if_exact(p), flint_if_exact(q)) for p, q in zip(pair.target[:-1], pair.draft, strict=True)
+        ]
+        weight = ones_like(rows[0][0][:, :1])
+        accepts: list[list[Array]] = []
+        """By depth and by the number of draws: P(accepted | all below is rejected), [contexts, weights]."""
+        for target, draft in rows:
+            shape = (*weight.shape, pair.vocab_size)
+            target_rows, draft_rows = (np.broadcast_to(row[:, None], shape) for row in (target, draft))
+            states, entering = [_Context.entered(weight)], []
+            ratio = divide_or_zero(target, draft)[:, None]
+            for _ in range(num_drafts):
+                columns = _Context(*(entry[..., None] for entry in states[-1]))
+                entering.append(columns.entering(ratio))
+                states.append(states[-1].after_rejection(target_rows, draft_rows))
+            accepts.append([state.weight for state in states])
+            # A row for every context, a column for every weight here and the number of draws before.
+            entered = np.moveaxis(np.stack(entering, axis=-1), 2, 1)
+            weight = np.minimum(entered, ones_like(entered)).reshape(target.size, -1)
+
+        numbers = range(1, num_drafts + 1)
+        below = dict.fromkeys(numbers, (1 - weight, weight * (pair.draft_length + 1)))
+        for depth in reversed(range(pair.draft_length)):
+            draft = rows[depth][1]
+            below = {n: _earned(draft, n, accepts[depth][n], below, depth) for n in numbers}
+        return plain_number(below[num_drafts][1][0, 0])
+
+
+class _Context(NamedTuple):
+    """What is known of a context that is entered, after some of its draws were rejected.
+
+    r = max(α p - β q, 0) / m, at first with (α, β, m) = (1, 0, 1).  In w r - q they are w α / m and
+    w β / m + 1.  Times m / (w + m) that is in [0, 1] again, so that no weight, however small, overflows.
+    """
+
+    weight: Array
+    alpha: Array
+    beta: Array
+    mass: Array
+
+    @staticmethod
+    def entered(weight: Array) -> _Context:
+        one = ones_like(weight)
+        return _Context(weight, one, zeros_like(weight), one)
+
+    def entering(self, ratio: Array) -> Array:
+        """Step 1: w r(x) / q(x) for a draw with this p(x) / q(x)."""
+        tested = positive_part(self.alpha * ratio - self.beta)
+        return divide_or_zero(self.weight * tested, self.mass)
+
+    def after_rejection(self, target_row: Array, draft_row: Array) -> _Context:
+        """Step 2, with rows [..., V]; it does not depend on what was drawn."""
+        w, m = self.weight, self.mass
+        total = w + m
+        alpha, beta = divide_or_zero(w * self.alpha, total), divide_or_zero(w * self.beta + m, total)
+        left = beta * scaled_residual_mass(divide_or_zero(alpha, beta), target_row, draft_row)
+        s = divide_or_zero(left, m) * total
+        return _Context(divide_or_zero(s, 1 - w + s), alpha, beta, left)
+
 
 def _weights(
     paths: Array, target_rows: Array, draft_rows: Array, shared: Array, holders: Array
 ) -> tuple[Array, Array, Array]:
     """Steps 1 and 2, from the root down: w after the last draw, [..., K, L+1], and α, β, [..., K, L].
 
-    r = max(α p - β q, 0) / m, at first with (α, β, m) = (1, 0, 1).  In w r - q they are w α / m and
-    w β / m + 1.  Times m / (w + m) that is in [0, 1] again, so that no weight, however small, overflows.  All
-    is kept per path, the same on paths that share the context.
+    All is kept per path, the same on paths that share the context.
     """
     xp = namespace(target_rows)
     on_target = take_along(target_rows[..., :-1, :], paths[..., None])[..., 0]
@@ -95,24 +171,46 @@ def _weights(
     alphas: list[Array] = []
     betas: list[Array] = []
     for depth in range(paths.shape[-1]):
-        state, entering = (weight, one, zeros_like(one), one), []
+        state, entering = _Context.entered(weight), []
         for number in range(paths.shape[-2]):
-            w, alpha, beta, m = (entry[..., number] for entry in state)
-            tested = positive_part(alpha * ratio[..., number, depth] - beta)
-            entering.append(divide_or_zero(w * tested, m))
-            total = w + m
-            alpha, beta = divide_or_zero(w * alpha, total), divide_or_zero(w * beta + m, total)
-            rows = target_rows[..., number, depth, :], draft_rows[..., number, depth, :]
-            left = beta * scaled_residual_mass(divide_or_zero(alpha, beta), *rows)
-            s = divide_or_zero(left, m) * total
-            new = divide_or_zero(s, 1 - w + s), alpha, beta, left
+            own = _Context(*(entry[..., number] for entry in state))
+            entering.append(own.entering(ratio[..., number, depth]))
+            new = own.after_rejection(target_rows[..., number, depth, :], draft_rows[..., number, depth, :])
             here = shared[..., number, :, depth]
-            state = tuple(xp.where(here, x[..., None], old) for x, old in zip(new, state, strict=True))
+            state = _Context(*(xp.where(here, x[..., None], old) for x, old in zip(new, state, strict=True)))
         for kept, entry in zip((weights, alphas, betas), state, strict=False):
             kept.append(entry)
         # The first path with a token says how its context is entered.
         weight = xp.minimum(take_along(xp.stack(entering, axis=-1), holders[..., depth + 1]), one)
     return xp.stack([*weights, weight], axis=-1), xp.stack(alphas, axis=-1), xp.stack(betas, axis=-1)
+
+
+def _earned(
+    draft: Array, num_drafts: int, accept: Array, below: dict[int, tuple[Array, Array]], depth: int
+) -> tuple[Array, Array]:
+    """(P(all is rejected), E[τ+1; something is accepted]) of the contexts of one depth, entered by n drafts.
+
+    Args:
+        draft: [contexts, V].
+        num_drafts: n.
+        accept: [contexts, weights].
+        below: the same two one depth further down, by the number of drafts there.
+        depth: of the contexts.
+    """
+    contexts, size = draft.shape
+    rejected, earned = zeros_like(accept), zeros_like(accept)
+    for tokens in product(range(size), repeat=num_drafts):
+        prob = np.prod(draft[:, list(tokens)], axis=1)[:, None]
+        reach = prob
+        for token in dict.fromkeys(tokens):
+            shape = (contexts, size, accept.shape[1], -1)
+            cases = (values.reshape(shape)[:, token] for values in below[tokens.count(token)])
+            rejects, earns = (values[..., tokens.index(token)] for values in cases)
+            earned = earned + reach * earns
+            reach = reach * rejects
+        rejected = rejected + reach * (1 - accept)
+        earned = earned + reach * accept * (depth + 1)
+    return rejected, earned
 
 
 def _stop_probs(weights: Array, shared: Array, first: Array, holders: Array) -> Array:

@@ -49,8 +49,9 @@ class RankedScores(ScoredSelection):
             order = np.argsort(ratio, kind="stable")[::-1]
             ranked = state.masses[number] - share * uniform[number]  # (1-λ) times the interval of the context
             node = ScoreNode.of(q[order] * (1 - share), ratio[order], ranked, state.win_rates[number])
-            pieces = np.diff(node.tops, axis=0)
-            laws = [piece / mass if mass else piece for piece, mass in zip(pieces, q[order], strict=True)]
+            laws = [
+                piece / mass if mass else piece for piece, mass in zip(node.pieces, q[order], strict=True)
+            ]
             plans.append([share * uniform[number] + law for law in laws])
             rows.append(np.argsort(order))
         lower = np.array(rows)

@@ -19,7 +19,7 @@ from spectheory.arrays import (
     on_host,
     ones_like,
     positive_part,
-    take_rows,
+    take_along,
     zeros_like,
 )
 
@@ -46,8 +46,7 @@ def intervals(node: ScoreNode, levels: Array) -> Array:
 
     Scored selection with it is ``greedy_multipath``, up to the cells.
     """
-    pieces = node.tops[..., 1:, :] - node.tops[..., :-1, :]
-    return divide_or_zero(pieces, node.draft_masses[..., None])
+    return divide_or_zero(node.pieces, node.draft_masses[..., None])
 
 
 def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
@@ -76,32 +75,33 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
     end = start + size
     smallest = 0 if is_exact(levels) else RESOLUTION
     zero, one, weight = zeros_like(levels[..., :1]), ones_like(levels[..., :1]), ones_like(levels)
-    plan = zeros_like(node.tops[..., 1:, :])
+    plan = zeros_like(node.pieces)
     reached = cumulative(node.draft_masses * levels)[..., 1:]
     drafted = (node.draft_masses > 0)[..., None]
-    # z_i, F(z_i) and the cells above z_i, to be read together
-    fronts = xp.concat([node.positions[..., None], node.limits[..., None], node.tops], axis=-1)
     for _ in range(size):
-        front = take_rows(fronts, start)
-        block = take_rows(fronts, end) - front
-        width = block[..., :1]
-        mean, law = divide_or_zero(block[..., 1:2], width), divide_or_zero(block[..., 2:], width)
         same_block = start[..., :, None] == start[..., None, :]
+        tokens = xp.stack([node.draft_masses, node.draft_masses * levels], axis=-1)
+        tokens = xp.concat([tokens, node.pieces], axis=-1)
+        # Summed over the tokens of the block, not as a difference of sums from the first token on: so the
+        # law of a rare block, too, sums to 1.
+        sums = xp.matmul(one[..., None] * same_block, tokens)
+        width = sums[..., :1]
+        mean_level, law = divide_or_zero(sums[..., 1:2], width), divide_or_zero(sums[..., 2:], width)
+        mean = xp.sum(law * node.win_rates[..., None, :], axis=-1, keepdims=True)
 
         distance = node.win_rates[..., None, :] - mean
         variance = xp.sum(law * distance * distance, axis=-1, keepdims=True)
         wide = drafted & (variance > smallest * mean * mean)
         # Centred by the block's own mean, which is R̄ if the levels are feasible: any levels split the law.
-        totals = (node.draft_masses * levels)[..., None, :]
-        total = xp.sum(same_block * totals, axis=-1, keepdims=True)
-        centred = levels[..., None] - divide_or_zero(total, width)
+        centred = levels[..., None] - mean_level
         slant = xp.where(wide & (law > smallest), centred * distance, zero[..., None])
         scale = xp.maximum(_largest(xp.max(-slant, axis=-1), same_block), variance)
         tilted = law * (1 + divide_or_zero(slant, scale))
         tilt = xp.where(wide, divide_or_zero(variance, scale), zero[..., None])[..., 0]
 
         # 1/λ is the largest part that the levels take of the room between F and its chord over the block.
-        chord = front[..., 1] + mean[..., 0] * (node.positions[..., 1:] - front[..., 0])
+        before = take_along(node.positions, start), take_along(node.limits, start)
+        chord = before[1] + mean[..., 0] * (node.positions[..., 1:] - before[0])
         room = node.limits[..., 1:] - chord
         inside = (behind < end) & (room > smallest * chord)
         excess = xp.where(inside, reached - chord, zero)

@@ -38,7 +38,7 @@ class ScoreNode(NamedTuple):
         masses: μ, the masses of the cells, [..., M].
         win_rates: φ on the cells, ascending, [..., M].
         positions: z_0 = 0, .., z_N, the draft mass of the first i, [..., N+1].
-        tops: the masses of the cells among the top z_i of μ, [..., N+1, M].
+        pieces: the masses of the cells from the top z_{i-1} to the top z_i of μ, [..., N, M].
         limits: F(z_i), [..., N+1].
     """
 
@@ -47,19 +47,26 @@ class ScoreNode(NamedTuple):
     masses: Array
     win_rates: Array
     positions: Array
-    tops: Array
+    pieces: Array
     limits: Array
 
     @staticmethod
     def of(draft_masses: Array, demands: Array, masses: Array, win_rates: Array) -> ScoreNode:
-        """The node, with what both rules need."""
+        """The node, with what both rules need.
+
+        A piece is read off from its own start and ends in the lowest cell with mass.  So its cells sum to q_x
+        however rare the token is: what rounding may do to it is of the order of q_x, not of 1.
+        """
         xp = namespace(draft_masses)
         positions = cumulative(draft_masses)
-        above = xp.flip(xp.cumulative_sum(xp.flip(masses, axis=-1), axis=-1), axis=-1) - masses
-        reached = positive_part(positions[..., None] - above[..., None, :])
-        tops = xp.minimum(reached, masses[..., None, :] + zeros_like(reached))
-        limits = (tops * win_rates[..., None, :]).sum(-1)
-        return ScoreNode(draft_masses, demands, masses, win_rates, positions, tops, limits)
+        # The mass above the lower edge of every cell.  Above an edge without mass below it is all of a piece.
+        above = xp.flip(xp.cumulative_sum(xp.flip(masses, axis=-1), axis=-1), axis=-1)[..., None, :]
+        reached = positive_part(above - positions[..., :-1, None])
+        all_of_it = draft_masses[..., None] + zeros_like(reached)
+        reached = xp.where(above == above[..., :1], all_of_it, xp.minimum(reached, all_of_it))
+        pieces = reached - xp.concat([reached[..., 1:], zeros_like(reached[..., :1])], axis=-1)
+        limits = cumulative((pieces * win_rates[..., None, :]).sum(-1))
+        return ScoreNode(draft_masses, demands, masses, win_rates, positions, pieces, limits)
 
 
 Levels = Callable[[ScoreNode], Array]

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from spectheory.algorithms import verifiers
 from spectheory.algorithms.path_selection.mixed_multipath import root_mixture
 from spectheory.algorithms.path_selection.scored_multipath import ScoredMultipath
+from spectheory.algorithms.traversal import Traversal
 from spectheory.bounds import SkewedDraft, capped_upper_bound
 from spectheory.instances import random_float
 from spectheory.pair import ModelPair
@@ -20,7 +21,7 @@ from spectheory.paper.style import GREY
 from spectheory.programs import multi_path_interval
 from spectheory.verifier import Verifier
 
-OTHERS = ("block", "spectr", "greedy_multipath", "mixed_multipath")
+OTHERS = ("block", "spectr", "greedy_multipath", "mixed_multipath", "traversal")
 SHOWN = (*OTHERS, "scored_multipath")
 LEAST_CLOSED = 0.7
 LARGEST_LOSS = 0.03
@@ -129,6 +130,7 @@ def efficiencies(pair: ModelPair, num_drafts: int) -> dict[str, float]:
     laws = {"block": draft, "greedy_multipath": ranked, "mixed_multipath": mixed, "scored_multipath": scored}
     values = {name: float(law.block_efficiency(pair)) for name, law in laws.items()}
     values["spectr"] = position_by_position_efficiency(verifiers["spectr"], pair, num_drafts)
+    values["traversal"] = float(Traversal().block_efficiency(pair, num_drafts))
     return {name: values[name] for name in SHOWN}
 
 

@@ -16,7 +16,9 @@ from spectheory.paper.figures.real_pair import Setting
 from spectheory.paper.style import VERIFIER_STYLES
 from spectheory.programs import optimum
 
-VERIFIERS = ("token", "block", "multi_round", "spectr", "greedy_multipath", "mixed_multipath")
+VERIFIERS = (
+    "token", "block", "multi_round", "spectr", "greedy_multipath", "mixed_multipath", "scored_multipath",
+)  # fmt: skip
 SETTINGS = (Setting(8, 1, 2), Setting(3, 2, 2), Setting(2, 3, 2), Setting(2, 4, 2))
 SHORTEST, STEP = 12, 6
 """A context is the first 12, 18, 24, .. tokens of a prompt."""

@@ -1,21 +1,29 @@
 """An optimal transport plan of one position as a random choice among at most V rankings of the tokens.
 
-The plan of spectr2023 Eq. 4 has V^{K+1} entries.  This one is drawn from without them, for any K.
+The plan of spectr2023 Eq. 4 has V^{K+1} entries.  This one has a few numbers per token, whatever K is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import divide_or_zero, is_exact, ones_like, positive_part, to_flint, to_fractions
-from spectheory.bounds.skewed_draft import grown_law
+from spectheory.arrays import (
+    divide_or_zero,
+    flint_if_exact,
+    fractions_if_exact,
+    ones_like,
+    positive_part,
+    running_minimum,
+    some_draft_probs,
+    zeros_like,
+)
+from spectheory.bounds.level_sets import ratios
 from spectheory.errors import InvalidInputError
-from spectheory.pair import ModelPair
-from spectheory.programs.greedy_polymatroid import RankingDecomposition, decompose_into_rankings
+from spectheory.programs.greedy_polymatroid import RankingDecomposition
 from spectheory.programs.one_position.min_cut import check_rows
 from spectheory.validate import check_num_drafts
 
@@ -23,68 +31,79 @@ from spectheory.validate import check_num_drafts
 class OptimalRankings(NamedTuple):
     """Draw a ranking, take the highest-ranked draft X ~ r, and keep it with probability min(1, p(X)/r(X)).
 
-    Otherwise the output follows max(p - r, 0), normalised.
+    Otherwise the output follows max(p - r, 0), normalised.  One uniform number u chooses the ranking: the
+    tokens in descending order of p/q, cut wherever a cut has a time below u, and every part reversed.
 
     Attributes:
-        target_probs: p, [V], Fractions.
+        target_probs: p, [V].
         skewed_row: r, [V], the law of the draft that is taken.
-        rankings: at most V of them, with their weights.
+        order: the N tokens that can be drafted in descending order of p/q, [N].
+        cut_times: of the cuts behind each of them but the last, in [0, 1], [N-1].
     """
 
     target_probs: np.ndarray
     skewed_row: np.ndarray
-    rankings: RankingDecomposition
+    order: np.ndarray
+    cut_times: np.ndarray
 
     @property
-    def acceptance(self) -> Fraction:
+    def acceptance(self) -> Any:
         """P(the draft that is taken is kept) = Σ min(p, r), which is α_K."""
-        return sum(np.minimum(self.target_probs, self.skewed_row), Fraction(0))
+        return np.minimum(self.target_probs, self.skewed_row).sum()
+
+    @property
+    def rankings(self) -> RankingDecomposition:
+        """The rankings, lowest rank first, and their weights: at most N."""
+        zero = self.target_probs[0] - self.target_probs[0]
+        times = [zero, *sorted(set(self.cut_times.tolist()) - {zero, zero + 1}), zero + 1]
+        parts = (np.split(self.order, np.flatnonzero(self.cut_times <= time) + 1) for time in times[:-1])
+        orders = tuple(np.concatenate(part[::-1]) for part in parts)
+        return RankingDecomposition(tuple(after - time for time, after in pairwise(times)), orders)
 
     def law_given(self, drafts: Sequence[int]) -> np.ndarray:
-        """The law of the output given the drafted tokens, [V], Fractions.
+        """The law of the output given the drafted tokens, [V].
+
+        The draft that is taken is in the part of the first one in the order of p/q, and the last there.
+        It is behind a place if no cut in front of the place is open: with the smallest time of these cuts.
 
         Args:
             drafts: token ids that q can draw, in any order.
 
         Raises:
-            InvalidInputError: no drafts, or what is no token.
+            InvalidInputError: no drafts, or what q cannot draw.
 
         Example:
             >>> plan = optimal_rankings(["1/3", "2/3"], ["2/3", "1/3"], 2)
             >>> print(*plan.law_given([0, 0]), *plan.law_given([0, 1]))
             3/4 1/4 0 1
         """
-        size = len(self.target_probs)
-        if not drafts or not all(0 <= token < size for token in drafts):
-            raise InvalidInputError(f"expected one or more tokens in 0..{size - 1}, got {list(drafts)}")
+        places = np.flatnonzero(np.isin(self.order, drafts))
+        if not len(places) or not np.isin(drafts, self.order).all():
+            raise InvalidInputError(f"expected one or more tokens that the draft row can draw, got {drafts}")
+        one = ones_like(self.target_probs[:1])
+        times = (np.min(self.cut_times[first:last], keepdims=True) for first, last in pairwise(places))
+        reached = running_minimum(np.concatenate([one, *times]))
+        taken = reached - np.concatenate([reached[1:], one - one])
         ratio = divide_or_zero(self.target_probs, self.skewed_row)
-        keep = np.minimum(ratio, ones_like(ratio))
         residual = positive_part(self.target_probs - self.skewed_row)
-        law = residual * 0
-        for weight, order in zip(*self.rankings, strict=True):
-            top = order[np.isin(order, drafts)][-1]
-            law[top] += weight * keep[top]
-        return law + divide_or_zero(residual, residual * 0 + residual.sum()) * (1 - law.sum())
+        law, tokens = zeros_like(residual), self.order[places]
+        law[tokens] = taken * np.minimum(ratio, ones_like(ratio))[tokens]
+        return law + divide_or_zero(residual, zeros_like(residual) + residual.sum()) * (1 - law.sum())
 
 
 def optimal_rankings(
     target_probs: Sequence[Any] | np.ndarray, draft_probs: Sequence[Any] | np.ndarray, num_drafts: int
 ) -> OptimalRankings:
-    """An optimal plan of K i.i.d. drafts at one position, exactly, for any K.
+    """An optimal plan of K i.i.d. drafts at one position, for any K: exact for exact rows.
 
     Source: theory.md Statement 3.10.
 
-    1. Masses v ≤ p with v(S) ≤ 1 - (1 - q(S))^K for every set S and the largest sum, α_K: token after token,
-       each as large as it can be (``grown_law``).
-    2. v grows to a law r that satisfies the sets too: the law of the draft that is taken.
-    3. r is a mixture of at most V rankings (``decompose_into_rankings``).
-
     Args:
-        target_probs, draft_probs: exact rows, [V]; strings and Fractions.
+        target_probs, draft_probs: rows, [V]; strings and Fractions, or float64.
         num_drafts: K.
 
     Raises:
-        InvalidInputError: rows that are not exact probabilities over one vocabulary, or a bad num_drafts.
+        InvalidInputError: rows that are not probabilities over one vocabulary, or a bad num_drafts.
 
     Example:
         >>> plan = optimal_rankings(["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"], 3)
@@ -93,9 +112,78 @@ def optimal_rankings(
     """
     num_drafts = check_num_drafts(num_drafts)
     target, draft = check_rows(target_probs, draft_probs)
-    if not is_exact(target) or target.ndim != 1:
-        raise InvalidInputError("the rankings of a plan are exact; give one row of fractions per model")
-    p, q = to_flint(target), to_flint(draft)
-    skewed = to_fractions(grown_law(grown_law(p * 0, q, num_drafts, caps=p), q, num_drafts))
-    pair = ModelPair.context_free_pair(target, draft, draft_length=1)
-    return OptimalRankings(to_fractions(target), skewed, decompose_into_rankings(pair, num_drafts, skewed))
+    if not isinstance(target, np.ndarray) or target.ndim != 1:
+        raise InvalidInputError("give one row of numbers per model")
+    plan = rankings_of_rows(flint_if_exact(target), flint_if_exact(draft), num_drafts)
+    arrays = (plan.target_probs, plan.skewed_row, plan.cut_times)
+    exact = [fractions_if_exact(array) for array in arrays]
+    return OptimalRankings(exact[0], exact[1], plan.order, exact[2])
+
+
+def rankings_of_rows(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> OptimalRankings:
+    """``optimal_rankings`` for rows that are known to be laws, in their own arithmetic.
+
+    1. F(z_i), the probability that one of the first i tokens is drafted, in descending order of p/q.
+    2. r_1 + .. + r_i = F(z_i) - m_i + max(min_{k≤i} m_k, min_{k≥i} m_k) with m_i = F(z_i) - (p_1 + .. + p_i).
+       In front of the min cut r ≤ p, behind it r ≥ p; on both sides r/q descends.
+    3. The times of the cuts (``_cut_times``).
+    """
+    drafted = np.flatnonzero(draft > 0)
+    order = drafted[np.argsort(-ratios(target, draft)[drafted], kind="stable")]
+    positions, demanded = (_cumulative(row[order]) for row in (draft, target))
+    limits = some_draft_probs(positions, num_drafts)
+    surplus = limits - demanded
+    highest = np.maximum(running_minimum(surplus), running_minimum(surplus[::-1])[::-1])
+    skewed = zeros_like(target)
+    # As r_i = p_i + a difference: mostly 0, and rounding can make no mass of it that is negative.
+    skewed[order] = positive_part(target[order] + np.diff(highest))
+    times = _cut_times(positions, limits, demanded + highest, num_drafts)
+    return OptimalRankings(target, skewed, order, times)
+
+
+def _cumulative(values: np.ndarray) -> np.ndarray:
+    return np.concatenate([zeros_like(values[:1]), np.cumsum(values)])
+
+
+def _cut_times(positions: np.ndarray, limits: np.ndarray, reached: np.ndarray, num_drafts: int) -> np.ndarray:
+    """When every part of the tokens is cut in two.
+
+    A part a < i ≤ b of the tokens, no token of which is ahead of those before it, is reversed with the
+    largest probability λ that leaves a law for the rest.  With V_i what the tokens up to i get reversed,
+    the others then get (P_i - λ V_i) / (1 - λ), which may not exceed F(z_i):
+
+        λ = min_i (F(z_i) - P_i) / (F(z_i) - V_i),   V_i = F(z_a) + F(z_b) - F(z_a + z_b - z_i).
+
+    Where it is attained nothing of the tokens behind can be ahead of those in front: the part is cut.  As
+    r/q descends and does so all the more in what is left, this goes on until no part has two tokens.
+
+    Args:
+        positions: z_0 = 0, .., z_N.
+        limits: F(z_i), [N+1].
+        reached: P_i = r_1 + .. + r_i, [N+1].
+        num_drafts: K.
+    """
+    times = ones_like(positions[1:-1])
+    parts = [(0, len(times) + 1, zeros_like(positions[:1]), reached)]
+    while parts:
+        start, end, time, reached = parts.pop()
+        if end - start < 2:
+            continue
+        inside = slice(start + 1, end)
+        mirrored = positions[start] + positions[end] - positions[inside]
+        reversed_ = limits[start] + limits[end] - some_draft_probs(mirrored, num_drafts)
+        # Not negative, but for rounding where all tokens on one side of a place are rare.
+        room, most = (positive_part(limits[inside] - mass) for mass in (reached[1:-1], reversed_))
+        chances = np.minimum(divide_or_zero(room, most), ones_like(room))
+        chance = np.min(chances, keepdims=True)
+        time = time + chance * (1 - time)
+        cuts = start + 1 + np.flatnonzero(chances == chance)
+        times[cuts - 1] = time
+        if chance == 1:
+            continue
+        reached = np.concatenate([limits[start : start + 1], reached[1:-1], limits[end : end + 1]])
+        reached[1:-1] = (reached[1:-1] - chance * reversed_) / (1 - chance)
+        reached[cuts - start] = limits[cuts]
+        for first, last in pairwise([start, *cuts.tolist(), end]):
+            parts.append((first, last, time, reached[first - start : last - start + 1]))
+    return times

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from spectheory.arrays import Array
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.errors import InvalidInputError
 from spectheory.law import output_law
+from spectheory.pair import ModelPair
 from spectheory.programs import optimal_acceptance, optimum
 from torch_support import drafted, on_device
 
@@ -71,6 +73,30 @@ def test_it_can_be_below_a_ranking() -> None:
     assert output_law("greedy_multipath", pair, 4).block_efficiency == best
     own = output_law("scored_multipath", pair, 4).block_efficiency
     assert best - Fraction(1, 50) < own < best
+
+
+@pytest.mark.parametrize("exponent", [12, 16, 30, 70])
+def test_rare_tokens_drafted_again_and_again(exponent: int) -> None:
+    """V = 2, L = 4, K = 2, a token with draft probability down to 2^-70 at every depth, drafted or not.
+
+    In floating point the stop probabilities of every tuple of drafts sum to 1 and the law is lossless, to the
+    rounding of one operation on 1: nothing is magnified by the rarity of the path.
+    """
+    rare = Fraction(1, 2**exponent)
+    rows = [1 - rare / 3, rare / 3], [1 - rare, rare]
+    exact = ModelPair.context_free_pair(*rows, 4)
+    law = output_law("scored_multipath", exact.to_float(), 2)
+    assert law.total_variation < 1e-15
+    own = ScoredMultipath().skewed_draft(exact, 2).block_efficiency(exact)
+    assert law.block_efficiency == pytest.approx(float(own), abs=1e-12)
+    paths = np.array(list(product((0, 1), repeat=4)))
+    both = paths[np.array(list(product(range(16), repeat=2)))]
+    wide = [
+        np.broadcast_to(np.array(row, dtype=float), (256, 2, n, 2))
+        for row, n in zip(rows, (5, 4), strict=True)
+    ]
+    sums = ScoredMultipath().outcome(both, *wide).stop_probs.sum((1, 2))
+    np.testing.assert_allclose(sums, 1, rtol=0, atol=1e-14)
 
 
 class Grouped(ScoredMultipath):

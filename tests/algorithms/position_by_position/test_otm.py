@@ -9,12 +9,11 @@ import pytest
 
 from edge_pairs import edge_pairs, random_pairs
 from spectheory import certify, instances
-from spectheory.algorithms.position_by_position import otm
 from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.algorithms.position_by_position.otm import OTM
 from spectheory.drafts import DraftProcess, Iid, PrefixTree
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.errors import InvalidInputError
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.programs import optimal_acceptance, optimum
@@ -75,36 +74,21 @@ def test_otm_float_rows_agree_with_exact_ones() -> None:
         assert in_float.block_efficiency == pytest.approx(float(exact.block_efficiency), abs=1e-9)
 
 
-def test_otm_refuses_plans_that_are_too_large() -> None:
-    """The text says the size, the limit and what to do instead; the limit can be moved both ways."""
-    pair = instances.uniform(12, 3)
-    with pytest.raises(EnumerationTooLargeError) as error:
-        output_law(OTM(), pair, 3)
-    for part in (
-        "V^(K+1) = 12^4 = 20736 entries",
-        "the limit is 20000",
-        "use 'spectr'",
-        "raise max_variables",
-    ):
-        assert part in str(error.value)
-    with pytest.raises(EnumerationTooLargeError, match=r"2\^3 = 8 entries, the limit is 7; use 'spectr' or"):
-        output_law(OTM(max_variables=7), instances.two_token(1), 2)
-    assert output_law(OTM(max_variables=8), instances.two_token(1), 2).total_variation == 0
+def test_otm_beyond_the_program() -> None:
+    """30 tokens, 2 drafts: the program would have 27 000 entries."""
+    pair = instances.random_float(7, 30, 1, agreement=0.5)
+    law = output_law(OTM(), pair, 2)
+    assert law.total_variation < 1e-12
+    best = optimal_acceptance(pair.target[0][0], pair.draft[0][0], 2).value
+    assert law.length_probs[1] == pytest.approx(best, abs=1e-12)
 
 
 def test_otm_takes_drafts_of_any_probability_but_zero() -> None:
-    """A tuple whose probability underflows leaves the law lossless; an impossible one is refused."""
+    """A tuple whose probability underflows has its part of the plan; an impossible one is refused."""
     pair = ModelPair.context_free_pair([0.5, 0.5], [1.0, 1e-200], 1)
-    assert output_law(OTM(), pair, 2).total_variation < 1e-12
+    law = output_law(OTM(), pair, 2)
+    assert law.total_variation < 1e-12
+    assert law.length_probs[1] == pytest.approx(0.5, abs=1e-12)
     rows = np.array([[[0.5, 0.5], [0.5, 0.5]]])
-    with pytest.raises(
-        InvalidInputError, match=r"drafts \(1,\) have probability 0 under the draft row \[1.0, 0.0\]"
-    ):
+    with pytest.raises(InvalidInputError, match=r"tokens that the draft row can draw, got \(1,\)"):
         OTM().outcome(np.array([[1]]), rows, np.array([[[1.0, 0.0]]]))
-
-
-def test_drafts_that_floats_cannot_weigh_have_the_law_of_the_target() -> None:
-    """Two drafts of probability 10^-200 each have the product 0, and so has their row of the plan."""
-    plan = otm._plan((0.25, 0.75), (1e-200, 1.0), 2, 20_000)
-    assert plan[0, 0] == (0.25, 0.75)
-    assert plan[1, 1] == pytest.approx((0.25, 0.75))

@@ -131,7 +131,7 @@ def test_no_optimal_plan_per_position_is_optimal_per_sequence() -> Iterator[None
 
 
 @counted
-def test_the_plan_of_the_solver_against_other_rules() -> Iterator[None]:
+def test_the_plan_of_otm_against_other_rules() -> Iterator[None]:
     """Alg. 3, line 1.
 
     One of the optimal plans is taken: with it otm is below both others at L = 2 on one pair, at L = 1 never.

@@ -9,7 +9,6 @@ from math import prod
 import numpy as np
 import pytest
 
-from spectheory.arrays import to_fractions
 from spectheory.errors import InvalidInputError
 from spectheory.instances import random_rational
 from spectheory.programs import optimal_acceptance, optimal_rankings, otm_optimum
@@ -68,23 +67,49 @@ def test_the_plan_is_lossless_and_optimal(number: int) -> None:
 
 
 def test_partner_one_ranking_is_not_optimal() -> None:
-    """The ranking by p/q alone loses where the models agree; what the mixture is for."""
-    half = [Fraction(1, 2)] * 2
+    """The ranking by p/q alone: not lossless against r, and against its own law it accepts less."""
+    half = np.array([Fraction(1, 2)] * 2)
     plan = optimal_rankings(half, half, 3)
     assert plan.acceptance == 1
     assert len(plan.rankings.weights) == 2
-    one = plan.rankings._replace(weights=(Fraction(1),), orders=plan.rankings.orders[:1])
-    law, _ = coupling(plan._replace(rankings=one), np.array(half), 3)
-    assert law.tolist() != half
+    one = plan._replace(cut_times=plan.cut_times * 0)
+    assert len(one.rankings.weights) == 1
+    assert coupling(one, half, 3)[0].tolist() != half.tolist()
+    own = one._replace(skewed_row=np.array([Fraction(7, 8), Fraction(1, 8)]))
+    law, accepted = coupling(own, half, 3)
+    assert law.tolist() == half.tolist()
+    assert own.acceptance == Fraction(5, 8)
+    assert accepted < 1
+
+
+@pytest.mark.parametrize("num_drafts", [2, 5])
+def test_rows_of_many_tokens(num_drafts: int) -> None:
+    """300 tokens in float64, down to 1e-30 under the draft: α_K, and given any drafts a law."""
+    rng = np.random.default_rng(num_drafts)
+    target, draft = rng.dirichlet(np.full(300, 0.05), size=2)
+    target = 0.5 * target + 0.5 * draft
+    plan = optimal_rankings(target, draft, num_drafts)
+    assert plan.acceptance == pytest.approx(optimal_acceptance(target, draft, num_drafts).value, abs=1e-13)
+    weights, orders = plan.rankings
+    mixed = np.zeros(300)
+    for weight, order in zip(weights, orders, strict=True):
+        below = np.append(0, draft[order].cumsum())
+        mixed[order] += weight * np.diff(below**num_drafts)
+    np.testing.assert_allclose(mixed, plan.skewed_row, rtol=0, atol=1e-13)
+    for _ in range(20):
+        law = plan.law_given(rng.choice(plan.order, num_drafts).tolist())
+        assert (law >= 0).all()
+        assert law.sum() == pytest.approx(1, abs=1e-13)
 
 
 def test_what_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match="exact"):
-        optimal_rankings([0.5, 0.5], [0.5, 0.5], 2)
+    half = ["1/2", "1/2"]
+    with pytest.raises(InvalidInputError, match="give one row of numbers per model"):
+        optimal_rankings(np.full((3, 2), 0.5), np.full((3, 2), 0.5), 2)
     with pytest.raises(InvalidInputError, match="num_drafts"):
-        optimal_rankings(["1"], ["1"], 0)
-    plan = optimal_rankings(["1/2", "1/2"], ["1/2", "1/2"], 2)
-    for drafts in ([], [2]):
-        with pytest.raises(InvalidInputError, match=r"tokens in 0\.\.1"):
+        optimal_rankings(half, half, 0)
+    plan = optimal_rankings([*half, "0"], ["1/2", "0", "1/2"], 2)
+    for drafts in ([], [1], [0, 1], [3]):
+        with pytest.raises(InvalidInputError, match="tokens that the draft row can draw"):
             plan.law_given(drafts)
-    assert to_fractions(plan.skewed_row).sum() == 1
+    assert plan.skewed_row.sum() == 1
