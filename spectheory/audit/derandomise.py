@@ -14,6 +14,7 @@ Assumed: elementwise functions are monotone in each random number, as rounding i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -23,6 +24,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from spectheory.arrays import exact_number
 from spectheory.audit.replay import NotEnumerableError, Tape
 from spectheory.errors import InvalidInputError
 
@@ -154,23 +156,65 @@ class Exponential:
 
 @dataclass(frozen=True, eq=False)
 class Clock:
-    """An exponential random number of a rate, or the inverse of one; only races between them are followed."""
+    """An exponential random number of a rate, its inverse or a logarithm; only races are followed.
+
+    Attributes:
+        inverse: whether one divided by it is meant.
+        logarithm: whether the logarithm of that is meant; that of an inverse is a Gumbel number.
+        negative: whether minus that is meant.
+    """
 
     source: Exponential
     rate: Fraction = Fraction(1)
     inverse: bool = False
+    logarithm: bool = False
+    negative: bool = False
 
     def inverted(self) -> Clock:
         """One divided by it."""
-        return replace(self, inverse=not self.inverse)
+        return replace(self._plain("divides by"), inverse=not self.inverse)
 
     def times(self, weight: Fraction) -> Clock:
         """It, multiplied by a weight: an exponential number of rate r times w has the rate r / w."""
-        return self._scaled(weight, self.inverse)
+        return self._plain("multiplies")._scaled(weight, self.inverse)
 
     def over(self, weight: Fraction) -> Clock:
         """It, divided by a weight."""
-        return self._scaled(weight, not self.inverse)
+        return self._plain("divides")._scaled(weight, not self.inverse)
+
+    def negated(self) -> Clock:
+        """Minus it; minus a logarithm is that of the inverse."""
+        if self.logarithm:
+            return replace(self, inverse=not self.inverse)
+        return replace(self, negative=not self.negative)
+
+    def log(self) -> Clock:
+        """Its logarithm."""
+        if self.negative:
+            raise NotEnumerableError("the sampler takes the logarithm of a negative random number")
+        return replace(self._plain("takes the logarithm of"), logarithm=True)
+
+    def plus(self, number: float) -> Clock:
+        """A logarithm plus x: that of the number times e^x, which is rounded to float64.
+
+        Raises:
+            NotEnumerableError: it is no logarithm.
+            UndefinedDrawError: e^x is no finite number.
+        """
+        if not self.logarithm:
+            raise NotEnumerableError(
+                "the sampler adds a number to an exponential random number; only a race is followed"
+            )
+        try:
+            weight = exact_number(math.exp(number))
+        except (ValueError, OverflowError):
+            raise UndefinedDrawError(f"a race of Gumbel random numbers with the logit {number}") from None
+        return self._scaled(weight, self.inverse)
+
+    def _plain(self, does: str) -> Clock:
+        if self.logarithm:
+            raise NotEnumerableError(f"the sampler {does} the logarithm of an exponential random number")
+        return self
 
     def _scaled(self, weight: Fraction, rate_grows: bool) -> Clock:
         if not rate_grows and weight <= 0:
@@ -184,7 +228,8 @@ class Race:
 
     Attributes:
         clocks: one race.
-        largest: whether the largest is asked for: the first clock has the largest inverse.
+        largest: whether the largest is asked for: the first clock has the largest inverse, and the largest
+            negative.
 
     Samplers draw one row of exponential numbers, hold a race with it at every position and use the winner
     of one.  The law of one race is simple, that of several with the same numbers is not.
@@ -206,10 +251,12 @@ class Race:
         return self.found
 
     def _run(self) -> int:
-        if any(clock.inverse is not self.largest for clock in self.clocks):
+        if any(clock.inverse is not (self.largest is not clock.negative) for clock in self.clocks):
             raise NotEnumerableError(
                 "the sampler asks for the last of exponential random numbers, not the first"
             )
+        if len({(clock.logarithm, clock.negative) for clock in self.clocks}) > 1:
+            raise NotEnumerableError("the sampler compares exponential random numbers with their logarithms")
         if any(clock.source.is_used for clock in self.clocks):
             raise NotEnumerableError("the sampler runs two races with the same exponential random numbers")
         rates = [clock.rate for clock in self.clocks]

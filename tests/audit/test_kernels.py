@@ -66,7 +66,7 @@ def scans(out, coins, SIZE: tl.constexpr):
 
 @triton.jit
 def draws(out, coins):
-    tl.store(out, tl.rand(7, tl.program_id(0)) + tl.load(coins))
+    tl.store(out, tl.randn(7, tl.program_id(0)) + tl.load(coins))
 
 @triton.jit
 def bits(out, coins):
@@ -145,7 +145,7 @@ def test_two_races_that_both_matter_are_refused(kernels: ModuleType) -> None:
         ("sums", "applies sum"),
         ("scans", "applies scan"),
         ("bits", "applies bitcast"),
-        ("draws", r"draws from tl\.rand"),
+        ("draws", r"draws from tl\.randn"),
     ],
 )
 def test_what_is_not_followed_is_refused(name: str, says: str, kernels: ModuleType) -> None:

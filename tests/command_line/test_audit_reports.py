@@ -23,12 +23,12 @@ def test_the_page() -> None:
     ]
     text = page(audits, datetime.date(2026, 1, 2))
     assert "(2026-01-02)" in text
-    assert "| defect | 2.98e-08 | 1/33554432 | 1.5e+08 |" in text
+    assert "| lossless up to arithmetic | 2.98e-08 | 1/33554432 | 1.5e+08 |" in text
     assert "| exactly lossless | 0 | no | never |" in text
     assert audits[0].provenance.sha256 in text
-    assert "- it makes a token that the target forbids" in text
+    assert "- boundary: a forbidden token is made with probability 1/33554432" in text
     assert text.count("- batches of two requests: equal lengths\n") == 1
-    assert text.count("\n## ") == 3
+    assert text.count("\n## ") == 4
 
 
 def test_sarif_names_rule_level_and_place() -> None:
@@ -46,4 +46,6 @@ def test_sarif_names_rule_level_and_place() -> None:
     result = run["results"][0]
     assert (result["ruleId"], result["level"]) == ("defect", "error")
     assert result["ruleId"] in {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    (rare,) = sarif([audit_sampler(load_subject("transformers"), PAIRS)])["runs"][0]["results"]
+    assert (rare["ruleId"], rare["level"]) == ("boundary", "warning")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] > 1

@@ -7,12 +7,13 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
 
 from audited import CACHE, fetched
-from spectheory import certify
+from spectheory import certify, instances
 from spectheory.audit.adapters import sglang
 from spectheory.audit.batches import FIRST
 from spectheory.audit.battery import random_dyadic
@@ -38,6 +39,18 @@ def test_the_released_kernel_is_lossless(name: str) -> None:
     assert found.primitives == ("rand: multiples of 2^-24",)
     exact = {case.pair for case in found.cases if case.total_variation == 0}
     assert {"forbidden token", "dyadic", "disjoint supports"} <= exact
+
+
+def test_dsparks_kernels_are_lossless() -> None:
+    """Their numbers come from a key and a step counter, which goes on from call to call."""
+    fetched(RELEASED)
+    sampler = load_subject("sglang-dspark", CACHE)
+    assert sampler.note == ""
+    found = certify(sampler, instances.two_residual_tokens(1), with_optimum=False)
+    assert found.total_variation < Fraction(1, 10**6)
+    sampler.two_calls(np.array([[0]]), np.full((1, 2, 3), 1 / 3), np.full((1, 1, 3), 1 / 3))
+    assert sampler.journal.findings == set()
+    assert "tl.rand: whole numbers of 31 bits, scaled in float32" in sampler.journal.primitives
 
 
 def test_dyadic_pairs_are_exact() -> None:
