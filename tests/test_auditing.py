@@ -16,6 +16,7 @@ from spectheory import certify, instances, output_law
 from spectheory.adapt import noncentrality
 from spectheory.audit.battery import audit_pairs, random_dyadic
 from spectheory.audit.libraries import load_subject
+from spectheory.audit.relaxations import DeferredRejection, SyntheticAcceptance
 from spectheory.audit.shipped import Shipped
 from spectheory.audit.specimens import LOSSLESS, SPECIMENS, token_verification
 from spectheory.auditing import (
@@ -141,6 +142,27 @@ def test_partner_the_ensemble_is_not_lossless() -> None:
     )
     assert found.verdict == DEFECT
     assert abs(found.total_variation - Fraction(1, 6)) < Fraction(1, 10**6)
+
+
+def at_given_rates(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Accepts with 3/4, then with 1/2, whatever the rows are; the token after that is always the first."""
+    accepted = 0
+    while accepted < paths.shape[1] and torch.rand((), generator=generator) < (0.75, 0.5)[accepted]:
+        accepted += 1
+    return [*paths[0, :accepted].tolist(), 0]
+
+
+def test_a_verifier_whose_law_is_stated() -> None:
+    """Rates say nothing of the correction token; the law of FLy does, and of the length."""
+    pairs = {"thirds": instances.two_token(2)}
+    for rates, verdict in (("3/4 1/2", RELAXATION), ("3/4 1/4", DEFECT)):
+        relaxation = SyntheticAcceptance(tuple(map(Fraction, rates.split())))
+        found = audit_sampler(Shipped(at_given_rates, "sampler", relaxation=relaxation), pairs)
+        assert (found.verdict, found.counterexample) == (verdict, None)
+        assert (found.total_variation == 0) is (verdict == RELAXATION)
+    for threshold, verdict in ((2.0, RELAXATION), (0.5, DEFECT)):
+        stated = Shipped(token_verification, "sampler", relaxation=DeferredRejection(1, threshold, 3))
+        assert audit_sampler(stated, pairs).verdict == verdict
 
 
 def test_a_mutant_of_an_audited_file_is_caught(tmp_path: Path) -> None:
