@@ -49,7 +49,8 @@ MAX_LEAVES = 16
 """A second proof, by the optimum, is looked for on pairs of at most so many drafted paths."""
 
 ASSUMPTIONS = (
-    "elementwise functions are monotone in each random number, as their rounding is",
+    "elementwise functions are monotone in each random number, as their rounding is; two points inside of "
+    "every cell of a comparison were probed",
     "multinomial, bernoulli, randint and races of exponential or Gumbel numbers are drawn from the exact law "
     "of the floats they are given; the weights e^x of Gumbel numbers are rounded to float64",
     "numbers that kernels make out of a seed and a counter are uniform, and independent where one of them "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import socket
 import time
 from fractions import Fraction
 from pathlib import Path
@@ -102,6 +103,11 @@ def normal_coins(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) 
     return [int(torch.randn(1) < 0)]
 
 
+def calls_home(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    with socket.create_connection(("127.0.0.1", 9)):
+        return [0]
+
+
 def half_of_a_product(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
     """Lossless in distribution only if P(u v < t) is exactly 1/3: boxes cannot say."""
     u = torch.rand(2, generator=generator)
@@ -112,6 +118,9 @@ def test_what_is_not_decided_says_why() -> None:
     found = audit_sampler(Shipped(normal_coins, "sampler"), {"thirds": instances.two_token(1)})
     assert found.verdict == NOT_DECIDED
     assert "aten.randn" in found.reasons[0]
+    found = audit_sampler(Shipped(calls_home, "sampler"), {"thirds": instances.two_token(1)})
+    assert (found.verdict, len(found.reasons)) == (NOT_DECIDED, 1)
+    assert found.headline().endswith("the sampler opens a network connection, which is not answered here")
     found = audit_sampler(Shipped(half_of_a_product, "sampler"), {"thirds": instances.two_token(1)})
     assert found.verdict == NOT_DECIDED
     assert "the total variation on thirds is known to" in found.reasons[0]

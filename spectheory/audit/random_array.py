@@ -171,8 +171,7 @@ def _compare_all(
         for other in np.unique(others):
             entries = [first[side], other] if side == 0 else [other, first[side]]
             result.flat[random[others == other]] = _compared(ufunc, entries)
-        result.flat[random[others != others]] = False  # nan
-        return
+        return  # where another entry is nan, the memory gives the answer
     for lane in random:
         entries = [at.get(lane, plain[lane]) for at, plain in zip(lanes, spread, strict=True)]
         result.flat[lane] = _compared(ufunc, entries)

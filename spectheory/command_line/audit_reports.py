@@ -68,6 +68,8 @@ def page(audits: list[AuditCertificate], date: datetime.date) -> str:
         where = f"`{found.provenance.file}`, sha256 `{found.provenance.sha256}`"
         lines.append(f"\n## {found.sampler}\n\n{where}\n\n")
         lines += [f"- {text}\n" for text in (*found.reasons, found.note) if text]
+        if found.counterexample is not None:
+            lines.append(f"- counterexample: {found.counterexample.in_words()}\n")
         lines += [f"- stated: {found.relaxation}\n"] if found.relaxation else []
         lines += [f"- batches of two requests: {', '.join(found.batches)}\n"] if found.batches else []
         lines += [f"- random numbers: {text}\n" for text in found.primitives]

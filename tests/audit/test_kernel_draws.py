@@ -17,6 +17,7 @@ from spectheory.audit.intercept import Journal
 from spectheory.audit.kernel_draws import RAND, elementwise, gumbel_noise
 from spectheory.audit.kernels import interpreting
 from spectheory.audit.one_module import module_alone
+from spectheory.audit.replay import NotEnumerableError
 
 KERNELS = (
     GUMBEL
@@ -26,9 +27,9 @@ def numbers(out, whole):
     tl.store(out + tl.program_id(0), tl.random.uint_to_uniform_float(tl.load(whole + tl.program_id(0))))
 
 @triton.jit
-def coins(out, seed, offset, SECOND: tl.constexpr):
+def coins(out, seed, offset, SEED: tl.constexpr, SECOND: tl.constexpr):
     first = tl.rand(tl.load(seed), tl.load(offset))
-    second = tl.rand(tl.load(seed), tl.load(offset) + SECOND)
+    second = tl.rand(tl.load(seed) + SEED, tl.load(offset) + SECOND)
     if tl.maximum(first, 1e-9) < 0.25:
         tl.store(out, 1)
     if tl.log(second) < tl.log(0.5):
@@ -72,12 +73,12 @@ def test_the_values_are_those_of_triton(bits: int, kernels: ModuleType) -> None:
 
 
 def drawn(
-    kernels: ModuleType, second: int, dtype: torch.dtype, place: Callable[[], int]
+    kernels: ModuleType, second: int, dtype: torch.dtype, place: Callable[[], int], seed: int = 0
 ) -> Callable[[], tuple[int, ...]]:
     def run() -> tuple[int, ...]:
         out = torch.zeros(2, dtype=torch.int32)
         offset = torch.tensor([place()], dtype=dtype)
-        kernels.coins[(1,)](out, torch.tensor([5]), offset, SECOND=second)
+        kernels.coins[(1,)](out, torch.tensor([5]), offset, SEED=seed, SECOND=second)
         return tuple(out.tolist())
 
     return run
@@ -98,6 +99,14 @@ def test_philox_draws_from_that_law(kernels: ModuleType) -> None:
     found = law(drawn(kernels, 1, torch.int64, lambda: 0))
     with interpreting():
         assert_drawn_from(drawn(kernels, 1, torch.int64, lambda: next(counter)), found, draws=80)
+
+
+def test_two_seeds_are_two_coins(kernels: ModuleType) -> None:
+    journal = Journal()
+    assert law(drawn(kernels, 0, torch.int64, lambda: 0, seed=1), journal).keys() == {
+        (first, second) for first in (0, 1) for second in (0, 1)
+    }
+    assert journal.findings == set()
 
 
 def test_partner_a_counter_that_is_read_twice_is_one_coin(kernels: ModuleType) -> None:
@@ -124,5 +133,10 @@ def test_gumbel_numbers_of_a_hash(kernels: ModuleType) -> None:
         {"uniform: uniform in the unit interval, as real numbers"},
         set(),
     )
+    assert law(lambda: raced(0) + 3 * raced(1), journal).keys() == set(range(9))
+    assert journal.findings == set()
+    with pytest.raises(NotEnumerableError, match="two races with the same"):
+        law(lambda: raced(0) + 3 * raced(0), journal)
+    assert len(journal.findings) == 1
     with interpreting():
         assert_drawn_from(lambda: raced(next(counter)), found, draws=80)

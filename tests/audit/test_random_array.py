@@ -80,6 +80,12 @@ def equality() -> bool:
     return bool(np.equal(uniform(1)[:1], np.float32(0))[0])
 
 
+def with_nan() -> tuple[bool, ...]:
+    coin = moved(lambda part: np.broadcast_to(part[:1], (2,)), uniform(1))
+    compared = (np.less(coin, np.float32([np.nan, 2])), np.not_equal(coin, np.float32([np.nan, 2])))
+    return tuple(bool(truth) for truths in compared for truth in truths)
+
+
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
@@ -89,6 +95,7 @@ def equality() -> bool:
         (lambda: gumbel_race((0.0, -np.inf, 0.0)), {(0, True): Fraction(1, 2), (2, True): Fraction(1, 2)}),
         (lambda: gumbel_race((-np.inf,) * 3), {(0, False): Fraction(1)}),
         (choice, {True: Fraction(1, 4), False: Fraction(3, 4)}),
+        (with_nan, {(False, True, True, True): Fraction(1)}),
         (equality, {True: Fraction(1, 2**24), False: 1 - Fraction(1, 2**24)}),
     ],
 )

@@ -91,7 +91,27 @@ def equality() -> bool:
     return bool((torch.rand(3, dtype=torch.bfloat16) == 0)[0])
 
 
+def inner_equality() -> tuple[bool, bool]:
+    """One float of many; its neighbours are none."""
+    u = torch.rand(2)
+    return bool(u[0] == 0.5), bool(u[1] != 0.5)
+
+
+def partly_known() -> tuple[int, tuple[int, ...]]:
+    """What is no random number of a tensor with one is an ordinary one."""
+    tokens = torch.full((3,), 5)
+    tokens[0] = (P / torch.empty(3).exponential_()).argmax()
+    return int(tokens[0] > 0), tuple(tokens[1:].tolist())
+
+
 LAWS: dict[Callable[[], Any], dict[Any, str]] = {
+    inner_equality: {
+        (True, True): f"{2**24 - 1}/{2**48}",
+        (True, False): f"1/{2**48}",
+        (False, True): f"{(2**24 - 1) ** 2}/{2**48}",
+        (False, False): f"{2**24 - 1}/{2**48}",
+    },
+    partly_known: {(0, (5, 5)): "1/2", (1, (5, 5)): "1/2"},
     inversion: {0: "1/2", 1: "1/4", 2: "1/4"},
     narrowed: {(True, True): "1/4", (True, False): "1/4", (False, False): "1/2"},
     python_numbers: {(a, b): p for a in (True, False) for b, p in ((True, "1/8"), (False, "3/8"))},
@@ -154,6 +174,7 @@ def test_types_are_converted_as_torch_does() -> None:
         (lambda: torch.where(torch.tensor(True), torch.rand(()), 0).sum(), "applies sum to"),
         (lambda: torch.zeros(4)[1:3].__setitem__(0, torch.rand(())), "part of a tensor"),
         (lambda: (u := torch.rand(())) * u < 0.5, "combines a random number with itself in mul"),
+        (lambda: (torch.rand(()) - 0.5).reciprocal() > 3, "that is not monotone"),
         (lambda: P[torch.rand(3)], "as an index of __getitem__"),
         (lambda: (torch.empty(3).exponential_() + 1).argmax(), "only a race is followed"),
         (lambda: torch.empty(3).exponential_().sum(), "only a race is followed"),
