@@ -96,5 +96,5 @@ def test_no_entropy_is_high_enough() -> None:
     plain = output_law(verifiers["token"], pair)
     deferring = output_law(DeferredRejection(1, 2.0, 3).verifier, pair)
     assert all((one == other).all() for one, other in zip(plain.masses, deferring.masses, strict=True))
-    disjoint = instances.disjoint_supports(3)
-    assert output_law(DeferredRejection(1, 0.0, 3).verifier, disjoint).total_variation == 0
+    certain = ModelPair.context_free_pair(["1", "0"], ["1/2", "1/2"], 3)
+    assert output_law(DeferredRejection(1, 0.0, 3).verifier, certain).total_variation == 0

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
+from pathlib import Path
 
 from spectheory import instances
-from spectheory.audit.libraries import load_subject
+from spectheory.audit.libraries import SUBJECTS, load_subject
 from spectheory.audit.shipped import Shipped
 from spectheory.audit.specimens import SPECIMENS, batch_token_verification, token_verification
 from spectheory.auditing import audit_sampler
@@ -29,6 +31,19 @@ def test_the_page() -> None:
     assert "- boundary: a forbidden token is made with probability 1/33554432" in text
     assert text.count("- batches of two requests: equal lengths\n") == 1
     assert text.count("\n## ") == 4
+
+
+def test_the_page_of_the_documentation_is_one_that_was_written() -> None:
+    """Its prose is the generator's, and no sampler is missing."""
+    text = (Path(__file__).parents[2] / "docs" / "audits.md").read_text(encoding="utf-8")
+    date = datetime.date.fromisoformat(text.partition("`make audits` (")[2][:10])
+    assert re.findall(r"^\| `([a-z0-9-]+)`", text, re.MULTILINE) == list(SUBJECTS)
+    written = page([audit_sampler(Shipped(token_verification, "sampler"), PAIRS)], date)
+    prose = [
+        part for part in written.split("\n\n") if "token_verification" not in part and "pairs," not in part
+    ]
+    assert len(prose) > 6
+    assert all(part in text for part in prose if not part.startswith(("- random numbers", "`")))
 
 
 def test_sarif_names_rule_level_and_place() -> None:

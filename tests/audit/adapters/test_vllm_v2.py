@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from audited import GUMBEL, released
@@ -93,6 +94,7 @@ def test_numbers_are_followed_from_seeds_to_tokens(tmp_path: Path) -> None:
     found = certify(shipped, instances.two_residual_tokens(2), with_optimum=False)
     assert found.total_variation < 1e-6
     assert audit_batches(shipped) == ("equal lengths", "ragged", "greedy", "padded")
+    shipped.two_calls(np.array([[0, 0]]), np.full((1, 3, 2), 0.5), np.full((1, 2, 2), 0.5))
     assert shipped.journal.findings == set()
     assert shipped.journal.primitives == {
         "murmur3_uniform32: uniform in the unit interval, as real numbers",
