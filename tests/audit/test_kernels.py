@@ -119,11 +119,11 @@ def stored(kernels: ModuleType) -> tuple[bool, bool, bool]:
 
 
 def strided(kernels: ModuleType) -> tuple[bool, bool]:
-    """Memory in another order than the entries: the second number is the one below the first."""
-    out, coins = torch.zeros(2), torch.empty_strided((2, 2), (1, 2))
+    """Memory in another order than the entries: the third number is the one beside the first."""
+    out, coins = torch.zeros(4), torch.empty_strided((2, 2), (1, 2))
     coins.uniform_()
-    kernels.moves[(1,)](out, coins, SIZE=2)
-    return bool(out[1] < 0.25), bool(coins[1, 0] < 0.5)
+    kernels.moves[(1,)](out, coins, SIZE=4)
+    return bool(out[2] < 0.25), bool(coins[0, 1] < 0.5)
 
 
 LAWS: dict[str, tuple[Callable[[ModuleType], Any], dict[Any, Fraction]]] = {

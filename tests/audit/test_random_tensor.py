@@ -132,6 +132,16 @@ def test_torch_draws_from_that_law(function: Callable[[], Any]) -> None:
     assert_drawn_from(function, law(function))
 
 
+def test_two_numbers_against_each_other() -> None:
+    """Rising in one and falling in the other: all corners of a box are asked."""
+
+    def is_below() -> bool:
+        u = torch.rand(2)
+        return bool(u[0] < u[1])
+
+    assert abs(law(is_below)[True] - Fraction(1, 2)) <= Fraction(1, 16)
+
+
 def test_a_race_has_rational_weights() -> None:
     assert law(race)[0, 2] == Fraction(1, 2) * Fraction(1, 4)
     assert law(lazy_race) == {0: Fraction(1, 2), 1: Fraction(1, 4), 2: Fraction(1, 4)}
