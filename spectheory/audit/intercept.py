@@ -28,6 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from spectheory.arrays import exact_number
 from spectheory.audit.derandomise import Clock, Exponential, UndefinedDrawError, uniform_number
+from spectheory.audit.kernel_draws import Draws
 from spectheory.audit.kernels import followed
 from spectheory.audit.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
 from spectheory.audit.replay import CoinGenerator, NotEnumerableError, Tape
@@ -67,7 +68,7 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
         with ExitStack() as stack:
             for owner, name, replacement in _replacements(tape, journal):
                 stack.enter_context(patch.object(owner, name, replacement))
-            stack.enter_context(followed())
+            stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
             stack.enter_context(sentinel)
             stack.enter_context(_Answers(tape, journal, sentinel))
             yield

@@ -21,13 +21,13 @@ import numpy as np
 import torch
 
 from spectheory.audit.derandomise import Number
+from spectheory.audit.kernel_draws import INTERPRETER, Draws, drawing
 from spectheory.audit.random_array import RandomArray, moved, random_array, settled
 from spectheory.audit.random_tensor import RandomTensor, unwrapped
 from spectheory.audit.replay import NotEnumerableError
 from spectheory.errors import InvalidInputError
 from spectheory.extras import installed
 
-INTERPRETER = "triton.runtime.interpreter"
 ENVIRONMENT = {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
 
 
@@ -80,14 +80,19 @@ def _own_triton() -> Iterator[None]:
 
 
 @contextmanager
-def followed() -> Iterator[None]:
-    """Random numbers are followed through all kernels; nothing to do where Triton is not in use."""
+def followed(draws: Draws) -> Iterator[None]:
+    """Random numbers are followed through all kernels; nothing to do where Triton is not in use.
+
+    Args:
+        draws: what kernels draw themselves.
+    """
     with ExitStack() as stack:
         if _OWN:
             stack.enter_context(_own_triton())
         interpreter = sys.modules.get(INTERPRETER)
         if interpreter is not None:
-            for owner, name, replacement in _replacements(interpreter, _Memory()):
+            stack.enter_context(drawing(draws))
+            for owner, name, replacement in _replacements(interpreter, _Memory(), draws):
                 stack.enter_context(patch.object(owner, name, replacement))
         yield
 
@@ -130,11 +135,12 @@ def _launched(launch: Callable[..., Any], memory: _Memory) -> Callable[..., Any]
             elif isinstance(arg, torch.Tensor):
                 plain[id(arg)] = arg
         try:
-            returned = launch(
-                executor,
-                *(plain.get(id(arg), arg) for arg in args),
-                **{name: plain.get(id(arg), arg) for name, arg in kwargs.items()},
-            )
+            with np.errstate(all="ignore"):  # -inf minus -inf is for the kernel to see
+                returned = launch(
+                    executor,
+                    *(plain.get(id(arg), arg) for arg in args),
+                    **{name: plain.get(id(arg), arg) for name, arg in kwargs.items()},
+                )
         except Exception as error:  # the interpreter wraps what goes wrong in a kernel
             cause: BaseException | None = error
             while cause is not None and not isinstance(cause, InvalidInputError):
@@ -165,7 +171,7 @@ def _remember(arg: Any, plain: torch.Tensor, memory: _Memory) -> None:
         arg.numbers = numbers
 
 
-def _replacements(interpreter: Any, memory: _Memory) -> Iterator[tuple[Any, str, Any]]:
+def _replacements(interpreter: Any, memory: _Memory, draws: Draws) -> Iterator[tuple[Any, str, Any]]:
     """(class or module, name, what stands there during a run)."""
     builder, handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
     load, store = builder.create_masked_load, builder.create_masked_store
@@ -197,6 +203,7 @@ def _replacements(interpreter: Any, memory: _Memory) -> Iterator[tuple[Any, str,
     yield builder, "create_masked_store", masked_store
     yield interpreter.GridExecutor, "__call__", _launched(interpreter.GridExecutor.__call__, memory)
     for module in (interpreter.tl, interpreter.tl.random):
+        yield module, "rand", draws.rand
         for name in _RANDOM:
             yield module, name, _refused_primitive(name)
     yield interpreter, "_patch_lang", _patched_once(interpreter._patch_lang)
@@ -226,8 +233,8 @@ _FOLLOWED = (
 """What is done lane by lane, where ``RandomArray`` decides whether it is followed, and changes of places."""
 
 
-_RANDOM = ["philox", "rand", "rand4x", "randint", "randint4x", "randn", "randn4x"]
-"""Triton's own random functions, whose numbers come from a seed and are not followed."""
+_RANDOM = ["philox", "rand4x", "randint", "randint4x", "randn", "randn4x"]
+"""Triton's own random functions that are not followed."""
 
 
 def _refused_primitive(name: str) -> Callable[..., Any]:

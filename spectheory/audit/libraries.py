@@ -6,13 +6,27 @@ A library is installed, as transformers is, or its wheel was fetched and a few f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from fractions import Fraction
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spectheory.audit.adapters import flat_batch, lmdeploy, mlx_lm, sglang, transformers, vllm, vllm_ascend
+import torch
+
+from spectheory.audit.adapters import (
+    flat_batch,
+    lmdeploy,
+    mlx_lm,
+    sglang,
+    transformers,
+    vllm,
+    vllm_ascend,
+    vllm_v2,
+)
 from spectheory.audit.fetch import Release, default_cache, found, parsed
+from spectheory.audit.one_module import file_of
+from spectheory.audit.relaxations import DeferredRejection, Relaxation, SyntheticAcceptance
 from spectheory.audit.shipped import Provenance, Shipped
 from spectheory.errors import InvalidInputError
 from spectheory.validate import unknown_name
@@ -66,7 +80,10 @@ class Fetched(NamedTuple):
 
 _TRANSFORMERS = {"01f7d1d68c9fd501ae12d516df408f3c098215ef53d8d8cbbe8104cab79e94b7": "5.23.0"}
 _SGLANG = Library("sglang==0.5.23", sglang.FILES)
-_VLLM = Library("vllm==0.33.0", vllm.FILES)
+_VLLM = Library(
+    "vllm==0.33.0",
+    (file_of(vllm.MODULE), file_of(vllm_v2.MODULE), file_of(vllm_v2.GUMBEL), "vllm/v1/spec_decode/*.py"),
+)
 _LMDEPLOY = Library("lmdeploy==0.18.0", lmdeploy.FILES)
 _MLX_LM = Library("mlx-lm==0.32.2", mlx_lm.FILES)
 _ASCEND = Library("vllm-ascend==0.23.0", vllm_ascend.FILES)
@@ -77,6 +94,30 @@ LIBRARIES: Mapping[str, Library] = {
 
 _FLAT = {"signature": "batch", "mixes": flat_batch.MIXES}
 _EQUAL_LENGTHS = {"signature": "batch", "mixes": ("greedy",)}
+
+_RATES = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
+_SYNTHETIC = SyntheticAcceptance(_RATES)
+_SYNTHETIC_OPTION: Mapping[str, Any] = {
+    "synthetic_conditional_rates": torch.tensor([float(rate) for rate in _RATES])
+}
+_FLY = DeferredRejection(window=1, threshold=0.3, top_k=3)
+_FLY_OPTIONS: Mapping[str, Any] = {"fly_window_size": 1, "fly_entropy_threshold": 0.3, "fly_entropy_top_k": 3}
+_FIRST_RUNNER = {
+    "9f035dd0c5af33b29ffcc63e2192f7b2fb85f8a6b4ac89275ecb5698f7ca2ff1": "0.33.0",
+    "4bb87d7984d967be9c7e5b6a6b489c02571ef2f2913211cb3f1eea74b2e1f32f": "0.27.1",
+}
+_SECOND_RUNNER = {"a4167068d1d10a36c130e2924b12cbf01f99c968f2fcf47e75a1129d3d8022c8": "0.33.0"}
+
+
+def _of_vllm(what: str, sampler: Callable[[Release], Any], **options: Any) -> Fetched:
+    return Fetched(what, _FIRST_RUNNER, _VLLM, file_of(vllm.MODULE), sampler, {**_FLAT, **options})
+
+
+def _of_vllm_v2(what: str, relaxation: Relaxation | None = None, **shipped: Any) -> Fetched:
+    sampler = partial(vllm_v2.rejection_sample, **shipped)
+    options = {**_FLAT, "relaxation": relaxation}
+    return Fetched(what, _SECOND_RUNNER, _VLLM, file_of(vllm_v2.MODULE), sampler, options)
+
 
 SUBJECTS: Mapping[str, Installed | Fetched] = {
     "transformers": Installed(
@@ -108,16 +149,38 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         partial(sglang.chain_sampling, block_verification=True),
         {"signature": "batch"},
     ),
-    "vllm": Fetched(
-        "token verification of the first model runner, Triton kernels",
-        {
-            "9f035dd0c5af33b29ffcc63e2192f7b2fb85f8a6b4ac89275ecb5698f7ca2ff1": "0.33.0",
-            "4bb87d7984d967be9c7e5b6a6b489c02571ef2f2913211cb3f1eea74b2e1f32f": "0.27.1",
-        },
-        _VLLM,
-        vllm.FILES[0],
-        vllm.rejection_sample,
-        _FLAT,
+    "sglang-dspark": Fetched(
+        "token verification of DSpark's chains, Triton kernels",
+        {"c5a47f8676a9451f98f307f0eb397cc515728ec3f5031630eb2dc865adbe9090": "0.5.23"},
+        _SGLANG,
+        file_of(sglang.DSPARK[0]),
+        sglang.blockwise_rejection,
+        {"signature": "batch"},
+    ),
+    "vllm": _of_vllm("token verification of the first model runner, Triton kernels", vllm.rejection_sample),
+    "vllm-synthetic": _of_vllm(
+        "the same with synthetic acceptance, lossy by design",
+        partial(vllm.rejection_sample, synthetic_mode=True, **_SYNTHETIC_OPTION),
+        relaxation=_SYNTHETIC,
+    ),
+    "vllm-fly": _of_vllm(
+        "the same with FLy acceptance, lossy by design",
+        partial(vllm.rejection_sample, **_FLY_OPTIONS),
+        relaxation=_FLY,
+    ),
+    "vllm-v2": _of_vllm_v2("token verification of the second model runner, Triton kernels"),
+    "vllm-v2-block": _of_vllm_v2(
+        "block verification of the second model runner", use_block_verification=True
+    ),
+    "vllm-v2-synthetic": _of_vllm_v2(
+        "token verification of the second model runner with synthetic acceptance, lossy by design",
+        _SYNTHETIC,
+        **_SYNTHETIC_OPTION,
+    ),
+    "vllm-v2-fly": _of_vllm_v2(
+        "token verification of the second model runner with FLy acceptance, lossy by design",
+        _FLY,
+        **_FLY_OPTIONS,
     ),
     "lmdeploy": Fetched(
         "token verification, portable",
@@ -195,7 +258,7 @@ def load_subject(name: str, cache: Path | None = None) -> Shipped:
 
 def _fetched(name: str, subject: Fetched, version: str, cache: Path) -> Shipped:
     package, tested = parsed(subject.library.requirement)
-    release = found(f"{package}=={version or tested}", cache)
+    release = found(f"{package}=={version or tested}", cache, subject.file)
     function = subject.sampler(release)
     digest = sha256((release.folder / subject.file).read_bytes()).hexdigest()
     provenance = Provenance(package, release.version, subject.file, digest)

@@ -102,6 +102,16 @@ class _Finder:
         module.__dict__.update(self.given.get(module.__name__, {}))
 
 
+def file_of(module: str) -> str:
+    """Where a module lies in its library.
+
+    Example:
+        >>> file_of("a.b")
+        'a/b.py'
+    """
+    return f"{module.replace('.', '/')}.py"
+
+
 def module_alone(
     root: Path, modules: Sequence[str], given: Mapping[str, Mapping[str, Any]] | None = None
 ) -> ModuleType:
@@ -115,7 +125,7 @@ def module_alone(
     Raises:
         InvalidInputError: a file is missing, or a module needs more of its library.
     """
-    files = {name: root / f"{name.replace('.', '/')}.py" for name in modules}
+    files = {name: root / file_of(name) for name in modules}
     for file in files.values():
         if not file.is_file():
             raise InvalidInputError(f"{file} is missing")

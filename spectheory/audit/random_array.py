@@ -20,9 +20,14 @@ from spectheory.audit.replay import NotEnumerableError
 
 @dataclass(frozen=True, eq=False)
 class Lead:
-    """The value that wins a race; all that is known of it is that it is positive."""
+    """The value that wins a race; all that is known of it is that it is above a number.
+
+    Attributes:
+        low: that number: 0, or -inf where logarithms race.
+    """
 
     race: Race
+    low: float = 0.0
 
 
 class RandomArray(np.ndarray):
@@ -166,8 +171,7 @@ def _compare_all(
         for other in np.unique(others):
             entries = [first[side], other] if side == 0 else [other, first[side]]
             result.flat[random[others == other]] = _compared(ufunc, entries)
-        result.flat[random[others != others]] = False  # nan
-        return
+        return  # where another entry is nan, the memory gives the answer
     for lane in random:
         entries = [at.get(lane, plain[lane]) for at, plain in zip(lanes, spread, strict=True)]
         result.flat[lane] = _compared(ufunc, entries)
@@ -179,7 +183,13 @@ _KINDS = (Number, Clock, Pick, Lead)
 def _compared(ufunc: np.ufunc, entries: Sequence[Any]) -> bool:
     """The truth of a comparison of two entries."""
     first, second = entries
-    if isinstance(first, Lead) and not isinstance(second, _KINDS) and second < 0:
+    if isinstance(first, Lead) and first is second:
+        return bool(ufunc(1, 1))
+    if (
+        isinstance(first, Lead)
+        and not isinstance(second, _KINDS)
+        and (second < first.low or second == -np.inf)
+    ):
         return bool(ufunc(1, second))
     if any(isinstance(entry, (Clock, Lead)) for entry in entries):
         raise NotEnumerableError("the sampler compares an exponential random number; only a race is followed")
@@ -199,6 +209,8 @@ def _known(entry: Any) -> Any:
 
 def _combined(ufunc: np.ufunc, entries: Sequence[Any]) -> Any:
     """What stands in a lane after a function of its entries."""
+    if isinstance(entries[0], Clock) and ufunc in _UNARY:
+        return _UNARY[ufunc](entries[0])
     if any(isinstance(entry, Clock) for entry in entries) and len(entries) == 2:
         return _scaled(ufunc, *entries)
     if any(isinstance(entry, Pick) for entry in entries):
@@ -213,15 +225,24 @@ def _combined(ufunc: np.ufunc, entries: Sequence[Any]) -> Any:
     raise NotEnumerableError(f"the sampler applies {ufunc.__name__} to random numbers, which is not followed")
 
 
+_UNARY = {np.log: Clock.log, np.negative: Clock.negated}
+
+
 def _scaled(ufunc: np.ufunc, first: Any, second: Any) -> Clock:
-    """A weight times a clock, or one divided by the other."""
-    if ufunc is np.multiply and not (isinstance(first, Clock) and isinstance(second, Clock)):
-        clock, weight = (first, second) if isinstance(first, Clock) else (second, first)
-        return clock.times(exact_weight(weight.item()))
-    if ufunc is np.divide and not isinstance(second, Clock):
-        return first.over(exact_weight(second.item()))
-    if ufunc is np.divide and not isinstance(first, Clock):
-        return second.inverted().times(exact_weight(first.item()))
+    """A weight times a clock, one divided by the other, or a logarithm plus a number."""
+    if isinstance(first, Clock) and isinstance(second, Clock):
+        raise NotEnumerableError(f"the sampler applies {ufunc.__name__} to two exponential random numbers")
+    clock, number = (first, second) if isinstance(first, Clock) else (second, first)
+    if ufunc is np.add:
+        return clock.plus(float(number))
+    if ufunc is np.subtract:
+        return clock.plus(-float(number)) if clock is first else clock.negated().plus(float(number))
+    if ufunc is np.multiply:
+        return clock.times(exact_weight(number.item()))
+    if ufunc is np.divide and clock is first:
+        return clock.over(exact_weight(number.item()))
+    if ufunc is np.divide:
+        return clock.inverted().times(exact_weight(number.item()))
     raise NotEnumerableError(f"the sampler applies {ufunc.__name__} to exponential random numbers")
 
 
@@ -274,13 +295,20 @@ def _race(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, list
     rest = np.delete(_memory(array).ravel(), lanes)
     if keepdims or array.ndim != 1 or not all(isinstance(clock, Clock) for clock in clocks):
         raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
-    if rest.size and (not largest or rest.max() > 0):
+    if rest.size and (not largest or rest.max() > _low(clocks)):
         raise NotEnumerableError("a race of exponential random numbers with a number that is none")
     return Race(clocks, largest), lanes
 
 
+def _low(clocks: Sequence[Clock]) -> float:
+    """What positive numbers, or logarithms, are above."""
+    return -np.inf if any(clock.logarithm or clock.negative for clock in clocks) else 0.0
+
+
 def _winning_lane(largest: bool) -> Callable[..., Any]:
     def winning_lane(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
+        if array.size == 1:
+            return np.zeros((), np.int32)
         race, lanes = _race(array, largest, keepdims)
         return random_array(np.zeros((), np.int32), {0: Pick(race, lambda place: lanes[place])})
 
@@ -289,8 +317,13 @@ def _winning_lane(largest: bool) -> Callable[..., Any]:
 
 def _winning_value(largest: bool) -> Callable[..., Any]:
     def winning_value(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
+        if array.size == 1:
+            return array.reshape(())
         race, _ = _race(array, largest, keepdims)
-        return random_array(np.ones((), array.dtype), {0: Lead(race)})
+        low = _low(race.clocks)
+        if not any(clock.rate for clock in race.clocks):
+            return np.full((), low, array.dtype)
+        return random_array(np.ones((), array.dtype), {0: Lead(race, low)})
 
     return winning_value
 

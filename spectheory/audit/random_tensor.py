@@ -181,7 +181,7 @@ def _entries(part: Any) -> np.ndarray:
     return entries
 
 
-def _settled_if_known(random: RandomTensor) -> RandomTensor:
+def _settled_if_known(random: RandomTensor) -> torch.Tensor:
     """An ordinary tensor where nothing in it is random."""
     if not any(isinstance(number, (Number, Clock, Pick)) for number in random.numbers.flat):
         settle(random)
@@ -197,10 +197,10 @@ def _structure(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     moved = func(places, *args[1:], **kwargs)
     dtype = unwrapped(torch.result_type, (random, random), {})
 
-    def at(chosen: torch.Tensor) -> RandomTensor:
+    def at(chosen: torch.Tensor) -> torch.Tensor:
         numbers = np.empty(chosen.shape, dtype=object)
         numbers[...] = random.numbers.ravel()[chosen.numpy()]
-        return random_tensor(numbers, dtype, random.is_python)
+        return _settled_if_known(random_tensor(numbers, dtype, random.is_python))
 
     return at(moved) if isinstance(moved, torch.Tensor) else tuple(at(part) for part in moved)
 
@@ -318,14 +318,14 @@ def _searchsorted(
 
 
 def _race(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Exponential numbers: scaled by weights, and the first of them.
+    """Exponential numbers: scaled by weights, or their logarithms shifted by logits, and the first of them.
 
     Of independent exponential numbers with rates w_i the i-th is the first with probability w_i / Σ w.
     """
     if name in ("isinf", "isnan", "eq", "ne", "__eq__", "__ne__"):  # of a real number: almost never
         return torch.full(args[0].numbers.shape, name in ("ne", "__ne__"))
-    if name == "reciprocal":
-        return _scaled(Clock.inverted, args[0])
+    if name in _UNARY:
+        return _scaled(_UNARY[name], args[0])
     if len(args) == 2 and not kwargs and len(_random(args)) == 1:
         above, below = args if not name.startswith("__r") else args[::-1]
         if name in _PRODUCTS.split():
@@ -336,6 +336,12 @@ def _race(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             return _scaled(Clock.over, above, below)
         if name in _QUOTIENTS.split():
             return _scaled(Clock.times, _scaled(Clock.inverted, below), above)
+        if name in _DIFFERENCES and not isinstance(below, RandomTensor):
+            return _scaled(lambda clock, number: clock.plus(-number), above, below, entry=float)
+        if name in (*_SUMS, *_DIFFERENCES):
+            random, number = (above, below) if isinstance(above, RandomTensor) else (below, above)
+            random = _scaled(Clock.negated, random) if name in _DIFFERENCES else random
+            return _scaled(Clock.plus, random, number, entry=float)
     if name in ("argmax", "argmin") and len(args) + len(kwargs) <= 3:
         return _first(name == "argmax", *args, **kwargs)
     raise NotEnumerableError(
@@ -344,7 +350,22 @@ def _race(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     )
 
 
-def _scaled(scale: Callable[..., Clock], random: RandomTensor, *weights: Any) -> RandomTensor:
+_UNARY = {
+    "reciprocal": Clock.inverted,
+    "log": Clock.log,
+    "neg": Clock.negated,
+    "negative": Clock.negated,
+}
+_SUMS = ("add", "__radd__")
+_DIFFERENCES = ("sub", "subtract", "__rsub__")
+
+
+def _scaled(
+    scale: Callable[..., Clock],
+    random: RandomTensor,
+    *weights: Any,
+    entry: Callable[[float], Any] | None = None,
+) -> RandomTensor:
     """Every clock scaled by its weight."""
     like = torch.ones(random.numbers.shape, dtype=_dtype(random))
     for weight in weights:
@@ -352,7 +373,7 @@ def _scaled(scale: Callable[..., Clock], random: RandomTensor, *weights: Any) ->
     spread = [torch.broadcast_to(torch.as_tensor(weight), like.shape) for weight in weights]
     numbers = np.empty(like.shape, dtype=object)
     for place, clock in np.ndenumerate(np.broadcast_to(random.numbers, like.shape)):
-        numbers[place] = scale(clock, *(exact_weight(weight[place].item()) for weight in spread))
+        numbers[place] = scale(clock, *((entry or exact_weight)(weight[place].item()) for weight in spread))
     return random_tensor(numbers, like.dtype)
 
 

@@ -21,7 +21,7 @@ from spectheory.arrays import fractions_if_exact, like_rows
 from spectheory.audit.battery import with_point_mass_drafts
 from spectheory.audit.derandomise import UndefinedDrawError
 from spectheory.audit.intercept import Journal, intercepted
-from spectheory.audit.relaxations import Mixture
+from spectheory.audit.relaxations import Relaxation
 from spectheory.audit.replay import MAX_RUNS, CoinGenerator, NotEnumerableError, Tape, all_runs
 from spectheory.audit.signatures import Call, Row, signature_called, verified_batch
 from spectheory.contexts import prefix_numbers, rows_along
@@ -76,8 +76,8 @@ class Shipped(BlackBox, Verifier):
         function: the sampler, unmodified.
         signature: how it is called, a name of ``SIGNATURES``.
         name: of the verifier; by default the function's.
-        relaxation: the law it states, where that is not the target's; it is then asked about pairs whose
-            target is that law (``relaxation.stated``).
+        relaxation: the law it states, where that is not the target's; it is then asked about the pairs
+            ``relaxation.stated``.
         provenance: of the code, where the function does not know it.
         mixes: what its batches may mix, names of ``MIXES``; for the signature "batch".
         box_bits: how finely products of random numbers are enclosed (``Tape``).
@@ -110,7 +110,7 @@ class Shipped(BlackBox, Verifier):
         signature: str,
         name: str | None = None,
         *,
-        relaxation: Mixture | None = None,
+        relaxation: Relaxation | None = None,
         provenance: Provenance | None = None,
         mixes: Sequence[str] = (),
         box_bits: int = Tape.box_bits,

@@ -22,15 +22,31 @@ audit works, and how to audit a sampler of your own: [Auditing](auditing.md).
 
 _COLUMNS = """
 The total variation is the largest over {pairs} pairs, between the output completed with the target and the
-target. A forbidden token is one to which the target gives probability 0: a coin of exactly 0 that is at most
-a ratio of 0 makes it, once in 2^24 numbers of float32 and in 2^53 of float64. The samples are what a χ² test
-at 99 % needs to see the difference with a power of 99 %, on the pair where it needs the fewest. Where random
-numbers are multiplied, the total variation is a lower bound and the samples are an estimate.
+target. A relaxation is held against the law that it states. The samples are what a χ² test at 99 % needs to
+see the difference with a power of 99 %, on the pair where it needs the fewest. Where random numbers are
+multiplied, the total variation is a lower bound and the samples are an estimate.
+
+A forbidden token is one to which the target gives probability 0. A coin of exactly 0 that is compared with a
+ratio of 0 by *at most* makes one, once in 2^24 numbers of float32 and once in 2^53 of float64. This
+probability is part of the total variation, and the verdict is on the total variation: what is below the bound
+of rounding is lossless up to arithmetic. A forbidden token is said beside the verdict, as a finding at the
+boundary, because a text that a grammar or a filter excludes may not come out at all, however rare.
 """
 
 _ASSUMED = """
 ## What is assumed
 
+"""
+
+_MISSING = """
+## What is not audited
+
+- TensorRT-LLM: the package index holds a source package of 10 kB, which fetches the wheel from another index,
+  with the compiled library in it. `audit fetch` downloads wheels of the package index only. A checkout's
+  function is audited with `--as`.
+- The tree sampling of SGLang and of FlashInfer is compiled for a device; no interpreter runs it.
+- llama.cpp and OpenVINO GenAI sample in C++ and export no function of drafts, rows and random numbers.
+- vLLM Ascend is audited where it verifies in torch; its kernels need a device's own compiler.
 """
 
 
@@ -52,28 +68,32 @@ def page(audits: list[AuditCertificate], date: datetime.date) -> str:
         where = f"`{found.provenance.file}`, sha256 `{found.provenance.sha256}`"
         lines.append(f"\n## {found.sampler}\n\n{where}\n\n")
         lines += [f"- {text}\n" for text in (*found.reasons, found.note) if text]
+        if found.counterexample is not None:
+            lines.append(f"- counterexample: {found.counterexample.in_words()}\n")
         lines += [f"- stated: {found.relaxation}\n"] if found.relaxation else []
         lines += [f"- batches of two requests: {', '.join(found.batches)}\n"] if found.batches else []
         lines += [f"- random numbers: {text}\n" for text in found.primitives]
     lines.append(_ASSUMED)
     lines += [f"- {text}\n" for text in audits[0].assumptions]
+    lines.append(_MISSING)
     return "".join(lines)
 
 
 _SARIF_VERSION = "2.1.0"
-_LEVELS = {"defect": "error", "not decided": "warning"}
+_LEVELS = {"defect": "error", "not decided": "warning", "boundary": "warning"}
 
 
 def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
-    """The audits as one SARIF run: a defect is an error, what is not decided a warning.
+    """The audits as one SARIF run: a defect is an error; what is not decided, and a forbidden token that is
+    rarer than rounding, a warning.
 
     Args:
         audits: at least one; a sampler of a file of the current directory is named relative to it.
     """
     results = [
         {
-            "ruleId": found.verdict.replace(" ", "-"),
-            "level": _LEVELS[found.verdict],
+            "ruleId": rule.replace(" ", "-"),
+            "level": _LEVELS[rule],
             "message": {"text": f"{found.sampler}: {reason}"},
             "locations": [
                 {
@@ -86,15 +106,15 @@ def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
             "partialFingerprints": {"sampler/v1": f"{found.sampler} {found.provenance.sha256}"},
         }
         for found in audits
-        if found.verdict in _LEVELS
         for reason in found.reasons
+        for rule in [found.verdict if found.verdict in _LEVELS else reason.partition(":")[0]]
     ]
     rules = [
         {
-            "id": verdict.replace(" ", "-"),
-            "shortDescription": {"text": f"The verdict on a sampler: {verdict}."},
+            "id": rule.replace(" ", "-"),
+            "shortDescription": {"text": f"What is said of a sampler: {rule}."},
         }
-        for verdict in _LEVELS
+        for rule in _LEVELS
     ]
     driver = {"name": "spectheory", "version": version("spectheory"), "rules": rules}
     return {"version": _SARIF_VERSION, "runs": [{"tool": {"driver": driver}, "results": results}]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from spectheory.extras import installed
 from spectheory.pair import ModelPair
@@ -13,15 +13,20 @@ if TYPE_CHECKING:
     from spectheory.auditing import AuditCertificate
 
 
-def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = None) -> SuiteCertificate:
+@overload
+def assert_lossless(verifier: Callable[..., Any]) -> AuditCertificate: ...
+@overload
+def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = None) -> SuiteCertificate: ...
+def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = None) -> Any:
     """Fail unless the verifier is lossless on every pair of a suite.
 
     Args:
-        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
+        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``; a function is a
+            sampler in torch, see ``assert_sampler_lossless``.
         suite: the cases; by default the standard suite, see ``spectheory.suite``.
 
     Returns:
-        The certificate of the suite.
+        The certificate of the suite; of a function, that of its audit.
 
     Raises:
         AssertionError: it is not; the text names the smallest pair, the prefix and the drafts.
@@ -35,6 +40,8 @@ def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = Non
         ...     print(str(error)[:66])
         target_correction is not lossless. On bernoulli_one_half-L1, 1 dra
     """
+    if suite is None and callable(verifier) and not hasattr(verifier, "outcome"):
+        return assert_sampler_lossless(verifier)
     found = certify_suite(verifier, suite, stop_at_first=True)
     if found.counterexample is not None:
         case = found.verdicts[-1].case
@@ -55,7 +62,7 @@ def assert_sampler_lossless(
         pairs: name -> exact pair; by default ``spectheory.audit.battery.audit_pairs()``.
 
     Returns:
-        The certificate of the audit.
+        The certificate of the audit.  A forbidden token that is rarer than rounding is among its findings.
 
     Raises:
         AssertionError: it is not, or that is not decided; the text says why, with a counterexample.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ from spectheory.audit.derandomise import (
     GRIDS,
     Clock,
     Exponential,
+    Number,
     Pick,
     Race,
     UndefinedDrawError,
@@ -137,3 +140,15 @@ def test_partner_a_wrong_grid_is_seen() -> None:
     assert_drawn_from(draw, law(draw), draws=20_000)
     with pytest.raises(AssertionError):
         assert_drawn_from(draw, law(lambda: float(torch.rand(()) <= 2**-7)), draws=20_000)
+
+
+@pytest.mark.parametrize("is_true", [lambda v: 0.3 < v < 0.5, lambda v: v < 0.2 or 0.6 < v < 0.9])
+def test_a_comparison_that_is_not_monotone_is_refused(is_true: Callable[[float], bool]) -> None:
+    """Where the ends of a cell agree, and where they do not."""
+
+    def run(generator: Any) -> bool:
+        (source,) = uniform_number(generator.tape, torch.float64).sources
+        return Number((source,), lambda value: torch.tensor(is_true(value))).decide()
+
+    with pytest.raises(NotEnumerableError, match="that is not monotone"):
+        list(all_runs(run))

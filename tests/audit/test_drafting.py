@@ -70,20 +70,42 @@ def test_the_honest_generator_has_the_laws_of_the_pair() -> None:
     assert journal.findings == set()
 
 
+def law_by_hand(target_probs: np.ndarray, reported: np.ndarray, likeliest: int) -> list[Fraction]:
+    """Of one drafted token, the likeliest: what transformers' arithmetic makes of it, as rationals.
+
+    A number k / 2^24 accepts where it is at most the ratio r: floor(2^24 r) + 1 of them do.
+    """
+    p, q = (
+        torch.tensor(row.astype(float), dtype=torch.float32).log().softmax(-1)
+        for row in (target_probs, reported)
+    )
+    ratio = Fraction(float(p[likeliest] / q[likeliest]))
+    accepted = min(Fraction(1), Fraction(int(ratio * 2**24) + 1, 2**24))
+    residual = (p - q).clamp(min=0)
+    weights = [Fraction(weight) for weight in residual.div(residual.sum()).tolist()]
+    law = [(1 - accepted) * weight / sum(weights) for weight in weights]
+    law[likeliest] += accepted
+    return law
+
+
 @pytest.mark.parametrize("name", PAIRS)
 def test_gemma4_assistants_draft_the_argmax_and_report_the_softmax(name: str) -> None:
-    """With a the likeliest token and h = min(1, p_a/q_a) the law is h δ_a + (1-h) (p-q)+ / Σ (p-q)+."""
+    """With a the likeliest token and h = min(1, p_a/q_a) the law is h δ_a + (1-h) (p-q)+ / Σ (p-q)+.
+
+    The rational numbers are equal; the audit names the mechanism.
+    """
     pair = PAIRS[name]
     subject = load_subject("transformers-gemma4")
     asked, prepared = subject.prepared(pair)
-    found = np.array(output_law(asked, prepared).prefix_law(1))
+    found = output_law(asked, prepared).prefix_law(1)
     p, q = pair.target[0][0], pair.draft[0][0]
     likeliest = int(np.argmax(q))
+    assert asked.reported is not None
+    assert found.tolist() == law_by_hand(p, asked.reported[0][0], likeliest)
     accepted = min(Fraction(1), p[likeliest] / q[likeliest])
     residual = np.maximum(p - q, 0)
     expected = (1 - accepted) * residual / (residual.sum() or 1)
     expected[likeliest] += accepted
-    assert all(isinstance(value, Fraction) for value in found)
     assert abs(found - expected).max() < 1e-6
     assert subject.journal.findings == {CONTRACT}
     assert [set(row) for row in prepared.draft[0]] == [{0, 1}]

@@ -53,6 +53,19 @@ def test_a_few_files_of_a_wheel_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert len(commands) == 1
 
 
+def test_a_file_that_an_earlier_fetch_left_out_is_fetched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Until then the file is missing, whatever else is there."""
+    commands = pip(monkeypatch, "1.2", {"made_up/sampler.py": "", "made_up/kernel.py": ""})
+    fetch("made-up==1.2", PATTERNS, tmp_path)
+    with pytest.raises(InvalidInputError, match=r"run: spectheory audit fetch made-up==1\.2"):
+        found("made-up==1.2", tmp_path, "made_up/kernel.py")
+    fetch("made-up==1.2", (*PATTERNS, "made_up/k*.py"), tmp_path)
+    assert found("made-up==1.2", tmp_path, "made_up/kernel.py").version == "1.2"
+    assert len(commands) == 2
+
+
 def test_offline_it_says_what_is_missing_and_how_to_get_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -57,6 +57,12 @@ def moves(out, coins, SIZE: tl.constexpr):
     tl.store(out + tl.arange(0, SIZE), tl.load(coins + tl.arange(0, SIZE)) * 0.5)
 
 @triton.jit
+def stores(out, coins, SIZE: tl.constexpr):
+    lanes = tl.arange(0, SIZE)
+    tl.store(out + lanes, tl.load(coins + lanes), mask=lanes < 1)
+    tl.store(coins + 1, 0.5)
+
+@triton.jit
 def sums(out, coins, SIZE: tl.constexpr):
     tl.store(out, tl.sum(tl.load(coins + tl.arange(0, SIZE)), axis=0))
 
@@ -66,7 +72,7 @@ def scans(out, coins, SIZE: tl.constexpr):
 
 @triton.jit
 def draws(out, coins):
-    tl.store(out, tl.rand(7, tl.program_id(0)) + tl.load(coins))
+    tl.store(out, tl.randn(7, tl.program_id(0)) + tl.load(coins))
 
 @triton.jit
 def bits(out, coins):
@@ -105,6 +111,21 @@ def moved(kernels: ModuleType) -> bool:
     return bool(out[1] < 0.125)
 
 
+def stored(kernels: ModuleType) -> tuple[bool, bool, bool]:
+    """A masked lane keeps what it has, and what is stored over a random number is none."""
+    out, coins = torch.full((2,), 2.0), torch.rand(2)
+    kernels.stores[(1,)](out, coins, SIZE=2)
+    return bool(out[0] < 0.25), bool(out[1] == 2), bool(coins[1] == 0.5)
+
+
+def strided(kernels: ModuleType) -> tuple[bool, bool]:
+    """Memory in another order than the entries: the third number is the one beside the first."""
+    out, coins = torch.zeros(4), torch.empty_strided((2, 2), (1, 2))
+    coins.uniform_()
+    kernels.moves[(1,)](out, coins, SIZE=4)
+    return bool(out[2] < 0.25), bool(coins[0, 1] < 0.5)
+
+
 LAWS: dict[str, tuple[Callable[[ModuleType], Any], dict[Any, Fraction]]] = {
     "inverted": (
         inverted,
@@ -115,6 +136,8 @@ LAWS: dict[str, tuple[Callable[[ModuleType], Any], dict[Any, Fraction]]] = {
         },
     ),
     "raced": (raced, {0: Fraction(1, 16), 1: Fraction(5, 16), 2: Fraction(10, 16)}),
+    "stored": (stored, {(True, True, True): Fraction(1, 4), (False, True, True): Fraction(3, 4)}),
+    "strided": (strided, {(True, True): Fraction(1, 2), (False, False): Fraction(1, 2)}),
     "moved": (moved, {True: Fraction(1, 4), False: Fraction(3, 4)}),
 }
 
@@ -145,7 +168,7 @@ def test_two_races_that_both_matter_are_refused(kernels: ModuleType) -> None:
         ("sums", "applies sum"),
         ("scans", "applies scan"),
         ("bits", "applies bitcast"),
-        ("draws", r"draws from tl\.rand"),
+        ("draws", r"draws from tl\.randn"),
     ],
 )
 def test_what_is_not_followed_is_refused(name: str, says: str, kernels: ModuleType) -> None:

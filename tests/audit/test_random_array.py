@@ -57,6 +57,19 @@ def race() -> int:
     return int(np.minimum(lane + np.int32(5), np.int32(7)))
 
 
+def gumbel_race(logits: tuple[float, ...] = (0.0, -np.inf, np.log(3))) -> tuple[int, bool]:
+    """Logits plus Gumbel numbers, and a lane beyond the row."""
+    drawn: Any = torch.empty(3).exponential_()
+    clocks = random_array(np.zeros(4, np.float32), dict(enumerate(drawn.numbers)))
+    gumbel = -np.log(np.negative(-clocks))
+    scores = np.where(np.arange(4) < 3, gumbel + np.float32([*logits, 0]), np.float32(-np.inf))
+    lane, best = np.nanargmax(scores), np.nanmax(scores)
+    alone = best.reshape(1) if isinstance(best, RandomArray) else best
+    assert not np.any(np.not_equal(alone, alone))
+    assert int(np.nanargmax(alone)) == 0
+    return int(lane), bool(np.nanmax(alone) > np.float32(-np.inf))
+
+
 def choice() -> bool:
     """A random lane and an ordinary one, chosen by a mask."""
     chosen = np.where(np.array([True, False]), uniform(2)[:2], np.float32([0.125, 0.125]))
@@ -67,19 +80,37 @@ def equality() -> bool:
     return bool(np.equal(uniform(1)[:1], np.float32(0))[0])
 
 
+def with_nan() -> tuple[bool, ...]:
+    coin = moved(lambda part: np.broadcast_to(part[:1], (2,)), uniform(1))
+    compared = (np.less(coin, np.float32([np.nan, 2])), np.not_equal(coin, np.float32([np.nan, 2])))
+    return tuple(bool(truth) for truths in compared for truth in truths)
+
+
 @pytest.mark.parametrize(
     ("function", "expected"),
     [
         (arithmetic, None),
         (inversion, {0: Fraction(1, 2), 1: Fraction(1, 4), 2: Fraction(1, 4)}),
         (race, {5: Fraction(1, 4), 6: Fraction(3, 4)}),
+        (lambda: gumbel_race((0.0, -np.inf, 0.0)), {(0, True): Fraction(1, 2), (2, True): Fraction(1, 2)}),
+        (lambda: gumbel_race((-np.inf,) * 3), {(0, False): Fraction(1)}),
         (choice, {True: Fraction(1, 4), False: Fraction(3, 4)}),
+        (with_nan, {(False, True, True, True): Fraction(1)}),
         (equality, {True: Fraction(1, 2**24), False: 1 - Fraction(1, 2**24)}),
     ],
 )
 def test_laws(function: Callable[[], Any], expected: dict[Any, Fraction] | None) -> None:
     """By hand, or torch's with the same operations."""
     assert law(function) == (law(in_torch) if expected is None else expected)
+
+
+def test_sums_of_logits_and_gumbel_numbers() -> None:
+    """Weights are exponentials of the logits: 1 and 3, but for the rounding of log 3."""
+    found = law(gumbel_race)
+    assert found.keys() == {(0, True), (2, True)}
+    assert abs(found[0, True] - Fraction(1, 4)) < Fraction(1, 10**7)
+    drawn: Any = torch.empty(2).exponential_().log()
+    assert not isinstance(drawn, RandomTensor), "torch's own outside of a run"
 
 
 def test_a_winner_is_settled_only_where_it_matters() -> None:
@@ -107,6 +138,13 @@ def test_a_winner_is_settled_only_where_it_matters() -> None:
         (lambda array: noise((1, 2)) < np.float32(1), "compares an exponential"),
         (lambda array: np.exp(noise((1, 2))), "applies exp"),
         (lambda array: np.nanargmin(noise((1, 2))), "a number that is none"),
+        (
+            lambda array: np.nanargmax(np.where([True, True, False], np.log(noise((1, 2))), np.float32(-9))),
+            "a number that is none",
+        ),
+        (lambda array: noise((1, 2))[:2] + np.float32(1), "adds a number to an exponential"),
+        (lambda array: noise((1, 2)) - noise((1, 2)), "two exponential random numbers"),
+        (lambda array: np.nanmax(np.log(noise((1, 2))[:2])) < np.float32(-1), "compares an exponential"),
     ],
 )
 def test_what_is_not_followed_is_refused(function: Callable[[Any], Any], says: str) -> None:

@@ -55,6 +55,17 @@ def race() -> tuple[int, int]:
     return int((P / noise).argmax()), int((other / P).argmin(dim=-1)[1])
 
 
+def gumbel_race() -> tuple[int, int, int]:
+    """Logits plus Gumbel numbers, minus logarithms of exponential ones, and a race that is lost by most."""
+    logits, noise = P.log(), torch.empty(3, 3).exponential_()
+    gumbel = -noise[1].log()
+    return (
+        int((logits - noise[0].log()).argmax()),
+        int((gumbel - -logits + 1).argmax()),
+        int((-(noise[2] / P)).argmax()),
+    )
+
+
 def lazy_race() -> int:
     """Two races with the same noise, of which a coin chooses one; its winner passes through a tensor."""
     noise = torch.empty(3).exponential_()
@@ -80,7 +91,27 @@ def equality() -> bool:
     return bool((torch.rand(3, dtype=torch.bfloat16) == 0)[0])
 
 
+def inner_equality() -> tuple[bool, bool]:
+    """One float of many; its neighbours are none."""
+    u = torch.rand(2)
+    return bool(u[0] == 0.5), bool(u[1] != 0.5)
+
+
+def partly_known() -> tuple[int, tuple[int, ...]]:
+    """What is no random number of a tensor with one is an ordinary one."""
+    tokens = torch.full((3,), 5)
+    tokens[0] = (P / torch.empty(3).exponential_()).argmax()
+    return int(tokens[0] > 0), tuple(tokens[1:].tolist())
+
+
 LAWS: dict[Callable[[], Any], dict[Any, str]] = {
+    inner_equality: {
+        (True, True): f"{2**24 - 1}/{2**48}",
+        (True, False): f"1/{2**48}",
+        (False, True): f"{(2**24 - 1) ** 2}/{2**48}",
+        (False, False): f"{2**24 - 1}/{2**48}",
+    },
+    partly_known: {(0, (5, 5)): "1/2", (1, (5, 5)): "1/2"},
     inversion: {0: "1/2", 1: "1/4", 2: "1/4"},
     narrowed: {(True, True): "1/4", (True, False): "1/4", (False, False): "1/2"},
     python_numbers: {(a, b): p for a in (True, False) for b, p in ((True, "1/8"), (False, "3/8"))},
@@ -94,16 +125,35 @@ def test_laws_by_hand(function: Callable[[], Any]) -> None:
 
 @pytest.mark.parametrize(
     "function",
-    [structure, arithmetic, inversion, race, lazy_race, python_numbers, equality],
+    [structure, arithmetic, inversion, race, gumbel_race, lazy_race, python_numbers, equality],
     ids=lambda f: f.__name__,
 )
 def test_torch_draws_from_that_law(function: Callable[[], Any]) -> None:
     assert_drawn_from(function, law(function))
 
 
+def test_two_numbers_against_each_other() -> None:
+    """Rising in one and falling in the other: all corners of a box are asked."""
+
+    def is_below() -> bool:
+        u = torch.rand(2)
+        return bool(u[0] < u[1])
+
+    assert abs(law(is_below)[True] - Fraction(1, 2)) <= Fraction(1, 16)
+
+
 def test_a_race_has_rational_weights() -> None:
     assert law(race)[0, 2] == Fraction(1, 2) * Fraction(1, 4)
     assert law(lazy_race) == {0: Fraction(1, 2), 1: Fraction(1, 4), 2: Fraction(1, 4)}
+
+
+def test_a_gumbel_race_has_weights_that_are_exponentials() -> None:
+    """e^x of float32 logarithms: a half, a quarter and a quarter but for their rounding."""
+    found = law(gumbel_race)
+    for winners, mass in found.items():
+        expected = Fraction(1, 2) ** sum(1 if winner == 0 else 2 for winner in winners)
+        assert abs(mass - expected) < Fraction(1, 10**7)
+    assert sum(mass for winners, mass in found.items() if winners[2] == 0) == Fraction(1, 2)
 
 
 def test_products_and_sums_along_an_axis() -> None:
@@ -134,8 +184,14 @@ def test_types_are_converted_as_torch_does() -> None:
         (lambda: torch.where(torch.tensor(True), torch.rand(()), 0).sum(), "applies sum to"),
         (lambda: torch.zeros(4)[1:3].__setitem__(0, torch.rand(())), "part of a tensor"),
         (lambda: (u := torch.rand(())) * u < 0.5, "combines a random number with itself in mul"),
+        (lambda: (torch.rand(()) - 0.5).reciprocal() > 3, "that is not monotone"),
         (lambda: P[torch.rand(3)], "as an index of __getitem__"),
         (lambda: (torch.empty(3).exponential_() + 1).argmax(), "only a race is followed"),
+        (lambda: torch.empty(3).exponential_().sum(), "only a race is followed"),
+        (lambda: torch.empty(3).exponential_().log().log(), "takes the logarithm of the logarithm"),
+        (lambda: (-torch.empty(3).exponential_()).log(), "the logarithm of a negative random number"),
+        (lambda: 2 * torch.empty(3).exponential_().log(), "multiplies the logarithm"),
+        (lambda: int(torch.empty(3).exponential_().log().argmax()), "the last of exponential"),
         (lambda: torch.empty(2, 3)[0].uniform_(), "fills part of a tensor"),
         (lambda: torch.add(torch.rand(2), other=P[:2]), "a tensor by name"),
         (lambda: torch.searchsorted(P, torch.rand(2), out_int32=True), "in a form that is not followed"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,23 @@ def test_findings_in_sarif(capsys: pytest.CaptureFixture[str], tmp_path: Path) -
     assert place["artifactLocation"]["uri"] == "spectheory/audit/specimens.py"
     lines = Path(specimens.__file__).read_text(encoding="utf-8").splitlines()
     assert lines[place["region"]["startLine"] - 1].startswith("def greedy_acceptance(")
+
+
+def test_the_workflow_of_the_documentation_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its step on the file of the page, as it is written there."""
+    page = (Path(__file__).parents[2] / "docs" / "auditing.md").read_text(encoding="utf-8")
+    workflow = page.partition("`.github/workflows/audit.yml`:")[2].partition("```")[2].partition("```")[0]
+    (command,) = re.findall(r"- run: spectheory (.*) > audit\.sarif$", workflow, re.MULTILINE)
+    sampler = page.partition("`my_sampler.py`:")[2].partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "my_sampler.py").write_text(sampler, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_sampler", raising=False)
+    assert main(command.split()) == 0
+    assert json.loads(capsys.readouterr().out)["version"] == "2.1.0"
+    assert "sarif_file: audit.sarif" in workflow
+    sys.modules.pop("my_sampler")
 
 
 def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
+from pathlib import Path
 
 from spectheory import instances
-from spectheory.audit.libraries import load_subject
+from spectheory.audit.libraries import SUBJECTS, load_subject
 from spectheory.audit.shipped import Shipped
 from spectheory.audit.specimens import SPECIMENS, batch_token_verification, token_verification
 from spectheory.auditing import audit_sampler
@@ -23,12 +25,25 @@ def test_the_page() -> None:
     ]
     text = page(audits, datetime.date(2026, 1, 2))
     assert "(2026-01-02)" in text
-    assert "| defect | 2.98e-08 | 1/33554432 | 1.5e+08 |" in text
+    assert "| lossless up to arithmetic | 2.98e-08 | 1/33554432 | 1.5e+08 |" in text
     assert "| exactly lossless | 0 | no | never |" in text
     assert audits[0].provenance.sha256 in text
-    assert "- it makes a token that the target forbids" in text
+    assert "- boundary: a forbidden token is made with probability 1/33554432" in text
     assert text.count("- batches of two requests: equal lengths\n") == 1
-    assert text.count("\n## ") == 3
+    assert text.count("\n## ") == 4
+
+
+def test_the_page_of_the_documentation_is_one_that_was_written() -> None:
+    """Its prose is the generator's, and no sampler is missing."""
+    text = (Path(__file__).parents[2] / "docs" / "audits.md").read_text(encoding="utf-8")
+    date = datetime.date.fromisoformat(text.partition("`make audits` (")[2][:10])
+    assert re.findall(r"^\| `([a-z0-9-]+)`", text, re.MULTILINE) == list(SUBJECTS)
+    written = page([audit_sampler(Shipped(token_verification, "sampler"), PAIRS)], date)
+    prose = [
+        part for part in written.split("\n\n") if "token_verification" not in part and "pairs," not in part
+    ]
+    assert len(prose) > 6
+    assert all(part in text for part in prose if not part.startswith(("- random numbers", "`")))
 
 
 def test_sarif_names_rule_level_and_place() -> None:
@@ -46,4 +61,6 @@ def test_sarif_names_rule_level_and_place() -> None:
     result = run["results"][0]
     assert (result["ruleId"], result["level"]) == ("defect", "error")
     assert result["ruleId"] in {rule["id"] for rule in run["tool"]["driver"]["rules"]}
+    (rare,) = sarif([audit_sampler(load_subject("transformers"), PAIRS)])["runs"][0]["results"]
+    assert (rare["ruleId"], rare["level"]) == ("boundary", "warning")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] > 1

@@ -50,3 +50,18 @@ def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_dra
     return found
 """
 """Token verification of our own, called as vLLM calls it: batches laid out flat."""
+
+
+GUMBEL = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def uniform(seed, counter, lanes):
+    return tl.rand(seed + 1, counter * 1024 + lanes)
+
+@triton.jit
+def log_complement(u):
+    return tl.log(1.0 - u)
+"""
+"""A hash of our own, and log(1-u), for Gumbel numbers."""

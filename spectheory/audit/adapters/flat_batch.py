@@ -23,8 +23,13 @@ def bonus_tokens(rows: Sequence[Row]) -> torch.Tensor:
     return torch.where(greedy, probs.argmax(dim=-1), drawn)
 
 
-def flat_batch(shipped: Callable[..., torch.Tensor]) -> Callable[..., Any]:
-    """A sampler of the signature "batch" out of a ``rejection_sample`` of vLLM's first runner."""
+def flat_batch(shipped: Callable[..., torch.Tensor], **options: Any) -> Callable[..., Any]:
+    """A sampler of the signature "batch" out of a ``rejection_sample`` of vLLM's first runner.
+
+    Args:
+        shipped: the function.
+        options: it is called with.
+    """
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
         """Greedy rows have temperature 0; nothing is drafted where a placeholder stands."""
@@ -51,6 +56,7 @@ def flat_batch(shipped: Callable[..., torch.Tensor]) -> Callable[..., Any]:
             torch.cat(target).log(),
             bonus_tokens(rows)[:, None],
             metadata,
+            **options,
         )
         return [[token for token in tokens if token != PLACEHOLDER] for tokens in found.tolist()]
 

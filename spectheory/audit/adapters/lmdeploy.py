@@ -10,7 +10,7 @@ import torch
 from spectheory.audit.adapters.flat_batch import PLACEHOLDER, bonus_tokens
 from spectheory.audit.fetch import Release
 from spectheory.audit.kernels import interpreting
-from spectheory.audit.one_module import module_alone
+from spectheory.audit.one_module import file_of, module_alone
 from spectheory.audit.signatures import Row
 
 BACKENDS = "lmdeploy.pytorch.backends"
@@ -20,7 +20,7 @@ CUDA = (
     f"{BACKENDS}.rejection_sampling",
     "lmdeploy.pytorch.kernels.cuda.rejection_sampling",
 )
-FILES = tuple(f"{name.replace('.', '/')}.py" for name in dict.fromkeys((*DEFAULT, *CUDA)))
+FILES = tuple(file_of(name) for name in dict.fromkeys((*DEFAULT, *CUDA)))
 
 
 def portable(release: Release) -> Callable[..., Any]:

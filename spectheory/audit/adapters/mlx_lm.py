@@ -10,10 +10,10 @@ import numpy as np
 import torch
 
 from spectheory.audit.fetch import Release
-from spectheory.audit.one_module import module_alone
+from spectheory.audit.one_module import file_of, module_alone
 
 MODULE = "mlx_lm.generate"
-FILES = (f"{MODULE.replace('.', '/')}.py",)
+FILES = (file_of(MODULE),)
 
 
 def speculative_generate_step(release: Release) -> Callable[..., Any]:

@@ -1,19 +1,25 @@
-"""SGLang: token and block verification of a chain, one Triton kernel."""
+"""SGLang: token and block verification of a chain, one Triton kernel, and DSpark's token verification."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import torch
 
 from spectheory.audit.fetch import Release
+from spectheory.audit.kernel_draws import elementwise, gumbel_noise
 from spectheory.audit.kernels import interpreting
-from spectheory.audit.one_module import module_alone
+from spectheory.audit.one_module import file_of, module_alone
 from spectheory.audit.signatures import Row
 
 MODULE = "sglang.kernels.ops.speculative.reject_sampling"
-FILES = (f"{MODULE.replace('.', '/')}.py",)
+DSPARK = tuple(
+    f"sglang.kernels.ops.speculative.dspark.{name}" for name in ("blockwise_rejection", "dispatch")
+)
+FILES = tuple(file_of(name) for name in (MODULE, *DSPARK))
 
 
 def chain_sampling(release: Release, *, block_verification: bool) -> Callable[..., Any]:
@@ -53,3 +59,48 @@ def chain_sampling(release: Release, *, block_verification: bool) -> Callable[..
         ]
 
     return sampler
+
+
+def blockwise_rejection(release: Release) -> Callable[..., Any]:
+    """A sampler of the signature "batch": DSpark's verification of a chain.
+
+    The step counter of its random numbers is kept in the generator's seed, so that one call goes on where
+    the last one ended.
+    """
+    with interpreting():
+        module: Any = module_alone(release.folder, DSPARK, {"msgspec": {"Struct": _Struct}})
+    module.libdevice = SimpleNamespace(log1p=elementwise(np.log1p))
+    module._murmur3_uniform32, module._log1p_neg_stable = gumbel_noise(
+        module._murmur3_uniform32, module._log1p_neg_stable
+    )
+
+    def sampler(rows: Sequence[Row], generator: torch.Generator) -> list[list[int]]:
+        """Called as the verification step of a chain does, at temperature 1."""
+        drafted = torch.stack([row.draft_tokens for row in rows])
+        counter = torch.tensor([generator.initial_seed()])
+        accepted, bonus, _ = module.blockwise_rejection_triton(
+            candidates=torch.cat([torch.zeros_like(drafted[:, :1]), drafted], dim=1),
+            target_logits=torch.cat([row.target_probs for row in rows]).log(),
+            draft_logits=torch.stack([row.draft_probs for row in rows]).log(),
+            target_temperatures=torch.ones(len(rows)),
+            draft_temperatures=torch.ones(len(rows)),
+            noise=SimpleNamespace(key=KEY, counter=counter),
+        )
+        generator.manual_seed(int(counter))
+        return [
+            [*tokens[:count], token]
+            for tokens, count, token in zip(drafted.tolist(), accepted.tolist(), bonus.tolist(), strict=True)
+        ]
+
+    return sampler
+
+
+KEY = 7
+"""Of a server's random numbers."""
+
+
+class _Struct:
+    """What its settings are derived from, with an option."""
+
+    def __init_subclass__(cls, frozen: bool) -> None:
+        super().__init_subclass__()

@@ -9,14 +9,20 @@ from typing import Any
 from spectheory.audit.adapters.flat_batch import flat_batch
 from spectheory.audit.fetch import Release
 from spectheory.audit.kernels import interpreting
-from spectheory.audit.one_module import module_alone
+from spectheory.audit.one_module import file_of, module_alone
 
 MODULE = "vllm.v1.sample.rejection_sampler"
-FILES = (f"{MODULE.replace('.', '/')}.py",)
+FLY = "vllm.v1.spec_decode.fly"
+"""Not in earlier versions."""
 
 
-def rejection_sample(release: Release) -> Callable[..., Any]:
-    """A sampler of the signature "batch"."""
+def rejection_sample(release: Release, **options: Any) -> Callable[..., Any]:
+    """A sampler of the signature "batch".
+
+    Args:
+        release: the fetched files.
+        options: of the shipped function.
+    """
     with interpreting():
         import triton
         import triton.language as tl
@@ -27,8 +33,9 @@ def rejection_sample(release: Release) -> Callable[..., Any]:
                 "triton_kernel_dispatcher_with_warmup": _dispatcher
             },
         }
-        shipped = module_alone(release.folder, [MODULE], given).rejection_sample
-    return flat_batch(shipped)
+        modules = [name for name in (MODULE, FLY) if (release.folder / file_of(name)).is_file()]
+        shipped = module_alone(release.folder, modules, given).rejection_sample
+    return flat_batch(shipped, **options)
 
 
 def _dispatcher(*, kernel: Any, warmup_inputs: Any) -> Callable[..., Any]:

@@ -11,10 +11,10 @@ from torch.overrides import TorchFunctionMode
 
 from spectheory.audit.adapters.flat_batch import PLACEHOLDER, flat_batch
 from spectheory.audit.fetch import Release
-from spectheory.audit.one_module import module_alone
+from spectheory.audit.one_module import file_of, module_alone
 
 MODULE = "vllm_ascend.sample.rejection_sampler"
-FILES = (f"{MODULE.replace('.', '/')}.py",)
+FILES = (file_of(MODULE),)
 
 
 def rejection_sample(release: Release, *, block_verification: bool) -> Callable[..., Any]:

@@ -29,6 +29,14 @@ def test_a_right_sampler() -> None:
     assert sampler.journal.findings == set()
 
 
+def test_greedy_rows_are_greedy() -> None:
+    """The likeliest tokens, whatever the others of the batch are."""
+    sampler = Shipped(rejection_sample(), "batch")
+    greedy = FIRST._replace(is_greedy=True)
+    assert sampler.batch_law([greedy])[0] == {((0, 0),): 1}
+    assert {first for first, _ in sampler.batch_law([greedy, SECOND])[0]} == {(0, 0)}
+
+
 def test_partner_rows_from_the_wrong_place_are_found() -> None:
     """A sampler that multiplies by the longest is right where lengths are equal, and only there."""
     wrong = FLAT.replace(

@@ -7,12 +7,13 @@ from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from scipy.stats import chisquare
 
 from audited import CACHE, fetched
-from spectheory import certify
+from spectheory import certify, instances
 from spectheory.audit.adapters import sglang
 from spectheory.audit.batches import FIRST
 from spectheory.audit.battery import random_dyadic
@@ -40,17 +41,56 @@ def test_the_released_kernel_is_lossless(name: str) -> None:
     assert {"forbidden token", "dyadic", "disjoint supports"} <= exact
 
 
-def test_dyadic_pairs_are_exact() -> None:
-    """Token: total variation 0.  Block: 0 and the optimum, 7/4 and 19/8; for three drafts it divides."""
+def test_dsparks_kernels_are_lossless() -> None:
+    """Their numbers come from a key and a step counter, which goes on from call to call."""
     fetched(RELEASED)
-    token, block = (load_subject(name, CACHE) for name in ("sglang", "sglang-block"))
+    sampler = load_subject("sglang-dspark", CACHE)
+    assert sampler.note == ""
+    found = certify(sampler, instances.two_residual_tokens(1), with_optimum=False)
+    assert found.total_variation < Fraction(1, 10**6)
+    sampler.two_calls(np.array([[0]]), np.full((1, 2, 3), 1 / 3), np.full((1, 1, 3), 1 / 3))
+    assert sampler.journal.findings == set()
+    assert "tl.rand: whole numbers of 31 bits, scaled in float32" in sampler.journal.primitives
+
+
+def test_token_verification_is_exact_on_dyadic_pairs() -> None:
+    """Total variation 0, and the block efficiency of token verification."""
+    fetched(RELEASED)
+    token = load_subject("sglang", CACHE)
     for length, expected in ((1, Fraction(7, 4)), (2, Fraction(37, 16)), (3, Fraction(175, 64))):
         found = certify(token, HALVES[length], with_optimum=False)
         assert (found.total_variation, found.block_efficiency) == (0, expected)
-    for length, expected in ((1, Fraction(7, 4)), (2, Fraction(19, 8))):
-        found = certify(block, HALVES[length])
-        assert (found.total_variation, found.block_efficiency, found.optimum) == (0, expected, expected)
-    assert certify(block, HALVES[3], with_optimum=False).total_variation == Fraction(1, 2**28)
+
+
+@pytest.mark.parametrize(
+    ("target", "draft", "expected"),
+    [
+        ("1/4 3/4", "1/2 1/2", ("7/4", "19/8")),
+        ("1/8 7/8", "1/2 1/2", ("13/8", "33/16")),
+        ("1/2 1/4 1/4", "1/4 1/2 1/4", ("7/4", "19/8")),
+    ],
+)
+def test_block_verification_is_exact_and_optimal_on_dyadic_pairs(
+    target: str, draft: str, expected: tuple[str, str]
+) -> None:
+    """Total variation 0 and the optimum, for one drafted token and two."""
+    fetched(RELEASED)
+    block = load_subject("sglang-block", CACHE)
+    for length, tokens in enumerate(map(Fraction, expected), start=1):
+        found = certify(block, ModelPair.context_free_pair(target.split(), draft.split(), length))
+        assert (found.total_variation, found.block_efficiency, found.optimum) == (0, tokens, tokens)
+
+
+def test_a_third_token_divides_by_five() -> None:
+    """After A, B the weight is 3/4 and the acceptance probability (1/16) / (1/16 + 1/4) = 1/5.
+
+    Of 2^24 coins 3355444 are below it, not 2^24 / 5: 4/5 of one too many.  It decides where A, B, A was
+    drafted and A rejected, with probability 1/8 (1 - 3/8).
+    """
+    fetched(RELEASED)
+    found = certify(load_subject("sglang-block", CACHE), HALVES[3], with_optimum=False)
+    assert found.total_variation == Fraction(4, 5) / 2**24 * Fraction(1, 8) * (1 - Fraction(3, 8))
+    assert found.total_variation == Fraction(1, 2**28)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,150 @@
+"""Random numbers that Triton kernels make out of a seed and a counter.
+
+Such a number is named by its function, its seed and its counter.  One that is read twice is one number, and
+a finding.  Numbers of different names are taken to be independent and uniform, as Philox promises.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from spectheory.audit.derandomise import Clock, Exponential, Grid, Number, Source
+from spectheory.audit.random_array import random_array, settled
+from spectheory.audit.replay import Tape
+
+INTERPRETER = "triton.runtime.interpreter"
+
+
+class PhiloxGrid(Grid):
+    """``tl.rand``: whole numbers, rounded to float32, times a scale that keeps them below 1."""
+
+    def value(self, atom: int) -> float:
+        """The value of an atom, as the kernel computes it."""
+        scale = np.float32(4.6566127342e-10 if self.atoms == 2**31 else 1.0842020432385337e-19)
+        return float(np.int64(atom).astype(np.float32) * scale)
+
+
+RAND = {
+    bits: PhiloxGrid(f"whole numbers of {bits - 1} bits, scaled in float32", 2 ** (bits - 1), torch.float32)
+    for bits in (32, 64)
+}
+"""By the bits of the counter; the sign is folded."""
+
+
+class Draws:
+    """The numbers that kernels read in one run.
+
+    Args:
+        tape: all random numbers.
+        primitives, findings: of the journal, are written to.
+    """
+
+    def __init__(self, tape: Tape, primitives: set[str], findings: set[tuple[str, str]]) -> None:
+        self.tape, self.primitives, self.findings = tape, primitives, findings
+        self._read: dict[tuple[str, int, int, int], Any] = {}
+
+    def block(
+        self, name: str, law: str, make: Callable[[Tape], Any], seed: Any, counter: Any, lane: Any = None
+    ) -> Any:
+        """A Triton tensor with one number per entry of the last counter.
+
+        Args:
+            name: of the random function.
+            law: of its numbers, in words.
+            make: a fresh number.
+            seed, counter, lane: whole numbers or Triton tensors; only the last one given may be a block.
+        """
+        self.primitives.add(f"{name}: {law}")
+        last = counter if lane is None else lane
+        first = (_whole(seed), 0 if lane is None else _whole(counter))
+        counters = _entries(last)
+        numbers = {}
+        for place, entry in enumerate(counters.ravel().tolist()):
+            key = name, *first, entry
+            if key in self._read:
+                self.findings.add(("randomness", f"{name} reads random numbers that it has read before"))
+            else:
+                self._read[key] = make(self.tape)
+            numbers[place] = self._read[key]
+        interpreter = sys.modules[INTERPRETER]
+        tl, shape = interpreter.tl, getattr(last, "shape", ())
+        data = random_array(np.zeros(counters.shape, np.float32), numbers)
+        kind = tl.block_type(tl.float32, list(shape)) if shape else tl.float32
+        return tl.core.tensor(interpreter.TensorHandle(data, tl.float32), kind)
+
+    def rand(self, seed: Any, offset: Any, n_rounds: Any = None) -> Any:
+        """``tl.rand(seed, offset)``."""
+        grid = RAND[64 if _entries(offset).dtype.itemsize == 8 else 32]
+
+        def make(tape: Tape) -> Number:
+            return Number((Source(tape, grid),), np.float32)
+
+        return self.block("tl.rand", grid.name, make, seed, offset)
+
+
+def _entries(arg: Any) -> np.ndarray:
+    """Of a Triton tensor, a constant or a number."""
+    arg = getattr(arg, "value", arg)
+    return settled(arg.handle.data) if hasattr(arg, "handle") else np.array([arg], np.int32)
+
+
+def _whole(arg: Any) -> int:
+    return int(_entries(arg).item())
+
+
+_CURRENT: list[Draws] = []
+
+
+@contextmanager
+def drawing(draws: Draws) -> Iterator[None]:
+    """Functions of ``gumbel_noise`` answer from these."""
+    _CURRENT.append(draws)
+    try:
+        yield
+    finally:
+        _CURRENT.pop()
+
+
+def gumbel_noise(uniform: Any, log_complement: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """What stands for two functions of a library that computes Gumbel numbers as -log(-log(1-u)).
+
+    In a run that is followed -log(1-u) is an exponential random number; in any other they are themselves.
+
+    Args:
+        uniform: (seed, counter, lanes) -> u, by a hash that the library computes.
+        log_complement: u -> log(1-u).
+    """
+
+    def followed_uniform(seed: Any, counter: Any, lanes: Any) -> Any:
+        if not _CURRENT:
+            return uniform(seed, counter, lanes)
+        name = uniform.__name__
+
+        def make(tape: Tape) -> Clock:
+            return Clock(Exponential(tape))
+
+        law = "uniform in the unit interval, as real numbers"
+        return _CURRENT[-1].block(name, law, make, seed, counter, lanes)
+
+    def followed_logarithm(u: Any) -> Any:
+        return -u if _CURRENT else log_complement(u)
+
+    return followed_uniform, followed_logarithm
+
+
+def elementwise(function: np.ufunc) -> Callable[[Any], Any]:
+    """A function of numbers as one of Triton tensors, for functions of a device that no interpreter has."""
+
+    def apply(tensor: Any) -> Any:
+        interpreter = sys.modules[INTERPRETER]
+        with np.errstate(all="ignore"):
+            data = function(tensor.handle.data)
+        return interpreter.tl.core.tensor(interpreter.TensorHandle(data, tensor.handle.dtype), tensor.type)
+
+    return apply
