@@ -13,8 +13,8 @@ from spectheory.arrays import Array, is_exact, namespace
 from spectheory.programs.one_position.optimal_rankings import OptimalRankings, rankings_of_rows
 
 Row = tuple[Any, ...]
-CACHED_PLANS = 1024
-"""How many transport plans are remembered."""
+KEPT_PLANS, LARGEST_KEPT = 1024, 64
+"""How many plans are remembered, and of at most how many tokens."""
 
 
 class OTM(PositionByPosition):
@@ -83,7 +83,7 @@ class OTM(PositionByPosition):
         drafted = tuple(token for token, here in zip(tokens, is_draft, strict=True) if here)
         if not drafted:
             return [zero] * len(tokens), zero + 1, list(target)
-        law = _plan(tuple(target), tuple(draft), len(drafted)).law_given(drafted).tolist()
+        law = list(_law_given(tuple(target), tuple(draft), tuple(sorted(drafted))))
         by_draft = []
         for token, here in zip(tokens, is_draft, strict=True):
             # The first draft with a token is the one selected; the others survive with it.
@@ -93,8 +93,21 @@ class OTM(PositionByPosition):
         return by_draft, sum(law, zero), law
 
 
-@lru_cache(maxsize=CACHED_PLANS)
-def _plan(target: Row, draft: Row, num_drafts: int) -> OptimalRankings:
+def _law_given(target: Row, draft: Row, drafted: tuple[int, ...]) -> Row:
+    """The law of the selected token given the drafts, in increasing order."""
+    if len(target) > LARGEST_KEPT:
+        plan = rankings_of_rows(_as_law(target), _as_law(draft), len(drafted))
+        return tuple(plan.law_given(drafted).tolist())
+    return _kept_law(target, draft, drafted)
+
+
+@lru_cache(maxsize=32 * KEPT_PLANS)
+def _kept_law(target: Row, draft: Row, drafted: tuple[int, ...]) -> Row:
+    return tuple(_kept_plan(target, draft, len(drafted)).law_given(drafted).tolist())
+
+
+@lru_cache(maxsize=KEPT_PLANS)
+def _kept_plan(target: Row, draft: Row, num_drafts: int) -> OptimalRankings:
     return rankings_of_rows(_as_law(target), _as_law(draft), num_drafts)
 
 
