@@ -1,4 +1,4 @@
-"""otm: optimal at one position, lossless on longer drafts, and refused where its plan is too large."""
+"""otm: optimal at one position, lossless on longer drafts, and what it keeps of its plans."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from edge_pairs import edge_pairs, random_pairs
 from spectheory import certify, instances
+from spectheory.algorithms.position_by_position import otm
 from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.algorithms.position_by_position.otm import OTM
@@ -92,3 +93,21 @@ def test_otm_takes_drafts_of_any_probability_but_zero() -> None:
     rows = np.array([[[0.5, 0.5], [0.5, 0.5]]])
     with pytest.raises(InvalidInputError, match=r"tokens that the draft row can draw, got \(1,\)"):
         OTM().outcome(np.array([[1]]), rows, np.array([[[1.0, 0.0]]]))
+
+
+def test_plans_of_long_rows_are_not_kept() -> None:
+    """Nothing is left in memory, and the law is the same: one token more, which neither model emits."""
+    rng = np.random.default_rng(5)
+    rows = rng.dirichlet(np.ones(otm.LARGEST_KEPT), (3, 1, 3))
+    target_rows, draft_rows = rows[:, :, :2].repeat(2, axis=1), rows[:, :, 2:].repeat(2, axis=1)
+    paths = np.array([[[0], [1]], [[2], [2]], [[0], [3]]])
+    sizes, laws = [otm._kept_law.cache_info().currsize], []
+    for more in (0, 1):
+        longer = [np.pad(r, [(0, 0)] * 3 + [(0, more)]) for r in (target_rows, draft_rows)]
+        outcome = OTM().outcome(paths, *longer)
+        sizes.append(otm._kept_law.cache_info().currsize)
+        row = outcome.correction(np.zeros(3, dtype=int), np.zeros(3, dtype=int))
+        laws.append((outcome.stop_probs, row[:, : otm.LARGEST_KEPT]))
+    assert sizes[0] < sizes[1] == sizes[2]
+    for kept, computed in zip(*laws, strict=True):
+        np.testing.assert_allclose(kept, computed, rtol=0, atol=1e-12)
