@@ -3,7 +3,7 @@
 transformers is given logits, as it asks for, and takes the softmax of all rows.  Our verifiers are given the
 rows of probabilities, once plainly and once compiled, or the logits, whose softmax then counts too.  All take
 turns in one process; what is compared are medians of the processor's time, which counts no other process, and
-only the ratios travel to another machine.  The script starts itself anew and tells glibc to keep freed memory:
+only the ratios travel to another machine.  The script starts anew and tells glibc to keep freed memory:
 otherwise who is timed after memory was given back pays for its pages.
 
 Exit status 1 if ``token`` or ``block`` is slower than transformers from the same logits.
