@@ -31,6 +31,9 @@ WANTED: tuple[tuple[str, DraftProcess], ...] = (
     ("multi_round", Iid(2)),
     ("greedy_multipath", Iid(2)),
     ("mixed_multipath", Iid(2)),
+    ("scored_multipath", Iid(2)),
+    ("traversal", Iid(2)),
+    ("otm", Iid(2)),
     ("multi_round", PrefixTree((2, 2))),
     ("multi_round_without_replacement", WithoutReplacement((2, 2))),
 )
