@@ -30,6 +30,7 @@ from spectheory.pair import ModelPair
 from spectheory.programs.interval.breakpoints import chord_errors, first_breakpoints, refined_breakpoints
 from spectheory.programs.interval.interior_point import ChordProgram
 from spectheory.programs.interval.live_tree import LiveTree
+from spectheory.programs.one_position.optimal_rankings import optimal_skewed_row
 from spectheory.programs.solving.solution import Bracketed
 from spectheory.validate import check_num_drafts, check_positive
 
@@ -108,6 +109,8 @@ class _Best:
         self.below = certified_bound_of_draft(tree, num_drafts, draft)
         self.above = certified_bound_of_slacks(tree, num_drafts, block_verification_slacks(tree, draft))
         self._offer_limits_of_many_drafts()
+        if tree.draft_length == 1:
+            self._offer_min_cut()
 
     def _offer_limits_of_many_drafts(self) -> None:
         """Bounds that meet as K grows, where an interior point is out of float64's reach.
@@ -121,6 +124,15 @@ class _Best:
         for factor in (0.25, 1.0, 4.0):
             levels = zip(tree.target_probs, limits, strict=True)
             self.offer_slacks(slacks_of_shares(tree, [target <= factor * limit for target, limit in levels]))
+
+    def _offer_min_cut(self) -> None:
+        """Bounds that meet: one position is optimal transport, and its min cut is a sort."""
+        (target,), draft = self.tree.target_rows[0], self.tree.draft_probs[-1]
+        best = optimal_skewed_row(target, draft, self.num_drafts)
+        self.offer_draft(best.skewed_row)
+        limited_by_target = np.zeros(len(draft))
+        limited_by_target[best.order[best.cut :]] = 1
+        self.offer_slacks(slacks_of_shares(self.tree, [np.zeros(1), limited_by_target]))
 
     @property
     def gap(self) -> float:

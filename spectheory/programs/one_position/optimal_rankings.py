@@ -123,10 +123,48 @@ def optimal_rankings(
 def rankings_of_rows(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> OptimalRankings:
     """``optimal_rankings`` for rows that are known to be laws, in their own arithmetic.
 
-    1. F(z_i), the probability that one of the first i tokens is drafted, in descending order of p/q.
-    2. r_1 + .. + r_i = F(z_i) - m_i + max(min_{k≤i} m_k, min_{k≥i} m_k) with m_i = F(z_i) - (p_1 + .. + p_i).
-       In front of the min cut r ≤ p, behind it r ≥ p; on both sides r/q descends.
-    3. The times of the cuts (``_cut_times``).
+    The law r of the draft that is taken (``optimal_skewed_row``), and the times of the cuts (``_cut_times``).
+    """
+    best = optimal_skewed_row(target, draft, num_drafts)
+    times = _cut_times(best.positions, best.limits, best.reached, num_drafts)
+    return OptimalRankings(target, best.skewed_row, best.order, times)
+
+
+class SkewedRow(NamedTuple):
+    """An optimal law of the draft that is taken, and the min cut that says so: Σ min(p, r) is α_K.
+
+    Attributes:
+        skewed_row: r, [V].
+        order: the N tokens that can be drafted in descending order of p/q, [N].
+        cut: how many tokens of the order are in front of the min cut; r ≤ p there, r ≥ p behind it.
+        positions: z_i, the probability under q of the first i tokens, [N+1].
+        limits: F(z_i), the probability that one of them is drafted, [N+1].
+        reached: r_1 + .. + r_i, [N+1].
+    """
+
+    skewed_row: np.ndarray
+    order: np.ndarray
+    cut: int
+    positions: np.ndarray
+    limits: np.ndarray
+    reached: np.ndarray
+
+
+def optimal_skewed_row(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> SkewedRow:
+    """The optimal law of the taken draft at one position, by a sort and sums (theory.md Statement 3.10).
+
+    With m_i = F(z_i) - (p_1 + .. + p_i) in descending order of p/q, whose least entry is the min cut,
+
+        r_1 + .. + r_i = p_1 + .. + p_i + max(min_{k≤i} m_k, min_{k≥i} m_k);  r/q descends on both sides.
+
+    Args:
+        target, draft: rows that are laws, [V], of one arithmetic.
+        num_drafts: K.
+
+    Example:
+        >>> best = optimal_skewed_row(np.array([0.25, 0.75]), np.array([0.5, 0.5]), 2)
+        >>> best.skewed_row, best.order, best.cut
+        (array([0.25, 0.75]), array([1, 0]), 0)
     """
     drafted = np.flatnonzero(draft > 0)
     order = drafted[np.argsort(-ratios(target, draft)[drafted], kind="stable")]
@@ -136,9 +174,10 @@ def rankings_of_rows(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> 
     highest = np.maximum(running_minimum(surplus), running_minimum(surplus[::-1])[::-1])
     skewed = zeros_like(target)
     # As r_i = p_i + a difference: mostly 0, and rounding can make no mass of it that is negative.
-    skewed[order] = positive_part(target[order] + np.diff(highest))
-    times = _cut_times(positions, limits, demanded + highest, num_drafts)
-    return OptimalRankings(target, skewed, order, times)
+    taken = positive_part(target[order] + np.diff(highest))
+    # Nor more mass than a token is drafted with, which rounding is where a token is rarer than that.
+    skewed[order] = np.minimum(taken, some_draft_probs(draft[order], num_drafts))
+    return SkewedRow(skewed, order, int(np.argmin(surplus)), positions, limits, demanded + highest)
 
 
 def _cumulative(values: np.ndarray) -> np.ndarray:

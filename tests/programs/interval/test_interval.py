@@ -12,7 +12,7 @@ from spectheory import instances
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs import multi_path_optimum, single_path_optimum
+from spectheory.programs import multi_path_optimum, optimal_acceptance, single_path_optimum
 from spectheory.programs.interval.interval import multi_path_interval
 
 SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1), (2, 2), (3, 2))
@@ -89,6 +89,19 @@ def test_one_path_and_identical_models_need_no_step() -> None:
     best = multi_path_interval(same, 6)
     assert best.rounds == 0
     assert best.value == pytest.approx(4.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("concentration", [0.02, 0.3, 1.0])
+@pytest.mark.parametrize("num_drafts", [2, 4, 16])
+def test_one_position_needs_no_step(num_drafts: int, concentration: float) -> None:
+    """The min cut is a feasible law and a dual: 1 + α_K, also where tokens are rarer than rounding."""
+    rows = np.random.default_rng([5, num_drafts]).dirichlet(np.full(1_000, concentration), 2)
+    pair = ModelPair.context_free_pair(*rows, draft_length=1)
+    best = multi_path_interval(pair, num_drafts)
+    assert best.rounds == 0
+    assert best.relative_gap < 1e-9
+    assert best.value == pytest.approx(1 + optimal_acceptance(*rows, num_drafts).value, rel=1e-9)
+    assert multi_path_interval(pair, num_drafts + 1).lower > best.upper  # the partner: another cut
 
 
 def tiny_row(*entries: str) -> list[Fraction]:
