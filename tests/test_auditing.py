@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from transformers.generation import utils as transformers_utils
@@ -28,6 +29,7 @@ from spectheory.auditing import (
     NOT_DECIDED,
     RELAXATION,
     AuditCase,
+    _samples_needed,
     audit_sampler,
     rounding_bound,
 )
@@ -198,6 +200,28 @@ def test_the_number_of_samples_is_that_of_a_chi_squared_test() -> None:
     )
     assert case.samples is not None
     assert 0 <= case.samples - noncentrality(3, 0.01, 0.99) / distance < 1
+
+
+def test_no_test_needs_fewer_samples_than_the_distance_allows() -> None:
+    """The power of n samples is at most the level plus 1 - (1 - d)^n; the χ² formula alone promises more."""
+    found = np.array([0.5 - 1e-7, 0.5, 1e-7])
+    wanted = np.array([0.5 - 2e-12, 0.5, 2e-12])
+    needed = _samples_needed(found, wanted, Fraction(0))
+    assert needed is not None
+    assert 0.01 + 1 - (1 - 1e-7) ** needed >= 0.99
+    assert noncentrality(2, 0.01, 0.99) / ((found - wanted) ** 2 / wanted).sum() < needed / 100
+
+
+def test_what_is_undecided_is_said_as_a_bound() -> None:
+    """No counterexample tells of a law that is not known; a sampler whose law is known has one."""
+    open_law = audit_sampler(Shipped(*SPECIMENS["product_of_uniforms"]), SLOW["product_of_uniforms"])
+    assert open_law.cases[0].undecided > 0
+    assert open_law.verdict == DEFECT
+    assert open_law.counterexample is None
+    assert any("it earns at least" in reason for reason in open_law.reasons)
+    known = audit_sampler(Shipped(*SPECIMENS["uncapped_joint_ratio"]), SLOW["product_of_uniforms"])
+    assert known.counterexample is not None
+    assert not any("at least" in reason for reason in known.reasons)
 
 
 def test_the_second_proof_needs_no_comparison_of_laws() -> None:

@@ -81,6 +81,8 @@ def generate(
     pair.check_length(input_ids.shape[1] + stopping.max_new_tokens, draft_length)
     written: list[list[int]] = [[] for _ in input_ids]
     seed = int(torch.randint(2**62, ()))
+    if text_streamer is not None:
+        text_streamer.put(input_ids.cpu())  # as transformers does: a streamer may skip the prompt
     for call in iterations(
         prefill_texts(pair, texts),
         bound,
