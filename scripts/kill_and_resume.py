@@ -1,10 +1,10 @@
 """Stop ``simulate --checkpoint`` at random moments, start it again each time, and compare what it prints.
 
-    python scripts/kill_and_resume.py --moments 30 --signal KILL -- --target TARGET --draft DRAFT --samples 2
+    python scripts/kill_and_resume.py --moments 30 --signals KILL,INT -- --target TARGET --draft DRAFT
 
 What follows ``--`` are arguments of ``spectheory simulate``.  The run is first made without a stop.  Then it
-is stopped again and again, each time at a moment drawn uniformly from the time of the whole run, and started
-again on the same checkpoint.  Whenever it comes to its end, what it has printed must be the same, byte for
+is stopped again and again, each time at a moment drawn uniformly from the time of the whole run and by the
+next of the signals, and started again on the same checkpoint.  Whenever it comes to its end, what it has printed must be the same, byte for
 byte, and it begins anew on a fresh checkpoint, until there were so many stops.  Prints one JSON object; exit
 status 1 if any output differed or any exit code was another one than the signal's.
 
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import itertools
 import json
 import os
 import random
@@ -60,7 +61,7 @@ def stopped_at(child: int, seconds: float, number: signal.Signals) -> int:
 
 
 def kill_and_resume(
-    arguments: list[str], moments: int, number: signal.Signals, seed: int
+    arguments: list[str], moments: int, signals: list[signal.Signals], seed: int
 ) -> dict[str, object]:
     """What the docstring of this file says; the JSON object."""
     moment, folder = random.Random(seed), Path(tempfile.mkdtemp())
@@ -71,6 +72,7 @@ def kill_and_resume(
     start = time.perf_counter()
     ended(started([*arguments, "--json"], folder / "timed"))
     seconds = time.perf_counter() - start
+    numbers = itertools.cycle(signals)
     stops = torn = finished = different = wrong_codes = 0
     kept: list[int] = []
     while stops < moments or not finished:
@@ -78,6 +80,7 @@ def kill_and_resume(
         for path in (out, out.with_suffix(".err")):
             path.unlink(missing_ok=True)
         child = started([*arguments, "--json", "--checkpoint", str(state)], out)
+        number = next(numbers)
         code = stopped_at(child, moment.uniform(0, seconds), number) if stops < moments else ended(child)
         torn += b"was not finished and is dropped" in out.with_suffix(".err").read_bytes()
         if code == 0:
@@ -88,7 +91,7 @@ def kill_and_resume(
             wrong_codes += code != EXIT_CODES[number]
             kept.append(max(0, state.read_bytes().count(b"\n") - 1) if state.exists() else 0)
     return {
-        "signal": number.name,
+        "signals": [number.name for number in signals],
         "stops": stops,
         "batches_kept_at_stops": kept,
         "torn_lines_dropped": torn,
@@ -102,13 +105,12 @@ def kill_and_resume(
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--moments", type=int, default=30)
-    parser.add_argument("--signal", choices=["KILL", "TERM", "INT"], default="KILL")
+    parser.add_argument("--signals", default="KILL", help="KILL, TERM or INT, or several of them")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("arguments", nargs="*", help="of spectheory simulate, after --")
     given = parser.parse_args()
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-    found = kill_and_resume(
-        ["simulate", *given.arguments], given.moments, signal.Signals[f"SIG{given.signal}"], given.seed
-    )
+    signals = [signal.Signals[f"SIG{name}"] for name in given.signals.split(",")]
+    found = kill_and_resume(["simulate", *given.arguments], given.moments, signals, given.seed)
     print(json.dumps(found))
     sys.exit(1 if found["outputs_that_differ"] or found["wrong_exit_codes"] else 0)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fresh_interpreter import run_command, run_python
+from fresh_interpreter import run_commands, run_python
 from spectheory import instances
 from spectheory.errors import InvalidInputError, MissingDependencyError
 from spectheory.extras import EXTRA_OF, installed
@@ -27,80 +27,81 @@ def pair_file(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+THEORY: list[tuple[list[str], dict[str, object]]] = [
+    (["certify", "PAIR", "--verifier", "block"], {"block_efficiency": "20/9", "optimum": "20/9"}),
+    (["certify", "PAIR", "--verifier", "token", "-k", "2"], {"block_efficiency": "19/9"}),
+    (["certify", "PAIR", "--verifier", "spectr", "-k", "2"], {"optimum": "212/81"}),
+    (["certify", "PAIR", "--verifier", "greedy_multipath", "-k", "2"], {"block_efficiency": "212/81"}),
+    (["certify", "PAIR", "--verifier", "otm", "-k", "2"], {"target_matching": True}),
+    (["certify", "PAIR", "--verifier", "optimal_multipath", "-k", "2"], {"optimum": "212/81"}),
+    (["optimum", "PAIR", "-k", "2"], {"value": "212/81", "status": "optimal"}),
+    (["optimum", "PAIR", "--tree", "without_replacement:2,1"], {"status": "optimal"}),
+    (["acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3", "-k", "2"], {"optimal": "8/9"}),
+    (["verifiers"], {}),
+]
+
+
+def test_theory_needs_no_extra(pair_file: str) -> None:
+    """All commands in an interpreter in which no optional library can be imported."""
+    given = [[pair_file if word == "PAIR" else word for word in words] for words, _ in THEORY]
+    found = run_commands([[*words, "--json"] for words in given], without=EXTRA_OF)
+    for (words, expected), done in zip(THEORY, found, strict=True):
+        assert (done.code, done.err) == (0, ""), words
+        document = json.loads(done.out)
+        assert {key: document[key] for key in expected} == expected, words
+    for words, done in zip(given, run_commands(given, without=EXTRA_OF), strict=True):
+        assert (done.code, done.err) == (0, ""), words
+        assert done.out, words
+
+
+def test_help_needs_no_extra() -> None:
+    commands: list[list[str]] = [[], ["certify"], ["simulate"], ["reproduce"]]
+    for done in run_commands([[*command, "--help"] for command in commands], without=EXTRA_OF):
+        assert (done.code, done.err) == (0, "")
+        assert "Usage: spectheory" in done.out
+
+
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("without", "cases"),
     [
-        (["certify", "PAIR", "--verifier", "block"], {"block_efficiency": "20/9", "optimum": "20/9"}),
-        (["certify", "PAIR", "--verifier", "token", "-k", "2"], {"block_efficiency": "19/9"}),
-        (["certify", "PAIR", "--verifier", "spectr", "-k", "2"], {"optimum": "212/81"}),
-        (["certify", "PAIR", "--verifier", "greedy_multipath", "-k", "2"], {"block_efficiency": "212/81"}),
-        (["certify", "PAIR", "--verifier", "otm", "-k", "2"], {"target_matching": True}),
-        (["certify", "PAIR", "--verifier", "optimal_multipath", "-k", "2"], {"optimum": "212/81"}),
-        (["optimum", "PAIR", "-k", "2"], {"value": "212/81", "status": "optimal"}),
-        (["optimum", "PAIR", "--tree", "without_replacement:2,1"], {"status": "optimal"}),
-        (["acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3", "-k", "2"], {"optimal": "8/9"}),
-        (["verifiers"], {}),
-    ],
-)
-def test_theory_needs_no_extra(pair_file: str, arguments: list[str], expected: dict[str, object]) -> None:
-    """Each command in an interpreter in which no optional library can be imported."""
-    given = [pair_file if argument == "PAIR" else argument for argument in arguments]
-    done = run_command([*given, "--json"], without=EXTRA_OF)
-    assert (done.returncode, done.stderr) == (0, "")
-    document = json.loads(done.stdout)
-    assert {key: document[key] for key in expected} == expected
-    table = run_command(given, without=EXTRA_OF)
-    assert (table.returncode, table.stderr) == (0, "")
-
-
-@pytest.mark.parametrize("command", [[], ["certify"], ["simulate"], ["reproduce"]])
-def test_help_needs_no_extra(command: list[str]) -> None:
-    done = run_command([*command, "--help"], without=EXTRA_OF)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Usage: spectheory" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "without", "advice"),
-    [
-        (["simulate"], ["torch"], MODELS),
-        (["simulate"], ["transformers"], MODELS),
-        (["reproduce"], ["matplotlib"], PAPER),
-        (["reproduce", "real_pair"], ["torch"], MODELS),
+        (["torch"], [(["simulate"], "torch", MODELS), (["reproduce", "real_pair"], "torch", MODELS)]),
+        (
+            ["transformers", "matplotlib"],
+            [(["simulate"], "transformers", MODELS), (["reproduce"], "matplotlib", PAPER)],
+        ),
     ],
 )
 def test_a_missing_library_is_one_line(
-    tmp_path: Path, arguments: list[str], without: list[str], advice: str
+    tmp_path: Path, without: list[str], cases: list[tuple[list[str], str, str]]
 ) -> None:
     """Exit code 2, the library and what installs it, nothing on stdout."""
-    out = ["--out", str(tmp_path)] if arguments[0] == "reproduce" else []
-    done = run_command([*arguments, *out, "--json"], without=without)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr == f"error: {without[0]} is not installed; run: {advice}\n"
+    out = ["--out", str(tmp_path)]
+    commands = [[*words, *(out if words[0] == "reproduce" else []), "--json"] for words, _, _ in cases]
+    for done, (_, library, advice) in zip(run_commands(commands, without), cases, strict=True):
+        assert done == (2, "", f"error: {library} is not installed; run: {advice}\n")
 
 
-@pytest.mark.parametrize(
-    ("code", "library"),
-    [
-        ("from spectheory.models import LanguageModelPair", "torch"),
-        ("import spectheory; spectheory.models.restrict", "torch"),
-        ("from spectheory.paper import reproduce", "matplotlib"),
-        ("from spectheory.programs import transport_feasibility as t; t([1], [1], [(0, 0)])", "networkx"),
-        (
-            "from spectheory import instances, montecarlo\n"
-            "montecarlo.simulate_enumerated(instances.two_token(1), ['token'], device='cuda')",
-            "torch",
-        ),
-        ("import spectheory; spectheory.simulate(None, ['x'], ['token'])", "torch"),
-    ],
-)
-def test_a_missing_library_in_python(code: str, library: str) -> None:
+def test_a_missing_library_in_python() -> None:
     """The exception is an ImportError, and its text what to install."""
-    done = run_python(code, without=EXTRA_OF)
-    assert done.returncode == 1
-    last = f'{library} is not installed; run: pip install "spectheory[{EXTRA_OF[library]}]"'
-    assert done.stderr.splitlines()[-1] == f"spectheory.errors.MissingDependencyError: {last}"
+    cases = {
+        "from spectheory.models import LanguageModelPair": "torch",
+        "import spectheory; spectheory.models.restrict": "torch",
+        "from spectheory.paper import reproduce": "matplotlib",
+        "from spectheory.programs import transport_feasibility as t; t([1], [1], [(0, 0)])": "networkx",
+        "from spectheory import instances, montecarlo\n"
+        "montecarlo.simulate_enumerated(instances.two_token(1), ['token'], device='cuda')": "torch",
+        "import spectheory; spectheory.simulate(None, ['x'], ['token'])": "torch",
+    }
+    done = run_python(
+        f"from spectheory.errors import MissingDependencyError\nfor code in {list(cases)!r}:\n"
+        "    try:\n        exec(code)\n    except MissingDependencyError as error:\n        print(error)\n",
+        without=EXTRA_OF,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f'{library} is not installed; run: pip install "spectheory[{EXTRA_OF[library]}]"'
+        for library in cases.values()
+    ]
     assert issubclass(MissingDependencyError, ImportError)
     assert issubclass(MissingDependencyError, InvalidInputError)
 

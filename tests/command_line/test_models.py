@@ -383,15 +383,54 @@ def test_threads_and_number_types(capsys: pytest.CaptureFixture[str], tiny_model
     assert half["estimates"] != single["estimates"]
 
 
+def assert_says_what_is_kept(error: str, checkpoint: Path) -> None:
+    assert error.startswith("error: interrupted; the estimates rest on the ")
+    assert error.endswith(f"draws that were finished, which are kept in {checkpoint}\n")
+    assert error.count("\n") == 1
+
+
 @pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_simulate_interrupted(
-    tiny_models: list[str], tmp_path: Path, stop: signal.Signals, code: int
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: signal.Signals,
+    code: int,
 ) -> None:
-    """Ctrl-C or a kill: what is finished is printed, "interrupted" is true, one line on stderr."""
+    """A signal at the second prompt: what is finished is printed, "interrupted" is true, a line on stderr."""
+    from spectheory.models import drafting
+
+    score, calls = drafting._score, itertools.count()
+
+    def stopped(*arguments: Any) -> Any:
+        if next(calls) == 2:
+            signal.raise_signal(stop)
+        return score(*arguments)
+
+    monkeypatch.setattr(drafting, "_score", stopped)
     checkpoint = tmp_path / "checkpoint.jsonl"
+    arguments = [*one_call(tiny_models), "--draft-length", "2", "--samples", "2", "--batch-size", "1"]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
+    try:
+        assert main([*arguments, "--checkpoint", str(checkpoint), "--json"]) == code
+    finally:
+        signal.signal(signal.SIGINT, before)
+    captured = capsys.readouterr()
+    assert_says_what_is_kept(captured.err, checkpoint)
+    assert json.loads(captured.out)["interrupted"] is True
+    assert checkpoint.read_bytes().count(b"\n") == 2  # what was asked for, and one batch of three
+    resumed = run_json(capsys, *arguments, "--checkpoint", str(checkpoint))
+    assert resumed == run_json(capsys, *arguments)
+
+
+def test_an_interrupted_process(tiny_models: list[str], tmp_path: Path) -> None:
+    """Ctrl-C in a run of many short batches: the interpreter itself ends with 130."""
+    checkpoint, prompts = tmp_path / "checkpoint.jsonl", tmp_path / "prompts.txt"
+    prompts.write_text("def main(argument):\n" * 500, encoding="utf-8")
     command = [
-        sys.executable, "-m", "spectheory", *one_call(tiny_models), "--samples", "100", "--batch-size", "1",
-        "--checkpoint", str(checkpoint), "--json",
+        sys.executable, "-m", "spectheory", *one_call(tiny_models), "--prompts", str(prompts), "--json",
+        "-l", "2", "-v", "token", "--samples", "2", "--batch-size", "1", "--checkpoint", str(checkpoint),
     ]  # fmt: skip
     # Background jobs of a shell ignore Ctrl-C, and so would this one.
     process = subprocess.Popen(
@@ -403,12 +442,10 @@ def test_simulate_interrupted(
         if checkpoint.exists() and checkpoint.read_bytes().count(b"\n") > 1:  # a batch is finished
             break
         time.sleep(0.02)
-    process.send_signal(stop)
+    process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
-    assert process.returncode == code, err
-    assert err.startswith("error: interrupted; the estimates rest on the ")
-    assert err.endswith(f"draws that were finished, which are kept in {checkpoint}\n")
-    assert err.count("\n") == 1
+    assert process.returncode == 130, err
+    assert_says_what_is_kept(err, checkpoint)
     assert json.loads(out)["interrupted"] is True
 
 

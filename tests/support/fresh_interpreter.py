@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Collection, Sequence
+from typing import NamedTuple
 
 REPORT = "\nimport json as _json, sys as _sys; print(_json.dumps(sorted(_sys.modules)), file=_sys.stderr)"
 BLOCK = """
@@ -38,8 +39,30 @@ def run_python(code: str, without: Collection[str] = ()) -> subprocess.Completed
     return subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False)
 
 
-def run_command(arguments: Sequence[str], without: Collection[str] = ()) -> subprocess.CompletedProcess[str]:
-    """Run the command ``spectheory`` as if the libraries in ``without`` were not installed."""
-    return run_python(
-        f"from spectheory.command_line.main import main\nsys.exit(main({list(arguments)!r}))", without
-    )
+class Printed(NamedTuple):
+    """What one command returned and printed."""
+
+    code: int
+    out: str
+    err: str
+
+
+COMMANDS = """
+import io, json
+from contextlib import redirect_stderr, redirect_stdout
+from spectheory.command_line.main import main
+
+for arguments in {commands!r}:
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        code = main(arguments)
+    print(json.dumps([code, out.getvalue(), err.getvalue()]))
+"""
+
+
+def run_commands(commands: Sequence[Sequence[str]], without: Collection[str] = ()) -> list[Printed]:
+    """Run ``spectheory`` with each of these arguments, in one interpreter in which libraries are missing."""
+    done = run_python(COMMANDS.format(commands=[list(arguments) for arguments in commands]), without)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [Printed(*json.loads(line)) for line in done.stdout.splitlines()]
+    assert len(found) == len(commands)
+    return found
