@@ -17,7 +17,6 @@ Exit status 1 and a line that says which if a verifier moves more than its limit
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from timing import exit_status, write
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from verifiers import Shape, drafted, one_round, runnable
@@ -191,14 +191,9 @@ def main() -> int:
             f"{entry['verifier']:18} {entry['num_drafts']:6} {entry['moved_over_rows']:13.2f} "
             f"{entry['limit']:6g} {entry['launches']:9}"
         )
-    if options.out is not None:
-        settings = {**shape._asdict(), "num_drafts": [1, 4], "dtype": options.dtype, "seed": options.seed}
-        document = {"torch": torch.__version__, "settings": settings, "results": entries}
-        options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    lines = over_limit(entries)
-    for line in lines:
-        print(f"limit passed: {line}", file=sys.stderr)
-    return 1 if lines else 0
+    settings = {**shape._asdict(), "num_drafts": [1, 4], "dtype": options.dtype, "seed": options.seed}
+    write(options.out, {"torch": torch.__version__, "settings": settings, "results": entries})
+    return exit_status([f"limit passed: {line}" for line in over_limit(entries)])
 
 
 if __name__ == "__main__":

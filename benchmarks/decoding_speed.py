@@ -10,7 +10,6 @@ same kind with random weights and a hundred times the parameters.
 
 from __future__ import annotations
 
-import json
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from timing import machine
+from timing import machine, write
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from spectheory.decoding import decode
@@ -108,8 +107,7 @@ def main(sizes: tuple[int, ...] = (1, 32)) -> None:
     documents = [measured(pair, prompts[:size]) for size in sizes]
     walltimes(documents[-1]).write("walltimes")
     documents.append(measured(hundredfold(), prompts[:1], TOKENS_OF_LARGE_MODELS))
-    path = Path(__file__).parent / "results" / "decoding_speed-epyc-2core.json"
-    path.write_text(json.dumps(documents, indent=2) + "\n", encoding="utf-8")
+    write(Path(__file__).parent / "results" / "decoding_speed-epyc-2core.json", documents)
 
 
 def hundredfold() -> LanguageModelPair:

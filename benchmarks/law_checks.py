@@ -8,13 +8,12 @@ once per batch of prompts.  The largest error found says how far rounding is fro
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from timing import median_seconds
+from timing import median_seconds, write
 from verifiers import Shape, described_machine, drafted, finished, parse_arguments, placed, runnable
 
 from spectheory.montecarlo.judging import LAW_TOLERANCE, law_errors
@@ -66,13 +65,11 @@ def main() -> int:
             f"{entry['verifier']:20}{entry['verification_seconds'] * 1e3:16.2f}"
             f"{entry['check_seconds'] * 1e3:10.3f}{entry['share']:8.2%}{entry['largest_error']:15.1e}"
         )
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        settings = {**shape._asdict(), "dtype": options.dtype, "seed": options.seed}
-        document = {
-            "machine": described, "settings": settings, "repeats": options.repeats, "results": entries,
-        }  # fmt: skip
-        options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    settings = {**shape._asdict(), "dtype": options.dtype, "seed": options.seed}
+    write(
+        options.out,
+        {"machine": described, "settings": settings, "repeats": options.repeats, "results": entries},
+    )
     return 1 if any(entry["largest_error"] > entry["tolerance"] / 10 for entry in entries) else 0
 
 

@@ -9,12 +9,12 @@ against the target's law, by Pearson's chi-square.  The tests do the same with 6
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from pathlib import Path
 
 import torch
+from timing import write
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
@@ -50,8 +50,7 @@ def main() -> None:
         print(
             f"{verifier:32} {process!s:34} p = {found:.4f}  {time.process_time() - start:.1f} s", flush=True
         )
-    path = ROOT / "benchmarks" / "results" / "losslessness.json"
-    path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    write(ROOT / "benchmarks" / "results" / "losslessness.json", rows)
 
 
 if __name__ == "__main__":

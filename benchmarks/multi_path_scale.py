@@ -22,7 +22,6 @@ the same time.
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import platform
@@ -40,6 +39,7 @@ import matplotlib as mpl
 import numpy as np
 from rich.console import Console
 from rich.table import Table
+from timing import write
 
 from spectheory import instances
 from spectheory.bounds.context_tree import ContextTree
@@ -391,10 +391,8 @@ def main(out: Path | None, largest: int, large_gap: float) -> None:
     console.print(table_of(results))
     for line in slowest(results):
         console.print(line)
+    write(out, {"machine": described, "results": [_as_json(result) for result in results]})
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        document = {"machine": described, "results": [_as_json(result) for result in results]}
-        out.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         plot(results, out.with_suffix(".png"))
         scaling(results, described).write("optimum_at_scale")
 

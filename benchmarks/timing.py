@@ -6,7 +6,8 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -100,7 +101,18 @@ def report(entries: list[dict[str, Any]], repeats: int, out: Path | None) -> Non
         row = (entry["claim"], entry["fast"], f"{fast:.3f}", entry["slow"], f"{slow:.3f}")
         table.add_row(*row, f"{entry['ratio']:.1f}")
     Console(width=150).print(table)
+    write(out, {"machine": described, "repeats": repeats, "results": entries})
+
+
+def write(out: Path | None, document: Any) -> None:
+    """Write the results as JSON, if a file was named; its folder is made."""
     if out is not None:
         out.parent.mkdir(parents=True, exist_ok=True)
-        document = {"machine": described, "repeats": repeats, "results": entries}
-        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+        out.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def exit_status(complaints: Sequence[str]) -> int:
+    """Print them on stderr, a line each; 1 if there is one."""
+    for line in complaints:
+        print(line, file=sys.stderr)
+    return 1 if complaints else 0

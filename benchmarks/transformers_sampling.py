@@ -12,7 +12,6 @@ Exit status 1 if ``token`` or ``block`` is slower than transformers from the sam
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -22,7 +21,7 @@ from time import process_time
 from typing import Any
 
 import torch
-from timing import machine, median_seconds
+from timing import exit_status, machine, median_seconds, write
 from verifiers import Shape, drafted
 
 from spectheory import compiled, verifiers
@@ -122,16 +121,10 @@ def main() -> int:
             f"{entry['alternative']:30} {entry['vocab_size']:7} {entry['milliseconds']:8.2f} "
             f"{entry['times_faster']:13.2f}"
         )
-    if options.out is not None:
-        settings = {name: value for name, value in vars(options).items() if name != "out"}
-        described = {**machine(), "torch": torch.__version__, "transformers": version("transformers")}
-        document = {"machine": described, "settings": settings, "results": entries}
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    lines = slower(entries)
-    for line in lines:
-        print(f"slower: {line}", file=sys.stderr)
-    return 1 if lines else 0
+    settings = {name: value for name, value in vars(options).items() if name != "out"}
+    described = {**machine(), "torch": torch.__version__, "transformers": version("transformers")}
+    write(options.out, {"machine": described, "settings": settings, "results": entries})
+    return exit_status([f"slower: {line}" for line in slower(entries)])
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from timing import machine, median_seconds
+from timing import exit_status, machine, median_seconds, write
 
 from spectheory.algorithms import verifiers as published
 from spectheory.drafts import Iid, WithoutReplacement
@@ -414,24 +414,20 @@ def main() -> int:
     described = described_machine(device)
     entries = measure(shape, options.dtype, device, options.repeats, options.seed)
     report(entries, described, shape, f"One round, {options.dtype}; medians of {options.repeats}")
-    if options.out is not None:
-        options.out.parent.mkdir(parents=True, exist_ok=True)
-        settings = {**shape._asdict(), "dtype": options.dtype, "seed": options.seed, "limit": LIMIT}
-        document = {
-            "machine": described,
-            "settings": settings,
-            "repeats": options.repeats,
-            "results": entries,
-            "not_run": NOT_RUN,
-        }
-        options.out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
-    failed = over_limit(entries)
-    for name, multiple in failed.items():
-        print(
-            f"claim fails: {name} holds {multiple:.2f} times the input rows beyond them, not below {LIMIT:g}",
-            file=sys.stderr,
-        )
-    return 1 if failed else 0
+    document = {
+        "machine": described,
+        "settings": {**shape._asdict(), "dtype": options.dtype, "seed": options.seed, "limit": LIMIT},
+        "repeats": options.repeats,
+        "results": entries,
+        "not_run": NOT_RUN,
+    }
+    write(options.out, document)
+    return exit_status(
+        [
+            f"claim fails: {name} holds {multiple:.2f} times the input rows beyond them, not below {LIMIT:g}"
+            for name, multiple in over_limit(entries).items()
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -8,9 +8,10 @@ the ratio of their variances.  ``spectheory simulate --tokens 64 --batch-size 32
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
+
+from timing import write
 
 from spectheory.models import UnloadedPair, bundled_prompts
 from spectheory.montecarlo import simulate
@@ -52,8 +53,7 @@ def main() -> None:
         "tokens": TOKENS, "draft_length": DRAFT_LENGTH, "prompts": len(bundled_prompts()),
         "seconds": seconds, "rows": rows,
     }  # fmt: skip
-    path = Path(__file__).parent / "results" / "whole_texts.json"
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
+    write(Path(__file__).parent / "results" / "whole_texts.json", document)
 
 
 if __name__ == "__main__":

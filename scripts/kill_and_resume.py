@@ -4,9 +4,10 @@
 
 What follows ``--`` are arguments of ``spectheory simulate``.  The run is first made without a stop.  Then it
 is stopped again and again, each time at a moment drawn uniformly from the time of the whole run and by the
-next of the signals, and started again on the same checkpoint.  Whenever it comes to its end, what it has printed must be the same, byte for
-byte, and it begins anew on a fresh checkpoint, until there were so many stops.  Prints one JSON object; exit
-status 1 if any output differed or any exit code was another one than the signal's.
+next of the signals, and started again on the same checkpoint.  Whenever it comes to its end, what it has
+printed must be the same, byte for byte, and it begins anew on a fresh checkpoint, until there were so many
+stops.  Prints one JSON object; exit status 1 if any output differed or any exit code was another one than
+the signal's.
 
 Libraries are loaded once, by the run without a stop: every other run is a fork.  That run is made by one
 process, whatever ``--jobs`` says, because the threads that lead others would not live on in a fork.

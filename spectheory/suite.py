@@ -237,13 +237,16 @@ def certify_suite(
         if progress is not None:
             progress(number, len(cases))
         try:
-            judged.bind(case.process, case.pair)
+            found = certify(judged, case.pair, process=case.process, with_optimum=False)
         except InvalidOutcomeError:
             raise
-        except InvalidInputError as error:
-            refused[str(case)] = str(error)
-            continue
-        found = certify(judged, case.pair, process=case.process, with_optimum=False)
+        except InvalidInputError:
+            try:
+                judged.bind(case.process, case.pair)  # which may take long, and was what refused or was not
+            except InvalidInputError as error:
+                refused[str(case)] = str(error)
+                continue
+            raise
         verdicts.append(CaseVerdict(str(case), found.is_valid, found.total_variation, found.block_efficiency))
         if not found.is_valid:
             counterexample = counterexample or found

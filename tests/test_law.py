@@ -34,42 +34,44 @@ from user_verifiers import UserToken
 SMALL = small_cases()
 
 
-def small_cases_by_name() -> Any:
-    """Parametrise over the small cases, each under its own name."""
-    names = [f"{case.name}-K{case.num_drafts}" if "seed" in case.name else case.name for case in SMALL]
-    return pytest.mark.parametrize("case", SMALL, ids=names)
+def named(case: Case) -> str:
+    """What a failure says."""
+    return f"{case.name}, K = {case.num_drafts}"
 
 
 # ------------------------------------------------- the algorithms acted out
 
 
-@small_cases_by_name()
-def test_token_law_is_the_printed_algorithm_acted_out(case: Case) -> None:
+def test_token_law_is_the_printed_algorithm_acted_out() -> None:
     """block2024 Algorithm 1, token after token, in plain Fractions."""
-    assert reference.law_of(output_law("token", case.pair)) == reference.token_law(case.pair)
+    for case in SMALL:
+        found = reference.law_of(output_law("token", case.pair))
+        assert found == reference.token_law(case.pair), named(case)
 
 
-@small_cases_by_name()
-def test_block_law_is_the_printed_algorithm_acted_out(case: Case) -> None:
+def test_block_law_is_the_printed_algorithm_acted_out() -> None:
     """block2024 Algorithm 2, over all 2^L outcomes of the independent acceptances."""
-    assert reference.law_of(output_law("block", case.pair)) == reference.block_law(case.pair)
+    for case in SMALL:
+        found = reference.law_of(output_law("block", case.pair))
+        assert found == reference.block_law(case.pair), named(case)
 
 
-@small_cases_by_name()
-def test_greedy_multipath_law_is_block_against_the_global_ranking(case: Case) -> None:
+def test_greedy_multipath_law_is_block_against_the_global_ranking() -> None:
     """All leaves ranked at once, r(P_i) = F_i^K - F_{i-1}^K, then block verification against r."""
-    law = output_law("greedy_multipath", case.pair, case.num_drafts)
-    assert reference.law_of(law) == reference.greedy_multipath_law(case.pair, case.num_drafts)
+    for case in SMALL:
+        found = reference.law_of(output_law("greedy_multipath", case.pair, case.num_drafts))
+        assert found == reference.greedy_multipath_law(case.pair, case.num_drafts), named(case)
 
 
-@small_cases_by_name()
-def test_spectr_law_is_the_printed_algorithm_acted_out(case: Case) -> None:
+def test_spectr_law_is_the_printed_algorithm_acted_out() -> None:
     """spectr2023 Algorithms 2 and 3 for every ordered tuple of drafts; ρ* from another root finder."""
-    expected = reference.spectr_law(case.pair, case.num_drafts)
-    law = output_law("spectr", case.pair, case.num_drafts)
-    for depth, masses in enumerate(law.masses, start=1):
-        for number, mass in enumerate(masses):
-            assert abs(mass - expected.get(case.pair.context(depth, number), 0.0)) < 1e-9
+    for case in SMALL:
+        expected = reference.spectr_law(case.pair, case.num_drafts)
+        law = output_law("spectr", case.pair, case.num_drafts)
+        for depth, masses in enumerate(law.masses, start=1):
+            for number, mass in enumerate(masses):
+                where = case.pair.context(depth, number)
+                assert abs(mass - expected.get(where, 0.0)) < 1e-9, (named(case), where)
 
 
 def law_given(name: str, pair: ModelPair, drafts: tuple[tuple[int, ...], ...]) -> reference.Law:
@@ -160,13 +162,13 @@ def acceptance_weights(pair: ModelPair, block: bool) -> list[Fraction]:
 
 
 @pytest.mark.parametrize("name", ["token", "block"])
-@small_cases_by_name()
-def test_length_law_has_the_closed_form(case: Case, name: str) -> None:
+def test_length_law_has_the_closed_form(name: str) -> None:
     """P(τ ≥ i) = Σ q w with w = min(1, w p/q) (block) or Π min(1, p/q) (token) (theory.md Statement 4.3)."""
-    length_probs = output_law(name, case.pair).length_probs
-    assert len(length_probs) == case.pair.draft_length + 1
-    at_least = [sum(length_probs[i:], Fraction(0)) for i in range(len(length_probs))]
-    assert at_least == acceptance_weights(case.pair, block=name == "block")
+    for case in SMALL:
+        length_probs = output_law(name, case.pair).length_probs
+        assert len(length_probs) == case.pair.draft_length + 1
+        at_least = [sum(length_probs[i:], Fraction(0)) for i in range(len(length_probs))]
+        assert at_least == acceptance_weights(case.pair, block=name == "block"), named(case)
 
 
 # ------------------------------------------------------- enumeration orders
@@ -192,7 +194,7 @@ class AsIfExchangeable(SpecTr):
 def test_exchangeable_claims_hold(group: str, name: str) -> None:
     """A verifier that claims to be exchangeable: multisets of drafts and all tuples give the same law."""
     chosen = [c for c in groups()[group] if c.pair.vocab_size ** (c.pair.draft_length * c.num_drafts) <= 81]
-    for case in chosen[:12]:
+    for case in chosen[:5]:
         from_tuples = output_law(over_all_tuples(name), case.pair, case.num_drafts)
         tolerance = 0.0 if verifiers[name].exact else 1e-13
         assert_same_law(output_law(name, case.pair, case.num_drafts), from_tuples, tolerance)
@@ -220,7 +222,7 @@ def test_exchangeable_partner_spectr_depends_on_the_order_of_the_drafts() -> Non
 @pytest.mark.parametrize("name", GENERAL)
 def test_chunks_do_not_change_the_law(name: str) -> None:
     """Whatever number of tuples is held at a time, the law is the same."""
-    for case in (*random_cases(3, 2, 2, 3), *random_cases(2, 2, 3, 3)):
+    for case in (*random_cases(3, 2, 2, 1), *random_cases(2, 2, 3, 2)):
         whole = output_law(name, case.pair, case.num_drafts)
         for chunk_entries in (1, 100):
             pieces = output_law(name, case.pair, case.num_drafts, chunk_entries=chunk_entries)

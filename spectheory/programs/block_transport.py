@@ -14,8 +14,7 @@ from spectheory.contexts import prefix_of_leaf
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs.one_position.otm import coupling_repair, marginal_blocks
-from spectheory.programs.solving.exact_solver import solve_exact
-from spectheory.programs.solving.float_solver import solve
+from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.programs.solving.linear_program import LinearProgram, ones
 from spectheory.programs.solving.solution import Solution
 
@@ -96,7 +95,7 @@ def block_transport_optimum(pair: ModelPair, max_variables: int = MAX_VARIABLES)
         4/3
     """
     program = block_transport_program(pair, max_variables)
-    return solve_exact(program) if program.is_exact else solve(program)
+    return solve_in_its_arithmetic(program)
 
 
 def block_transport_value(pair: ModelPair) -> Any:

@@ -17,8 +17,7 @@ from spectheory.drafts import DraftProcess
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import PREFIX_MATCHING
 from spectheory.programs.multi_path import antichains, multi_path_program, named_antichains
-from spectheory.programs.solving.exact_solver import solve_exact
-from spectheory.programs.solving.float_solver import solve
+from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, ones
 from spectheory.programs.solving.solution import Solution
 
@@ -114,7 +113,7 @@ def dual_optimum(
         17/9 17/9
     """
     program = dual_program(pair, num_drafts, max_antichains, process=process)
-    return solve_exact(program) if program.is_exact else solve(program)
+    return solve_in_its_arithmetic(program)
 
 
 def scores_of(pair: ModelPair, solution: Solution) -> Levels:

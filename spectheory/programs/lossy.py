@@ -11,8 +11,7 @@ import numpy as np
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs.solving.exact_solver import solve_exact
-from spectheory.programs.solving.float_solver import solve
+from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, ones
 from spectheory.programs.solving.solution import Solution
 from spectheory.programs.unsimplified import MAX_ANTICHAINS, TARGET_MATCHING, unsimplified_program
@@ -104,7 +103,7 @@ def lossy_optimum(
         5/3 53/30 2 2
     """
     program = lossy_program(pair, total_variation, num_drafts, max_antichains, process=process)
-    return solve_exact(program) if program.is_exact else solve(program)
+    return solve_in_its_arithmetic(program)
 
 
 def _budget(total_variation: Any, exact: bool) -> Any:

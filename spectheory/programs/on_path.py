@@ -18,8 +18,7 @@ import numpy as np
 from spectheory.contexts import Context, context_number, numbered_context
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair, check_pair
-from spectheory.programs.solving.exact_solver import solve_exact
-from spectheory.programs.solving.float_solver import solve
+from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, ones
 from spectheory.programs.solving.solution import Solution
 from spectheory.validate import check_num_drafts
@@ -124,7 +123,7 @@ def on_path_optimum(pairs: Sequence[ModelPair], num_drafts: int) -> Solution:
         17/9
     """
     program = on_path_program(pairs, num_drafts)
-    return solve_exact(program) if program.is_exact else solve(program)
+    return solve_in_its_arithmetic(program)
 
 
 def _common_shape(pairs: Sequence[ModelPair]) -> tuple[int, int, bool]:

@@ -16,7 +16,7 @@ from spectheory.outcome import Outcome
 from table import GENERAL, GENERAL_VERIFIERS, groups
 from torch_support import DEVICES, assert_agrees_on, drafted, on_device
 
-NUM_SAMPLES = 200_000
+NUM_SAMPLES = 40_000
 
 
 def generator(device: str, seed: int) -> Any:
@@ -128,7 +128,7 @@ def distance(law: OutputLaw, other: OutputLaw) -> float:
 @pytest.mark.parametrize("device", ["numpy", *DEVICES])
 @pytest.mark.parametrize("name", GENERAL)
 def test_samples_follow_the_exact_law(name: str, device: str) -> None:
-    """200 000 fixed-seed rounds: p > 1e-3 against the exact law, p < 1e-6 against every other one."""
+    """40 000 fixed-seed rounds: p > 1e-3 against the exact law, p < 1e-6 against every other one."""
     pair = instances.sticky_chain(2)
     arrays = drafted(pair.to_float(), 2, NUM_SAMPLES, seed=2024)
     placed = list(arrays) if device == "numpy" else on_device(arrays, device)
@@ -175,7 +175,8 @@ def test_same_seed_same_draw(device: str) -> None:
 @pytest.mark.parametrize("device", ["numpy", *DEVICES])
 @pytest.mark.parametrize("name", GENERAL)
 def test_rao_blackwell_mean_estimates_the_block_efficiency(name: str, device: str) -> None:
-    """E[τ+1 | drafts] averaged over 200 000 drafts is within 5 standard errors of the exact value."""
+    """E[τ+1 | drafts] averaged over 40 000 drafts is within 5 standard errors of the exact value, and an
+    error of 0.05 is seen."""
     pair = instances.two_token(3)
     arrays = drafted(pair.to_float(), 2, NUM_SAMPLES, seed=31)
     placed = list(arrays) if device == "numpy" else on_device(arrays, device)

@@ -18,6 +18,7 @@ from spectheory.defects import defects
 from spectheory.defects.skeletons import Defect
 from spectheory.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.law import OutputLaw, output_law
+from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
 from spectheory.suite import kill_matrix
 from spectheory.verifier import Verifier
@@ -81,10 +82,22 @@ def test_programs_partner_without_a_mistake() -> None:
     assert set(PROGRAMS) <= set(defects)
 
 
+def pairs_for(num_drafts: int) -> dict[str, ModelPair]:
+    """The table; where three paths are drafted, without its pairs of more than 500 tuples."""
+    limit = 500 if num_drafts == 3 else 10_000
+    found = {
+        label: pair
+        for label, pair in PAIRS.items()
+        if pair.vocab_size ** (pair.draft_length * num_drafts) <= limit
+    }
+    assert len(found) >= 13
+    return found
+
+
 def _laws_of_lossless(name: str, num_drafts: int) -> dict[str, OutputLaw]:
     """label -> law, on the pairs and the drafts that the verifier is meant for."""
     verifier, laws = verifiers[name], {}
-    for label, pair in PAIRS.items():
+    for label, pair in pairs_for(num_drafts).items():
         if verifier.max_draft_length is not None and pair.draft_length > verifier.max_draft_length:
             continue
         process: DraftProcess = Iid(num_drafts)
@@ -101,7 +114,8 @@ def _laws_of_lossless(name: str, num_drafts: int) -> dict[str, OutputLaw]:
 def test_lossless_verifiers_survive_the_table(name: str, num_drafts: int) -> None:
     """The partner: what kills every defect kills no published lossless verifier (ρ* is float64)."""
     laws = _laws_of_lossless(name, num_drafts)
-    assert len(laws) >= (7 if name in ("kseq", "multi_round_without_replacement") else len(PAIRS))
+    all_pairs = len(pairs_for(num_drafts))
+    assert len(laws) >= (4 if name in ("kseq", "multi_round_without_replacement") else all_pairs)
     for label, law in laws.items():
         assert law.total_variation <= (0 if verifiers[name].exact else MARGIN), label
 
@@ -131,7 +145,7 @@ def test_defects_return_proper_laws(num_drafts: int) -> None:
     """No InvalidOutcomeError on the whole table; R is non-negative and sums to 1, exactly."""
     # A verifier of one path looks at the first, however many there are.
     for name in defects if num_drafts == 1 else SEVERAL:
-        for label, pair in PAIRS.items():
+        for label, pair in pairs_for(num_drafts).items():
             law = output_law(defects[name], pair, num_drafts)
             assert sum(mass.sum() for mass in law.masses) == 1, (name, label)
             assert all((mass >= 0).all() for mass in law.masses), (name, label)

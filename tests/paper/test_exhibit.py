@@ -53,7 +53,7 @@ def test_the_same_numbers_give_the_same_bytes(name: str, tmp_path: Path) -> None
         written = write_exhibit(EXHIBITS[name], findings, folder, ["pdf", "png", "svg"])
         write_report([written], folder)
     files = sorted(path.name for path in first.iterdir())
-    assert {Path(file).suffix for file in files} == {*".csv .json .pdf .png .svg .md .html".split()}
+    assert {Path(file).suffix for file in files} == {".csv", ".json", ".pdf", ".png", ".svg", ".md", ".html"}
     assert files == sorted(path.name for path in second.iterdir())
     for file in files:
         assert (first / file).read_bytes() == (second / file).read_bytes(), file

@@ -9,7 +9,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from program_support import solved
 from spectheory import instances
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.pair import ModelPair
@@ -27,6 +26,7 @@ from spectheory.programs import (
 from spectheory.programs.block_transport import block_transport_optimum, block_transport_program
 from spectheory.programs.dual import dual_optimum, dual_program
 from spectheory.programs.one_position.min_cut import min_cut_of_law
+from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.programs.unsimplified import unsimplified_optimum, unsimplified_program
 
 Statement = Callable[[ModelPair], LinearProgram]
@@ -61,12 +61,12 @@ def test_errors_name_the_program_and_its_size(name: str, exact: bool) -> None:
     infeasible = with_block(program, ">=", 100, keep=True)
     n, m = infeasible.size
     with pytest.raises(SolverError, match=rf"{name} \({n} variables, {m} constraints\).*infeasible"):
-        solved(infeasible)
+        solve_in_its_arithmetic(infeasible)
 
     rising = program.objective * 0 + (1 if program.direction == "max" else -1)
     unbounded = dataclasses.replace(with_block(program, ">=", 0, keep=False), objective=rising)
     with pytest.raises(SolverError, match=rf"{name} \({n} variables, 1 constraints\).*unbounded"):
-        solved(unbounded)
+        solve_in_its_arithmetic(unbounded)
 
     n, m = program.size
     if exact:

@@ -8,15 +8,21 @@ from program_support import ALL_PAIRS, assert_solved
 from reference import number_of
 from spectheory import instances
 from spectheory.drafts import PerPath, PrefixTree, WithoutReplacement
+from spectheory.pair import ModelPair
 from spectheory.programs import multi_path_optimum
 from spectheory.programs.dual import dual_optimum
 from spectheory.programs.unsimplified import unsimplified_optimum, unsimplified_program
 
 
-@pytest.mark.parametrize("number", range(len(ALL_PAIRS)))
-def test_unsimplified_program_is_the_antichain_program(number: int) -> None:
+@pytest.mark.parametrize("first", range(8))
+def test_unsimplified_program_is_the_antichain_program(first: int) -> None:
     """Lemma A.5 and Theorem 4.3 have one optimum, and the law gives budgets and is zero where p is."""
-    pair, num_drafts = ALL_PAIRS[number], 1 + number % 3
+    for number in range(first, len(ALL_PAIRS), 8):
+        assert_one_optimum(ALL_PAIRS[number], 1 + number % 3)
+
+
+def assert_one_optimum(pair: ModelPair, num_drafts: int) -> None:
+    """On one pair."""
     exact = unsimplified_optimum(pair, num_drafts)
     assert exact.value == multi_path_optimum(pair, num_drafts).value
     floats = pair.to_float()

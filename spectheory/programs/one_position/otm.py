@@ -21,8 +21,7 @@ from spectheory.programs.one_position.min_cut import (
     check_draft_law,
     check_rows,
 )
-from spectheory.programs.solving.exact_solver import solve_exact
-from spectheory.programs.solving.float_solver import solve
+from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
 from spectheory.programs.solving.solution import Solution
 from spectheory.validate import check_num_drafts
@@ -119,7 +118,7 @@ def otm_optimum(
         1/6
     """
     program = otm_program(target_probs, draft_probs, num_drafts, max_variables, draft_law=draft_law)
-    return solve_exact(program) if program.is_exact else solve(program)
+    return solve_in_its_arithmetic(program)
 
 
 def position_draft_law(pair: ModelPair, process: DraftProcess) -> dict[tuple[int, ...], Any]:

@@ -11,6 +11,7 @@ from spectheory.arrays import to_flint, to_fraction, to_fractions
 from spectheory.bounds.tolerances import ROW_TOLERANCE, outward
 from spectheory.errors import CertificationError, InvalidInputError
 from spectheory.programs.solving.exact_basis import ExactBasis, as_objects, optimise, standard_form
+from spectheory.programs.solving.float_solver import solve
 from spectheory.programs.solving.linear_program import LinearProgram
 from spectheory.programs.solving.simplex import Simplex
 from spectheory.programs.solving.solution import Solution, check_solution
@@ -44,6 +45,11 @@ def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
         20/9
     """
     return solve_exact_after(program, None, max_pivots)[0]
+
+
+def solve_in_its_arithmetic(program: LinearProgram) -> Solution:
+    """``solve_exact`` of an exact program, ``solve`` of one in floats."""
+    return solve_exact(program) if program.is_exact else solve(program)
 
 
 def solve_exact_after(

@@ -83,7 +83,7 @@ class CountsRepeats:
         return self.verifier.outcome(paths, target_rows, draft_rows)
 
 
-@pytest.mark.parametrize("widths", [(1, 2), (2, 2)])
+@pytest.mark.parametrize("widths", [(1, 2), (1, 3)])
 def test_draws_partner_counting_repeats_breaks_validity(widths: tuple[int, ...]) -> None:
     """The paths below one node share its draw; as independent drafts they give TV far above rounding."""
     pair = ModelPair.context_free_pair(*SPREAD, 2)

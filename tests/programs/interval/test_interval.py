@@ -29,10 +29,15 @@ def small_enough(pair: ModelPair) -> bool:
     return pair.vocab_size**pair.draft_length <= 9
 
 
-@pytest.mark.parametrize("number", range(len(SMALL)))
-def test_the_interval_contains_the_exact_optimum(number: int) -> None:
+@pytest.mark.parametrize("first", range(4))
+def test_the_interval_contains_the_exact_optimum(first: int) -> None:
     """lower ≤ optimum of the antichain program ≤ upper, in rational arithmetic, and no wider than asked."""
-    pair, num_drafts = SMALL[number]
+    for pair, num_drafts in SMALL[first::4]:
+        assert_interval_holds(pair, num_drafts)
+
+
+def assert_interval_holds(pair: ModelPair, num_drafts: int) -> None:
+    """On one pair."""
     if not small_enough(pair):
         pair = pair.truncate(1)
     best = multi_path_interval(pair, num_drafts)

@@ -42,9 +42,9 @@ def random_law(rng: np.random.Generator, vocab_size: int, num_drafts: int) -> La
 
 
 def laws() -> list[tuple[str, list[Fraction], Law]]:
-    """210 (name, target, law): processes of the package and laws that are none of them."""
+    """90 (name, target, law): processes of the package and laws that are none of them."""
     found = []
-    for number in range(35):
+    for number in range(15):
         V = 2 + number % 3
         pair = instances.random_rational(5_000 + number, V, 1)
         other = instances.random_rational(6_000 + number, V, 1)
@@ -80,12 +80,18 @@ def cuts_by_hand(target: list[Fraction], law: Law) -> list[Fraction]:
     return values
 
 
-@pytest.mark.parametrize(("name", "target", "law"), LAWS, ids=[name for name, _, _ in LAWS])
-def test_min_cut_is_the_transport_optimum_for_any_law(name: str, target: list[Fraction], law: Law) -> None:
+@pytest.mark.parametrize("first", range(4))
+def test_min_cut_is_the_transport_optimum_for_any_law(first: int) -> None:
     """max P(Y ∈ S(X)) = min_H [target(H) + 1 - P(S(X) ⊆ H)], exactly."""
+    for name, target, law in LAWS[first::4]:
+        assert_cut_is_optimal(name, target, law)
+
+
+def assert_cut_is_optimal(name: str, target: list[Fraction], law: Law) -> None:
+    """On one law."""
     exact = otm_optimum(target, draft_law=law)
     cut = min_cut_of_law(target, law)
-    assert cut.value == 1 - exact.value == min(cuts_by_hand(target, law))
+    assert cut.value == 1 - exact.value == min(cuts_by_hand(target, law)), name
     inside = set(np.flatnonzero(cut.tokens).tolist())
     attained = (
         sum(target[i] for i in inside) + 1 - sum(prob for x, prob in law.items() if inside.issuperset(x))
@@ -98,11 +104,11 @@ def test_min_cut_is_the_transport_optimum_for_any_law(name: str, target: list[Fr
     assert_solved(programs[0], exact, programs[1], otm_optimum(row, draft_law=floats))
 
 
-@pytest.mark.parametrize("first", range(0, 210, 15))
+@pytest.mark.parametrize("first", range(0, 90, 30))
 def test_iid_law_is_the_product_program(first: int) -> None:
     """The law of Iid(K), spelled out, gives what the program of K i.i.d. drafts and the sorted cut give, and
-    that program's exact and float points are optimal: 210 pairs, 15 per test."""
-    for number in range(first, first + 15):
+    that program's exact and float points are optimal: 90 pairs, 30 per test."""
+    for number in range(first, first + 30):
         pair, num_drafts = instances.random_rational(8_000 + number, 2 + number % 3, 1), 1 + number // 3 % 3
         target, draft = pair.target[0][0], pair.draft[0][0]
         law = position_draft_law(pair, Iid(num_drafts))
