@@ -29,9 +29,10 @@ $(STAMP): pyproject.toml constraints.txt
 reproduce: setup
 	$(BIN)/spectheory reproduce --out "$(OUT)" --jobs $(JOBS)
 
-# One thread per test process: pytest-xdist already uses every core.
+# One thread per test process: pytest-xdist already uses every core.  Tests start many interpreters, which
+# read the package's byte code where it is kept.
 test: setup fetched
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup --nbmake tests notebooks
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadgroup tests
 
 fetched: setup
 	$(BIN)/spectheory audit fetch sglang --cache $(AUDITED)

@@ -54,7 +54,8 @@ def holds_numbers(array: Array) -> bool:
     rationals or floats."""
     if is_exact(array):
         kinds = (Fraction, fmpq, int, float, np.integer, np.floating)
-        return all(isinstance(value, kinds) and not isinstance(value, bool) for value in array.flat)
+        found = set(map(type, array.flat))
+        return all(issubclass(kind, kinds) and not issubclass(kind, bool) for kind in found)
     xp = namespace(array)
     return bool(xp.isdtype(array.dtype, ("real floating", "integral")))
 
@@ -73,7 +74,7 @@ def without_machine_integers(array: Array, like: Array) -> Array:
     if is_exact(array):
         if not is_exact(like):
             return array.astype(like.dtype)
-        if any(isinstance(value, np.integer) for value in array.flat):
+        if any(issubclass(kind, np.integer) for kind in set(map(type, array.flat))):
             return np.frompyfunc(lambda value: int(value) if isinstance(value, np.integer) else value, 1, 1)(
                 array
             )

@@ -26,7 +26,7 @@ from spectheory.algorithms.one_path.token import Token
 from spectheory.drafts import Iid, WithoutReplacement
 
 _setup_privateuseone_for_python_backend("fakegpu")
-V, L, B = 3_000, 4, 3  # long enough to be drawn from by blocks
+V, L, B = 3_000, 3, 3  # long enough to be drawn from by blocks
 
 
 class Reads(Token):
@@ -66,7 +66,7 @@ found = {}
 for name, verifier in verifiers.items():
     if name not in %r:
         for num_drafts in (1, 4):
-            trees = WithoutReplacement((num_drafts, 1, 1, 1))
+            trees = WithoutReplacement((num_drafts, 1, 1))
             process = Iid(num_drafts) if "iid" in verifier.draft_processes else trees
             found[f"{name} {num_drafts}"] = answer(verifier.bind(process), num_drafts)
 for wrong in (Reads(), Mixes(), Shapes()):

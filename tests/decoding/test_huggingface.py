@@ -38,29 +38,28 @@ class Twice(StoppingCriteria):
 
 
 @pytest.mark.parametrize(
-    "settings",
+    ("settings", "verifiers"),
     [
-        {"max_new_tokens": 14},
-        {"max_new_tokens": 14, "repetition_penalty": 1.4, "min_new_tokens": 5, "no_repeat_ngram_size": 3},
-        {"max_new_tokens": 14, "eos_token_id": [199, 14]},
-        {"max_new_tokens": 14, "stopping_criteria": StoppingCriteriaList([Twice()])},
-        {"max_new_tokens": 14, "return_dict_in_generate": True},
+        ({}, ("block", "greedy_multipath", "multi_round")),
+        ({"repetition_penalty": 1.4, "min_new_tokens": 5, "no_repeat_ngram_size": 3}, ("greedy_multipath",)),
+        ({"eos_token_id": [199, 14]}, ("block",)),
+        ({"stopping_criteria": StoppingCriteriaList([Twice()])}, ("multi_round",)),
+        ({"return_dict_in_generate": True}, ("block",)),
     ],
 )
-def test_greedy_texts_are_those_of_transformers(pair: LanguageModelPair, settings: dict[str, Any]) -> None:
+def test_greedy_texts_are_those_of_transformers(
+    pair: LanguageModelPair, settings: dict[str, Any], verifiers: tuple[str, ...]
+) -> None:
     """Prompts of unequal lengths, with padding before them and behind what ends early."""
     inputs = padded([pair.encode(text)[: 3 + 6 * n] for n, text in enumerate(bundled_prompts()[:3])])
-    asked = {**inputs, "do_sample": False, "pad_token_id": 0, **settings}
+    asked = {**inputs, "do_sample": False, "pad_token_id": 0, "max_new_tokens": 14, **settings}
     wanted = pair.target_model.generate(**asked)
-    one, two = pair.draft_model, [pair.draft_model, pair.target_model]
-    for verifier, num_drafts, draft in (
-        ("block", 1, one),
-        ("greedy_multipath", 2, one),
-        ("multi_round", 2, two),
-    ):
+    for verifier in verifiers:
+        both = [pair.draft_model, pair.target_model]
         found = pair.target_model.generate(
-            **asked, custom_generate=spectheory.generate, draft_model=draft, verifier=verifier,
-            num_drafts=num_drafts,
+            **asked, custom_generate=spectheory.generate, verifier=verifier,
+            draft_model=both if verifier == "multi_round" else pair.draft_model,
+            num_drafts=1 if verifier == "block" else 2,
         )  # fmt: skip
         if "return_dict_in_generate" in settings:
             assert isinstance(found, GenerateDecoderOnlyOutput)

@@ -46,14 +46,12 @@ def pair() -> LanguageModelPair:
 @pytest.mark.parametrize(
     ("verifier", "process"),
     [
-        ("token", Iid(1)),
         ("block", Iid(1)),
         ("greedy_block", Iid(1)),
         ("spectr", Iid(2)),
         ("multi_round", PrefixTree((2, 2))),
         ("multi_round_without_replacement", WithoutReplacement((2, 2))),
         ("greedy_multipath", Iid(2)),
-        ("mixed_multipath", Iid(2)),
     ],
 )
 def test_texts_follow_the_target(pair: LanguageModelPair, verifier: str, process: DraftProcess) -> None:
@@ -115,7 +113,6 @@ def test_draft_models_read_the_accepted_path_whosever_it_was(
 @pytest.mark.parametrize(
     "verifier",
     [
-        "target_correction",
         "draft_bonus",
         "rejected_token_masked",
         "block_uncapped_weight",

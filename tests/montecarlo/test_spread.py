@@ -47,7 +47,7 @@ def whole(pair: UnloadedPair, tmp_path_factory: pytest.TempPathFactory) -> tuple
 def cluster() -> Iterator[Client]:
     """A real local dask cluster; two processes share the work in ``test_two_processes``."""
     with (
-        LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None) as local,
+        LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as local,
         Client(local) as client,
     ):
         yield client

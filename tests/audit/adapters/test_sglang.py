@@ -16,7 +16,7 @@ from audited import CACHE, fetched
 from spectheory import certify, instances
 from spectheory.audit.adapters import sglang
 from spectheory.audit.batches import FIRST
-from spectheory.audit.battery import random_dyadic
+from spectheory.audit.battery import audit_pairs, random_dyadic
 from spectheory.audit.fetch import Release
 from spectheory.audit.kernels import interpreting
 from spectheory.audit.libraries import load_subject
@@ -25,20 +25,25 @@ from spectheory.auditing import ARITHMETIC, audit_sampler
 from spectheory.pair import ModelPair
 
 RELEASED = "sglang-0.5.23"
+EXACT = {"forbidden token", "dyadic", "disjoint supports"}
 HALVES = {length: ModelPair.context_free_pair(["1/4", "3/4"], ["1/2", "1/2"], length) for length in (1, 2, 3)}
 
 
 @pytest.mark.parametrize("name", ["sglang", "sglang-block"])
 def test_the_released_kernel_is_lossless(name: str) -> None:
-    """Up to float32, on every pair and in batches; what the file is, is known."""
+    """Up to float32, on every pair and in batches; what the file is, is known.  Block verification on six."""
     fetched(RELEASED)
-    found = audit_sampler(load_subject(name, CACHE))
+    pairs = audit_pairs()
+    if name == "sglang-block":
+        others = {"two residual tokens", "thirds", "sticky chain"}
+        pairs = {label: pair for label, pair in pairs.items() if label in EXACT | others}
+    found = audit_sampler(load_subject(name, CACHE), pairs)
     assert (found.verdict, found.reasons, found.note) == (ARITHMETIC, (), "")
     assert found.forbidden == 0
     assert found.batches == ("equal lengths",)
     assert found.primitives == ("rand: multiples of 2^-24",)
     exact = {case.pair for case in found.cases if case.total_variation == 0}
-    assert {"forbidden token", "dyadic", "disjoint supports"} <= exact
+    assert exact >= EXACT
 
 
 def test_dsparks_kernels_are_lossless() -> None:
