@@ -15,7 +15,7 @@ from spectheory.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.law import OutputLaw, output_law
 from spectheory.programs import block_transport_value, optimal_acceptance, optimum
-from table import GENERAL, Case, groups, law_of_case
+from table import GENERAL, Case, groups, law_of_case, parametrized_by_group
 from theory_examples import agreeing_pair
 
 GROUPS = groups()
@@ -56,6 +56,18 @@ def combinations(names: Iterable[str], groups: Iterable[str] = GROUPS) -> list[t
     ]
 
 
+@cache
+def law_on(name: str, case: Case) -> OutputLaw:
+    """The law of a verifier on the drafts on which it is judged, computed once per process."""
+    return output_law(name, case.pair, process=process_of(name, case))
+
+
+@cache
+def best_on(case: Case, process: DraftProcess) -> Fraction:
+    """The optimum, computed once for all verifiers of these drafts."""
+    return optimum(case.pair, process=process).value
+
+
 def judged(name: str, group: str) -> Iterator[tuple[Case, OutputLaw]]:
     """The laws of a verifier on the pairs of a group to which it applies; there is at least one."""
     judged_pairs = 0
@@ -63,7 +75,7 @@ def judged(name: str, group: str) -> Iterator[tuple[Case, OutputLaw]]:
         process = process_of(name, case)
         if process is not None:
             judged_pairs += 1
-            yield case, output_law(name, case.pair, process=process)
+            yield case, law_on(name, case)
     assert judged_pairs > 0, (name, group)
 
 
@@ -92,22 +104,29 @@ def test_a_group_without_pairs_is_an_error() -> None:
 SPECIAL = [name for name in CLAIMED if name not in GENERAL]
 
 
-@pytest.mark.parametrize("group", GROUPS)
+@parametrized_by_group()
 def test_lossless_and_below_the_optimum_of_its_drafts(group: str) -> None:
     """Lossless exactly where the arithmetic is exact, to 1e-12 otherwise.  (GENERAL:
     test_general_verifiers.py.)  greedy2026 Theorem 4.3, with P(some draft passes through T) of the process at
-    hand; Theorem 4.6: optimal_multipath has exactly the value of the antichain program.
+    hand.
     """
-    best_of = cache(lambda case, process: optimum(case.pair, process=process).value)
     for _, name in combinations(SPECIAL, groups=[group]):
         slack = 0 if verifiers[name].exact else Fraction(1, 10**12)
         for case, law in judged(name, group):
             assert law.total_variation <= slack, (case, name)
             if case.has_optimum:
-                best = best_of(case, process_of(name, case))
+                best = best_on(case, process_of(name, case))
                 assert Fraction(law.block_efficiency) <= best + slack, (case, name)
-                if name == "optimal_multipath":
-                    assert law.block_efficiency == best, case
+
+
+@parametrized_by_group(has_optimum=True)
+def test_optimal_multipath_attains_the_optimum(group: str) -> None:
+    """greedy2026 Theorem 4.6: exactly the value of the antichain program."""
+    cases = [case for case, _ in judged("optimal_multipath", group) if case.has_optimum]
+    assert cases
+    for case in cases:
+        law = law_on("optimal_multipath", case)
+        assert law.block_efficiency == best_on(case, Iid(case.num_drafts)), case
 
 
 def test_every_special_verifier_meets_an_optimum() -> None:
