@@ -6,8 +6,10 @@ seed in their name; their small weights make zeros and ties in target/draft freq
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 import pytest
 
@@ -50,27 +52,27 @@ class Case:
         return self.name
 
 
-RANDOM_SIZES: tuple[tuple[int, int, int, int], ...] = (
-    # V, L, K, how many
-    (2, 1, 2, 10),
-    (2, 1, 3, 8),
-    (2, 2, 2, 24),
-    (2, 2, 3, 12),
-    (2, 3, 2, 10),
-    (2, 3, 3, 5),
-    (3, 1, 2, 12),
-    (3, 1, 3, 8),
-    (3, 2, 2, 20),
-    (3, 2, 3, 6),
-    (3, 3, 2, 4),
-    (3, 3, 3, 1),
-    (4, 1, 2, 8),
-    (4, 1, 3, 4),
-    (4, 2, 2, 3),
-    (4, 2, 3, 1),
-    (4, 3, 2, 1),
+RANDOM_SIZES: tuple[tuple[int, int, int, int, int], ...] = (
+    # V, L, K, how many in the table, how many in ``every_pair``
+    (2, 1, 2, 10, 30),
+    (2, 1, 3, 8, 20),
+    (2, 2, 2, 24, 45),
+    (2, 2, 3, 12, 30),
+    (2, 3, 2, 10, 24),
+    (2, 3, 3, 5, 14),
+    (3, 1, 2, 12, 30),
+    (3, 1, 3, 8, 20),
+    (3, 2, 2, 20, 30),
+    (3, 2, 3, 6, 14),
+    (3, 3, 2, 4, 8),
+    (3, 3, 3, 1, 2),
+    (4, 1, 2, 8, 24),
+    (4, 1, 3, 4, 12),
+    (4, 2, 2, 3, 6),
+    (4, 2, 3, 1, 2),
+    (4, 3, 2, 1, 4),
 )
-"""137 random pairs; their multi-path programs are solved up to 730 antichains."""
+"""137 random pairs in the table; their multi-path programs are solved up to 730 antichains."""
 
 NAMED_LENGTHS = {"two_token": 3, "sticky_chain": 3, "point_masses": 3, "bernoulli_quarter_half": 3}
 """Draft lengths 1..3 of these, 1..2 of the other named instances."""
@@ -113,9 +115,16 @@ def groups() -> dict[str, tuple[Case, ...]]:
     for case in named_cases():
         key = case.name.split("-")[0]
         table[key] = (*table.get(key, ()), case)
-    for V, L, K, how_many in RANDOM_SIZES:
+    for V, L, K, how_many, _ in RANDOM_SIZES:
         table[f"random-V{V}-L{L}-K{K}"] = random_cases(V, L, K, how_many)
     return table
+
+
+def every_pair() -> Iterator[ModelPair]:
+    """The pairs of the table once each, and the random ones that go on from them: 315 random pairs."""
+    further = (random_cases(V, L, K, how_many) for V, L, K, _, how_many in RANDOM_SIZES)
+    cases = chain(named_cases(), *further)
+    yield from {id(case.pair): case.pair for case in cases}.values()
 
 
 _laws: dict[tuple[str, str], OutputLaw] = {}

@@ -18,19 +18,14 @@ from spectheory.instances import random_float, random_rational
 from spectheory.iteration import completed_law, modified_pair
 from spectheory.pair import ModelPair
 from spectheory.programs import block_transport_optimum, single_path_program, solve_exact
-from table import groups
+from table import every_pair
 
 Path = tuple[int, ...]
 
 
 def exact_pairs() -> Iterator[ModelPair]:
-    """Every pair of the shared table once."""
-    seen = set()
-    for cases in groups().values():
-        for case in cases:
-            if id(case.pair) not in seen and case.pair.vocab_size**case.pair.draft_length <= 27:
-                seen.add(id(case.pair))
-                yield case.pair
+    """The shared pairs of at most 27 leaves."""
+    return (pair for pair in every_pair() if pair.vocab_size**pair.draft_length <= 27)
 
 
 def weights(pair: ModelPair) -> list[np.ndarray]:
