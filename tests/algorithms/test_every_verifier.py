@@ -144,7 +144,7 @@ def test_lossless_on_the_largest_pair(name: str) -> None:
 
 
 LEAST_FLAGGED = {"greedy_block": Fraction(1, 4), "spectr_gbv": Fraction(3, 4)}
-"""Of the 44 random pairs of two drafted tokens, K = 2: greedy_block fails on 17, spectr_gbv on 37; any
+"""Of the 75 random pairs of two drafted tokens, K = 2: greedy_block fails on 25, spectr_gbv on 59; any
 other fails on one at least."""
 
 
@@ -153,8 +153,8 @@ def test_what_is_not_claimed_is_not_so(name: str) -> None:
     """Every pair gets a certificate, and many of them flag the algorithm as printed."""
     cases = [case for group in ("random-V2-L2-K2", "random-V3-L2-K2") for case in GROUPS[group]]
     verdicts = [certify(name, case.pair, case.num_drafts, with_optimum=False).is_valid for case in cases]
-    assert len(verdicts) == 44
-    assert verdicts.count(False) >= LEAST_FLAGGED.get(name, Fraction(1, 44)) * len(verdicts)
+    assert len(verdicts) == 75
+    assert verdicts.count(False) >= LEAST_FLAGGED.get(name, Fraction(1, 75)) * len(verdicts)
 
 
 @pytest.mark.parametrize("group", ["uniform_equal", "equal_models"])

@@ -58,9 +58,9 @@ def test_one_position_and_the_best_cap_is_the_optimum(num_drafts: int) -> None:
 
 
 def test_never_below_the_optimum_and_close_to_it() -> None:
-    """80 random pairs in float64: above what a verifier attains; 1 % above it on average, at worst 3 %."""
+    """200 random pairs in float64: above what a verifier attains; 1 % above it on average, at worst 3 %."""
     looseness = []
-    for seed in range(80):
+    for seed in range(200):
         V, L, K = ((2, 3, 2), (3, 2, 2), (3, 2, 3), (4, 2, 4))[seed % 4]
         pair = instances.random_float([72, seed], V, L, agreement=0.1 * (seed % 7))
         attained = multi_path_interval(pair, K, relative_gap=1e-3).lower

@@ -15,7 +15,7 @@ from spectheory.pair import ModelPair
 from spectheory.programs import ConstraintBlock, LinearProgram, Solution, check_solution
 
 TREE_SIZES = ((2, 1), (2, 2), (3, 1), (4, 1))
-TREE_PAIRS = [instances.random_rational(4_000 + i, *TREE_SIZES[i % 4]) for i in range(104)]
+TREE_PAIRS = [instances.random_rational(4_000 + i, *TREE_SIZES[i % 4]) for i in range(208)]
 NAMED_PAIRS = [build(1) for build in instances.NAMED.values()] + [
     instances.two_token(2),
     instances.sticky_chain(2),
@@ -23,7 +23,7 @@ NAMED_PAIRS = [build(1) for build in instances.NAMED.values()] + [
     instances.uniform_equal(2),
 ]
 ALL_PAIRS = TREE_PAIRS + NAMED_PAIRS
-"""104 random and the named pairs, at most 25 antichains; small weights, zeros in either model, equal rows,
+"""208 random and the named pairs, at most 25 antichains; small weights, zeros in either model, equal rows,
 no overlap."""
 
 DUAL_PAIRS = ALL_PAIRS + [instances.random_rational(4_500 + i, 2, 3) for i in range(4)]
@@ -57,7 +57,7 @@ def random_pair(rng: np.random.Generator, vocab_size: int, draft_length: int) ->
 
 
 SHAPES = [(2, 1), (2, 2), (3, 1), (3, 2), (2, 3), (4, 1)]
-PAIRS = [random_pair(np.random.default_rng([7, i]), *SHAPES[i % len(SHAPES)]) for i in range(102)]
+PAIRS = [random_pair(np.random.default_rng([7, i]), *SHAPES[i % len(SHAPES)]) for i in range(204)]
 """Exact pairs with zeros and ties."""
 
 
