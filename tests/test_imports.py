@@ -84,7 +84,10 @@ def test_public_names() -> None:
 
 
 def test_every_submodule_is_reachable() -> None:
-    """After ``import spectheory`` alone, in a fresh interpreter; an object may go by the name of its file."""
+    """After ``import spectheory`` alone, in a fresh interpreter; an object may go by the name of its file.
+
+    An object called like its file is the object, also once the file has been imported by its path.
+    """
     assert {"iteration", "drafts", "models", "bounds", "law", "pair_file", "rows"} <= set(SUBMODULES)
     loaded = modules_after(
         "import spectheory\n"
@@ -94,16 +97,9 @@ def test_every_submodule_is_reachable() -> None:
         "    assert isinstance(found, ModuleType) or name in ('acceptance', 'defects'), (name, found)\n"
         "assert spectheory.iteration.__name__ == 'spectheory.iteration'\n"
         "assert callable(spectheory.acceptance) and 'swapped_models' in spectheory.defects\n"
-    )
-    assert {f"spectheory.{name}" for name in SUBMODULES} <= loaded
-
-
-def test_public_objects_keep_their_names() -> None:
-    """An object called like its file is the object, also once the file has been imported by its path."""
-    modules_after(
         "import spectheory.acceptance, spectheory.defects.corrections, spectheory.programs.optimum\n"
         "import spectheory.models.restrict\n"
-        "import spectheory\n"
         "assert callable(spectheory.acceptance) and callable(spectheory.programs.optimum)\n"
         "assert callable(spectheory.models.restrict) and 'swapped_models' in spectheory.defects\n"
     )
+    assert {f"spectheory.{name}" for name in SUBMODULES} <= loaded

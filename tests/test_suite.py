@@ -14,7 +14,7 @@ from spectheory.algorithms import verifiers
 from spectheory.contexts import numbered_context
 from spectheory.defects import defects
 from spectheory.drafts import Iid, PrefixTree, WithoutReplacement
-from spectheory.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
 from spectheory.law import _starts_with
 from spectheory.questions import RowTables
 from spectheory.resolve import Resolved
@@ -136,13 +136,16 @@ def test_one_failure_is_enough_and_the_first_is_shown() -> None:
 
 
 def test_what_is_refused_is_no_verdict_and_what_is_broken_is_an_error() -> None:
-    """A draft process it is not meant for is refused by case; an outcome that is no law ends the suite."""
+    """A draft process it is not meant for is refused by case; an outcome that is no law ends the suite, as
+    does a case that is too large."""
     cases = [*cases_of(2), SuiteCase("tree", instances.two_token(2), WithoutReplacement((2, 1)))]
     found = certify_suite("multi_round", cases)
     assert len(found.verdicts) == 1
     assert list(found.refused) == ["tree, 2 drafts (without_replacement 2,1)"]
     with pytest.raises(InvalidOutcomeError):
         certify_suite(MALFORMED["stops sum to 2"][0], cases_of(1))
+    with pytest.raises(EnumerationTooLargeError, match="max_tuples"):
+        certify_suite("spectr", cases_of(2, 12, num_drafts=4))
 
     class FailsWhenBound(UserBlock):
         def bind(self, process: Any, pair: Any = None) -> Any:

@@ -17,6 +17,7 @@ from table import GENERAL, GENERAL_VERIFIERS, groups
 from torch_support import DEVICES, assert_agrees_on, drafted, on_device
 
 NUM_SAMPLES = 40_000
+MANY_SAMPLES = 200_000
 
 
 def generator(device: str, seed: int) -> Any:
@@ -128,14 +129,19 @@ def distance(law: OutputLaw, other: OutputLaw) -> float:
 @pytest.mark.parametrize("device", ["numpy", *DEVICES])
 @pytest.mark.parametrize("name", GENERAL)
 def test_samples_follow_the_exact_law(name: str, device: str) -> None:
-    """40 000 fixed-seed rounds: p > 1e-3 against the exact law, p < 1e-6 against every other one."""
+    """40 000 fixed-seed rounds: p > 1e-3 against the exact law, p < 1e-6 against every other one.
+
+    200 000 of block: one definition draws for all verifiers, and a search for 0.99 u, which moves a
+    probability of 1/2 by 0.005, is seen in so many.
+    """
+    num_samples = MANY_SAMPLES if name == "block" else NUM_SAMPLES
     pair = instances.sticky_chain(2)
-    arrays = drafted(pair.to_float(), 2, NUM_SAMPLES, seed=2024)
+    arrays = drafted(pair.to_float(), 2, num_samples, seed=2024)
     placed = list(arrays) if device == "numpy" else on_device(arrays, device)
     outcome = verifiers[name].outcome(*placed)
     law = output_law(name, pair, 2)
     counts = counts_of(law, arrays[0], outcome, generator(device, 99))
-    assert counts.sum() == NUM_SAMPLES
+    assert counts.sum() == num_samples
     assert len(counts) == sum(len(mass) for mass in law.masses)
     assert p_value(counts, law) > 1e-3
     laws = [output_law(other, pair, 2) for other in GENERAL]

@@ -20,7 +20,7 @@ def test_separation_against_enumeration(vocab_size: int, draft_length: int, num_
     """The hulls find the largest violation over all antichains, on arbitrary and on feasible masses."""
     rng = np.random.default_rng([vocab_size, draft_length, num_drafts])
     members = antichains(vocab_size, draft_length)
-    for trial in range(12):
+    for trial in range(6):
         pair = random_pair(rng, vocab_size, draft_length)
         scale = (1, 4, 20)[trial % 3]
         masses = [

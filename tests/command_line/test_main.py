@@ -167,6 +167,30 @@ def test_module_entry_point_and_closed_pipe(pair_file: str) -> None:
     assert json.loads(result.stdout)["block_efficiency"] == "20/9"
 
 
+INTERRUPTED = """
+import signal, sys
+from spectheory.command_line.main import main
+
+def stopped(*arguments):
+    exec("signal.raise_signal(signal.SIGNAL)", {"signal": signal})
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+sys.modules["spectheory.certificate"] = type(sys)("unfinished")
+sys.modules["spectheory.certificate"].__getattr__ = stopped
+sys.exit(main(["certify", "--suite", "standard", "-v", "token"]))
+"""
+
+
+@pytest.mark.parametrize(("stop", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_interrupted_process(tmp_path: Path, stop: str, code: int) -> None:
+    """``python -m`` ends with the exit code of main, also where the signal came in ``exec``."""
+    (tmp_path / "interrupted.py").write_text(INTERRUPTED.replace("SIGNAL", stop), encoding="utf-8")
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.stdout == ""
+    assert (done.returncode, done.stderr) == (code, "\nerror: interrupted before anything was finished\n")
+
+
 # ------------------------------------------------------------------------------------ README
 
 README = Path(__file__).parents[2] / "README.md"

@@ -14,7 +14,7 @@ import pytest
 
 from fresh_interpreter import run_python
 
-NAMES = ("spectr", "greedy_multipath", "greedy_block")
+NAMES = ("spectr", "greedy_block")
 PROGRAM = """
 import json
 import torch

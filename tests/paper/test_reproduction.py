@@ -124,9 +124,9 @@ def test_a_file_that_is_none_of_ours_is_refused(exhibits: Callable[..., None], t
 
 def test_jobs_give_the_same_bytes(tmp_path: Path) -> None:
     """Processes of their own, in whatever order they finish."""
-    names = ["two_token_table", "full_information", "token_tree"]
+    names = ["two_token_table", "full_information"]
     for folder, jobs in (("alone", 1), ("together", 2)):
-        found = reproduce(names, tmp_path / folder, jobs=jobs)
+        found = reproduce(names, tmp_path / folder, jobs=jobs, formats=["svg"])
         assert sorted(one.name for one in found) == sorted(names)
     files = sorted(path.name for path in (tmp_path / "alone").iterdir())
     assert files == sorted(path.name for path in (tmp_path / "together").iterdir())
