@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -109,7 +110,8 @@ class Compiled(Verifier):
         if name not in self._graphs:
             import torch
 
-            graph = torch.compile(function, fullgraph=True, **self.options)
+            # torch keeps graphs by code object, at most eight: two verifiers must not share one.
+            graph = torch.compile(_with_own_code(function), fullgraph=True, **self.options)
 
             def quietly(*given: Any) -> Any:
                 with (
@@ -120,6 +122,12 @@ class Compiled(Verifier):
 
             self._graphs[name] = quietly
         return self._graphs[name]
+
+
+def _with_own_code(function: Any) -> FunctionType:
+    """The same function with a code object that no other function has."""
+    code = function.__code__.replace()
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -70,6 +71,14 @@ def test_partner_a_look_at_a_number_breaks_the_graph() -> None:
         torch.compile(one_round(Looks()), backend="eager", fullgraph=True)(UNIFORM, *given)
     with pytest.raises(Exception, match="data-dependent"):
         compiled(Looks(), backend="eager").outcome(*given)
+
+
+def test_any_number_of_verifiers_are_compiled() -> None:
+    """torch keeps no more graphs per code object than its limit, here 1: no two verifiers share one."""
+    given = on_device(GIVEN, "cpu")
+    with patch.object(torch._dynamo.config, "recompile_limit", 1):
+        for _ in range(3):
+            compiled("token", backend="eager").outcome(*given)
 
 
 def assert_same(name: str, backend: str, tolerance: float) -> None:
