@@ -360,9 +360,8 @@ def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
     if not hasattr(draft_probs, "dtype") or is_exact(draft_probs):
         return 1 - (1 - draft_probs) ** num_drafts
     xp = namespace(draft_probs)
-    at_most_one = xp.minimum(draft_probs, ones_like(draft_probs))
     with np.errstate(divide="ignore"):  # log1p(-1) = -inf gives f(1) = 1, as it should
-        return -xp.expm1(num_drafts * xp.log1p(-at_most_one))
+        return -xp.expm1(num_drafts * xp.log1p(-at_most_one(draft_probs)))
 
 
 def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:

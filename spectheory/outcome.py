@@ -19,6 +19,7 @@ from spectheory.arrays import (
     namespace,
     normalise,
     on_host,
+    positive_part,
     quotients,
     running_sum,
     take_along,
@@ -167,7 +168,6 @@ def _refuse_rows_without_mass(mass: Array) -> None:
 
 
 NO_MASS = "cannot sample from a row without mass"
-_BELOW_ONE = float(np.nextafter(1.0, 0.0))
 BLOCK = 256
 """How many entries of a long row are summed to one number before an entry is searched."""
 
@@ -218,8 +218,8 @@ def _left(uniform: Array, share: Array, own: Array) -> Array:
         share: of the entries up to and with the one that is drawn, [..., 1]; it exceeds u.
         own: the share of the one that is drawn, [..., 1].
     """
-    # Rounding can carry the quotient to 1, where no share exceeds it, or below 0, where all do.
-    return namespace(uniform).clip(1 - quotients(share - uniform, own), 0, _BELOW_ONE)
+    # Below 1, because two floats differ by 2^-53 of the larger one at least; rounding can carry it below 0.
+    return positive_part(1 - quotients(share - uniform, own))
 
 
 def uniform_numbers(generator: Any, like: Array) -> Array:
