@@ -28,9 +28,17 @@ Array = Any
 """A numpy array (object or float64) or a torch tensor."""
 
 
+_NAMESPACES: dict[type, ModuleType] = {}
+
+
 def namespace(*arrays: Array) -> ModuleType:
     """The array-API namespace of ``arrays`` (numpy or torch); never imports torch itself."""
-    return array_namespace(*arrays)
+    kind = type(arrays[0])
+    if any(type(other) is not kind for other in arrays[1:]):
+        return array_namespace(*arrays)
+    if kind not in _NAMESPACES:  # finding it takes longer than most operations on few numbers
+        _NAMESPACES[kind] = array_namespace(*arrays)
+    return _NAMESPACES[kind]
 
 
 def on_host(array: Array) -> bool:
@@ -211,6 +219,18 @@ def positive_part(array: Array) -> Array:
     return array.clamp_min(0) if is_torch_array(array) else np.maximum(array, _zero(array))
 
 
+def at_most_one(array: Array) -> Array:
+    """min(array, 1), elementwise."""
+    return array.clamp_max(1) if is_torch_array(array) else np.minimum(array, _zero(array) + 1)
+
+
+def zero_where(condition: Array, array: Array) -> Array:
+    """The array, and 0 where the condition holds."""
+    if is_torch_array(array):
+        return array.masked_fill(condition, 0)
+    return np.where(condition, _zero(array), array)
+
+
 def _zero(array: Array) -> Any:
     """A zero of the array's type, to be broadcast: no zeros are written."""
     return zeros_like(array.ravel()[:1])[0] if is_exact(array) and array.size else 0
@@ -265,12 +285,12 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
     that cannot be drafted, the residual of an event of probability zero.
     """
     if is_torch_array(denominator):
-        return (numerator / denominator).masked_fill(denominator == 0, 0)
-    empty, zero = denominator == 0, _zero(denominator)
+        return zero_where(denominator == 0, numerator / denominator)
+    empty = denominator == 0
     if is_exact(denominator):
-        denominator = np.where(empty, zero + 1, denominator)
+        denominator = np.where(empty, _zero(denominator) + 1, denominator)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        return np.where(empty, zero, numerator / denominator)
+        return zero_where(empty, numerator / denominator)
 
 
 def missing_share(part: Array, whole: Array) -> Array:
@@ -341,9 +361,8 @@ def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
     if not hasattr(draft_probs, "dtype") or is_exact(draft_probs):
         return 1 - (1 - draft_probs) ** num_drafts
     xp = namespace(draft_probs)
-    at_most_one = xp.minimum(draft_probs, ones_like(draft_probs))
     with np.errstate(divide="ignore"):  # log1p(-1) = -inf gives f(1) = 1, as it should
-        return -xp.expm1(num_drafts * xp.log1p(-at_most_one))
+        return -xp.expm1(num_drafts * xp.log1p(-at_most_one(draft_probs)))
 
 
 def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
@@ -370,8 +389,9 @@ def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
 
 def first_true(condition: Array) -> Array:
     """The number of the first entry of the last axis that is true, 0 where none is.  [..., N] -> [...]"""
-    xp = namespace(condition)
-    return xp.argmax(xp.astype(condition, xp.int64), axis=-1)
+    if is_torch_array(condition):
+        return condition.byte().argmax(-1)
+    return np.argmax(condition, axis=-1)
 
 
 def where_true(condition: Array, most: int) -> tuple[Array, ...]:
@@ -407,6 +427,11 @@ def sums_by_number(values: Array, numbers: Array, count: int) -> Array:
         return values.new_zeros(shape).index_put_((*rows, numbers), values, accumulate=True)
     first = np.arange(0, math.prod(shape), count).reshape((*shape[:-1], 1))
     return np.bincount((first + numbers).ravel(), values.ravel(), math.prod(shape)).reshape(shape)
+
+
+def running_sum(array: Array) -> Array:
+    """a_1, a_1 + a_2, ..  along the last axis.  [..., N]"""
+    return array.cumsum(-1)
 
 
 def running_minimum(array: Array) -> Array:
@@ -448,10 +473,14 @@ def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
 
     [..., K, N, V], [...], [...] -> [..., V]; nothing but the rows asked for is copied, and one row is not.
     """
-    if on_host(rows) and math.prod(path_index.shape) == 1:
-        row = rows.reshape(rows.shape[-3:])[int(path_index.reshape(-1)[0]), int(length.reshape(-1)[0])]
-        return row.reshape((*path_index.shape, -1))
+    if _is_one(length):
+        return rows[..., path_index.item(), length.item(), :]
     return rows[(*_batch_indices(path_index), path_index, length)]
+
+
+def _is_one(index: Array) -> bool:
+    """Whether it is one number, and the host can look at it."""
+    return math.prod(index.shape) == 1 and on_host(index)
 
 
 def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array:
@@ -460,8 +489,10 @@ def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array
     max(w p - q, 0) is proportional to p there: the residual formulas then give the target's own row
     for the token after a fully accepted path.  [..., K, L, V], [...], [...] -> [..., V]
     """
-    xp = namespace(draft_rows)
     last = draft_rows.shape[-2] - 1
+    if _is_one(length) and length.item() <= last:
+        return take_stop_row(draft_rows, path_index, length)
+    xp = namespace(draft_rows)
     beyond = length > last
     row = take_stop_row(draft_rows, path_index, xp.clip(length, None, last))
     if on_host(beyond) and not bool(xp.any(beyond)):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import cached_property
+from types import FunctionType
 from typing import Any
 from warnings import catch_warnings, filterwarnings
 
@@ -33,9 +35,10 @@ _DECLARED = (
 def compiled(verifier: str | Any, **options: Any) -> Verifier:
     """The verifier with its torch code compiled by ``torch.compile``, for every place that takes a verifier.
 
-    Outcome and sample are one graph each, without breaks: rows are read once, and what lies between them and
-    the result is not written.  The laws are those of the verifier itself up to rounding, and so are the
-    samples of a seed.  Numpy arrays and rationals go to the verifier as it is.
+    Outcome and sample are one graph, without breaks: rows are read once, and what lies between them and the
+    result is not written.  It runs when the outcome is asked for something, not before.  The laws are those
+    of the verifier itself up to rounding, and so are the samples of a seed.  Numpy arrays and rationals go to
+    the verifier as it is.
 
     The first call compiles, which takes from seconds to a minute, the second size of the batch once more, and
     later ones do not.  The backend "inductor", the default, needs a C++ compiler on the CPU and Triton on a
@@ -79,65 +82,86 @@ class Compiled(Verifier):
         self.verifier, self.traced, self.options = verifier, traced, options
         for attribute in _DECLARED:
             setattr(self, attribute, getattr(verifier, attribute))
-        self._graphs: dict[str, Callable[..., Any]] = {}
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
         return _compiled(self.verifier.bind(process, pair), self.options)
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        verifier, given = self.traced, (paths, target_rows, draft_rows)
+        given = (paths, target_rows, draft_rows)
         if not is_torch_array(target_rows):
-            return verifier.outcome(*given)
+            return self.traced.outcome(*given)
+        return CompiledOutcome(self._graphs, given)
+
+    @cached_property
+    def _graphs(self) -> dict[str, Callable[..., Any]]:
+        """Name -> function of paths, target rows and draft rows, and of what comes before them."""
+        verifier = self.traced
 
         def sample(uniform: list[Array], stop_probs: Array, *given: Array) -> tuple[Array, ...]:
             # Only what the correction row needs is computed again: the graph drops the rest.
             drawn = replace(verifier.outcome(*given), stop_probs=stop_probs).sample(uniform)
             return drawn.path_index, drawn.length, drawn.token
 
-        stops = self._graph("stops", lambda *given: verifier.outcome(*given).stop_probs)
-        rows = self._graph("rows", lambda stop, *given: verifier.outcome(*given).correction(*stop))
-        draw = self._graph("sample", sample)
-        stop_probs = stops(*given)
-        return CompiledOutcome(
-            stop_probs,
-            lambda *stop: rows(stop, *given),
-            draw=lambda uniform: Sample(*draw(uniform, stop_probs, *given)),
-        )
+        def stops_and_sample(uniform: list[Array], *given: Array) -> tuple[Array, ...]:
+            outcome = verifier.outcome(*given)
+            drawn = outcome.sample(uniform)
+            return outcome.stop_probs, drawn.path_index, drawn.length, drawn.token
 
-    def _graph(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, compiled when it is first asked for."""
-        if name not in self._graphs:
-            import torch
+        return {
+            "stops": self._graph(lambda *given: verifier.outcome(*given).stop_probs),
+            "rows": self._graph(lambda stop, *given: verifier.outcome(*given).correction(*stop)),
+            "sample": self._graph(sample),
+            "stops and sample": self._graph(stops_and_sample),
+        }
 
-            graph = torch.compile(function, fullgraph=True, **self.options)
+    def _graph(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, compiled when it is first called."""
+        import torch
 
-            def quietly(*given: Any) -> Any:
-                with (
-                    catch_warnings()
-                ):  # traced code looks up the array library, through a cache that is harmless
-                    filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
-                    return graph(*given)
+        # torch keeps graphs by code object, at most eight: two verifiers must not share one.
+        graph = torch.compile(_with_own_code(function), fullgraph=True, **self.options)
 
-            self._graphs[name] = quietly
-        return self._graphs[name]
+        def quietly(*given: Any) -> Any:
+            with catch_warnings():  # traced code looks up the array library, through a cache that is harmless
+                filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
+                return graph(*given)
+
+        return quietly
 
 
-@dataclass(frozen=True)
+def _with_own_code(function: Any) -> FunctionType:
+    """The same function with a code object that no other function has."""
+    code = function.__code__.replace()
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+
+
 class CompiledOutcome(Outcome):
-    """An outcome that draws in one graph.
+    """An outcome whose graphs run when they are asked for, stops and a sample together in one.
 
-    Attributes:
-        draw: the uniform numbers that ``Outcome.sample`` draws, in its order -> ``Sample``.
+    Args:
+        graphs: of ``Compiled``.
+        given: paths, target rows and draft rows.
     """
 
-    draw: Callable[[list[Array]], Sample] | None = None
+    _graphs: dict[str, Callable[..., Any]]
+    _given: tuple[Array, ...]
+
+    def __init__(self, graphs: dict[str, Callable[..., Any]], given: tuple[Array, ...]) -> None:
+        self.__dict__.update(_graphs=graphs, _given=given, weights=None)
+        self.__dict__["correction"] = lambda *stop: graphs["rows"](stop, *given)
+
+    @cached_property
+    def stop_probs(self) -> Array:
+        return self._graphs["stops"](*self._given)
 
     def sample(self, generator: Any) -> Sample:
-        if self.draw is None:
-            return super().sample(generator)
-        one_each = self.stop_probs[..., 0, :]
+        one_each = self._given[0][..., 0, :]
+        uniform = [uniform_numbers(generator, one_each) for _ in ("stop", "token")]
         try:
-            return self.draw([uniform_numbers(generator, one_each) for _ in ("stop", "token")])
+            if "stop_probs" in self.__dict__:
+                return Sample(*self._graphs["sample"](uniform, self.stop_probs, *self._given))
+            self.__dict__["stop_probs"], *drawn = self._graphs["stops and sample"](uniform, *self._given)
+            return Sample(*drawn)
         except RuntimeError as error:  # a graph asserts, and raises no class of ours
             if NO_MASS not in str(error):
                 raise

@@ -19,10 +19,14 @@ from spectheory.arrays import (
     namespace,
     normalise,
     on_host,
+    positive_part,
+    quotients,
+    running_sum,
     take_along,
     take_path,
     take_row,
     take_token,
+    zero_where,
     zeros_like,
 )
 from spectheory.errors import InvalidOutcomeError
@@ -154,7 +158,7 @@ def sample_rows(rows: Array, generator: Any) -> Array:
 
 def _refuse_rows_without_mass(mass: Array) -> None:
     if on_host(mass):
-        if not bool(namespace(mass).all(mass > 0)):
+        if not bool((mass > 0).all()):
             raise InvalidOutcomeError(NO_MASS)
         return
     import torch
@@ -164,7 +168,6 @@ def _refuse_rows_without_mass(mass: Array) -> None:
 
 
 NO_MASS = "cannot sample from a row without mass"
-_BELOW_ONE = float(np.nextafter(1.0, 0.0))
 BLOCK = 256
 """How many entries of a long row are summed to one number before an entry is searched."""
 
@@ -177,42 +180,46 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     """
     xp, size = namespace(rows), rows.shape[-1]
     uniform = uniform_numbers(generator, rows)
-    blocks = size // BLOCK
+    blocks, rest = size // BLOCK, size % BLOCK
     if blocks < 2:
         return _search(xp.astype(rows, xp.float64), uniform)[:2]
-    whole = rows[..., : blocks * BLOCK].reshape((*rows.shape[:-1], blocks, BLOCK))
+    whole = rows[..., : size - rest].reshape((*rows.shape[:-1], blocks, BLOCK))
     sums = xp.sum(whole, axis=-1, dtype=xp.float64)
-    if size % BLOCK:
-        rest = xp.sum(rows[..., blocks * BLOCK :], axis=-1, keepdims=True, dtype=xp.float64)
-        sums = xp.concat([sums, rest], axis=-1)
+    if rest:
+        last = xp.sum(rows[..., size - rest :], axis=-1, keepdims=True, dtype=xp.float64)
+        sums = xp.concat([sums, last], axis=-1)
     block, total, share = _search(sums, uniform)
-    entries = block[..., None] * BLOCK + xp.arange(BLOCK, device=rows.device)
-    inside = entries < size
-    taken = xp.astype(take_along(rows, xp.where(inside, entries, size - 1)), xp.float64) * inside
-    return block * BLOCK + _search(taken, _left(share, uniform, block))[0], total
+    number = block[..., None]
+    left = _left(uniform, take_along(share, number), quotients(take_along(sums, number), total[..., None]))
+    entries = number * BLOCK + xp.arange(BLOCK, device=rows.device)
+    if rest:  # the last block has fewer
+        taken = zero_where(entries >= size, take_along(rows, xp.clip(entries, None, size - 1)))
+    else:
+        taken = take_along(rows, entries)
+    return block * BLOCK + _search(xp.astype(taken, xp.float64), left)[0], total
 
 
 def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
     """(the entry where the cumulative share of the total first exceeds u, the total, the shares)."""
-    xp = namespace(weights)
     # A parallel cumulative sum may differ in the last bits even across a zero, so entries without
     # mass are masked rather than trusted to repeat their neighbour.
-    cumulative = xp.where(weights > 0, xp.cumulative_sum(weights, axis=-1), xp.zeros_like(weights))
-    total = xp.max(cumulative, axis=-1)
+    cumulative = zero_where(weights <= 0, running_sum(weights))
+    total = namespace(weights).max(cumulative, axis=-1)
     # The share, not u * total: that product can round to 0 or to the total itself.
-    share = cumulative / xp.where(total > 0, total, xp.ones_like(total))[..., None]
+    share = quotients(cumulative, total[..., None])
     return first_true(share > uniform), total, share
 
 
-def _left(share: Array, uniform: Array, number: Array) -> Array:
-    """What a drawn entry leaves of u: given that it is drawn, uniform on [0, 1) again."""
-    xp = namespace(share)
-    passed = share <= uniform
-    low = xp.max(xp.where(passed, share, xp.zeros_like(share)), axis=-1, keepdims=True)
-    high = take_along(share, number[..., None])
-    left = (uniform - low) / xp.where(high > low, high - low, xp.ones_like(low))
-    # Rounding can carry the quotient to 1, where no share exceeds it.
-    return xp.clip(left, None, _BELOW_ONE)
+def _left(uniform: Array, share: Array, own: Array) -> Array:
+    """What a drawn entry leaves of u: given that it is drawn, uniform on [0, 1) again.
+
+    Args:
+        uniform: u, [..., 1].
+        share: of the entries up to and with the one that is drawn, [..., 1]; it exceeds u.
+        own: the share of the one that is drawn, [..., 1].
+    """
+    # Below 1, because two floats differ by 2^-53 of the larger one at least; rounding can carry it below 0.
+    return positive_part(1 - quotients(share - uniform, own))
 
 
 def uniform_numbers(generator: Any, like: Array) -> Array:

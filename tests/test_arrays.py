@@ -48,6 +48,8 @@ def test_elementwise(kind: str) -> None:
     """max(x, 0), x/y with 0 at y = 0, zeros and ones: entry by entry."""
     made, over = KINDS[kind](TABLE), KINDS[kind](DIVISORS)
     assert_is(arrays.positive_part(made), [[max(x, F(0)) for x in row] for row in TABLE], kind)
+    assert_is(arrays.at_most_one(made), [[min(x, F(1)) for x in row] for row in TABLE], kind)
+    assert_is(arrays.zero_where(made > 0, made), [[min(x, F(0)) for x in row] for row in TABLE], kind)
     quotients = [
         [x / y if y else F(0) for x, y in zip(*rows, strict=True)]
         for rows in zip(TABLE, DIVISORS, strict=True)

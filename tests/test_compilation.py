@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -70,16 +71,30 @@ def test_partner_a_look_at_a_number_breaks_the_graph() -> None:
         torch.compile(one_round(Looks()), backend="eager", fullgraph=True)(UNIFORM, *given)
     with pytest.raises(Exception, match="data-dependent"):
         compiled(Looks(), backend="eager").outcome(*given)
+    with pytest.raises(Exception, match="data-dependent"):
+        Compiled(Looks(), Looks(), {"backend": "eager"}).outcome(*given).sample(list(UNIFORM))
+
+
+def test_any_number_of_verifiers_are_compiled() -> None:
+    """torch keeps no more graphs per code object than its limit, here 1: no two verifiers share one."""
+    given = on_device(GIVEN, "cpu")
+    with patch.object(torch._dynamo.config, "recompile_limit", 1):
+        for _ in range(3):
+            compiled("token", backend="eager").outcome(*given).length_probs()
 
 
 def assert_same(name: str, backend: str, tolerance: float) -> None:
     """Outcome, correction rows and the samples of a seed, compiled and not."""
     given = on_device(GIVEN, "cpu")
     found, expected = compiled(name, backend=backend).outcome(*given), verifiers[name].outcome(*given)
+    for stops_are_there in (False, True):
+        assert ("stop_probs" in vars(found)) == stops_are_there
+        one, other = (outcome.sample(torch.Generator().manual_seed(2)) for outcome in (found, expected))
+        for field in ("path_index", "length", "token"):
+            assert torch.equal(getattr(one, field), getattr(other, field))
     torch.testing.assert_close(found.stop_probs, expected.stop_probs, rtol=0, atol=tolerance)
-    one, other = (outcome.sample(torch.Generator().manual_seed(2)) for outcome in (found, expected))
-    for field in ("path_index", "length", "token"):
-        assert torch.equal(getattr(one, field), getattr(other, field))
+    again = compiled(name, backend=backend).outcome(*given)
+    torch.testing.assert_close(again.stop_probs, found.stop_probs, rtol=0, atol=tolerance)
     rows = [outcome.correction(one.path_index, one.length) for outcome in (found, expected)]
     torch.testing.assert_close(*rows, rtol=0, atol=tolerance)
 

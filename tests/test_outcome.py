@@ -169,6 +169,7 @@ BLOCKS = st.sampled_from([outcomes.BLOCK, 2, 3])
     scale=st.sampled_from([1.0, 1e-12, 1 / 3, 0.1]),
 )
 @example(row=[3, 0, 0, 4], block=2, uniform=1 - 2**-53, scale=1.0)  # what the block leaves of u rounds to 1
+@example(row=[0, 1, 0, 2], block=2, uniform=1 / 3, scale=1.0)  # and here below 0
 def test_zero_entries_are_never_drawn(row: list[int], block: int, uniform: float, scale: float) -> None:
     """Whatever the uniform number, the ends of [0, 1) included, an entry of zero is not drawn."""
     rows = np.array(row, dtype=float) * scale

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from spectheory.algorithms.one_path.base import path_ratios
 from spectheory.arrays import (
     Array,
+    at_most_one,
     divide_or_zero,
     missing_share,
     namespace,
@@ -193,7 +194,7 @@ def _acceptance(path_ratio: Array, draft_path_probs: Array, target_rows: Array, 
     accept.append(divide_or_zero(kept[..., length], drafted[..., length]))
     stacked = xp.stack(accept, axis=-1)
     # η < h with η uniform on [0, 1): rounding can carry h out of the interval, the formula cannot.
-    return xp.minimum(positive_part(stacked), ones_like(stacked))
+    return at_most_one(positive_part(stacked))
 
 
 def _stop_probs(accept: Array) -> Array:

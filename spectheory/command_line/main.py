@@ -107,16 +107,18 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
 
 @contextmanager
 def _notices() -> Iterator[None]:
-    """A ``Notice`` is one line on stderr; solvers and model loaders warn of what is not for the user."""
+    """A ``Notice`` is one line on stderr, once; solvers and loaders warn of what is not for the user."""
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
         warnings.simplefilter("always", Notice)
-        show = warnings.showwarning
+        show, said = warnings.showwarning, set()
 
         def one_line(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
             if issubclass(category, Notice):
-                note(str(message))
+                if str(message) not in said:
+                    note(str(message))
+                said.add(str(message))
             else:
                 show(message, category, *where, **more)
 

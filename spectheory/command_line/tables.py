@@ -190,9 +190,12 @@ def print_texts(document: dict[str, Any]) -> None:
             else:
                 line.append(piece["text"], style="not dim")
         console.print(line, soft_wrap=True)
+        beyond = sum(text["accepted_per_call"]) + text["calls"] - text["tokens"]
         console.print(
             f"\n{text['tokens']} tokens, {text['calls']} calls of the target, "
-            f"{text['tokens_per_call']:.2f} tokens per call; ended by {text['finished']}\n",
+            f"{text['tokens_per_call']:.2f} tokens per call"
+            + (f" with {beyond} beyond the end" if beyond else "")
+            + f"; ended by {text['finished']}\n",
             style="bold",
         )
 

@@ -6,7 +6,16 @@ from typing import ClassVar
 
 from spectheory.algorithms.one_path.base import first_path_ratios
 from spectheory.algorithms.one_path.token import Token
-from spectheory.arrays import Array, divide_or_zero, namespace, normalise, ones_like, take_token, zeros_like
+from spectheory.arrays import (
+    Array,
+    at_most_one,
+    divide_or_zero,
+    namespace,
+    normalise,
+    ones_like,
+    take_token,
+    zeros_like,
+)
 from spectheory.defects.skeletons import TokenSkeleton
 from spectheory.outcome import Outcome
 
@@ -56,7 +65,7 @@ class LenientAcceptance(TokenSkeleton):
 
     def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
         ratio = first_path_ratios(paths, target_rows, draft_rows)
-        return namespace(ratio).minimum(2 * ratio, ones_like(ratio))
+        return at_most_one(2 * ratio)
 
 
 class ThresholdAcceptance(TokenSkeleton):

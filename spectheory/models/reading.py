@@ -120,8 +120,8 @@ class CachedReading:
         if length > self._window and self._cache is not None:
             self._cache = None
             warnings.warn(
-                f"texts of {length} tokens are longer than the attention window of {self._window} of "
-                f"{type(self._model).__name__}; it reads the whole text for every token from here on, which "
+                f"a text is longer than the attention window of {self._window} tokens of "
+                f"{type(self._model).__name__}; it is read whole for every token from there on, which "
                 "gives the same numbers and takes longer",
                 Notice,
                 stacklevel=2,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Generator, Sequence
 from functools import lru_cache
 
@@ -85,7 +87,21 @@ def _do(packed: bytes, task: Task) -> dict[str, Tally]:
     """One task in another process, which keeps the models that it has loaded."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that has the results
+        _end_with_parent()
     return _unpacked(packed).do(task, lambda draws: None)
+
+
+@lru_cache(maxsize=1)
+def _end_with_parent() -> None:
+    """Watch the process that has the results: once it was killed, nobody waits for this one's."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @lru_cache(maxsize=1)

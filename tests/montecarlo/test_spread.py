@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -171,3 +173,44 @@ def test_as_many_processes_as_there_are_cores_for_their_threads(monkeypatch: pyt
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
     assert [processes("auto", threads) for threads in (1, 3, 16, None)] == [8, 2, 1, 1]
     assert [processes(jobs, 1) for jobs in (None, 3)] == [None, 3]
+
+
+TWO_THAT_SLEEP = """
+import os, sys, time
+from pathlib import Path
+from spectheory.montecarlo import spread
+
+class Sleeps:
+    def do(self, task, step):
+        (Path(sys.argv[1]) / str(os.getpid())).touch()
+        time.sleep(300)
+
+list(spread.results(Sleeps(), [1, 2], 2, print))
+"""
+
+
+def is_running(pid: int) -> bool:
+    """A process that has ended and that nobody has asked about is not."""
+    state = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout
+    return state.strip() != "" and not state.startswith("Z")
+
+
+def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
+    """Nobody waits for what they would find; before the kill they are there."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", TWO_THAT_SLEEP.replace("sys.argv[1]", repr(str(tmp_path)))]
+    )
+    until = time.monotonic() + 120
+    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < until:
+        time.sleep(0.2)
+    workers = [int(file.name) for file in tmp_path.iterdir()]
+    assert len(workers) == 2
+    assert all(map(is_running, workers))
+    parent.kill()
+    parent.wait()
+    until = time.monotonic() + 60
+    while any(map(is_running, workers)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not any(map(is_running, workers))

@@ -37,5 +37,7 @@ def first_path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Ar
 def first_path_only(stop_probs: Array, paths: Array) -> Array:
     """Stop probabilities on the first of K paths, zeros on the others.  [..., L+1] -> [..., K, L+1]"""
     first = stop_probs[..., None, :]
-    others = [zeros_like(first)] * (paths.shape[-2] - 1)
-    return namespace(stop_probs).concat([first, *others], axis=-2)
+    others = paths.shape[-2] - 1
+    if not others:
+        return first
+    return namespace(stop_probs).concat([first, *[zeros_like(first)] * others], axis=-2)

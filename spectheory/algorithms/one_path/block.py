@@ -7,6 +7,7 @@ from typing import ClassVar
 from spectheory.algorithms.one_path.base import OnePath, first_path_only, first_path_ratios
 from spectheory.arrays import (
     Array,
+    at_most_one,
     divide_or_zero,
     namespace,
     ones_like,
@@ -66,12 +67,10 @@ class Block(OnePath):
 
     def weights(self, ratio: Array) -> Array:
         """Step 1, line 4: w_0..w_L from the ratios p/q along the path.  [..., L] -> [..., L+1]"""
-        xp = namespace(ratio)
-        one = ones_like(ratio[..., 0])
-        weights = [one]
+        weights = [ones_like(ratio[..., 0])]
         for i in range(ratio.shape[-1]):
-            weights.append(xp.minimum(one, weights[-1] * ratio[..., i]))
-        return xp.stack(weights, axis=-1)
+            weights.append(at_most_one(weights[-1] * ratio[..., i]))
+        return namespace(ratio).stack(weights, axis=-1)
 
     def residual_masses(self, weights: Array, target_rows: Array, draft_rows: Array) -> Array:
         """Step 2, Eq. 5: S_1..S_{L-1} on one path, after a 0 for S_0, which has no influence: h_0 is 1.

@@ -8,6 +8,7 @@ from spectheory.algorithms.one_path.base import OnePath, first_path_only, first_
 from spectheory.algorithms.one_path.block import Block
 from spectheory.arrays import (
     Array,
+    at_most_one,
     namespace,
     normalise,
     ones_like,
@@ -114,4 +115,4 @@ def _acceptance(path_ratio: Array, target_rows: Array, draft_rows: Array) -> Arr
     # Any number but 0 would do in the denominator where acceptance is certain.
     lost = xp.where(certain, one, gained + 1 - ratio)
     last = path_ratio[..., -1:]
-    return xp.concat([xp.where(certain, one, gained / lost), xp.minimum(last, ones_like(last))], axis=-1)
+    return xp.concat([xp.where(certain, one, gained / lost), at_most_one(last)], axis=-1)

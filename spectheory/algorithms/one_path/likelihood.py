@@ -15,7 +15,7 @@ from __future__ import annotations
 from spectheory.algorithms.one_path.base import first_path_ratios
 from spectheory.algorithms.one_path.block import Block
 from spectheory.algorithms.one_path.token import Token
-from spectheory.arrays import Array, namespace, ones_like, prefix_products
+from spectheory.arrays import Array, at_most_one, prefix_products
 
 
 def token_likelihood(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
@@ -67,4 +67,4 @@ def greedy_block_likelihood(paths: Array, target_rows: Array, draft_rows: Array)
         array([[1., 1., 1.]])
     """
     path_ratio = prefix_products(first_path_ratios(paths, target_rows, draft_rows))
-    return namespace(path_ratio).minimum(path_ratio, ones_like(path_ratio))
+    return at_most_one(path_ratio)

@@ -7,8 +7,8 @@ from typing import ClassVar
 from spectheory.algorithms.one_path.base import OnePath, first_path_only, first_path_ratios
 from spectheory.arrays import (
     Array,
+    at_most_one,
     namespace,
-    ones_like,
     positive_part,
     prefix_products,
     take_draft_row,
@@ -50,8 +50,7 @@ class Token(OnePath):
 
     def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
         """Step 1, line 4: h_1..h_L on the first path.  -> [..., L]"""
-        ratio = first_path_ratios(paths, target_rows, draft_rows)
-        return namespace(ratio).minimum(ratio, ones_like(ratio))
+        return at_most_one(first_path_ratios(paths, target_rows, draft_rows))
 
     def stops(self, accept: Array) -> Array:
         """Step 2, lines 5-9: P(tau = i) from h_1..h_L, up to the first rejection.  [..., L] -> [..., L+1]"""

@@ -12,6 +12,7 @@ from typing import ClassVar, NamedTuple, Self
 
 from spectheory.arrays import (
     Array,
+    at_most_one,
     divide_or_zero,
     namespace,
     normalise,
@@ -228,7 +229,7 @@ def acceptance_ratio(target_on_tokens: Array, draft_on_tokens: Array, is_draft: 
     """min(1, p(x)/q(x)) for drafts x, and 0 where there is no draft.  [..., C, K]"""
     xp = namespace(target_on_tokens)
     ratio = divide_or_zero(target_on_tokens, draft_on_tokens)
-    return xp.where(is_draft, xp.minimum(ratio, ones_like(ratio)), zeros_like(ratio))
+    return xp.where(is_draft, at_most_one(ratio), zeros_like(ratio))
 
 
 def _position_at(
