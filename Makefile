@@ -29,10 +29,12 @@ $(STAMP): pyproject.toml constraints.txt
 reproduce: setup
 	$(BIN)/spectheory reproduce --out "$(OUT)" --jobs $(JOBS)
 
-# One thread per test process: pytest-xdist already uses every core.  Tests start many interpreters, which
-# read the package's byte code where it is kept.
+# One thread per test process: pytest-xdist already uses every core.  The tests of a file share what they
+# compute once, so one process runs them all.  Tests start many interpreters, which read the package's byte
+# code where it is kept.
 test: setup fetched
-	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadgroup tests
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile \
+	  --no-loadscope-reorder tests
 
 fetched: setup
 	$(BIN)/spectheory audit fetch sglang --cache $(AUDITED)

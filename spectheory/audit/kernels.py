@@ -61,7 +61,11 @@ def _own_triton() -> Iterator[None]:
     """Exchange the process's Triton, which may be for a device, for our own; compiled modules are shared."""
 
     def taken_out() -> dict[str, ModuleType]:
-        found = {name: module for name, module in sys.modules.items() if f"{name}.".startswith("triton.")}
+        found = {
+            name: module
+            for name, module in sys.modules.items()
+            if name == "triton" or name.startswith("triton.")
+        }
         for name in found:
             if not f"{name}.".startswith("triton._C."):
                 del sys.modules[name]

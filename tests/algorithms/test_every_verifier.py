@@ -180,14 +180,7 @@ def test_optimal_multipath_attains_the_optimum_of_larger_trees(group: str) -> No
             assert best.upper - best.lower < 1e-3, case
 
 
-@pytest.mark.parametrize(
-    "group",
-    [
-        pytest.param(key, marks=pytest.mark.xdist_group(key))
-        for key, cases in GROUPS.items()
-        if cases[0].pair.draft_length == 1
-    ],
-)
+@pytest.mark.parametrize("group", [key for key, cases in GROUPS.items() if cases[0].pair.draft_length == 1])
 def test_one_position_is_optimal_transport(group: str) -> None:
     """At L = 1 otm accepts with α_K, and no verifier of i.i.d. drafts exceeds it."""
     judged_pairs = 0

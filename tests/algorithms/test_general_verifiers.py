@@ -116,7 +116,6 @@ def test_no_verifier_exceeds_the_optimum(group: str) -> None:
             assert Fraction(reached) <= best + slack, (case, name)
 
 
-@pytest.mark.xdist_group("random-V2-L2-K2")
 def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:
     """token is strictly below block, and every verifier below the optimum, on some pair."""
     cases = [case for case in GROUPS["random-V2-L2-K2"] if case.has_optimum]

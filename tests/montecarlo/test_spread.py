@@ -47,9 +47,9 @@ def whole(pair: UnloadedPair, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Client]:
-    """A real local dask cluster; two processes share the work in ``test_two_processes``."""
+    """A real local dask cluster of two worker processes."""
     with (
-        LocalCluster(n_workers=1, threads_per_worker=2, processes=True, dashboard_address=None) as local,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
         Client(local) as client,
     ):
         yield client
@@ -69,7 +69,7 @@ def test_two_processes(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_
     assert run(pair, None, jobs=2, **settings) == run(pair, None, **settings)
 
 
-def test_a_dask_cluster(
+def test_a_dask_cluster_of_two_workers(
     pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Client, tmp_path: Path
 ) -> None:
     """``joblib.parallel_config`` says where; the tasks are done there and not here."""
@@ -78,7 +78,8 @@ def test_a_dask_cluster(
         assert run(pair, file) == whole[0]
     assert file.read_bytes() == whole[1]
     loaded = cluster.run(lambda: "spectheory.montecarlo.spread" in sys.modules)
-    assert list(loaded.values()) == [True]
+    assert len(loaded) == 2
+    assert any(loaded.values())
 
 
 def test_shards_merged(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:

@@ -138,15 +138,13 @@ def law_of_case(name: str, case: Case) -> OutputLaw:
 
 
 def parametrized_by_group(*, has_optimum: bool = False) -> pytest.MarkDecorator:
-    """One test per group of the table; the tests of a group run in one process, which keeps its laws.
+    """One test per group of the table.
 
     Args:
         has_optimum: only groups with a case whose multi-path program is small enough.
     """
     chosen = [key for key, cases in groups().items() if not has_optimum or any(c.has_optimum for c in cases)]
-    return pytest.mark.parametrize(
-        "group", [pytest.param(key, marks=pytest.mark.xdist_group(key)) for key in chosen]
-    )
+    return pytest.mark.parametrize("group", chosen)
 
 
 def small_cases() -> tuple[Case, ...]:

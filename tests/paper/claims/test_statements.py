@@ -138,7 +138,7 @@ def test_pytest_collected_the_evidence(request: pytest.FixtureRequest) -> None:
     everything = ROOT / "tests" in asked and not (options.keyword or options.markexpr)
     if options.keyword:
         return
-    nodes = [item.nodeid.partition("@")[0] for item in request.session.items]  # xdist adds @group
+    nodes = [item.nodeid for item in request.session.items]
     assert not_collected(all_claims(), nodes, everything) == []
 
 
