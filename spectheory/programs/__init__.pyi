@@ -22,6 +22,8 @@ from .on_path import on_path_optimum as on_path_optimum
 from .on_path import on_path_program as on_path_program
 from .one_position.closed_forms import bernoulli_acceptance as bernoulli_acceptance
 from .one_position.closed_forms import uniform_acceptance as uniform_acceptance
+from .one_position.gumbel_coupling import gumbel_acceptance as gumbel_acceptance
+from .one_position.gumbel_coupling import gumbel_tokens as gumbel_tokens
 from .one_position.min_cut import MinCut as MinCut
 from .one_position.min_cut import min_cut_of_law as min_cut_of_law
 from .one_position.min_cut import optimal_acceptance as optimal_acceptance
