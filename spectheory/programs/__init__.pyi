@@ -24,6 +24,8 @@ from .one_position.closed_forms import bernoulli_acceptance as bernoulli_accepta
 from .one_position.closed_forms import uniform_acceptance as uniform_acceptance
 from .one_position.gumbel_coupling import gumbel_acceptance as gumbel_acceptance
 from .one_position.gumbel_coupling import gumbel_tokens as gumbel_tokens
+from .one_position.hub_drafts import HubPlan as HubPlan
+from .one_position.hub_drafts import hub_plan as hub_plan
 from .one_position.min_cut import MinCut as MinCut
 from .one_position.min_cut import min_cut_of_law as min_cut_of_law
 from .one_position.min_cut import optimal_acceptance as optimal_acceptance
