@@ -37,6 +37,9 @@ from .one_position.otm import otm_program as otm_program
 from .one_position.otm import position_draft_law as position_draft_law
 from .one_position.otm_bounds import TransportBounds as TransportBounds
 from .one_position.otm_bounds import transport_bounds as transport_bounds
+from .one_position.without_replacement import (
+    optimal_acceptance_without_replacement as optimal_acceptance_without_replacement,
+)
 from .optimum import optimum as optimum
 from .path_selection import path_selection_optimum as path_selection_optimum
 from .path_selection import path_selection_program as path_selection_program
