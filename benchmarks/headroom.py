@@ -54,7 +54,7 @@ PROMPTS_AT_ONCE = 16
 @click.option("--num-drafts", "drafts", multiple=True, default=(2, 3, 4), type=int)
 @click.option("--draft-length", "length", default=4)
 @click.option("--prompts", default=64, help="How many of the bundled prompts.")
-@click.option("--draws", default=54, help="Tuples of drafts per prompt; an eighth as many choose the cap.")
+@click.option("--draws", default=80, help="Tuples of drafts per prompt; an eighth as many choose the cap.")
 @click.option("--otm-draws", default=1, help="Of these, how many otm gets.")
 @click.option("--seed", default=5)
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the numbers as JSON.")
