@@ -91,15 +91,17 @@ def point_masses(draft_length: int = 2) -> ModelPair:
     return ModelPair.from_contexts(target, draft, draft_length)
 
 
-def early_stop(draft_length: int) -> ModelPair:
+def early_stop(draft_length: int, ratio: Fraction | None = None) -> ModelPair:
     """The pair on which two calls of block verification lose the most tokens (theory.md Statement 4.10).
 
     Calls have L drafted tokens.  The first L tokens are forced to 0.  Then the target is (ρ, 1 - ρ) and the
-    draft (1, 0), with ρ = L/(2(L-1)).  After one more 0 the target is (1, 0) and the draft (ρ, 1 - ρ).  The
-    next L - 2 tokens are forced to 0 again.  Everywhere else the target is (1, 0) and the draft (0, 1).
+    draft (1, 0), with ρ = L/(2(L-1)) unless told otherwise.  After one more 0 the target is (1, 0) and the
+    draft (ρ, 1 - ρ).  The next L - 2 tokens are forced to 0 again.  Everywhere else the target is (1, 0) and
+    the draft (0, 1).
 
     Args:
         draft_length: L of a call.  That of the pair is 2L + 1, all that two calls reach.
+        ratio: another ρ in [0, 1], which loses less.
 
     Example:
         >>> pair = early_stop(3)
@@ -107,10 +109,13 @@ def early_stop(draft_length: int) -> ModelPair:
         7 [Fraction(3, 4) Fraction(1, 4)] [Fraction(3, 4) Fraction(1, 4)]
 
     Raises:
-        InvalidInputError: a draft length below 3, where block verification loses nothing.
+        InvalidInputError: a draft length below 3, where block verification loses nothing, or a ratio that is
+            no probability.
     """
     length = check_count("draft_length", draft_length, at_least=3)
-    ratio = Fraction(length, 2 * (length - 1))
+    ratio = Fraction(length, 2 * (length - 1)) if ratio is None else ratio
+    if not 0 <= ratio <= 1:
+        raise InvalidInputError(f"ratio must lie in [0, 1], got {ratio}")
     zero, one, mostly_zero = ((p, 1 - p) for p in (Fraction(1), Fraction(0), ratio))
     rows = {length: (mostly_zero, zero), length + 1: (zero, mostly_zero)}
     depth = 2 * length + 1

@@ -12,12 +12,13 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
+from copy import copy
 from importlib import import_module
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from spectheory.arrays import Array, holds_numbers, is_exact, without_machine_integers
+from spectheory.arrays import Array, holds_numbers, is_exact, namespace, without_machine_integers
 from spectheory.drafts import ALL_PROCESSES, DraftProcess
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.outcome import Outcome
@@ -103,6 +104,41 @@ class Verifier(ABC):
 
     def __repr__(self) -> str:
         return f"<verifier {self.name}>"
+
+
+class TreeVerifier(Verifier):
+    """A verifier of drafts that may branch: ``bind`` tells it which paths draw a token of their own where.
+
+    On a tree, paths that repeat an earlier path's draw count as one draft.  Counted as several they would not
+    be independent, and the output would not follow the target.
+    """
+
+    _process: DraftProcess | None = None
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
+        """The same algorithm, told which paths draw their own token at which depth."""
+        super().bind(process, pair)
+        configured = copy(self)
+        configured._process = process
+        return configured
+
+    def draws(self, paths: Array) -> Array:
+        """Whether path k draws its own token at depth i, booleans [K, L]; all do where no process was bound.
+
+        Raises:
+            InvalidInputError: the process that was bound draws another number of paths.
+        """
+        num_drafts, length = paths.shape[-2:]
+        xp = namespace(paths)
+        if self._process is None:
+            return xp.ones((num_drafts, length), dtype=xp.bool, device=paths.device)
+        draws = self._process.draws(length)
+        if draws.shape != (num_drafts, length):
+            raise InvalidInputError(
+                f"verifier {self.name!r} was set up for {self._process}, which draws "
+                f"{self._process.num_drafts} paths, but got {num_drafts}; set it up with bind"
+            )
+        return xp.asarray(draws, device=paths.device)
 
 
 class Registry(Mapping[str, Verifier]):

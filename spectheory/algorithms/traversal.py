@@ -31,11 +31,11 @@ from spectheory.outcome import (
 )
 from spectheory.pair import ModelPair
 from spectheory.validate import check_num_drafts
-from spectheory.verifier import Verifier
+from spectheory.verifier import TreeVerifier
 
 
-class Traversal(Verifier):
-    """Leaf-to-root verification of the tree that K i.i.d. paths make.
+class Traversal(TreeVerifier):
+    """Leaf-to-root verification of the tree that K i.i.d. paths make, or of a prefix tree of drafts.
 
     From the idea of traversal2025: a leaf is tried first, with the capped ratio of joint probabilities.
     After a rejection the parent's target row becomes its residual, and the next child is tried, then the
@@ -44,8 +44,9 @@ class Traversal(Verifier):
     with repeated drafts is ours.  A context a has a weight w, the probability that the output is accepted
     there or below, and a target row r; w = 1 at the root, r = p(.|a) at first.
 
-    1. The draws at a are tested in the order of their paths.  Draw x enters its context with weight
-       min(1, w r(x) / q(x)), and everything below it is tried before the next draw.
+    1. The draws at a are tested in the order of their paths; on a prefix tree they are those of all its
+       nodes there.  Draw x enters its context with weight min(1, w r(x) / q(x)), and everything below it is
+       tried before the next draw.
     2. If all of it is rejected, S = sum max(w r - q, 0), r becomes max(w r - q, 0) / S, and w becomes
        S / (1 - w + S).  A draw that repeats an earlier one is rejected without a test.
     3. After the last draw a is accepted with probability w, with the correction token from r.  At depth L
@@ -64,13 +65,15 @@ class Traversal(Verifier):
 
     name: ClassVar[str] = "traversal"
     source: ClassVar[str] = "this package, from the idea of traversal2025"
+    draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         xp = namespace(target_rows)
         last = paths.shape[-1] - 1
         shared, holders = shared_prefixes(paths), first_path_with_prefix(paths)
         first = is_first_with_prefix(paths)
-        weights, *scales = _weights(paths, target_rows, draft_rows, shared, holders)
+        is_draft = shared[..., :-1] & self.draws(paths)[:, None]
+        weights, *scales = _weights(paths, target_rows, draft_rows, is_draft, holders)
         stop = _stop_probs(weights, shared, first, holders)
 
         def residual(path_index: Array, length: Array) -> Array:
@@ -84,7 +87,7 @@ class Traversal(Verifier):
         return Outcome.from_weights(xp.where(first, stop, zeros_like(stop)), residual)
 
     def block_efficiency(self, pair: ModelPair, num_drafts: int) -> Any:
-        """E[τ+1] on an enumerated pair, without a list of all tuples of drafts.
+        """E[τ+1] on an enumerated pair with K i.i.d. drafts, without a list of all their tuples.
 
         The weight with which a draw enters its context depends on the draws before it by their number alone.
         So depth d has V^d K^d cases, and in each the V^n tuples of next tokens of n drafts are listed.
@@ -156,11 +159,17 @@ class _Context(NamedTuple):
 
 
 def _weights(
-    paths: Array, target_rows: Array, draft_rows: Array, shared: Array, holders: Array
+    paths: Array, target_rows: Array, draft_rows: Array, is_draft: Array, holders: Array
 ) -> tuple[Array, Array, Array]:
     """Steps 1 and 2, from the root down: w after the last draw, [..., K, L+1], and α, β, [..., K, L].
 
     All is kept per path, the same on paths that share the context.
+
+    Args:
+        paths, target_rows, draft_rows: as of ``outcome``.
+        is_draft: booleans [..., K, K, L]; entry (k, c, i) says whether token i of path k is a draw at the
+            context of path c.
+        holders: [..., K, L+1], as of ``first_path_with_prefix``.
     """
     xp = namespace(target_rows)
     on_target = take_along(target_rows[..., :-1, :], paths[..., None])[..., 0]
@@ -176,7 +185,7 @@ def _weights(
             own = _Context(*(entry[..., number] for entry in state))
             entering.append(own.entering(ratio[..., number, depth]))
             new = own.after_rejection(target_rows[..., number, depth, :], draft_rows[..., number, depth, :])
-            here = shared[..., number, :, depth]
+            here = is_draft[..., number, :, depth]
             state = _Context(*(xp.where(here, x[..., None], old) for x, old in zip(new, state, strict=True)))
         for kept, entry in zip((weights, alphas, betas), state, strict=False):
             kept.append(entry)

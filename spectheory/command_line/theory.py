@@ -30,6 +30,7 @@ from spectheory.command_line.output import (
 
 if TYPE_CHECKING:
     from spectheory.certificate import Certificate
+    from spectheory.programs.several_calls import SeveralCalls
     from spectheory.suite import SuiteCertificate
 
 Found = TypeVar("Found")
@@ -125,6 +126,10 @@ def _each(names: list[str], ask: Callable[[str, Any], Found]) -> list[Found]:
 @tree_option
 @click.option("--gap", type=float, default=1e-6, show_default=True, help="Relative gap, on large pairs.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Stop earlier, on large pairs.")
+@click.option("--calls", type=int, metavar="I", help="Instead: the most tokens that I calls decode.")
+@click.option("--tokens", type=int, metavar="N", help="Instead: the fewest calls that decode N tokens.")
+@click.option("--draft-length", "-l", type=int, metavar="L", help="Of every call; else that of the pair.")
+@click.option("--memory", type=int, metavar="M", help="Of several calls: rows depend on the last M tokens.")
 @csv_option
 @json_option
 def optimum(
@@ -133,6 +138,10 @@ def optimum(
     tree: str | None,
     gap: float,
     time_limit: float | None,
+    calls: int | None,
+    tokens: int | None,
+    draft_length: int | None,
+    memory: int | None,
     as_csv: bool,
     as_json: bool,
 ) -> int:
@@ -141,12 +150,25 @@ def optimum(
     Exact where the program is small enough; on larger pairs an interval that certifies the value from
     both sides and closes to --gap.  --time-limit and Ctrl-C stop it and print the interval so far; it then
     exits with 3 or 130.
+
+    --calls and --tokens ask about several calls, of one path each, that are lossless one by one: the mean
+    of the tokens decoded, or of the calls needed.  Beside it stands what block verification reaches.  The
+    pair must go deep enough, be context-free, or be continued by --memory.
     """
     from spectheory.command_line import progress, tables
     from spectheory.programs import optimum as solve
     from spectheory.validate import check_positive
 
     as_table = table_wanted(as_json, as_csv)
+    found = _several_calls(pair_file, calls, tokens, draft_length, memory)
+    if found is not None:
+        if as_table:
+            tables.print_result(found, found.question)
+        elif as_csv:
+            print_csv([found.to_document()])
+        else:
+            print_json(found.to_document())
+        return 0
     gap = check_positive("--gap", gap)
     time_limit = None if time_limit is None else check_positive("--time-limit", time_limit)
     pair, process = load_pair(pair_file), process_of(num_drafts, tree)
@@ -161,6 +183,29 @@ def optimum(
     if solution.status == "interrupted":
         return fail("interrupted; the interval is what was certified by then", EXIT_INTERRUPTED)
     return 0 if solution.reached else EXIT_SHORT_OF_THE_GAP
+
+
+def _several_calls(
+    pair_file: str, calls: int | None, tokens: int | None, draft_length: int | None, memory: int | None
+) -> SeveralCalls | None:
+    """The answer of ``--calls`` or ``--tokens``, if one of them was given."""
+    from spectheory.programs import fewest_calls, most_decoded_tokens
+
+    questions = ((most_decoded_tokens, calls), (fewest_calls, tokens))
+    asked = [(solve, number) for solve, number in questions if number is not None]
+    if len(asked) > 1:
+        raise click.UsageError("--calls and --tokens were both given; ask for one of them")
+    if not asked:
+        if draft_length is not None or memory is not None:
+            raise click.UsageError("--draft-length and --memory go with --calls or --tokens")
+        return None
+    if any(given(name) for name in ("num_drafts", "tree", "gap", "time_limit")):
+        raise click.UsageError(
+            "several calls have one path each and are solved exactly; leave out --num-drafts, --tree, --gap "
+            "and --time-limit"
+        )
+    [(solve, number)] = asked
+    return solve(load_pair(pair_file), number, draft_length=draft_length, memory=memory)
 
 
 @click.command(short_help="List the published verifiers.")

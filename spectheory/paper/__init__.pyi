@@ -22,6 +22,7 @@ from .figures.interval_gap import interval_gap as interval_gap
 from .figures.iterations import iterations as iterations
 from .figures.kseq_ratio import kseq_ratio as kseq_ratio
 from .figures.latency import latency as latency
+from .figures.lossy_front import lossy_front as lossy_front
 from .figures.monotone_ratios import monotone_ratios as monotone_ratios
 from .figures.one_path_optimum import one_path_optimum as one_path_optimum
 from .figures.otm_bernoulli import otm_bernoulli as otm_bernoulli
@@ -32,6 +33,7 @@ from .figures.ranking_search import ranking_search as ranking_search
 from .figures.real_gaps import real_gaps as real_gaps
 from .figures.real_pair import Setting as Setting
 from .figures.real_pair import real_pair as real_pair
+from .figures.several_calls import several_calls as several_calls
 from .figures.several_paths import several_paths as several_paths
 from .figures.skewed_drafts import skewed_drafts as skewed_drafts
 from .figures.spectr_gbv_bound import spectr_gbv_bound as spectr_gbv_bound

@@ -22,6 +22,7 @@ from spectheory.paper.figures.interval_gap import interval_gap
 from spectheory.paper.figures.iterations import iterations
 from spectheory.paper.figures.kseq_ratio import kseq_ratio
 from spectheory.paper.figures.latency import latency
+from spectheory.paper.figures.lossy_front import lossy_front
 from spectheory.paper.figures.monotone_ratios import monotone_ratios
 from spectheory.paper.figures.one_path_optimum import one_path_optimum
 from spectheory.paper.figures.otm_bernoulli import otm_bernoulli
@@ -31,6 +32,7 @@ from spectheory.paper.figures.printed_gains import printed_gains
 from spectheory.paper.figures.ranking_search import ranking_search
 from spectheory.paper.figures.real_gaps import real_gaps
 from spectheory.paper.figures.real_pair import real_pair
+from spectheory.paper.figures.several_calls import several_calls
 from spectheory.paper.figures.several_paths import several_paths
 from spectheory.paper.figures.skewed_drafts import skewed_drafts
 from spectheory.paper.figures.spectr_gbv_bound import spectr_gbv_bound
@@ -61,6 +63,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         acceptance_length,
         draft_length_gain,
         iterations,
+        several_calls,
         # greedy2026
         one_path_optimum,
         several_paths,
@@ -72,6 +75,7 @@ EXHIBITS: Mapping[str, Exhibit] = {
         greedy_falls,
         winners,
         frontier,
+        lossy_front,
         # spectrgbv2026
         spectr_gbv_bound,
         spectr_gbv_defect,

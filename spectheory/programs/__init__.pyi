@@ -22,6 +22,10 @@ from .on_path import on_path_optimum as on_path_optimum
 from .on_path import on_path_program as on_path_program
 from .one_position.closed_forms import bernoulli_acceptance as bernoulli_acceptance
 from .one_position.closed_forms import uniform_acceptance as uniform_acceptance
+from .one_position.gumbel_coupling import gumbel_acceptance as gumbel_acceptance
+from .one_position.gumbel_coupling import gumbel_tokens as gumbel_tokens
+from .one_position.hub_drafts import HubPlan as HubPlan
+from .one_position.hub_drafts import hub_plan as hub_plan
 from .one_position.min_cut import MinCut as MinCut
 from .one_position.min_cut import min_cut_of_law as min_cut_of_law
 from .one_position.min_cut import optimal_acceptance as optimal_acceptance
@@ -33,6 +37,9 @@ from .one_position.otm import otm_program as otm_program
 from .one_position.otm import position_draft_law as position_draft_law
 from .one_position.otm_bounds import TransportBounds as TransportBounds
 from .one_position.otm_bounds import transport_bounds as transport_bounds
+from .one_position.without_replacement import (
+    optimal_acceptance_without_replacement as optimal_acceptance_without_replacement,
+)
 from .optimum import optimum as optimum
 from .path_selection import path_selection_optimum as path_selection_optimum
 from .path_selection import path_selection_program as path_selection_program

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import product
-from math import prod
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -16,6 +14,7 @@ from spectheory import ModelPair, Outcome, instances, optimum, output_law
 from spectheory.algorithms.traversal import Traversal
 from spectheory.arrays import normalise, positive_part, take_draft_row, take_stop_row
 from spectheory.contexts import context_number, numbered_context
+from spectheory.drafts import DraftProcess, Iid, PrefixTree
 from spectheory.instances import random_rational
 from spectheory.law import OutputLaw
 
@@ -28,20 +27,26 @@ def row(levels: Sequence[np.ndarray], context: Context, size: int) -> list[Fract
     return list(levels[len(context)][context_number(context, size)])
 
 
+Drawn = tuple[Context, tuple[bool, ...]]
+"""A path, and which of its tokens it draws itself."""
+
+
 def acted_out(
-    pair: ModelPair, context: Context, paths: list[Context], weight: Fraction
+    pair: ModelPair, context: Context, paths: list[Drawn], weight: Fraction
 ) -> tuple[dict[Context, Fraction], Fraction]:
     """({output: probability}, P(the context and all below it are rejected)), given that it is entered."""
     size, outputs, reach = pair.vocab_size, defaultdict[Context, Fraction](Fraction), ONE
     target = row(pair.target, context, size)
     if len(context) < pair.draft_length:
         draft, tested = row(pair.draft, context, size), set[int]()
-        for path in paths:
+        for path, draws in paths:
             token = path[len(context)]
+            if not draws[len(context)]:
+                continue
             if token not in tested:
                 tested.add(token)
                 enters = min(ONE, weight * target[token] / draft[token])
-                below = [other for other in paths if other[len(context)] == token]
+                below = [other for other in paths if other[0][len(context)] == token]
                 found, rejected = acted_out(pair, (*context, token), below, enters)
                 for output, prob in found.items():
                     outputs[output] += reach * prob
@@ -55,17 +60,16 @@ def acted_out(
     return outputs, reach * (1 - weight)
 
 
-def law_of_acts(pair: ModelPair, num_drafts: int) -> dict[Context, Fraction]:
+def law_of_acts(pair: ModelPair, process: DraftProcess) -> dict[Context, Fraction]:
     """The output law, over all tuples of drafts."""
     size, length = pair.vocab_size, pair.draft_length
-    leaf_probs = pair.draft_path_probs(length)
-    drawn = [leaf for leaf in range(size**length) if leaf_probs[leaf] > 0]
+    draws = [tuple(row) for row in process.draws(length).tolist()]
     law: dict[Context, Fraction] = defaultdict(Fraction)
-    for leaves in product(drawn, repeat=num_drafts):
-        prob = prod(leaf_probs[leaf] for leaf in leaves)
-        paths = [numbered_context(leaf, length, size) for leaf in leaves]
-        for output, share in acted_out(pair, (), paths, ONE)[0].items():
-            law[output] += prob * share
+    for chunk in process.tuples(pair, 1000):
+        for leaves, prob in zip(chunk.leaves.tolist(), chunk.probs, strict=True):
+            paths = [numbered_context(leaf, length, size) for leaf in leaves]
+            for output, share in acted_out(pair, (), list(zip(paths, draws, strict=True)), ONE)[0].items():
+                law[output] += prob * share
     return law
 
 
@@ -81,8 +85,37 @@ def masses(law: OutputLaw) -> dict[Context, Any]:
 def test_the_law_is_that_of_the_traversal(number: int) -> None:
     size, length, drafts = SHAPES[number]
     pair = random_rational([431, number], size, length, zero_probability=number % 3 / 6)
-    acts = {output: prob for output, prob in law_of_acts(pair, drafts).items() if prob}
+    acts = {output: prob for output, prob in law_of_acts(pair, Iid(drafts)).items() if prob}
     assert masses(output_law(Traversal(), pair, drafts)) == acts
+
+
+TREES = ((2, (1, 2)), (2, (2, 1)), (2, (2, 2)), (3, (2, 1)), (2, (1, 2, 1)), (3, (1, 2)), (2, (2, 1, 2)))
+
+
+@pytest.mark.parametrize(("size", "widths"), TREES)
+def test_on_a_tree_it_is_the_traversal_and_lossless(size: int, widths: tuple[int, ...]) -> None:
+    """Statement 5.21 on prefix trees, whose nodes may meet at one context."""
+    process = PrefixTree(widths)
+    for seed in range(3):
+        pair = random_rational([433, seed], size, len(widths), zero_probability=seed % 2 / 5)
+        law = output_law(Traversal(), pair, process=process)
+        assert law.total_variation == 0
+        acts = {output: prob for output, prob in law_of_acts(pair, process).items() if prob}
+        assert masses(law) == acts
+
+
+class Unbound(Traversal):
+    """The mistake of taking paths that repeat an earlier path's draw for draws."""
+
+    name = "unbound"
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
+        return self
+
+
+def test_partner_repeated_draws_are_no_drafts() -> None:
+    law = output_law(Unbound(), instances.two_residual_tokens(2), process=PrefixTree((1, 2)))
+    assert law.total_variation > 0
 
 
 def test_it_is_lossless() -> None:

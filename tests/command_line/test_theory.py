@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cli_support import CERTIFY_KEYS, OWN_VERIFIER, run_json, write_pair
+from spectheory import instances
 from spectheory.algorithms import verifiers
 from spectheory.command_line.main import main
 
@@ -87,6 +88,37 @@ def test_optimum(capsys: pytest.CaptureFixture[str], pair_file: str) -> None:
     assert document["upper"] - document["lower"] < 1e-12
     assert main(["optimum", pair_file]) == 0
     assert "20/9 = 2.222222" in capsys.readouterr().out
+
+
+def test_optimum_of_several_calls(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """theory.md Statement 4.10 at L = 3: block verification loses 1/8 in two calls.  Statement 4.9: none."""
+    early, two_token = tmp_path / "early_stop.json", tmp_path / "two_token.json"
+    instances.early_stop(3).save(early)
+    instances.two_token(2).save(two_token)
+    tokens = run_json(capsys, "optimum", str(early), "--calls", "2", "--draft-length", "3")
+    assert (tokens["question"], tokens["value"], tokens["block"]) == ("tokens in 2 calls", "25/4", "49/8")
+    assert (tokens["value_float"], tokens["block_float"]) == (6.25, 6.125)
+    assert main(["optimum", str(two_token), "--tokens", "6", "--csv"]) == 0
+    (calls,) = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert calls["value"] == calls["block"] == "728/243"
+    assert main(["optimum", str(two_token), "--tokens", "6", "--memory", "0"]) == 0
+    assert "728/243 = 2.995885" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--calls", "2", "--tokens", "3"], "both given"),
+        (["--tokens", "3", "-k", "2"], "one path each"),
+        (["--draft-length", "2"], "go with --calls or --tokens"),
+        (["--calls", "0"], "whole number of at least 1"),
+    ],
+)
+def test_bad_questions_about_several_calls(
+    capsys: pytest.CaptureFixture[str], pair_file: str, arguments: list[str], said: str
+) -> None:
+    assert main(["optimum", pair_file, *arguments]) == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

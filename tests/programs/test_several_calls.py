@@ -277,3 +277,5 @@ def test_bad_questions_are_refused(question: Any) -> None:
         question(pair, 4, memory=0)
     with pytest.raises(InvalidInputError, match="at least 3"):
         early_stop(2)
+    with pytest.raises(InvalidInputError, match="ratio must lie"):
+        early_stop(3, Fraction(5, 4))

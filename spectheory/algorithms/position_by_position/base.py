@@ -7,8 +7,7 @@ Algorithm 3): which drafts survive, how likely each context is reached, and wher
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
-from typing import ClassVar, NamedTuple, Self
+from typing import ClassVar, NamedTuple
 
 from spectheory.arrays import (
     Array,
@@ -26,11 +25,8 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
-from spectheory.drafts import DraftProcess
-from spectheory.errors import InvalidInputError
 from spectheory.outcome import Outcome, is_first_with_prefix, shared_prefixes
-from spectheory.pair import ModelPair
-from spectheory.verifier import Verifier
+from spectheory.verifier import TreeVerifier
 
 
 class Position(NamedTuple):
@@ -88,7 +84,7 @@ class DraftSelection(NamedTuple):
     note: Array
 
 
-class PositionByPosition(Verifier):
+class PositionByPosition(TreeVerifier):
     """Draft selection with multiple candidates, spectr2023 Algorithm 3, for any rule at one position.
 
     At a context with its surviving drafts:
@@ -103,16 +99,8 @@ class PositionByPosition(Verifier):
     several they would not be independent, and the output would not follow the target.
     """
 
-    _process: DraftProcess | None = None
     _depths_at_once: ClassVar[int | None] = 1
     """How many depths are gone through together, ``None`` for all: fewer and larger kernels."""
-
-    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
-        """The same algorithm, told which paths draw their own token at which depth."""
-        super().bind(process, pair)
-        configured = copy(self)
-        configured._process = process
-        return configured
 
     def select(self, position: Position) -> Selection:
         """The rule at one position: the law of Y given the drafts there."""
@@ -138,7 +126,7 @@ class PositionByPosition(Verifier):
         xp = namespace(target_rows)
         shared = shared_prefixes(paths)
         # [..., C, K, L]: path k's draw at this depth is a draft at the context of path c
-        is_draft = shared[..., :-1] & self._draws(paths)
+        is_draft = shared[..., :-1] & self.draws(paths)
         steps = [
             self._leave_or_follow(
                 Position(
@@ -193,20 +181,6 @@ class PositionByPosition(Verifier):
         same_token = position.tokens[..., :, None] == position.tokens[..., None, :]
         follow = xp.sum(xp.where(same_token, by_draft, zeros_like(by_draft)), axis=-1)
         return none * leave, follow + from_residual, *(() if found is None else (found.note,))
-
-    def _draws(self, paths: Array) -> Array:
-        """Whether path k draws its own token at depth i, booleans [K, L]."""
-        num_drafts, length = paths.shape[-2:]
-        xp = namespace(paths)
-        if self._process is None:
-            return xp.ones((num_drafts, length), dtype=xp.bool, device=paths.device)
-        draws = self._process.draws(length)
-        if draws.shape != (num_drafts, length):
-            raise InvalidInputError(
-                f"verifier {self.name!r} was set up for {self._process}, which draws "
-                f"{self._process.num_drafts} paths, but got {num_drafts}; set it up with bind"
-            )
-        return xp.asarray(draws, device=paths.device)
 
 
 def first_accepted(accept: Array, residual: Array) -> Selection:

@@ -46,13 +46,13 @@ class MultiRoundWithoutReplacement(PositionByPosition):
     source: ClassVar[str] = "spectr2023 footnote 8; recursive rejection without replacement"
     draft_processes: ClassVar[frozenset[str]] = frozenset({"without_replacement"})
 
-    def _draws(self, paths: Array) -> Array:
+    def draws(self, paths: Array) -> Array:
         if self._process is None and paths.shape[-2] > 1:
             raise InvalidInputError(
                 f"verifier {self.name!r} must know which paths share a draw, got {paths.shape[-2]} paths and "
                 "no draft process; set it up with bind(WithoutReplacement(widths))"
             )
-        return super()._draws(paths)
+        return super().draws(paths)
 
     def select(self, position: Position) -> Selection:
         return recursive_rejection(position, rows_without_earlier(position))

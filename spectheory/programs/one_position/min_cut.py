@@ -124,8 +124,9 @@ def min_cut_of_law(
 
         max P(Y ∈ S(X)) = min_{H ⊆ V} [ target(H) + 1 - P(S(X) ⊆ H) ].
 
-    P(S(X) ⊆ H) is added up for all sets at once, token by token.  Only for i.i.d. drafts is the
-    minimiser a prefix of a sorted list; ``optimal_acceptance`` uses that.
+    P(S(X) ⊆ H) is added up for all sets at once, token by token.  For i.i.d. drafts, and for drafts
+    without replacement, the minimiser is a prefix of a sorted list: ``optimal_acceptance`` and
+    ``optimal_acceptance_without_replacement`` use that.
 
     Args:
         target_probs: [V]; strings and Fractions are exact.

@@ -1,0 +1,210 @@
+"""What is left to any lossless verifier on the bundled models at full vocabulary.
+
+Every lossless verifier that decodes from i.i.d. drafts, on the same drafts behind the bundled prompts, and
+beside them the upper bound on all verifiers from scores with a cap (``bounds.on_path_scores``).  The cap is
+chosen on other drafts.  The continuations come from the target, one for each prefix: the mean of eight
+lowers the bound by a thousandth only.
+
+- The standard error of a mean is that over drafts behind these prompts.
+- A difference is taken draft by draft; its interval has one cluster per prompt, and so speaks of other
+  prompts too.
+- ``otm`` solves a transport program at every context and gets fewer of the drafts; its difference is taken
+  on these.
+
+Run: ``OMP_NUM_THREADS=1 python benchmarks/headroom.py --draft-length 4 --out benchmarks/results/mine.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+import numpy as np
+import torch
+from scipy.stats import t as student_t
+from timing import machine
+
+from spectheory.algorithms import verifiers
+from spectheory.bounds import sampled_bound, sampled_path_scores
+from spectheory.bounds.on_path_scores import Continuations
+from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score, prefill
+from spectheory.models.drafting import DraftedBatch, PrefilledPrompts
+from spectheory.montecarlo.estimates import clustered, stratified
+from spectheory.outcome import sample_rows
+
+OTHERS = (
+    "token",
+    "block",
+    "multi_round",
+    "otm",
+    "spectr",
+    "traversal",
+    "greedy_multipath",
+    "mixed_multipath",
+)
+SCORED = "scored_multipath"
+CAPS = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5)
+PROMPTS_AT_ONCE = 16
+
+
+@click.command()
+@click.option("--num-drafts", "drafts", multiple=True, default=(2, 3, 4), type=int)
+@click.option("--draft-length", "length", default=4)
+@click.option("--prompts", default=64, help="How many of the bundled prompts.")
+@click.option("--draws", default=80, help="Tuples of drafts per prompt; an eighth as many choose the cap.")
+@click.option("--otm-draws", default=1, help="Of these, how many otm gets.")
+@click.option("--seed", default=5)
+@click.option("--out", type=click.Path(path_type=Path), help="Where to write the numbers as JSON.")
+def main(
+    drafts: tuple[int, ...],
+    length: int,
+    prompts: int,
+    draws: int,
+    otm_draws: int,
+    seed: int,
+    out: Path | None,
+) -> None:
+    """Print one JSON object per number of drafts."""
+    torch.set_num_threads(1)
+    pair = LanguageModelPair.load("bundled", "bundled", device="cpu")
+    texts = bundled_prompts()[:prompts]
+    every_cap = dict.fromkeys(drafts, CAPS)
+    fitting = _measure(pair, texts, every_cap, length, max(1, draws // 8), None, seed + 1)
+    best = {
+        number: (CAPS[int(np.argmin([fitting.maxima[number, cap].mean() for cap in CAPS]))],)
+        for number in drafts
+    }
+    fresh = _measure(pair, texts, best, length, draws, otm_draws, seed)
+    rows = [_row(fitting, fresh, number, best[number][0], length) for number in drafts]
+    for row in rows:
+        click.echo(json.dumps(row))
+    if out is not None:
+        settings = {"draft_length": length, "prompts": len(texts), "draws": draws, "otm_draws": otm_draws}
+        settings |= {"seed": seed, "caps": CAPS}
+        document = {"settings": settings, "rows": rows, "machine": machine()}
+        out.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+class Measured(NamedTuple):
+    """What was found on some drafts, by number of drafts.
+
+    Attributes:
+        earned: (K, verifier) -> E[τ+1 | drafts], [draws, prompts].
+        maxima: (K, cap) -> max_k ĉ(X^k), [draws, prompts].
+    """
+
+    earned: dict[tuple[int, str], np.ndarray]
+    maxima: dict[tuple[int, float], np.ndarray]
+
+
+def _measure(
+    pair: LanguageModelPair,
+    texts: list[str],
+    caps: dict[int, tuple[float, ...]],
+    length: int,
+    draws: int,
+    otm_draws: int | None,
+    seed: int,
+) -> Measured:
+    """The bounds of these caps, by number of drafts, and with ``otm_draws`` what the verifiers earn."""
+    generator = pair.generator(seed)
+    earned, maxima = defaultdict(list), defaultdict(list)
+    prefilled = [
+        prefill(pair, texts[start : start + PROMPTS_AT_ONCE])
+        for start in range(0, len(texts), PROMPTS_AT_ONCE)
+    ]
+    for draw in range(draws):
+        for some in prefilled:
+            batch = draft_and_score(some, max(caps), length, generator)
+            behind = continued(some, batch, generator)
+            for number in caps:
+                first = batch.paths[:, :number], batch.target_rows[:, :number], batch.draft_rows[:, :number]
+                for name in () if otm_draws is None else (*OTHERS, SCORED):
+                    if name != "otm" or draw < (otm_draws or 0):
+                        tokens = verifiers[name].outcome(*first).expected_tokens()
+                        earned[number, name].append(tokens.numpy())
+                for cap in caps[number]:
+                    parts = Continuations(*(array[:, :number] for array in behind))
+                    maxima[number, cap].append(sampled_path_scores(*first, parts, cap).amax(-1).numpy())
+        click.echo(f"L = {length}: {draw + 1} of {draws}", err=True)
+
+    def by_draw(parts: list[np.ndarray]) -> np.ndarray:
+        return np.concatenate(parts).reshape(-1, len(texts))
+
+    return Measured(*({key: by_draw(parts) for key, parts in found.items()} for found in (earned, maxima)))
+
+
+@torch.no_grad()
+def continued(prefilled: PrefilledPrompts, batch: DraftedBatch, generator: torch.Generator) -> Continuations:
+    """One continuation by the target of every prefix of every drafted path.
+
+    The models go on from the prompts that they have read.
+    """
+    pair, texts = prefilled.pair, prefilled.texts
+    size, number, length, vocab = batch.draft_rows.shape
+    tokens = torch.zeros((size, number, length, length - 1), dtype=torch.int64)
+    target_rows, draft_rows = batch.draft_rows.new_zeros((2, size, number, length, length - 1, vocab))
+    for depth in range(length - 1):
+        paths, row = batch.paths[:, :, :depth], batch.target_rows[:, :, depth]
+        steps = length - 1 - depth
+        for step in range(steps):
+            paths = torch.cat([paths, sample_rows(row, generator)[..., None]], dim=-1)
+            logits = prefilled.target.follow(texts, paths, first=paths.shape[-1] if step else 0)
+            row = torch.softmax(pair.logits(logits[:, :, -1:]).to(pair.probs_dtype), dim=-1)[:, :, 0]
+            target_rows[:, :, depth, step] = row
+        tokens[:, :, depth, :steps] = paths[:, :, depth:]
+        logits = prefilled.draft.follow(texts, paths, first=0)[:, :, depth + 1 :]
+        draft_rows[:, :, depth, :steps] = torch.softmax(pair.logits(logits).to(pair.probs_dtype), dim=-1)
+    return Continuations(tokens, target_rows, draft_rows)
+
+
+def _row(fitting: Measured, fresh: Measured, number: int, cap: float, length: int) -> dict[str, Any]:
+    """All that is said of one number of drafts."""
+    scored, values = fresh.earned[number, SCORED], fresh.maxima[number, cap]
+    candidates = fitting.maxima[number, cap].reshape(-1, 1)
+    bound = sampled_bound(candidates, values.reshape(-1, 1), [cap], length)
+    found = {}
+    for name in (*OTHERS, SCORED):
+        own = fresh.earned[number, name]
+        difference, error = _clustered(scored[: len(own)] - own)
+        half = error * student_t.ppf(0.975, own.shape[1] - 1)
+        found[name] = {
+            "mean": own.mean(),
+            "standard_error": _standard_error(own) if len(own) > 1 else None,
+            "scored_is_ahead_by": difference,
+            "interval": [difference - half, difference + half],
+            "tuples": own.size,
+        }
+    left, error = _clustered(values - scored)
+    most = left + error * student_t.ppf(bound.confidence, scored.shape[1] - 1)
+    return {
+        "draft_length": length,
+        "num_drafts": number,
+        "verifiers": found,
+        "bound": bound._asdict() | {"standard_error_on_these_prompts": _standard_error(values)},
+        "headroom": {
+            "tokens": left,
+            "standard_error": error,
+            "relative": left / scored.mean(),
+            "at_most": most,
+            "relative_at_most": most / scored.mean(),
+            "confidence": bound.confidence,
+        },
+    }
+
+
+def _clustered(values: np.ndarray) -> tuple[float, float]:
+    """Mean and standard error, the draws behind one prompt being one cluster.  [draws, prompts]"""
+    return clustered(values.sum(axis=0), np.full(values.shape[1], float(len(values))))
+
+
+def _standard_error(values: np.ndarray) -> float:
+    """Of the mean over draws behind these prompts, [draws, prompts]."""
+    return stratified(values.sum(axis=0), (values**2).sum(axis=0), len(values))[1]
+
+
+if __name__ == "__main__":
+    main()
