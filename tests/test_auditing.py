@@ -41,7 +41,8 @@ SLOW = {"product_of_uniforms": {"thirds": instances.two_token(2)}}
 BOUNDARY = {"forbidden token": instances.bernoulli("1/2", "1")}
 """The only pair that is needed where a forbidden token is all that is found."""
 CAUGHT_BY = {
-    "seed_per_call": "randomness: rand reads random numbers that rand has read before",
+    "seed_per_call": "randomness: rand reads random numbers that rand has used in the call before",
+    "coins_of_positions": "randomness: rand reads random numbers that rand has used in the call before",
     "residual_in_place": "contract: its argument target_rows is changed in place",
     "boundary_comparison": "boundary: a forbidden token is made with probability 1/33554432 on",
     "bfloat16_coins": "it earns 1.75049 tokens per call on dyadic, and no lossless verifier",

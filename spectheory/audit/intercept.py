@@ -28,7 +28,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from spectheory.arrays import exact_number
 from spectheory.audit.derandomise import Clock, Exponential, UndefinedDrawError, uniform_number
-from spectheory.audit.kernel_draws import Draws
+from spectheory.audit.kernel_draws import Draws, read_again
 from spectheory.audit.kernels import followed
 from spectheory.audit.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
 from spectheory.audit.replay import CoinGenerator, NotEnumerableError, Tape
@@ -109,7 +109,7 @@ class _Answers(TorchFunctionMode):
     def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel) -> None:
         super().__init__()
         self.tape, self.journal, self.sentinel = tape, journal, sentinel
-        self.read: dict[bytes, tuple[Any, Any]] = {}
+        self.read: dict[bytes, tuple[int, Any, Any]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -121,17 +121,14 @@ class _Answers(TorchFunctionMode):
         drawn = self._really_drawn(func, args, kwargs)
         kind = func.__name__, tuple(drawn.shape), drawn.dtype
         if state in self.read:
-            self.journal.findings.add(
-                (
-                    "randomness",
-                    f"{kind[0]} reads random numbers that {self.read[state][0][0]} has read before",
-                )
-            )
-            if self.read[state][0] != kind or not isinstance(drawn_before := self.read[state][1], np.ndarray):
+            call, read, drawn_before = self.read[state]
+            is_used = drawn_before is None or any(number.is_used for number in drawn_before.flat)
+            self.journal.findings.update(read_again(kind[0], read[0], self.tape.call - call, is_used))
+            if read != kind or drawn_before is None:
                 raise NotEnumerableError(f"{kind[0]} reads random numbers again in another form")
             return _place(drawn, drawn_before, func)
         result = answer(self.tape, func, drawn, args, kwargs)
-        self.read[state] = kind, getattr(result, "numbers", None)
+        self.read[state] = self.tape.call, kind, getattr(result, "numbers", None)
         self.journal.primitives.add(_described(kind[0], result))
         return result
 

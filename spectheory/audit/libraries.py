@@ -177,6 +177,11 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         _SYNTHETIC,
         **_SYNTHETIC_OPTION,
     ),
+    "vllm-v2-fly": _of_vllm_v2(
+        "token verification of the second model runner with FLy acceptance, lossy by design",
+        _FLY,
+        **_FLY_OPTIONS,
+    ),
     "lmdeploy": Fetched(
         "token verification, portable",
         {"d50628ae69614373555c90b40cdc88458dce183219eb605ac31f8f6052bc43f5": "0.18.0"},

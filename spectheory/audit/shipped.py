@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +22,18 @@ from spectheory.arrays import fractions_if_exact, like_rows
 from spectheory.audit.battery import with_point_mass_drafts
 from spectheory.audit.derandomise import UndefinedDrawError
 from spectheory.audit.intercept import Journal, intercepted
+from spectheory.audit.laws import given, marginal, total_variation
 from spectheory.audit.relaxations import Relaxation
-from spectheory.audit.replay import MAX_RUNS, CoinGenerator, NotEnumerableError, Tape, all_runs
+from spectheory.audit.replay import MAX_RUNS, Branch, CoinGenerator, NotEnumerableError, Tape, all_runs
 from spectheory.audit.signatures import Call, Row, signature_called, verified_batch
 from spectheory.contexts import prefix_numbers, rows_along
 from spectheory.errors import InvalidOutcomeError
 from spectheory.pair import ModelPair
 from spectheory.verifier import Verifier, users_code
+
+Tokens = tuple[int, ...]
+MAX_RUNS_OF_TWO_CALLS = 40
+"""The most runs of two calls in a row that are followed for one tuple of drafts."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +151,7 @@ class Shipped(BlackBox, Verifier):
             generator.tape.box_bits = self.box_bits
             call = Call(paths, target_rows, draft_rows, generator.tape, self.journal)
             try:
-                tokens = self._one_call(call)
+                (tokens,) = self._calls(call)
             except UndefinedDrawError as error:
                 self.journal.undefined.add(str(error))
                 tokens = ()
@@ -158,26 +164,34 @@ class Shipped(BlackBox, Verifier):
             undecided += probability * is_approximate
         return masses, undecided
 
-    def _one_call(self, call: Call, times: int = 1) -> tuple[int, ...]:
-        """The tokens of the last of so many calls, one after the other, in one run."""
+    def _calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
+        """The tokens of so many calls, one after the other, in one run."""
+        returned = []
         with intercepted(call.tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
-            for _ in range(times):
-                returned = self.signature.call(self.sampler, call)
-        return self._tokens(returned)
+            for call.tape.call in range(times):
+                returned.append(self.signature.call(self.sampler, call))
+        return tuple(map(self._tokens, returned))
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """As for a black box; a run without an output is a stop whose correction row has no mass."""
-        target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
-        if self.relaxation is not None:
-            target = self.relaxation.target_rows(target, draft)
-        if self.reported is not None:
-            draft = rows_along(self.reported, prefix_numbers(paths, target.shape[-1]))
+        target, draft = self._told(paths, target_rows, draft_rows)
         asked = (paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel()))
         if asked not in self._laws:
             self._laws[asked] = self._enumerated(paths, target, draft)
         stops, rows, undecided = self._laws[asked]
         self.undecided = max(self.undecided, undecided)
         return like_rows(stops, target_rows), like_rows(rows, target_rows)
+
+    def _told(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of both models that the sampler is given where it is asked about these."""
+        target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
+        if self.relaxation is not None:
+            target = self.relaxation.target_rows(target, draft)
+        if self.reported is not None:
+            draft = rows_along(self.reported, prefix_numbers(paths, target.shape[-1]))
+        return target, draft
 
     def _enumerated(
         self, paths: np.ndarray, target: np.ndarray, draft: np.ndarray
@@ -221,7 +235,60 @@ class Shipped(BlackBox, Verifier):
             undecided += probability * is_approximate
         return law, undecided
 
-    def two_calls(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> None:
-        """Call the sampler twice in one run; numbers that both calls read are written to the journal."""
-        with suppress(UndefinedDrawError, NotEnumerableError):  # which the law will say
-            self._one_call(Call(paths, target_rows, draft_rows, Tape([]), self.journal), times=2)
+    def two_calls(
+        self,
+        paths: np.ndarray,
+        target_rows: np.ndarray,
+        draft_rows: np.ndarray,
+        max_runs: int = MAX_RUNS_OF_TWO_CALLS,
+    ) -> int:
+        """Follow two calls in a row; what the second one takes from the first is written to the journal.
+
+        Every branch of the first call is followed by one branch of the second, then by another one, and so
+        on, until all were followed or there are too many.  Where all were, the second call must have the law
+        of the first, whatever the tokens of the first.
+
+        Args:
+            paths, target_rows, draft_rows: of both calls.
+            max_runs: follow no more runs of two calls.
+
+        Returns:
+            How many runs were followed.
+        """
+        rows = self._told(paths, target_rows, draft_rows)
+        is_known = True
+
+        def calls(times: int, generator: CoinGenerator) -> tuple[list[Branch], tuple[Tokens, ...]]:
+            nonlocal is_known
+            outputs: tuple[Tokens, ...] = ()
+            try:
+                outputs = self._calls(Call(paths, *rows, generator.tape, self.journal), times)
+            except (UndefinedDrawError, NotEnumerableError):  # which the law of one call will say
+                is_known = False
+            is_known &= not generator.tape.is_approximate
+            return list(generator.tape.made), outputs
+
+        first_calls = [made for _, (made, _) in islice(all_runs(partial(calls, 1)), max_runs)]
+        turns = deque(all_runs(partial(calls, 2), given=made) for made in first_calls)
+        law: dict[tuple[Tokens, ...], Fraction] = defaultdict(Fraction)
+        followed = 0
+        while turns and followed < max_runs:
+            run = next(turns[0], None)
+            if run is None:
+                turns.popleft()
+                continue
+            turns.rotate(-1)
+            followed += 1
+            law[run.result[1]] += run.probability
+        if is_known and not turns:
+            self._must_be_independent(law)
+        return followed
+
+    def _must_be_independent(self, law: Mapping[tuple[Tokens, ...], Fraction]) -> None:
+        """The second of two calls has the law of the first; otherwise there is a finding."""
+        once = marginal(law, 0)
+        distances = {tokens: total_variation(later, once) for tokens, later in given(law).items()}
+        worst = max(distances, key=lambda tokens: distances[tokens])
+        if distances[worst]:
+            text = f"after the tokens {list(worst)} the next call has another law, total variation"
+            self.journal.findings.add(("randomness", f"{text} {float(distances[worst]):.3g}"))
