@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
@@ -32,6 +33,35 @@ MAX_RUNS = 100_000
 
 class NotEnumerableError(InvalidInputError):
     """The function does with a random number what cannot be split into finitely many cases."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        for refusals in _LISTENING:
+            refusals.append(self)
+
+
+class HiddenRandomnessError(NotEnumerableError):
+    """The function is no function of the random numbers that it is given, and its runs are not its law."""
+
+
+_LISTENING: list[list[NotEnumerableError]] = []
+
+
+@contextmanager
+def unswallowed() -> Iterator[None]:
+    """A refusal that the code inside catches is raised at the end all the same.
+
+    Raises:
+        NotEnumerableError: the first one that was made.
+    """
+    refusals: list[NotEnumerableError] = []
+    _LISTENING.append(refusals)
+    try:
+        yield
+    finally:
+        _LISTENING.remove(refusals)
+    if refusals:
+        raise refusals[0] from None
 
 
 class Run(NamedTuple, Generic[T]):
@@ -71,11 +101,12 @@ def all_runs(
             raise EnumerationTooLargeError(f"there are more than {max_runs} runs; use fewer tokens or drafts")
         tape = Tape(script)
         result = function(CoinGenerator(tape))
+        tape.is_over = True
         yield Run(math.prod((branch.share for branch in tape.made), start=Fraction(1)), result)
         script = tape.made
         while len(script) > len(given) and script[-1].is_last:
             script.pop()
-        if len(script) == len(given):
+        if len(script) <= len(given):
             return
         script[-1] = script[-1].following()
 
@@ -109,6 +140,7 @@ class Tape:
         is_approximate: whether an answer was given for a box of cases that do not all agree on it.
         box_bits: a comparison of n numbers halves each of them at most box_bits / n times.
         call: how many calls of the sampler came before, in this run.
+        is_over: whether the run has ended.
     """
 
     given: Sequence[Branch]
@@ -116,14 +148,24 @@ class Tape:
     is_approximate: bool = False
     box_bits: int = 8
     call: int = 0
+    is_over: bool = False
 
     def decide(self, shares: Sequence[Fraction]) -> int:
-        """Which of the cases with these probabilities this run takes."""
+        """Which of the cases with these probabilities this run takes.
+
+        Raises:
+            HiddenRandomnessError: the run has ended, or was another one with the same answers up to here.
+            NotEnumerableError: it goes on for ever.
+        """
+        if self.is_over:
+            raise HiddenRandomnessError(
+                "the function keeps random numbers, or a generator, from one run to the next; draw them anew"
+            )
         place = len(self.made)
         if place < len(self.given):
             branch = self.given[place]
             if branch.shares != tuple(shares):
-                raise NotEnumerableError(
+                raise HiddenRandomnessError(
                     "the function is no function of its random numbers: replayed with the same answers it "
                     "asked for others; it keeps state, or draws numbers elsewhere"
                 )
