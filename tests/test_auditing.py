@@ -16,6 +16,7 @@ import pytest
 import torch
 from transformers.generation import utils as transformers_utils
 
+from audit_support import SAID_OF
 from spectheory import certify, instances, output_law
 from spectheory.adapt import noncentrality
 from spectheory.audit.battery import audit_pairs, random_dyadic
@@ -41,16 +42,6 @@ SLOW = {"product_of_uniforms": {"thirds": instances.two_token(2)}}
 """Pairs for samplers whose laws take many runs."""
 BOUNDARY = {"forbidden token": instances.bernoulli("1/2", "1")}
 """The only pair that is needed where a forbidden token is all that is found."""
-CAUGHT_BY = {
-    "seed_per_call": "randomness: rand reads random numbers that rand has used in the call before",
-    "coins_of_positions": "randomness: rand reads random numbers that rand has used in the call before",
-    "residual_in_place": "contract: its argument target_rows is changed in place",
-    "boundary_comparison": "a forbidden token is made with probability 1/33554432 on",
-    "bfloat16_coins": "it earns 1.75049 tokens per call on dyadic, and no lossless verifier",
-    "product_of_uniforms": "no lossless verifier earns more than 20/9",
-    "uncapped_joint_ratio": "it earns 2.33333 tokens per call on thirds, and no lossless verifier",
-}
-"""What is said of specimens whose law is not all that is wrong."""
 
 
 @pytest.mark.parametrize("name", SPECIMENS)
@@ -60,7 +51,7 @@ def test_every_specimen_is_caught(name: str) -> None:
     pairs = BOUNDARY if name == "boundary_comparison" else SLOW.get(name)
     found = audit_sampler(Shipped(sampler, signature), pairs, stop_at_first=True)
     assert found.verdict == (ARITHMETIC if name == "boundary_comparison" else DEFECT)
-    assert CAUGHT_BY.get(name, "its law is not the target's on ") in " ".join(found.reasons + found.boundary)
+    assert SAID_OF.get(name, "its law is not the target's on ") in " ".join(found.reasons + found.boundary)
     assert found.is_defective is not found.is_lossless
 
 
