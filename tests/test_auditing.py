@@ -20,6 +20,7 @@ from audit_support import SAID_OF
 from spectheory import certify, instances, output_law
 from spectheory.adapt import noncentrality
 from spectheory.audit.battery import audit_pairs, random_dyadic
+from spectheory.audit.intercept import GLOBAL_SEED
 from spectheory.audit.libraries import load_subject
 from spectheory.audit.relaxations import DeferredRejection, SyntheticAcceptance
 from spectheory.audit.shipped import Shipped
@@ -325,7 +326,10 @@ def test_results_print_and_refuse_floats() -> None:
     assert document["cases"][0]["pair"] == "thirds"
     assert document["provenance"]["file"] == "spectheory/audit/specimens.py"
     assert found.headline() == "token_verification: exactly lossless"
-    assert document["seeds"] == ["torch's global generator: 0", "the generator that is handed over: 1"]
+    assert document["seeds"] == [
+        f"torch's global generator: {GLOBAL_SEED}",
+        "the generator that is handed over: 1",
+    ]
     assert document["probes"][0] == "inside of every cell of a comparison, at 0.382 and 0.764 of it"
     repeated, runs = (int(word) for word in document["probes"][1].split() if word.isdigit())
     assert 4 <= repeated <= runs / 2  # the first run of every drafted path

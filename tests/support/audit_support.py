@@ -17,6 +17,7 @@ READ_AGAIN = "randomness: rand reads random numbers that rand has used in the ca
 SAID_OF = {
     "seed_per_call": READ_AGAIN,
     "coins_of_positions": READ_AGAIN,
+    "seeds_the_global_generator": "contract: it gives torch's global generator a seed",
     "residual_in_place": "contract: its argument target_rows is changed in place",
     "boundary_comparison": "a forbidden token is made with probability 1/33554432 on",
     "bfloat16_coins": "it earns 1.75049 tokens per call on dyadic, and no lossless verifier",
