@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -24,10 +25,12 @@ import numpy as np
 from spectheory.adapt import noncentrality
 from spectheory.audit.batches import audit_batches
 from spectheory.audit.battery import audit_pairs
-from spectheory.audit.replay import NotEnumerableError
-from spectheory.audit.shipped import Provenance, Shipped
+from spectheory.audit.derandomise import PROBES
+from spectheory.audit.intercept import Journal
+from spectheory.audit.replay import HiddenRandomnessError, NotEnumerableError
+from spectheory.audit.shipped import HIDDEN, Provenance, Shipped
 from spectheory.certificate import Certificate, certify
-from spectheory.contexts import prefix_numbers, rows_along
+from spectheory.contexts import context_number, prefix_numbers, rows_along
 from spectheory.documents import number_text, plain
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.law import OutputLaw, output_law
@@ -39,12 +42,16 @@ ARITHMETIC = "lossless up to arithmetic"
 RELAXATION = "equals its stated relaxation"
 DEFECT = "defect"
 NOT_DECIDED = "not decided"
+BOUNDARY = "boundary"
+"""The kind of a finding that is no part of a verdict."""
 
 PRECISION = Fraction(1, 2**24)
 """Half the distance of neighbouring floats of 32 bits just below 1, and the step of ``torch.rand``."""
 SIGNIFICANCE = 0.01
 POWER = 0.99
 """Of the χ² test whose number of samples is given."""
+MAX_RUNS_FOUND_AGAIN = 1_000
+"""The first law that is wrong is computed twice; of a longer one enough runs were made twice."""
 MAX_LEAVES = 16
 """A second proof, by the optimum, is looked for on pairs of at most so many drafted paths."""
 
@@ -56,7 +63,7 @@ ASSUMPTIONS = (
     "numbers that kernels make out of a seed and a counter are uniform, and independent where one of them "
     "differs",
     "source semantics on a CPU: a compiled kernel may round in another way",
-    "a generator of Python or numpy that the sampler keeps between calls is not seen",
+    "a sampler draws nothing behind the functions that are replaced: one run of eight was made twice",
 )
 
 
@@ -119,7 +126,7 @@ class AuditCertificate(Result):
     Attributes:
         sampler, signature: its name and how it is called.
         verdict: one of the five words of this module.
-        reasons: why, in sentences, and what is found at the boundary; empty where there is nothing to say.
+        reasons: why, in sentences; empty where there is nothing to say.
         cases: one per pair.
         counterexample: on the smallest pair found on which the law is not the target's; none where another
             verifier's law is stated.
@@ -128,6 +135,8 @@ class AuditCertificate(Result):
         primitives: the random functions that were answered, and the laws of their numbers.
         findings: what is wrong whatever the law, and what is found at the boundary: (what was audited, text).
         batches: what the batches mixed in which a request was compared with itself alone.
+        stand_ins: what is not the shipped code.
+        seeds, probes: of the runs that were made.
         note: what else is to be known, as of a version that was not tested.
         assumptions: what the verdict rests on.
     """
@@ -143,6 +152,9 @@ class AuditCertificate(Result):
     primitives: tuple[str, ...]
     findings: tuple[tuple[str, str], ...]
     batches: tuple[str, ...] = ()
+    stand_ins: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+    probes: tuple[str, ...] = ()
     note: str = ""
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
@@ -171,6 +183,11 @@ class AuditCertificate(Result):
         """The fewest samples with which a χ² test at 99 % sees the law differ, on the best of the pairs."""
         return min((case.samples for case in self.cases if case.samples is not None), default=None)
 
+    @property
+    def boundary(self) -> tuple[str, ...]:
+        """What is found of forbidden tokens, which is said beside the verdict."""
+        return tuple(text for kind, text in self.findings if kind == BOUNDARY)
+
     def headline(self) -> str:
         """The verdict, with the first reason."""
         return f"{self.sampler}: {': '.join((self.verdict, *self.reasons[:1]))}"
@@ -192,9 +209,12 @@ class AuditCertificate(Result):
         if self.samples is not None:
             facts.append(("seen by a χ² test with", f"{self.samples:,} samples".replace(",", " ")))
         facts += [("because", reason) for reason in self.reasons]
+        facts += [(BOUNDARY, text) for text in self.boundary]
         if self.counterexample is not None:
             facts.append(("counterexample", self.counterexample.in_words()))
         facts += [("random numbers", text) for text in self.primitives]
+        facts += [("stand-in", text) for text in self.stand_ins]
+        facts += [("probed", text) for text in self.probes]
         return facts + [("assumed", text) for text in self.assumptions]
 
     def to_document(self) -> dict[str, Any]:
@@ -215,6 +235,9 @@ class AuditCertificate(Result):
             "cases": [plain(case) for case in self.cases],
             "provenance": asdict(self.provenance),
             "primitives": list(self.primitives),
+            "stand_ins": list(self.stand_ins),
+            "seeds": list(self.seeds),
+            "probes": list(self.probes),
             "note": self.note,
             "assumptions": list(self.assumptions),
         }
@@ -246,15 +269,24 @@ def audit_sampler(
                 f'an audit is exact and takes exact pairs; write the rows of {name!r} as texts, such as "1/3"'
             )
     cases: list[AuditCase] = []
-    refused: list[str] = []
-    _call_twice(*sampler.prepared(next(iter(given.values()))))
+    refused: list[InvalidInputError] = []
+    for pair in _pairs_of_calls(given.values()):
+        try:
+            _call_twice(*sampler.prepared(pair))
+        except HiddenRandomnessError as error:
+            refused.append(error)
     for number, (name, pair) in enumerate(given.items()):
         if progress is not None:
             progress(number, len(given))
         try:
-            cases.append(_case(name, *sampler.prepared(pair)))
+            asked, prepared = sampler.prepared(pair)
+            runs = -sampler.journal.runs
+            cases.append(_case(name, asked, prepared))
+            runs += sampler.journal.runs
+            if [case.pair for case in cases if case.is_wrong] == [name] and runs <= MAX_RUNS_FOUND_AGAIN:
+                _must_be_found_again(asked, prepared)
         except (NotEnumerableError, EnumerationTooLargeError) as error:
-            refused.append(str(error))
+            refused.append(error)
         if stop_at_first and _verdict(sampler, cases, refused)[0] == DEFECT:
             break
     batches: tuple[str, ...] = ()
@@ -264,7 +296,7 @@ def audit_sampler(
         try:
             batches = audit_batches(sampler)
         except (NotEnumerableError, EnumerationTooLargeError) as error:
-            refused.append(str(error))
+            refused.append(error)
     if progress is not None:
         progress(len(given), len(given))
     journal = sampler.journal
@@ -276,25 +308,58 @@ def audit_sampler(
         sampler=sampler.name,
         signature=sampler.signature_name,
         verdict=verdict,
-        reasons=(*reasons, *_sentences(boundary)),
+        reasons=tuple(reasons),
         cases=tuple(cases),
-        counterexample=_shrunk(sampler, given[wrong[0].pair]) if wrong and not has_own_law else None,
+        counterexample=_shrunk(sampler, given[wrong[0].pair])
+        if verdict == DEFECT and wrong and not has_own_law
+        else None,
         relaxation="" if sampler.relaxation is None else sampler.relaxation.words,
         provenance=sampler.provenance,
         primitives=tuple(sorted(journal.primitives)),
         findings=tuple(sorted(journal.findings | boundary)),
         batches=batches,
+        stand_ins=sampler.stand_ins,
+        seeds=sampler.seeds,
+        probes=_probes(journal),
         note=sampler.note,
     )
 
 
-def _call_twice(sampler: Shipped, pair: ModelPair) -> None:
-    """Two calls in a row on the likeliest drafts: numbers that both read are found."""
-    length, size = pair.draft_length, pair.vocab_size
-    leaf = int(np.argmax(pair.draft_path_probs(length)))
-    paths = np.array([pair.context(length, leaf)])
-    prefixes = prefix_numbers(paths, size)
-    sampler.two_calls(paths, rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes))
+def _pairs_of_calls(pairs: Iterable[ModelPair]) -> Iterator[ModelPair]:
+    """Where two calls are made in a row: of each draft length the first pair with the most open decisions.
+
+    Small pairs come first, as all branches of two calls are many.
+    """
+    by_length: dict[int, list[ModelPair]] = defaultdict(list)
+    for pair in pairs:
+        by_length[pair.draft_length].append(pair)
+    for same_length in by_length.values():
+        small = [pair for pair in same_length if pair.vocab_size ** (pair.draft_length + 1) <= MAX_LEAVES]
+        yield max(small or same_length, key=lambda pair: _least_accepted(pair)[1])
+
+
+def _least_accepted(pair: ModelPair) -> tuple[tuple[int, ...], int]:
+    """The path of tokens that are the least likely to be accepted, those that may be coming first.
+
+    Returns:
+        The path, and how many decisions are open on it: acceptances, and corrections by two tokens or more.
+    """
+    path: tuple[int, ...] = ()
+    decisions = 0
+    for target, draft in zip(pair.target, pair.draft, strict=False):
+        number = context_number(path, pair.vocab_size)
+        p, q = target[number], draft[number]
+        ratios = {token: p[token] / q[token] for token in np.flatnonzero(q).tolist()}
+        path += (min(ratios, key=lambda token: (not 0 < ratios[token] < 1, ratios[token])),)
+        decisions += int(0 < ratios[path[-1]] < 1) + int((p > q).sum() > 1)
+    return path, decisions
+
+
+def _call_twice(sampler: Shipped, pair: ModelPair) -> int:
+    """Two calls in a row on one path of drafts; how many runs were followed."""
+    paths = np.array([_least_accepted(pair)[0]])
+    prefixes = prefix_numbers(paths, pair.vocab_size)
+    return sampler.two_calls(paths, rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes))
 
 
 def _case(name: str, sampler: Shipped, pair: ModelPair) -> AuditCase:
@@ -317,6 +382,19 @@ def _case(name: str, sampler: Shipped, pair: ModelPair) -> AuditCase:
         return case
     best = certify("token", pair).optimum
     return replace(case, optimum=best) if isinstance(best, Fraction) else case
+
+
+def _must_be_found_again(sampler: Shipped, pair: ModelPair) -> None:
+    """A law is found by all of its runs a second time.
+
+    Raises:
+        HiddenRandomnessError: it is not; what was found is then not the sampler's law.
+    """
+    law, _ = _law(sampler, pair)
+    sampler.forget()
+    again, _ = _law(sampler, pair)
+    if not all(np.array_equal(*levels) for levels in zip(law.masses, again.masses, strict=True)):
+        raise HiddenRandomnessError(f"{HIDDEN}: followed twice, it has two laws")
 
 
 def _stated_law(sampler: Shipped, pair: ModelPair) -> OutputLaw | None:
@@ -397,8 +475,13 @@ def _samples_needed(found: np.ndarray, wanted: np.ndarray, undefined: Fraction) 
     return math.ceil(max(min(needed), least))
 
 
-def _verdict(sampler: Shipped, cases: list[AuditCase], refused: list[str]) -> tuple[str, list[str]]:
+def _verdict(
+    sampler: Shipped, cases: list[AuditCase], refused: list[InvalidInputError]
+) -> tuple[str, list[str]]:
     """The word, and why."""
+    hidden = [error for error in refused if isinstance(error, HiddenRandomnessError)]
+    if hidden:  # then no law that was found is known to be the sampler's
+        return NOT_DECIDED, [str(hidden[0])]
     wrong = [case for case in cases if case.is_wrong]
     reasons = []
     if wrong:
@@ -429,7 +512,7 @@ def _verdict(sampler: Shipped, cases: list[AuditCase], refused: list[str]) -> tu
     if reasons:
         return DEFECT, reasons
     if refused:
-        return NOT_DECIDED, [refused[0]]
+        return NOT_DECIDED, [str(refused[0])]
     unknown = [case for case in cases if case.is_open]
     if unknown:
         case = unknown[0]
@@ -440,6 +523,15 @@ def _verdict(sampler: Shipped, cases: list[AuditCase], refused: list[str]) -> tu
     if sampler.relaxation is not None:
         return RELAXATION, []
     return (ARITHMETIC if any(case.total_variation for case in cases) else EXACT), []
+
+
+def _probes(journal: Journal) -> tuple[str, ...]:
+    """What was tried."""
+    return (
+        f"inside of every cell of a comparison, at {' and '.join(map(str, PROBES))} of it",
+        f"{journal.repeated} of {journal.runs} runs were made twice, with the same numbers",
+        f"{journal.pairs_of_calls} runs of two calls in a row",
+    )
 
 
 def _sentences(findings: Iterable[tuple[str, str]]) -> list[str]:
@@ -456,7 +548,7 @@ def _boundary(cases: list[AuditCase]) -> set[tuple[str, str]]:
         return set()
     worst = max(made, key=lambda case: case.forbidden)
     prob = number_text(worst.forbidden, decimal=False)
-    return {("boundary", f"a forbidden token is made with probability {prob} on {worst.pair}")}
+    return {(BOUNDARY, f"a forbidden token is made with probability {prob} on {worst.pair}")}
 
 
 def _shrunk(sampler: Shipped, pair: ModelPair) -> Certificate | None:

@@ -7,6 +7,7 @@ import math
 import socket
 import time
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,11 @@ import pytest
 import torch
 from transformers.generation import utils as transformers_utils
 
+from audit_support import SAID_OF
 from spectheory import certify, instances, output_law
 from spectheory.adapt import noncentrality
 from spectheory.audit.battery import audit_pairs, random_dyadic
+from spectheory.audit.intercept import GLOBAL_SEED
 from spectheory.audit.libraries import load_subject
 from spectheory.audit.relaxations import DeferredRejection, SyntheticAcceptance
 from spectheory.audit.shipped import Shipped
@@ -40,15 +43,6 @@ SLOW = {"product_of_uniforms": {"thirds": instances.two_token(2)}}
 """Pairs for samplers whose laws take many runs."""
 BOUNDARY = {"forbidden token": instances.bernoulli("1/2", "1")}
 """The only pair that is needed where a forbidden token is all that is found."""
-CAUGHT_BY = {
-    "seed_per_call": "randomness: rand reads random numbers that rand has read before",
-    "residual_in_place": "contract: its argument target_rows is changed in place",
-    "boundary_comparison": "boundary: a forbidden token is made with probability 1/33554432 on",
-    "bfloat16_coins": "it earns 1.75049 tokens per call on dyadic, and no lossless verifier",
-    "product_of_uniforms": "no lossless verifier earns more than 20/9",
-    "uncapped_joint_ratio": "it earns 2.33333 tokens per call on thirds, and no lossless verifier",
-}
-"""What is said of specimens whose law is not all that is wrong."""
 
 
 @pytest.mark.parametrize("name", SPECIMENS)
@@ -58,7 +52,7 @@ def test_every_specimen_is_caught(name: str) -> None:
     pairs = BOUNDARY if name == "boundary_comparison" else SLOW.get(name)
     found = audit_sampler(Shipped(sampler, signature), pairs, stop_at_first=True)
     assert found.verdict == (ARITHMETIC if name == "boundary_comparison" else DEFECT)
-    assert CAUGHT_BY.get(name, "its law is not the target's on ") in " ".join(found.reasons)
+    assert SAID_OF.get(name, "its law is not the target's on ") in " ".join(found.reasons + found.boundary)
     assert found.is_defective is not found.is_lossless
 
 
@@ -103,11 +97,78 @@ def test_what_is_not_decided_says_why() -> None:
     assert "aten.randn" in found.reasons[0]
     found = audit_sampler(Shipped(calls_home, "sampler"), {"thirds": instances.two_token(1)})
     assert (found.verdict, len(found.reasons)) == (NOT_DECIDED, 1)
-    assert found.headline().endswith("the sampler opens a network connection, which is not answered here")
+    assert found.headline().endswith("the sampler uses a network, which is not answered here")
     found = audit_sampler(Shipped(half_of_a_product, "sampler"), {"thirds": instances.two_token(1)})
     assert found.verdict == NOT_DECIDED
     assert "the total variation on thirds is known to" in found.reasons[0]
     assert not found.is_lossless
+
+
+def by_a_sequence_of_its_own() -> Any:
+    """Token verification with coins of its own arithmetic, whose state it keeps."""
+    state = [1]
+
+    def sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        state[0] = state[0] * 1103515245 + 12345 & 0x7FFFFFFF
+        return [0 if state[0] / 2**31 < float(target_rows[0, 0, 0]) else 1]
+
+    return sampler
+
+
+def by_the_number_of_the_call() -> Any:
+    """Exactly lossless, but for every fifth call."""
+    calls = count(1)
+
+    def sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        token = int(torch.multinomial(target_rows[0, 0], 1, generator=generator))
+        return [token if next(calls) % 5 else 0]
+
+    return sampler
+
+
+def with_a_generator_that_is_kept() -> Any:
+    """Made in the first run, with the coins of that run."""
+    kept: list[Any] = []
+
+    def sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        if not kept:
+            kept.append(np.random.default_rng())
+        return [int(kept[0].random() >= float(target_rows[0, 0, 0]))]
+
+    return sampler
+
+
+def with_a_generator_of_torch() -> Any:
+    """Lossless: the numbers of torch are answered, whatever seed a sampler gives them, if it changes."""
+    kept = torch.Generator()
+
+    def sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        kept.manual_seed(time.time_ns())
+        return [int(torch.multinomial(target_rows[0, 0], 1, generator=kept))]
+
+    return sampler
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (by_a_sequence_of_its_own, "random beyond the numbers that are answered here"),
+        (by_the_number_of_the_call, "random beyond the numbers that are answered here"),
+        (with_a_generator_that_is_kept, "keeps random numbers, or a generator, from one run to the next"),
+    ],
+    ids=lambda made: getattr(made, "__name__", ""),
+)
+def test_a_law_that_other_numbers_decide_is_not_decided(make: Any, says: str) -> None:
+    """Even where the law that was found is wrong; one line."""
+    for stops in (False, True):
+        found = audit_sampler(Shipped(make(), "sampler"), stop_at_first=stops)
+        assert (found.verdict, len(found.reasons), found.counterexample) == (NOT_DECIDED, 1, None)
+        assert says in found.reasons[0]
+
+
+def test_partner_a_generator_whose_numbers_are_answered() -> None:
+    found = audit_sampler(Shipped(with_a_generator_of_torch(), "sampler"))
+    assert (found.verdict, found.findings) == (ARITHMETIC, ())
 
 
 def test_transformers() -> None:
@@ -119,8 +180,10 @@ def test_transformers() -> None:
     assert rare.samples is not None
     assert abs(rare.samples / 2**25 - math.log(100)) < 1e-3  # missed so often with probability 1/100
     assert found.total_variation < Fraction(1, 10**6)
-    assert (found.verdict, len(found.reasons)) == (ARITHMETIC, 1)
-    assert found.findings == (("boundary", found.reasons[0].removeprefix("boundary: ")),)
+    assert (found.verdict, found.reasons, len(found.boundary)) == (ARITHMETIC, (), 1)
+    assert found.findings == (("boundary", found.boundary[0]),)
+    assert ("boundary", found.boundary[0]) in found.facts()
+    assert found.headline() == "transformers: lossless up to arithmetic"
     pairs = {"thirds": instances.two_token(2), "dyadic": random_dyadic(3, 3, 1)}
     ensemble = audit_sampler(load_subject("transformers-ensemble"), pairs)
     assert (ensemble.verdict, ensemble.relaxation) == (
@@ -263,6 +326,14 @@ def test_results_print_and_refuse_floats() -> None:
     assert document["cases"][0]["pair"] == "thirds"
     assert document["provenance"]["file"] == "spectheory/audit/specimens.py"
     assert found.headline() == "token_verification: exactly lossless"
+    assert document["seeds"] == [
+        f"torch's global generator: {GLOBAL_SEED}",
+        "the generator that is handed over: 1",
+    ]
+    assert document["probes"][0] == "inside of every cell of a comparison, at 0.382 and 0.764 of it"
+    repeated, runs = (int(word) for word in document["probes"][1].split() if word.isdigit())
+    assert 4 <= repeated <= runs / 2  # the first run of every drafted path
+    assert document["probes"][2] == "16 runs of two calls in a row"
     assert ("pairs", "1") in found.facts()
     with pytest.raises(InvalidInputError, match="write the rows of 'floats' as texts, such as \"1/3\""):
         audit_sampler(Shipped(token_verification, "sampler"), {"floats": pairs["thirds"].to_float()})

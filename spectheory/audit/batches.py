@@ -6,13 +6,12 @@ all requests, or a branch that is taken for the whole batch shows only where the
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from typing import Any
 
 import torch
 
+from spectheory.audit.laws import marginal, total_variation
 from spectheory.audit.shipped import Shipped
 from spectheory.audit.signatures import Row
 from spectheory.errors import InvalidInputError
@@ -31,7 +30,6 @@ SECOND = Row(
     torch.tensor([[1 / 4, 3 / 4], [5 / 8, 3 / 8]]),
 )
 """Every drafted token is accepted with a probability between 0 and 1, and no two rows are equal."""
-Tokens = tuple[int, ...]
 
 
 def audit_batches(sampler: Shipped) -> tuple[str, ...]:
@@ -56,7 +54,7 @@ def audit_batches(sampler: Shipped) -> tuple[str, ...]:
             alone, undecided_alone = sampler.batch_law([row._replace(padding=0)])
             laws.append({tokens: mass for (tokens,), mass in alone.items()})
             undecided += undecided_alone
-            distance = _total_variation(_marginal(together, place), laws[-1])
+            distance = total_variation(marginal(together, place), laws[-1])
             if distance - undecided > TOLERANCE:
                 sampler.journal.findings.add(
                     (
@@ -67,10 +65,10 @@ def audit_batches(sampler: Shipped) -> tuple[str, ...]:
                 )
         product = {
             (first, second): mass * other
-            for first, mass in _marginal(together, 0).items()
-            for second, other in _marginal(together, 1).items()
+            for first, mass in marginal(together, 0).items()
+            for second, other in marginal(together, 1).items()
         }
-        distance = _total_variation(together, product)
+        distance = total_variation(together, product)
         if distance - undecided > TOLERANCE:
             sampler.journal.findings.add(
                 (
@@ -96,15 +94,3 @@ def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
     for words, row in {EQUAL: FIRST, **{name: other[name] for name in mixes}}.items():
         yield words, (row, SECOND)
         yield words, (SECOND, row)
-
-
-def _marginal(law: Mapping[tuple[Tokens, ...], Fraction], place: int) -> dict[Tokens, Fraction]:
-    masses: dict[Tokens, Fraction] = defaultdict(Fraction)
-    for outputs, mass in law.items():
-        masses[outputs[place]] += mass
-    return masses
-
-
-def _total_variation(first: Mapping[Any, Fraction], second: Mapping[Any, Fraction]) -> Fraction:
-    zero = Fraction(0)
-    return sum((abs(first.get(key, zero) - second.get(key, zero)) for key in {*first, *second}), zero) / 2

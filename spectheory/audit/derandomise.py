@@ -83,6 +83,11 @@ class Source:
     def __post_init__(self) -> None:
         self.high = self.grid.atoms
 
+    @property
+    def is_used(self) -> bool:
+        """Whether something was decided by it."""
+        return self.high - self.low < self.grid.atoms
+
     def is_below(self, cut: int) -> bool:
         """Whether the atom is below ``cut``, which lies inside; narrows the range."""
         share = Fraction(cut - self.low, self.high - self.low)
@@ -99,6 +104,11 @@ class Number:
 
     sources: tuple[Source, ...]
     function: Callable[..., Any]
+
+    @property
+    def is_used(self) -> bool:
+        """Whether something was decided by one of the random numbers."""
+        return any(source.is_used for source in self.sources)
 
     def at(self, atoms: Sequence[int]) -> Any:
         """Its value at one atom of each source."""
@@ -191,6 +201,11 @@ class Clock:
     inverse: bool = False
     logarithm: bool = False
     negative: bool = False
+
+    @property
+    def is_used(self) -> bool:
+        """Whether it has run a race."""
+        return self.source.is_used
 
     def inverted(self) -> Clock:
         """One divided by it."""

@@ -1,10 +1,11 @@
 """Every source of randomness that a sampler can reach answers from a script, or refuses in one line.
 
 ``intercepted`` replaces, for the time of one run: torch's random functions, by a function mode; the functions
-of Python's ``random`` and of ``numpy.random``; connections to a network; Triton's interpreter.  A torch
-operator that reads a random generator without being known here is seen by its tag
-``nondeterministic_seeded``, a number drawn behind the replaced functions by the state of Python's or numpy's
-generator.  So nothing random is overlooked.
+of Python's ``random`` and of ``numpy.random``; Triton's interpreter.  Generators of Python and numpy that a
+sampler makes itself are refused, and so is the system's randomness and what leaves the process (``outside``).
+A torch operator that reads a random generator without being known here is seen by its tag
+``nondeterministic_seeded``, a number drawn behind the replaced functions by the state of the generators of
+Python and numpy that were there before.
 
 A generator is not modelled but read: the state it is in when a number is drawn says which number that is.
 Two draws in one state are given the same numbers and are a finding.
@@ -12,12 +13,14 @@ Two draws in one state are given the same numbers and are a finding.
 
 from __future__ import annotations
 
+import gc
+import os
 import random
-import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 from unittest.mock import patch
 
@@ -28,10 +31,20 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from spectheory.arrays import exact_number
 from spectheory.audit.derandomise import Clock, Exponential, UndefinedDrawError, uniform_number
-from spectheory.audit.kernel_draws import Draws
+from spectheory.audit.kernel_draws import Draws, read_again
 from spectheory.audit.kernels import followed
+from spectheory.audit.outside import closed
 from spectheory.audit.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
-from spectheory.audit.replay import CoinGenerator, NotEnumerableError, Tape
+from spectheory.audit.replay import (
+    CoinGenerator,
+    HiddenRandomnessError,
+    NotEnumerableError,
+    Tape,
+    unswallowed,
+)
+
+GLOBAL_SEED = 24_301
+"""Of torch's global generator at the start of a run."""
 
 
 @dataclass
@@ -41,13 +54,23 @@ class Journal:
     Attributes:
         primitives: the random functions that were answered, with the law of their numbers.
         findings: what is wrong whatever the law, (what is audited, text).
-        undecided, undefined: why runs ended without a result.
+        undefined: why runs ended without a result.
+        runs, repeated: how many there were, and how many of them were made twice.
+        pairs_of_calls: how many runs of two calls in a row there were.
     """
 
     primitives: set[str] = field(default_factory=set)
     findings: set[tuple[str, str]] = field(default_factory=set)
-    undecided: set[str] = field(default_factory=set)
     undefined: set[str] = field(default_factory=set)
+    runs: int = 0
+    repeated: int = 0
+    pairs_of_calls: int = 0
+
+    @cached_property
+    def generators(self) -> list[Any]:
+        """numpy's generators that were there before the first run, the global one among them."""
+        kinds = np.random.Generator, np.random.RandomState
+        return [found for found in gc.get_objects() if type(found) in kinds]
 
 
 @contextmanager
@@ -59,32 +82,42 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
         journal: is written to.
 
     Raises:
-        NotEnumerableError: a random function is used that is not known, or a network.
+        NotEnumerableError: a random function is used that is not known, or a network, or another process.
+        HiddenRandomnessError: a number was drawn behind the replaced functions.
     """
-    before, torch_state = _global_states(), torch.get_rng_state()
-    torch.default_generator.manual_seed(0)
+    before, torch_state = _states(journal.generators), torch.get_rng_state()
+    torch.default_generator.manual_seed(GLOBAL_SEED)
     sentinel = _Sentinel()
     try:
         with ExitStack() as stack:
+            stack.enter_context(unswallowed())
+            stack.enter_context(closed())
             for owner, name, replacement in _replacements(tape, journal):
                 stack.enter_context(patch.object(owner, name, replacement))
             stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
             stack.enter_context(sentinel)
             stack.enter_context(_Answers(tape, journal, sentinel))
             yield
+            if torch.default_generator.initial_seed() != GLOBAL_SEED:
+                journal.findings.add(("contract", "it gives torch's global generator a seed"))
     finally:
         torch.set_rng_state(torch_state)
-    if _global_states() != before:
-        raise NotEnumerableError(
-            "the sampler draws from Python's or numpy's global generator by a name that was imported on its "
-            "own (`from random import ..`); call it by its module"
+    if _states(journal.generators) != before:
+        raise HiddenRandomnessError(
+            "the sampler draws from a generator that it keeps, or from Python's or numpy's global one by a "
+            "name that was imported on its own (`from random import ..`)"
         )
 
 
-def _global_states() -> tuple[Any, ...]:
-    """Of Python's and numpy's global generators."""
-    state: Any = np.random.get_state()  # noqa: NPY002, it is other people's use of it that is looked for
-    return random.getstate(), state[1].tobytes(), state[2:]
+def _states(generators: Sequence[Any]) -> list[Any]:
+    """Of Python's global generator and of these of numpy."""
+
+    def frozen(state: Any) -> Any:
+        if isinstance(state, dict):
+            return [frozen(part) for part in state.values()]
+        return state.tobytes() if isinstance(state, np.ndarray) else state
+
+    return [random.getstate(), *(frozen(generator._bit_generator.state) for generator in generators)]
 
 
 class _Sentinel(TorchDispatchMode):
@@ -109,7 +142,7 @@ class _Answers(TorchFunctionMode):
     def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel) -> None:
         super().__init__()
         self.tape, self.journal, self.sentinel = tape, journal, sentinel
-        self.read: dict[bytes, tuple[Any, Any]] = {}
+        self.read: dict[bytes, tuple[int, Any, Any]] = {}
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -121,17 +154,14 @@ class _Answers(TorchFunctionMode):
         drawn = self._really_drawn(func, args, kwargs)
         kind = func.__name__, tuple(drawn.shape), drawn.dtype
         if state in self.read:
-            self.journal.findings.add(
-                (
-                    "randomness",
-                    f"{kind[0]} reads random numbers that {self.read[state][0][0]} has read before",
-                )
-            )
-            if self.read[state][0] != kind or not isinstance(drawn_before := self.read[state][1], np.ndarray):
+            call, read, drawn_before = self.read[state]
+            is_used = drawn_before is None or any(number.is_used for number in drawn_before.flat)
+            self.journal.findings.update(read_again(kind[0], read[0], self.tape.call - call, is_used))
+            if read != kind or drawn_before is None:
                 raise NotEnumerableError(f"{kind[0]} reads random numbers again in another form")
             return _place(drawn, drawn_before, func)
         result = answer(self.tape, func, drawn, args, kwargs)
-        self.read[state] = kind, getattr(result, "numbers", None)
+        self.read[state] = self.tape.call, kind, getattr(result, "numbers", None)
         self.journal.primitives.add(_described(kind[0], result))
         return result
 
@@ -253,8 +283,15 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[tuple[Any, str, Any]
         number[()] = uniform_number(tape, torch.float64)
         return random_tensor(number, torch.float64, is_python=True)
 
-    def numpy_generator(*seed: Any) -> CoinGenerator:
+    seeds: dict[str, int] = {}
+
+    def numpy_generator(seed: Any = None) -> CoinGenerator:
         journal.primitives.add("numpy.random.default_rng: real numbers")
+        if seed is not None and repr(seed) in seeds:
+            calls = tape.call - seeds[repr(seed)]
+            journal.findings.update(read_again("numpy.random.default_rng", "it", calls, is_used=True))
+            raise NotEnumerableError("numpy.random.default_rng is given a seed for the second time")
+        seeds[repr(seed)] = tape.call
         return coins
 
     yield random, "random", python_uniform
@@ -264,7 +301,14 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[tuple[Any, str, Any]
     for module in (random, np.random):
         for name in _PYTHON_NAMES[module.__name__].split():
             yield module, name, _refusal(f"{module.__name__}.{name}")
-    yield socket.socket, "connect", _refusal("a network connection", "opens")
+    for name in ("seed", "random", "getrandbits"):
+        yield random.Random, name, _refusal("a generator of its own, random.Random")
+        yield random.SystemRandom, name, _refusal("random.SystemRandom")
+    for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
+        if hasattr(owner, name):
+            yield owner, name, _refusal("the system's randomness")
+    for name in _NUMPY_GENERATORS.split():
+        yield np.random, name, _refused_class(getattr(np.random, name))
 
 
 _PYTHON_NAMES = {
@@ -274,10 +318,25 @@ _PYTHON_NAMES = {
     "random_sample seed shuffle standard_normal uniform",
 }
 """Functions of global generators that are refused."""
+_NUMPY_GENERATORS = "Generator RandomState MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence"
 
 
-def _refusal(what: str, does: str = "draws from") -> Callable[..., Any]:
+def _refusal(what: str) -> Callable[..., Any]:
     def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise NotEnumerableError(f"the sampler {does} {what}, which is not answered here")
+        raise NotEnumerableError(f"the sampler draws from {what}, which is not answered here")
 
     return refuse
+
+
+def _refused_class(kind: type) -> type:
+    """Has the instances of a class and makes none."""
+    refuse = _refusal(f"a generator of its own, numpy.random.{kind.__name__}")
+
+    class Refused(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return refuse()
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, kind)
+
+    return Refused(kind.__name__, (), {})

@@ -37,6 +37,17 @@ RAND = {
 """By the bits of the counter; the sign is folded."""
 
 
+def read_again(name: str, reader: str, calls: int, is_used: bool) -> Iterator[tuple[str, str]]:
+    """The finding that a function reads numbers that were read so many calls before.
+
+    A number by which an earlier call decided nothing is as good as a fresh one, and no finding.
+    """
+    if not calls:
+        yield "randomness", f"{name} reads random numbers that {reader} has read before"
+    elif is_used:
+        yield "randomness", f"{name} reads random numbers that {reader} has used in the call before"
+
+
 class Draws:
     """The numbers that kernels read in one run.
 
@@ -47,7 +58,7 @@ class Draws:
 
     def __init__(self, tape: Tape, primitives: set[str], findings: set[tuple[str, str]]) -> None:
         self.tape, self.primitives, self.findings = tape, primitives, findings
-        self._read: dict[tuple[str, int, int, int], Any] = {}
+        self._read: dict[tuple[str, int, int, int], tuple[int, Any]] = {}
 
     def block(
         self, name: str, law: str, make: Callable[[Tape], Any], seed: Any, counter: Any, lane: Any = None
@@ -68,10 +79,11 @@ class Draws:
         for place, entry in enumerate(counters.ravel().tolist()):
             key = name, *first, entry
             if key in self._read:
-                self.findings.add(("randomness", f"{name} reads random numbers that it has read before"))
+                call, number = self._read[key]
+                self.findings.update(read_again(name, "it", self.tape.call - call, number.is_used))
             else:
-                self._read[key] = make(self.tape)
-            numbers[place] = self._read[key]
+                self._read[key] = self.tape.call, make(self.tape)
+            numbers[place] = self._read[key][1]
         interpreter = sys.modules[INTERPRETER]
         tl, shape = interpreter.tl, getattr(last, "shape", ())
         data = random_array(np.zeros(counters.shape, np.float32), numbers)

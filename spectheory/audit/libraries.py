@@ -93,7 +93,9 @@ LIBRARIES: Mapping[str, Library] = {
 """Package -> what is fetched of it."""
 
 _FLAT = {"signature": "batch", "mixes": flat_batch.MIXES}
-_EQUAL_LENGTHS = {"signature": "batch", "mixes": ("greedy",)}
+_LMDEPLOY_OPTIONS = {"signature": "batch", "mixes": ("greedy",), "stand_ins": lmdeploy.STAND_INS}
+_ASCEND_OPTIONS = {**_FLAT, "stand_ins": vllm_ascend.STAND_INS}
+_SGLANG_OPTIONS = {"signature": "batch", "stand_ins": sglang.STAND_INS}
 
 _RATES = (Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))
 _SYNTHETIC = SyntheticAcceptance(_RATES)
@@ -110,12 +112,19 @@ _SECOND_RUNNER = {"a4167068d1d10a36c130e2924b12cbf01f99c968f2fcf47e75a1129d3d802
 
 
 def _of_vllm(what: str, sampler: Callable[[Release], Any], **options: Any) -> Fetched:
-    return Fetched(what, _FIRST_RUNNER, _VLLM, file_of(vllm.MODULE), sampler, {**_FLAT, **options})
+    return Fetched(
+        what,
+        _FIRST_RUNNER,
+        _VLLM,
+        file_of(vllm.MODULE),
+        sampler,
+        {**_FLAT, "stand_ins": vllm.STAND_INS, **options},
+    )
 
 
 def _of_vllm_v2(what: str, relaxation: Relaxation | None = None, **shipped: Any) -> Fetched:
     sampler = partial(vllm_v2.rejection_sample, **shipped)
-    options = {**_FLAT, "relaxation": relaxation}
+    options = {**_FLAT, "relaxation": relaxation, "stand_ins": vllm_v2.STAND_INS, "seeds": vllm_v2.SEEDS}
     return Fetched(what, _SECOND_RUNNER, _VLLM, file_of(vllm_v2.MODULE), sampler, options)
 
 
@@ -139,7 +148,7 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         _SGLANG,
         sglang.FILES[0],
         partial(sglang.chain_sampling, block_verification=False),
-        {"signature": "batch"},
+        _SGLANG_OPTIONS,
     ),
     "sglang-block": Fetched(
         "block verification by the same kernel",
@@ -147,7 +156,7 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         _SGLANG,
         sglang.FILES[0],
         partial(sglang.chain_sampling, block_verification=True),
-        {"signature": "batch"},
+        _SGLANG_OPTIONS,
     ),
     "sglang-dspark": Fetched(
         "token verification of DSpark's chains, Triton kernels",
@@ -155,7 +164,7 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         _SGLANG,
         file_of(sglang.DSPARK[0]),
         sglang.blockwise_rejection,
-        {"signature": "batch"},
+        {"signature": "batch", "stand_ins": sglang.DSPARK_STAND_INS, "seeds": sglang.DSPARK_SEEDS},
     ),
     "vllm": _of_vllm("token verification of the first model runner, Triton kernels", vllm.rejection_sample),
     "vllm-synthetic": _of_vllm(
@@ -177,13 +186,18 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         _SYNTHETIC,
         **_SYNTHETIC_OPTION,
     ),
+    "vllm-v2-fly": _of_vllm_v2(
+        "token verification of the second model runner with FLy acceptance, lossy by design",
+        _FLY,
+        **_FLY_OPTIONS,
+    ),
     "lmdeploy": Fetched(
         "token verification, portable",
         {"d50628ae69614373555c90b40cdc88458dce183219eb605ac31f8f6052bc43f5": "0.18.0"},
         _LMDEPLOY,
         lmdeploy.FILES[0],
         lmdeploy.portable,
-        _EQUAL_LENGTHS,
+        _LMDEPLOY_OPTIONS,
     ),
     "lmdeploy-triton": Fetched(
         "token verification, Triton kernels",
@@ -191,7 +205,7 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         _LMDEPLOY,
         lmdeploy.FILES[-1],
         lmdeploy.in_triton,
-        _EQUAL_LENGTHS,
+        _LMDEPLOY_OPTIONS,
     ),
     "mlx-lm": Fetched(
         "sampling from the target and comparing with the drafts, on numpy arrays",
@@ -199,7 +213,7 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         _MLX_LM,
         mlx_lm.FILES[0],
         mlx_lm.speculative_generate_step,
-        {"signature": "sampler"},
+        {"signature": "sampler", "stand_ins": mlx_lm.STAND_INS},
     ),
     "vllm-ascend": Fetched(
         "token verification, in torch",
@@ -207,7 +221,7 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         _ASCEND,
         vllm_ascend.FILES[0],
         partial(vllm_ascend.rejection_sample, block_verification=False),
-        _FLAT,
+        _ASCEND_OPTIONS,
     ),
     "vllm-ascend-block": Fetched(
         "block verification of three drafted tokens and more, in torch",
@@ -215,7 +229,7 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         _ASCEND,
         vllm_ascend.FILES[0],
         partial(vllm_ascend.rejection_sample, block_verification=True),
-        {**_FLAT, "box_bits": 9},
+        {**_ASCEND_OPTIONS, "box_bits": 9},
     ),
 }
 """Name -> sampler."""

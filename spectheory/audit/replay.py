@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from numbers import Rational
@@ -33,6 +34,35 @@ MAX_RUNS = 100_000
 class NotEnumerableError(InvalidInputError):
     """The function does with a random number what cannot be split into finitely many cases."""
 
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        for refusals in _LISTENING:
+            refusals.append(self)
+
+
+class HiddenRandomnessError(NotEnumerableError):
+    """The function is no function of the random numbers that it is given, and its runs are not its law."""
+
+
+_LISTENING: list[list[NotEnumerableError]] = []
+
+
+@contextmanager
+def unswallowed() -> Iterator[None]:
+    """A refusal that the code inside catches is raised at the end all the same.
+
+    Raises:
+        NotEnumerableError: the first one that was made.
+    """
+    refusals: list[NotEnumerableError] = []
+    _LISTENING.append(refusals)
+    try:
+        yield
+    finally:
+        _LISTENING.remove(refusals)
+    if refusals:
+        raise refusals[0] from None
+
 
 class Run(NamedTuple, Generic[T]):
     """One way the random numbers can fall.
@@ -46,12 +76,15 @@ class Run(NamedTuple, Generic[T]):
     result: T
 
 
-def all_runs(function: Callable[[CoinGenerator], T], max_runs: int = MAX_RUNS) -> Iterator[Run[T]]:
+def all_runs(
+    function: Callable[[CoinGenerator], T], max_runs: int = MAX_RUNS, given: Sequence[Branch] = ()
+) -> Iterator[Run[T]]:
     """Every run of ``function(generator)``; the probabilities sum to 1.
 
     Args:
         function: it draws all its random numbers from the generator.
         max_runs: follow no more.
+        given: only the runs that start with these decisions, as a tape has made them.
 
     Raises:
         NotEnumerableError: a number is used in a way that has no finite cases.
@@ -62,22 +95,23 @@ def all_runs(function: Callable[[CoinGenerator], T], max_runs: int = MAX_RUNS) -
         >>> [(str(probability), result) for probability, result in runs]
         [('1/4', True), ('3/4', False)]
     """
-    script: list[_Branch] = []
+    script = list(given)
     for number in range(max_runs + 1):
         if number == max_runs:
             raise EnumerationTooLargeError(f"there are more than {max_runs} runs; use fewer tokens or drafts")
         tape = Tape(script)
         result = function(CoinGenerator(tape))
+        tape.is_over = True
         yield Run(math.prod((branch.share for branch in tape.made), start=Fraction(1)), result)
         script = tape.made
-        while script and script[-1].is_last:
+        while len(script) > len(given) and script[-1].is_last:
             script.pop()
-        if not script:
+        if len(script) <= len(given):
             return
         script[-1] = script[-1].following()
 
 
-class _Branch(NamedTuple):
+class Branch(NamedTuple):
     """One decision: which of the cases was taken, and the probabilities of all."""
 
     taken: int
@@ -91,7 +125,7 @@ class _Branch(NamedTuple):
     def is_last(self) -> bool:
         return not any(self.shares[self.taken + 1 :])
 
-    def following(self) -> _Branch:
+    def following(self) -> Branch:
         """The next case of positive probability."""
         later = range(self.taken + 1, len(self.shares))
         return self._replace(taken=next(case for case in later if self.shares[case] > 0))
@@ -105,20 +139,33 @@ class Tape:
         given, made: the decisions.
         is_approximate: whether an answer was given for a box of cases that do not all agree on it.
         box_bits: a comparison of n numbers halves each of them at most box_bits / n times.
+        call: how many calls of the sampler came before, in this run.
+        is_over: whether the run has ended.
     """
 
-    given: Sequence[_Branch]
-    made: list[_Branch] = field(default_factory=list)
+    given: Sequence[Branch]
+    made: list[Branch] = field(default_factory=list)
     is_approximate: bool = False
     box_bits: int = 8
+    call: int = 0
+    is_over: bool = False
 
     def decide(self, shares: Sequence[Fraction]) -> int:
-        """Which of the cases with these probabilities this run takes."""
+        """Which of the cases with these probabilities this run takes.
+
+        Raises:
+            HiddenRandomnessError: the run has ended, or was another one with the same answers up to here.
+            NotEnumerableError: it goes on for ever.
+        """
+        if self.is_over:
+            raise HiddenRandomnessError(
+                "the function keeps random numbers, or a generator, from one run to the next; draw them anew"
+            )
         place = len(self.made)
         if place < len(self.given):
             branch = self.given[place]
             if branch.shares != tuple(shares):
-                raise NotEnumerableError(
+                raise HiddenRandomnessError(
                     "the function is no function of its random numbers: replayed with the same answers it "
                     "asked for others; it keeps state, or draws numbers elsewhere"
                 )
@@ -129,7 +176,7 @@ class Tape:
                 "`spectheory.adapt.sampled_verdict`"
             )
         else:
-            branch = _Branch(-1, tuple(shares)).following()
+            branch = Branch(-1, tuple(shares)).following()
         self.made.append(branch)
         return branch.taken
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from itertools import count, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,14 +21,32 @@ from spectheory.adapt import BlackBox
 from spectheory.arrays import fractions_if_exact, like_rows
 from spectheory.audit.battery import with_point_mass_drafts
 from spectheory.audit.derandomise import UndefinedDrawError
-from spectheory.audit.intercept import Journal, intercepted
+from spectheory.audit.intercept import GLOBAL_SEED, Journal, intercepted
+from spectheory.audit.laws import given, marginal, total_variation
 from spectheory.audit.relaxations import Relaxation
-from spectheory.audit.replay import MAX_RUNS, CoinGenerator, NotEnumerableError, Tape, all_runs
-from spectheory.audit.signatures import Call, Row, signature_called, verified_batch
+from spectheory.audit.replay import (
+    MAX_RUNS,
+    Branch,
+    CoinGenerator,
+    HiddenRandomnessError,
+    NotEnumerableError,
+    Tape,
+    all_runs,
+)
+from spectheory.audit.signatures import SEED, Call, Row, signature_called, verified_batch
 from spectheory.contexts import prefix_numbers, rows_along
 from spectheory.errors import InvalidOutcomeError
 from spectheory.pair import ModelPair
 from spectheory.verifier import Verifier, users_code
+
+T = TypeVar("T")
+Tokens = tuple[int, ...]
+MAX_RUNS_OF_TWO_CALLS = 40
+"""The most runs of two calls in a row that are followed for one tuple of drafts."""
+SEEDS = (f"torch's global generator: {GLOBAL_SEED}", f"the generator that is handed over: {SEED}")
+HIDDEN = "the sampler is random beyond the numbers that are answered here, or keeps something between calls"
+REPEATED = 8
+"""The first of so many runs is made twice."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +101,8 @@ class Shipped(BlackBox, Verifier):
         mixes: what its batches may mix, names of ``MIXES``; for the signature "batch".
         box_bits: how finely products of random numbers are enclosed (``Tape``).
         max_runs: follow no more runs for one tuple of drafts.
+        stand_ins: what of the sampler's surroundings is not the shipped code, in words.
+        seeds: of its random numbers where these have more than a generator's, in words.
 
     Attributes:
         journal: what was seen in the runs so far.
@@ -115,6 +136,8 @@ class Shipped(BlackBox, Verifier):
         mixes: Sequence[str] = (),
         box_bits: int = Tape.box_bits,
         max_runs: int = MAX_RUNS,
+        stand_ins: Sequence[str] = (),
+        seeds: Sequence[str] = (),
     ) -> None:
         super().__init__(function, name or str(getattr(function, "__name__", "sampler")), max_runs)
         self.signature_name, self.signature = signature, signature_called(signature)
@@ -122,6 +145,7 @@ class Shipped(BlackBox, Verifier):
         self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
         self.single_path = signature != "sampler"  # type: ignore[misc]
         self.relaxation, self.mixes, self.box_bits = relaxation, tuple(mixes), box_bits
+        self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)
         self.journal = Journal()
         self.undecided = Fraction(0)
         self.note = ""
@@ -141,43 +165,82 @@ class Shipped(BlackBox, Verifier):
     ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
         """The probability of every output, () for a run without one, and of runs that took a box's answer."""
 
-        def run(generator: CoinGenerator) -> tuple[tuple[int, ...], bool]:
-            generator.tape.box_bits = self.box_bits
-            call = Call(paths, target_rows, draft_rows, generator.tape, self.journal)
+        def once(tape: Tape) -> Tokens:
             try:
-                tokens = self._one_call(call)
+                (tokens,) = self._calls(Call(paths, target_rows, draft_rows, tape, self.journal))
             except UndefinedDrawError as error:
                 self.journal.undefined.add(str(error))
-                tokens = ()
-            return tokens, generator.tape.is_approximate
+                return ()
+            return tokens
 
-        masses: dict[tuple[int, ...], Any] = defaultdict(int)
+        return self._law_of_runs(once)
+
+    def _law_of_runs(self, once: Callable[[Tape], T]) -> tuple[dict[T, Fraction], Fraction]:
+        """The probability of every result, and of runs that took a box's answer.
+
+        Raises:
+            HiddenRandomnessError: a run that was repeated had another result.
+        """
+        number = count()
+
+        def run(generator: CoinGenerator) -> tuple[T, bool]:
+            tape = generator.tape
+            tape.box_bits = self.box_bits
+            result = once(tape)
+            self.journal.runs += 1
+            if next(number) % REPEATED == 0:
+                self._must_repeat(once, result, tape)
+            return result, tape.is_approximate
+
+        law: dict[T, Fraction] = defaultdict(Fraction)
         undecided = Fraction(0)
-        for probability, (tokens, is_approximate) in all_runs(run, self.max_runs):
-            masses[tokens] += probability
+        for probability, (result, is_approximate) in all_runs(run, self.max_runs):
+            law[result] += probability
             undecided += probability * is_approximate
-        return masses, undecided
+        return law, undecided
 
-    def _one_call(self, call: Call, times: int = 1) -> tuple[int, ...]:
-        """The tokens of the last of so many calls, one after the other, in one run."""
+    def forget(self) -> None:
+        """Follow all runs anew when a law is asked for again."""
+        self._laws.clear()
+
+    def _must_repeat(self, once: Callable[[Tape], T], result: T, tape: Tape) -> None:
+        """The same numbers lead to the same result."""
+        again = Tape(tape.made, box_bits=self.box_bits)
+        other = once(again)
+        self.journal.repeated += 1
+        if (other, again.made) != (result, tape.made):
+            raise HiddenRandomnessError(
+                f"{HIDDEN}: it gave {_text(result)} and {_text(other)} for the same numbers"
+            )
+
+    def _calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
+        """The tokens of so many calls, one after the other, in one run."""
+        returned = []
         with intercepted(call.tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
-            for _ in range(times):
-                returned = self.signature.call(self.sampler, call)
-        return self._tokens(returned)
+            for call.tape.call in range(times):
+                returned.append(self.signature.call(self.sampler, call))
+        return tuple(map(self._tokens, returned))
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """As for a black box; a run without an output is a stop whose correction row has no mass."""
-        target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
-        if self.relaxation is not None:
-            target = self.relaxation.target_rows(target, draft)
-        if self.reported is not None:
-            draft = rows_along(self.reported, prefix_numbers(paths, target.shape[-1]))
+        target, draft = self._told(paths, target_rows, draft_rows)
         asked = (paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel()))
         if asked not in self._laws:
             self._laws[asked] = self._enumerated(paths, target, draft)
         stops, rows, undecided = self._laws[asked]
         self.undecided = max(self.undecided, undecided)
         return like_rows(stops, target_rows), like_rows(rows, target_rows)
+
+    def _told(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of both models that the sampler is given where it is asked about these."""
+        target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
+        if self.relaxation is not None:
+            target = self.relaxation.target_rows(target, draft)
+        if self.reported is not None:
+            draft = rows_along(self.reported, prefix_numbers(paths, target.shape[-1]))
+        return target, draft
 
     def _enumerated(
         self, paths: np.ndarray, target: np.ndarray, draft: np.ndarray
@@ -202,9 +265,7 @@ class Shipped(BlackBox, Verifier):
         """
         nothing = np.empty((0, 0))
 
-        def run(generator: CoinGenerator) -> tuple[tuple[tuple[int, ...], ...], bool]:
-            tape = generator.tape
-            tape.box_bits = self.box_bits
+        def once(tape: Tape) -> tuple[Tokens, ...]:
             call = Call(nothing, nothing, nothing, tape, self.journal)
             try:
                 with intercepted(tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
@@ -212,16 +273,81 @@ class Shipped(BlackBox, Verifier):
             except UndefinedDrawError as error:
                 self.journal.undefined.add(str(error))
                 outputs = [[] for _ in rows]
-            return tuple(map(tuple, outputs)), tape.is_approximate
+            return tuple(map(tuple, outputs))
 
-        law: dict[tuple[tuple[int, ...], ...], Fraction] = defaultdict(Fraction)
-        undecided = Fraction(0)
-        for probability, (found, is_approximate) in all_runs(run, self.max_runs):
-            law[found] += probability
-            undecided += probability * is_approximate
-        return law, undecided
+        return self._law_of_runs(once)
 
-    def two_calls(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> None:
-        """Call the sampler twice in one run; numbers that both calls read are written to the journal."""
-        with suppress(UndefinedDrawError, NotEnumerableError):  # which the law will say
-            self._one_call(Call(paths, target_rows, draft_rows, Tape([]), self.journal), times=2)
+    def two_calls(
+        self,
+        paths: np.ndarray,
+        target_rows: np.ndarray,
+        draft_rows: np.ndarray,
+        max_runs: int = MAX_RUNS_OF_TWO_CALLS,
+    ) -> int:
+        """Follow two calls in a row; what the second one takes from the first is written to the journal.
+
+        Every branch of the first call is followed by one branch of the second, then by another one, and so
+        on, until all were followed or there are too many.  Where all were, the second call must have the law
+        of the first, whatever the tokens of the first.
+
+        Args:
+            paths, target_rows, draft_rows: of both calls.
+            max_runs: follow no more runs of two calls.
+
+        Returns:
+            How many runs were followed.
+
+        Raises:
+            HiddenRandomnessError: followed twice, they have two laws.
+        """
+        rows = self._told(paths, target_rows, draft_rows)
+        law, followed = self._law_of_two_calls(paths, rows, max_runs)
+        self.journal.pairs_of_calls += followed
+        once = {} if law is None else marginal(law, 0)
+        distances = {
+            tokens: total_variation(later, once)
+            for tokens, later in given(law or {}).items()
+            if later != once
+        }
+        if distances:
+            if self._law_of_two_calls(paths, rows, max_runs)[0] != law:
+                raise HiddenRandomnessError(f"{HIDDEN}: followed twice, two calls in a row have two laws")
+            worst = max(distances, key=lambda tokens: distances[tokens])
+            text = f"after the tokens {list(worst)} the next call has another law, total variation"
+            self.journal.findings.add(("randomness", f"{text} {float(distances[worst]):.3g}"))
+        return followed
+
+    def _law_of_two_calls(
+        self, paths: np.ndarray, rows: tuple[np.ndarray, np.ndarray], max_runs: int
+    ) -> tuple[dict[tuple[Tokens, ...], Fraction] | None, int]:
+        """The law of the tokens of both, ``None`` where not all is known; how many runs were followed."""
+        is_known = True
+
+        def calls(times: int, generator: CoinGenerator) -> tuple[list[Branch], tuple[Tokens, ...]]:
+            nonlocal is_known
+            outputs: tuple[Tokens, ...] = ()
+            try:
+                outputs = self._calls(Call(paths, *rows, generator.tape, self.journal), times)
+            except (UndefinedDrawError, NotEnumerableError):  # which the law of one call will say
+                is_known = False
+            is_known &= not generator.tape.is_approximate
+            return list(generator.tape.made), outputs
+
+        first_calls = [made for _, (made, _) in islice(all_runs(partial(calls, 1)), max_runs)]
+        turns = deque(all_runs(partial(calls, 2), given=made) for made in first_calls)
+        law: dict[tuple[Tokens, ...], Fraction] = defaultdict(Fraction)
+        followed = 0
+        while turns and followed < max_runs:
+            run = next(turns[0], None)
+            if run is None:
+                turns.popleft()
+                continue
+            turns.rotate(-1)
+            followed += 1
+            law[run.result[1]] += run.probability
+        return law if is_known and not turns else None, followed
+
+
+def _text(tokens: Any) -> str:
+    """Tokens, or those of every row of a batch, as they are returned."""
+    return f"[{', '.join(map(_text, tokens))}]" if isinstance(tokens, tuple) else str(tokens)

@@ -22,6 +22,8 @@ from spectheory.validate import unknown_name
 
 TEMPERATURE = 0.5
 """Of the logits processor that is handed over; the logits are scaled so that it leads to the target."""
+SEED = 1
+"""Of the generator that is handed over."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ class Call:
     draft_rows: np.ndarray
     tape: Tape
     journal: Journal
-    generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(1))
+    generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(SEED))
 
     @property
     def drafted(self) -> torch.Tensor:

@@ -132,6 +132,48 @@ def seed_per_call(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) 
     return token_verification(paths, target, draft, generator)
 
 
+def coins_of_positions(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """A coin has the position of its token as seed; after a rejection the next position's is used already."""
+    p, q, length = target[0], draft[0], paths.shape[1]
+    first = generator.initial_seed()
+    seeds = range(first, first + length + 1)
+    coins = [torch.rand((), generator=generator.manual_seed(seed)) for seed in seeds]
+    tokens: list[int] = []
+    for place, token in enumerate(paths[0].tolist()):
+        if not coins[place] < p[place, token] / q[place, token]:
+            tokens.append(_by_inversion(_residual(p[place], q[place]), coins[place + 1]))
+            break
+        tokens.append(token)
+    else:
+        tokens.append(_drawn(p[-1], generator))
+    generator.manual_seed(first + len(tokens))
+    return tokens
+
+
+def seeds_the_global_generator(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Right, but it gives a seed to the generator that everybody draws from."""
+    torch.manual_seed(17)
+    return token_verification(paths, target, draft, generator)
+
+
+def coins_of_101_values(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """A coin is a percentage."""
+    coins = torch.randint(0, 101, paths.shape[1:], generator=generator) / 100
+    rows = _residual_rows(target[0], draft[0])
+    return _verify(paths[0], _ratio(target[0], draft[0]), rows, coins, generator)
+
+
+def rows_of_the_last_text(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """The rows are kept by the drafted tokens, and found again when other rows belong to these."""
+    key = tuple(target.shape), tuple(paths[0].tolist())
+    p, q = _KEPT.setdefault(key, (target[0].clone(), draft[0].clone()))
+    coins = torch.rand(paths.shape[1], generator=generator)
+    return _verify(paths[0], _ratio(p, q), _residual_rows(p, q), coins, generator)
+
+
+_KEPT: dict[Any, tuple[Tensor, Tensor]] = {}
+
+
 def other_draft_law(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Verifies against a draft law at temperature 1/2, from which the tokens were not drawn."""
     sharp = draft**2 / (draft**2).sum(-1, keepdim=True)
@@ -279,6 +321,10 @@ def batch_counts_from_the_longest(rows: Sequence[Row], generator: Any) -> list[l
 
 _SAMPLERS = (
     seed_per_call,
+    coins_of_positions,
+    seeds_the_global_generator,
+    coins_of_101_values,
+    rows_of_the_last_text,
     other_draft_law,
     one_sided_temperature,
     residual_in_place,

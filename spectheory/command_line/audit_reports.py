@@ -67,12 +67,15 @@ def page(audits: list[AuditCertificate], date: datetime.date) -> str:
     for found in audits:
         where = f"`{found.provenance.file}`, sha256 `{found.provenance.sha256}`"
         lines.append(f"\n## {found.sampler}\n\n{where}\n\n")
-        lines += [f"- {text}\n" for text in (*found.reasons, found.note) if text]
+        boundary = [f"boundary: {text}" for text in found.boundary]
+        lines += [f"- {text}\n" for text in (*found.reasons, *boundary, found.note) if text]
         if found.counterexample is not None:
             lines.append(f"- counterexample: {found.counterexample.in_words()}\n")
         lines += [f"- stated: {found.relaxation}\n"] if found.relaxation else []
         lines += [f"- batches of two requests: {', '.join(found.batches)}\n"] if found.batches else []
         lines += [f"- random numbers: {text}\n" for text in found.primitives]
+        lines += [f"- stand-in: {text}\n" for text in found.stand_ins]
+        lines += [f"- probed: {text}\n" for text in found.probes]
     lines.append(_ASSUMED)
     lines += [f"- {text}\n" for text in audits[0].assumptions]
     lines.append(_MISSING)
@@ -84,8 +87,7 @@ _LEVELS = {"defect": "error", "not decided": "warning", "boundary": "warning"}
 
 
 def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
-    """The audits as one SARIF run: a defect is an error; what is not decided, and a forbidden token that is
-    rarer than rounding, a warning.
+    """The audits as one SARIF run: a defect is an error; a forbidden token, or no decision, is a warning.
 
     Args:
         audits: at least one; a sampler of a file of the current directory is named relative to it.
@@ -94,7 +96,7 @@ def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
         {
             "ruleId": rule.replace(" ", "-"),
             "level": _LEVELS[rule],
-            "message": {"text": f"{found.sampler}: {reason}"},
+            "message": {"text": f"{found.sampler}: {text}"},
             "locations": [
                 {
                     "physicalLocation": {
@@ -106,8 +108,8 @@ def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
             "partialFingerprints": {"sampler/v1": f"{found.sampler} {found.provenance.sha256}"},
         }
         for found in audits
-        for reason in found.reasons
-        for rule in [found.verdict if found.verdict in _LEVELS else reason.partition(":")[0]]
+        for rule, texts in ((found.verdict, found.reasons), ("boundary", found.boundary))
+        for text in texts
     ]
     rules = [
         {

@@ -6,17 +6,12 @@ from fractions import Fraction
 
 import pytest
 
+from audit_support import SAID_OF
 from spectheory import certify, instances
 from spectheory.audit.batches import audit_batches
 from spectheory.audit.shipped import Shipped
 from spectheory.audit.specimens import BATCH_SPECIMENS, batch_token_verification
 from spectheory.errors import InvalidInputError
-
-SAYS = {
-    "batch_shares_coins": "the tokens of two requests (equal lengths) are not independent",
-    "batch_is_greedy_if_one_is": "beside another request (greedy) the tokens of a request have another law",
-    "batch_counts_from_the_longest": "beside another request (ragged) the tokens of a request have another",
-}
 
 
 @pytest.mark.parametrize("name", BATCH_SPECIMENS)
@@ -26,7 +21,7 @@ def test_every_specimen_is_right_alone_and_wrong_in_a_batch(name: str) -> None:
     assert certify(sampler, instances.two_token(1), with_optimum=False).total_variation < Fraction(1, 10**6)
     audit_batches(sampler)
     assert {kind for kind, _ in sampler.journal.findings} == {"batch"}
-    assert any(SAYS[name] in text for _, text in sampler.journal.findings)
+    assert any(SAID_OF[name] in text for _, text in sampler.journal.findings)
 
 
 def test_partner_requests_with_numbers_of_their_own_are_independent() -> None:

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
+import os
 import random
+import secrets
 import socket
+import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
+from random import Random
 from random import random as imported_random
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.random import PCG64
+from numpy.random import default_rng as imported_default_rng
 
 from audit_support import assert_drawn_from, law
 from spectheory.audit.derandomise import UndefinedDrawError
 from spectheory.audit.intercept import Journal
 from spectheory.audit.replay import NotEnumerableError
+
+KEPT = random.Random(0)
+KEPT_OF_NUMPY = np.random.default_rng(0)
 
 
 def primitives() -> tuple[Any, ...]:
@@ -81,21 +91,71 @@ def test_the_journal_names_what_was_answered() -> None:
         (lambda: random.gauss(0, 1), r"draws from random\.gauss"),
         (lambda: np.random.rand(), r"draws from numpy\.random\.rand"),  # noqa: NPY002
         (lambda: imported_random(), "by a name that was imported on its own"),
-        (lambda: socket.create_connection(("127.0.0.1", 9)), "opens a network connection"),
+        (lambda: random.Random(0).random(), r"a generator of its own, random\.Random"),
+        (lambda: Random(0).random(), r"a generator of its own, random\.Random"),
+        (lambda: KEPT.random(), r"a generator of its own, random\.Random"),
+        (lambda: random.SystemRandom().random(), r"draws from random\.SystemRandom"),
+        (lambda: secrets.randbelow(2), r"draws from random\.SystemRandom"),
+        (lambda: secrets.token_bytes(1), "draws from the system's randomness"),
+        (lambda: os.urandom(1), "draws from the system's randomness"),
+        (lambda: uuid.uuid4(), "draws from the system's randomness"),
+        (lambda: np.random.RandomState(0).rand(), r"a generator of its own, numpy\.random\.RandomState"),
+        (lambda: np.random.Generator(PCG64(0)), r"a generator of its own, numpy\.random\.Generator"),
+        (lambda: imported_default_rng(), "draws from the system's randomness"),
+        (lambda: KEPT_OF_NUMPY.random(), "from a generator that it keeps"),
+        (lambda: socket.create_connection(("127.0.0.1", 9)), "uses a network"),
     ],
 )
-def test_unknown_randomness_and_networks_are_refused(function: Callable[[], Any], says: str) -> None:
+def test_unknown_randomness_is_refused(function: Callable[[], Any], says: str) -> None:
     with pytest.raises(NotEnumerableError, match=says):
         law(function)
 
 
+def swallows() -> int:
+    with suppress(Exception):
+        return int(torch.randn(1) < 0)
+    return 0
+
+
+def test_a_refusal_that_the_sampler_catches_is_one() -> None:
+    """A draw from nothing may be caught: torch raises there too."""
+    with pytest.raises(NotEnumerableError, match=r"draws from aten\.randn"):
+        law(swallows)
+
+    def redraws() -> int:
+        with suppress(RuntimeError):
+            return int(torch.multinomial(torch.zeros(2), 1))
+        return int(torch.multinomial(torch.ones(2), 1))
+
+    assert law(redraws) == {0: Fraction(1, 2), 1: Fraction(1, 2)}
+
+
+def test_a_generator_that_is_handed_over_and_one_of_torch_are_none_of_its_own() -> None:
+    """Their numbers are answered, whatever seed they have; numpy's classes still know their instances."""
+    rng = np.random.default_rng(0)
+
+    def draws() -> tuple[bool, bool]:
+        assert isinstance(rng, np.random.Generator)
+        return bool(torch.rand((), generator=torch.Generator()) < 0.5), bool(random.random() < 0.5)
+
+    assert len(law(draws)) == 4
+
+
+def test_a_seed_of_numpy_that_is_given_twice() -> None:
+    journal = Journal()
+    with pytest.raises(NotEnumerableError, match="a seed for the second time"):
+        law(lambda: [np.random.default_rng(3).random() < 0.5 for _ in range(2)], journal)
+    assert {kind for kind, _ in journal.findings} == {"randomness"}
+    assert len(law(lambda: tuple(np.random.default_rng(seed).random() < 0.5 for seed in (3, 4)))) == 4
+
+
 def test_everything_is_put_back() -> None:
     """After a run, and after one that failed."""
-    before = random.random, torch.get_rng_state().tolist(), socket.socket.connect
+    before = vars(random.Random).copy(), random.random, torch.get_rng_state().tolist()
     law(pythons_and_numpys)
     with pytest.raises(NotEnumerableError):
         law(lambda: torch.randn(2))
-    assert before == (random.random, torch.get_rng_state().tolist(), socket.socket.connect)
+    assert before == (vars(random.Random), random.random, torch.get_rng_state().tolist())
     assert type(torch.rand(1)) is torch.Tensor
 
 

@@ -51,6 +51,7 @@ def test_every_fetched_sampler_has_its_file_and_its_version() -> None:
             assert LIBRARIES[package] is subject.library, name
             assert subject.file in subject.library.files, name
             assert version in subject.known.values(), name
+            assert subject.options["stand_ins"], name
 
 
 def test_fetched_code_has_a_provenance_and_another_version_says_so(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from transformers.generation import utils as transformers_utils
 from spectheory import certify, instances, output_law
 from spectheory.adapt import sampled_verdict
 from spectheory.audit.shipped import Provenance, Shipped
+from spectheory.audit.specimens import coins_of_positions, token_verification
 from spectheory.errors import InvalidOutcomeError
 
 
@@ -93,10 +94,36 @@ def test_two_calls_that_read_the_same_numbers() -> None:
     pair = instances.bernoulli("1/2", "1/4")
     shipped = Shipped(reseeds, "sampler")
     assert certify(shipped, pair, with_optimum=False).total_variation == 0
-    assert shipped.journal.findings == set()
+    assert shipped.journal.findings == {("contract", "it gives torch's global generator a seed")}
     rows = np.stack([pair.target[0], pair.target[1][:1]], axis=1)
-    shipped.two_calls(np.zeros((1, 1), dtype=int), rows, pair.draft[0][None])
-    assert {kind for kind, _ in shipped.journal.findings} == {"randomness"}
+    assert shipped.two_calls(np.zeros((1, 1), dtype=int), rows, pair.draft[0][None]) == 2
+    assert {kind for kind, _ in shipped.journal.findings} == {"contract", "randomness"}
     right = Shipped(divides_zero_by_zero, "sampler")
     right.two_calls(np.zeros((1, 1), dtype=int), rows, pair.draft[0][None])
     assert right.journal.findings == set()
+
+
+TWO_TOKENS = (np.array([[0]]), np.array([[[0.25, 0.25, 0.5]] * 2]), np.array([[[0.5, 0.25, 0.25]]]))
+THREE_TOKENS = (np.array([[0]]), np.array([[[0.25, 0.375, 0.375]] * 2]), np.array([[[0.5, 0.25, 0.25]]]))
+"""A path of one token that is accepted with probability 1/2; rows with one residual token, and with two."""
+
+
+def test_numbers_of_one_call_in_the_next() -> None:
+    """Every branch of the first call is followed: only a rejection uses the coin of the next position, and
+    only where it draws one of two tokens; the law of both calls says the same."""
+    shipped = Shipped(coins_of_positions, "sampler")
+    assert shipped.two_calls(*TWO_TOKENS) == 16
+    assert shipped.journal.findings == set()
+    assert shipped.two_calls(*THREE_TOKENS, max_runs=2) == 2  # the first branch accepts
+    assert shipped.journal.findings == set()
+    assert shipped.two_calls(*THREE_TOKENS) == 20  # after a rejection the next coin is known
+    assert {text for _, text in shipped.journal.findings} == {
+        "rand reads random numbers that rand has used in the call before",
+        "after the tokens [1] the next call has another law, total variation 0.5",
+    }
+
+
+def test_partner_numbers_of_their_own() -> None:
+    shipped = Shipped(token_verification, "sampler")
+    assert shipped.two_calls(*THREE_TOKENS) == 25
+    assert shipped.journal.findings == set()

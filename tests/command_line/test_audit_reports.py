@@ -29,6 +29,7 @@ def test_the_page() -> None:
     assert "| exactly lossless | 0 | no | never |" in text
     assert audits[0].provenance.sha256 in text
     assert "- boundary: a forbidden token is made with probability 1/33554432" in text
+    assert f"- probed: {audits[0].probes[1]}\n" in text
     assert text.count("- batches of two requests: equal lengths\n") == 1
     assert text.count("\n## ") == 4
 

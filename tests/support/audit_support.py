@@ -1,4 +1,4 @@
-"""Laws of functions that draw with torch, by following all their runs and by drawing."""
+"""Laws of functions that draw with torch, by following all their runs and by drawing; what audits say."""
 
 from __future__ import annotations
 
@@ -12,6 +12,22 @@ from scipy.stats import chisquare
 
 from spectheory.audit.intercept import Journal, intercepted
 from spectheory.audit.replay import all_runs
+
+READ_AGAIN = "randomness: rand reads random numbers that rand has used in the call before"
+SAID_OF = {
+    "seed_per_call": READ_AGAIN,
+    "coins_of_positions": READ_AGAIN,
+    "seeds_the_global_generator": "contract: it gives torch's global generator a seed",
+    "residual_in_place": "contract: its argument target_rows is changed in place",
+    "boundary_comparison": "a forbidden token is made with probability 1/33554432 on",
+    "bfloat16_coins": "it earns 1.75049 tokens per call on dyadic, and no lossless verifier",
+    "product_of_uniforms": "no lossless verifier earns more than 20/9",
+    "uncapped_joint_ratio": "it earns 2.33333 tokens per call on thirds, and no lossless verifier",
+    "batch_shares_coins": "the tokens of two requests (equal lengths) are not independent",
+    "batch_is_greedy_if_one_is": "beside another request (greedy) the tokens of a request have another law",
+    "batch_counts_from_the_longest": "beside another request (ragged) the tokens of a request have another",
+}
+"""What the audit says of specimens whose law for a request alone is not all that is wrong."""
 
 
 def law(function: Callable[[], Any], journal: Journal | None = None) -> dict[Any, Fraction]:

@@ -11,6 +11,8 @@ import torch
 from spectheory.audit.signatures import Row
 
 PLACEHOLDER = -1
+BONUS = "the draw of the token after a fully accepted path: an exponential race in torch"
+"""A stand-in of adapters that use ``bonus_tokens``."""
 MIXES = ("ragged", "greedy", "padded")
 """What a batch may mix."""
 

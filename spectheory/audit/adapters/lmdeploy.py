@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from spectheory.audit.adapters.flat_batch import PLACEHOLDER, bonus_tokens
+from spectheory.audit.adapters.flat_batch import BONUS, PLACEHOLDER, bonus_tokens
 from spectheory.audit.fetch import Release
 from spectheory.audit.kernels import interpreting
 from spectheory.audit.one_module import file_of, module_alone
@@ -20,6 +20,7 @@ CUDA = (
     f"{BACKENDS}.rejection_sampling",
     "lmdeploy.pytorch.kernels.cuda.rejection_sampling",
 )
+STAND_INS = (BONUS,)
 FILES = tuple(file_of(name) for name in dict.fromkeys((*DEFAULT, *CUDA)))
 
 

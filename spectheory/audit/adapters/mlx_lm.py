@@ -14,6 +14,12 @@ from spectheory.audit.one_module import file_of, module_alone
 
 MODULE = "mlx_lm.generate"
 FILES = (file_of(MODULE),)
+STAND_INS = (
+    "mlx.core: numpy's arrays",
+    "mlx_lm.models.cache: caches that hold nothing",
+    "the models: rows that are looked up",
+    "the sampler argument: the drafted path, then torch.multinomial",
+)
 
 
 def speculative_generate_step(release: Release) -> Callable[..., Any]:

@@ -97,6 +97,13 @@ def blockwise_rejection(release: Release) -> Callable[..., Any]:
 
 KEY = 7
 """Of a server's random numbers."""
+STAND_INS = ("the coins, which the caller draws: torch.rand of float32",)
+DSPARK_STAND_INS = (
+    "msgspec.Struct: a class without fields",
+    "libdevice: numpy's log1p",
+    "_murmur3_uniform32 and _log1p_neg_stable: exponential random numbers, one per seed, position and token",
+)
+DSPARK_SEEDS = (f"the server's key: {KEY}; its counter starts at the seed of the generator",)
 
 
 class _Struct:

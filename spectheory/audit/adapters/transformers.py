@@ -40,5 +40,6 @@ def gemma4(name: str) -> Shipped:
     from transformers.generation.candidate_generator import SinglePositionMultiTokenCandidateGenerator
 
     generator = Provenance.of(SinglePositionMultiTokenCandidateGenerator)
+    sampler.stand_ins = ("the assistant and its embeddings: the draft rows of the pair",)
     sampler.note = f"drafted by {generator.file}, sha256 {generator.sha256}"
     return sampler

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from spectheory.audit.adapters.flat_batch import flat_batch
+from spectheory.audit.adapters.flat_batch import BONUS, flat_batch
 from spectheory.audit.fetch import Release
 from spectheory.audit.kernels import interpreting
 from spectheory.audit.one_module import file_of, module_alone
@@ -14,6 +14,11 @@ from spectheory.audit.one_module import file_of, module_alone
 MODULE = "vllm.v1.sample.rejection_sampler"
 FLY = "vllm.v1.spec_decode.fly"
 """Not in earlier versions."""
+STAND_INS = (
+    "vllm.triton_utils: Triton",
+    "triton_kernel_dispatcher_with_warmup: launches, and warms nothing up",
+    BONUS,
+)
 
 
 def rejection_sample(release: Release, **options: Any) -> Callable[..., Any]:

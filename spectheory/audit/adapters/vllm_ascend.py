@@ -9,12 +9,18 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-from spectheory.audit.adapters.flat_batch import PLACEHOLDER, flat_batch
+from spectheory.audit.adapters.flat_batch import BONUS, PLACEHOLDER, flat_batch
 from spectheory.audit.fetch import Release
 from spectheory.audit.one_module import file_of, module_alone
 
 MODULE = "vllm_ascend.sample.rejection_sampler"
 FILES = (file_of(MODULE),)
+STAND_INS = (
+    "generate_uniform_probs, which vLLM has: torch.rand of float64",
+    "vllm_ascend.ascend_config: settings without entropy verification",
+    "vllm.logger: silent; vllm.triton_utils: no Triton; page-locked memory: ordinary memory",
+    BONUS,
+)
 
 
 def rejection_sample(release: Release, *, block_verification: bool) -> Callable[..., Any]:

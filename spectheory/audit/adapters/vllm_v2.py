@@ -19,6 +19,12 @@ from spectheory.audit.signatures import Row
 
 GUMBEL = "vllm.v1.worker.gpu.sample.gumbel"
 MODULE = "vllm.v1.worker.gpu.spec_decode.rejection_sampler_utils"
+STAND_INS = (
+    "vllm.triton_utils: Triton, with numpy's log1p for the device's",
+    "murmur3_uniform32 and _log1p_neg_stable: exponential random numbers, one per seed, position and token",
+    "the runner: a seed per request, and positions that go on by the tokens that were returned",
+)
+SEEDS = ("requests: 1, 2, .. by their slots; positions start at the seed of the generator",)
 
 
 def rejection_sample(release: Release, **options: Any) -> Callable[..., Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from spectheory.audit.fetch import Release
 from spectheory.audit.shipped import Shipped
 from spectheory.auditing import audit_sampler
 
+READ_AGAIN = "randomness: tl.rand reads random numbers that it has used in the call before"
 NOISE = GUMBEL.replace(
     "import triton\nimport triton.language as tl", "from vllm.triton_utils import tl, triton"
 )
@@ -39,6 +41,9 @@ def verify(out, count, target, draft, drafted, starts, slots, temperature, seeds
     going, kept = True, 0
     row = tl.load(target + start * vocab + lanes, mask=mask, other=float("-inf"))
     for step in range(length):
+        if LOOKS_AHEAD and not going:
+            if tl.rand(tl.load(seeds + slot), tl.load(pos + start + step)) < 0.5:
+                pass
         if going:
             p = tl.load(target + (start + step) * vocab + lanes, mask=mask, other=float("-inf"))
             q = tl.load(draft + (slot * steps + step) * vocab + lanes, mask=mask, other=float("-inf"))
@@ -79,8 +84,9 @@ def rejection_sample(target_logits, draft_logits, draft_sampled, cu_num_logits, 
 """
 
 
-def sampler(root: Path, compares: str = "<", position: str = "pos") -> Shipped:
+def sampler(root: Path, compares: str = "<", position: str = "pos", looks_ahead: bool = False) -> Shipped:
     text = MODULE.replace("COMPARES", compares).replace("POSITION", position)
+    text = text.replace("LOOKS_AHEAD", str(looks_ahead))
     released(root, vllm_v2.MODULE, text)
     released(root, vllm_v2.GUMBEL, NOISE)
     released(root, vllm.FLY, "unused = 1\n")
@@ -103,18 +109,17 @@ def test_numbers_are_followed_from_seeds_to_tokens(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("compares", "position", "says"),
+    ("mutant", "says"),
     [
-        (">", "pos", "its law is not the target's"),
-        (
-            "<",
-            "expanded_local_pos.long()",
-            "randomness: tl.rand reads random numbers that it has read before",
-        ),
+        ({"compares": ">"}, "its law is not the target's"),
+        ({"position": "expanded_local_pos.long()"}, READ_AGAIN),
+        ({"looks_ahead": True}, READ_AGAIN),
     ],
+    ids=["compares", "position", "looks ahead"],
 )
-def test_partner_mutants(compares: str, position: str, says: str, tmp_path: Path) -> None:
-    """A comparison the wrong way round; a position that does not go on from call to call."""
-    pairs = {"quarters": instances.bernoulli("1/4", "3/4")}
-    found = audit_sampler(sampler(tmp_path, compares, position), pairs, stop_at_first=True)
+def test_partner_mutants(mutant: dict[str, Any], says: str, tmp_path: Path) -> None:
+    """A comparison the wrong way round; a position that does not go on from call to call; coins that are read
+    after a rejection, whose positions the next call reads."""
+    pairs = {"quarters": instances.bernoulli("1/4", "3/4", 2)}
+    found = audit_sampler(sampler(tmp_path, **mutant), pairs, stop_at_first=True)
     assert any(reason.startswith(says) for reason in found.reasons)
