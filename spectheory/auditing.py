@@ -14,7 +14,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -29,8 +28,8 @@ from spectheory.audit.derandomise import PROBES
 from spectheory.audit.intercept import Journal
 from spectheory.audit.replay import HiddenRandomnessError, NotEnumerableError
 from spectheory.audit.shipped import HIDDEN, Provenance, Shipped
+from spectheory.audit.two_calls import call_twice, pairs_of_calls
 from spectheory.certificate import Certificate, certify
-from spectheory.contexts import context_number, prefix_numbers, rows_along
 from spectheory.documents import number_text, plain
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.law import OutputLaw, output_law
@@ -270,9 +269,9 @@ def audit_sampler(
             )
     cases: list[AuditCase] = []
     refused: list[InvalidInputError] = []
-    for pair in _pairs_of_calls(given.values()):
+    for pair in pairs_of_calls(given.values()):
         try:
-            _call_twice(*sampler.prepared(pair))
+            call_twice(*sampler.prepared(pair))
         except HiddenRandomnessError as error:
             refused.append(error)
     for number, (name, pair) in enumerate(given.items()):
@@ -323,43 +322,6 @@ def audit_sampler(
         probes=_probes(journal),
         note=sampler.note,
     )
-
-
-def _pairs_of_calls(pairs: Iterable[ModelPair]) -> Iterator[ModelPair]:
-    """Where two calls are made in a row: of each draft length the first pair with the most open decisions.
-
-    Small pairs come first, as all branches of two calls are many.
-    """
-    by_length: dict[int, list[ModelPair]] = defaultdict(list)
-    for pair in pairs:
-        by_length[pair.draft_length].append(pair)
-    for same_length in by_length.values():
-        small = [pair for pair in same_length if pair.vocab_size ** (pair.draft_length + 1) <= MAX_LEAVES]
-        yield max(small or same_length, key=lambda pair: _least_accepted(pair)[1])
-
-
-def _least_accepted(pair: ModelPair) -> tuple[tuple[int, ...], int]:
-    """The path of tokens that are the least likely to be accepted, those that may be coming first.
-
-    Returns:
-        The path, and how many decisions are open on it: acceptances, and corrections by two tokens or more.
-    """
-    path: tuple[int, ...] = ()
-    decisions = 0
-    for target, draft in zip(pair.target, pair.draft, strict=False):
-        number = context_number(path, pair.vocab_size)
-        p, q = target[number], draft[number]
-        ratios = {token: p[token] / q[token] for token in np.flatnonzero(q).tolist()}
-        path += (min(ratios, key=lambda token: (not 0 < ratios[token] < 1, ratios[token])),)
-        decisions += int(0 < ratios[path[-1]] < 1) + int((p > q).sum() > 1)
-    return path, decisions
-
-
-def _call_twice(sampler: Shipped, pair: ModelPair) -> int:
-    """Two calls in a row on one path of drafts; how many runs were followed."""
-    paths = np.array([_least_accepted(pair)[0]])
-    prefixes = prefix_numbers(paths, pair.vocab_size)
-    return sampler.two_calls(paths, rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes))
 
 
 def _case(name: str, sampler: Shipped, pair: ModelPair) -> AuditCase:

@@ -39,7 +39,10 @@ from spectheory.auditing import (
 from spectheory.errors import InvalidInputError
 from spectheory.testing import assert_lossless, assert_sampler_lossless
 
-SLOW = {"product_of_uniforms": {"thirds": instances.two_token(2)}}
+SLOW = {
+    "product_of_uniforms": {"thirds": instances.two_token(2)},
+    "coins_of_101_values": {"thirds": instances.two_token(1)},
+}
 """Pairs for samplers whose laws take many runs."""
 BOUNDARY = {"forbidden token": instances.bernoulli("1/2", "1")}
 """The only pair that is needed where a forbidden token is all that is found."""
