@@ -345,9 +345,7 @@ def test_results_print_and_refuse_floats() -> None:
 def test_an_assertion_for_the_tests_of_a_library() -> None:
     """Passes with the certificate, fails with a counterexample."""
     pairs = {"thirds": instances.two_token(2)}
-    started = time.process_time()
     assert assert_sampler_lossless(token_verification, pairs=pairs).is_lossless
-    assert time.process_time() - started < 10
     assert assert_lossless(exact).is_lossless
     with pytest.raises(AssertionError, match=r"coin_reused: defect: .*the completed output starts with"):
         assert_sampler_lossless(*SPECIMENS["coin_reused"])
