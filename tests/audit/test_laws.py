@@ -18,6 +18,7 @@ def test_a_law_is_its_first_entry_times_the_second_given_it() -> None:
     first, second = marginal(LAW, 0), given(LAW)
     assert {(a, b): first[a] * mass for a, law in second.items() for b, mass in law.items()} == LAW
     assert all(sum(law.values()) == 1 for law in (first, *second.values()))
+    assert marginal(LAW, 1) == {0: Fraction(1, 2), 1: Fraction(1, 4), 2: Fraction(1, 4)}
 
 
 def test_total_variation_is_a_metric_up_to_1() -> None:
