@@ -95,11 +95,11 @@ class Outcome:
             InvalidOutcomeError: a stop was drawn whose correction row has no mass: what the verifier
                 gave is not a law.
         """
-        stop = self.sample_stop(generator)
-        _refuse_rows_without_mass(stop.mass)
-        rows = (self.weights or self.correction)(stop.path_index, stop.length)
-        token = sample_rows(rows, generator)
-        return Sample(stop.path_index, stop.length, token)
+        path_index, length, _, stop_mass = self._drawn_stop(generator)
+        rows = (self.weights or self.correction)(path_index, length)
+        token, mass = _draw(rows, generator)
+        _refuse_rows_without_mass(namespace(mass).minimum(stop_mass, mass))
+        return Sample(path_index, length, token)
 
     def sample_stop(self, generator: Any) -> Stop:
         """Draw where each batch element stops, and no token; what ``sample`` draws first.
@@ -107,10 +107,18 @@ class Outcome:
         Nothing is refused, so that nothing waits for a device: where ``mass`` is not positive the stop
         means nothing.
         """
+        path_index, length, number, mass = self._drawn_stop(generator)
+        return Stop(path_index, length, take_token(self._flat_stop_probs, number), mass)
+
+    def _drawn_stop(self, generator: Any) -> tuple[Array, Array, Array, Array]:
+        """(path, length, number among all stops, mass of all stops)."""
         lengths = self.stop_probs.shape[-1]
-        flat = self.stop_probs.reshape((*self.stop_probs.shape[:-2], -1))
-        number, mass = _draw(flat, generator)
-        return Stop(number // lengths, number % lengths, take_token(flat, number), mass)
+        number, mass = _draw(self._flat_stop_probs, generator)
+        return number // lengths, number % lengths, number, mass
+
+    @property
+    def _flat_stop_probs(self) -> Array:
+        return self.stop_probs.reshape((*self.stop_probs.shape[:-2], -1))
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ def path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
 
 def first_path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:
     """``path_ratios`` of the first drafted path.  -> [..., L]"""
-    first = (paths[..., :1, :], target_rows[..., :1, :, :], draft_rows[..., :1, :, :])
-    return path_ratios(*first)[..., 0, :]
+    return path_ratios(paths[..., 0, :], target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
 
 
 def first_path_only(stop_probs: Array, paths: Array) -> Array:
