@@ -9,6 +9,7 @@ import numpy as np
 
 from spectheory.arrays import (
     Array,
+    at_most_one,
     divide_or_zero,
     flint_if_exact,
     namespace,
@@ -116,7 +117,7 @@ class Traversal(TreeVerifier):
             accepts.append([state.weight for state in states])
             # A row for every context, a column for every weight here and the number of draws before.
             entered = np.moveaxis(np.stack(entering, axis=-1), 2, 1)
-            weight = np.minimum(entered, ones_like(entered)).reshape(target.size, -1)
+            weight = at_most_one(entered).reshape(target.size, -1)
 
         numbers = range(1, num_drafts + 1)
         below = dict.fromkeys(numbers, (1 - weight, weight * (pair.draft_length + 1)))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.arrays import (
+    at_most_one,
     divide_or_zero,
     flint_if_exact,
     fractions_if_exact,
@@ -87,7 +88,7 @@ class OptimalRankings(NamedTuple):
         ratio = divide_or_zero(self.target_probs, self.skewed_row)
         residual = positive_part(self.target_probs - self.skewed_row)
         law, tokens = zeros_like(residual), self.order[places]
-        law[tokens] = taken * np.minimum(ratio, ones_like(ratio))[tokens]
+        law[tokens] = taken * at_most_one(ratio)[tokens]
         return law + divide_or_zero(residual, zeros_like(residual) + residual.sum()) * (1 - law.sum())
 
 
@@ -213,7 +214,7 @@ def _cut_times(positions: np.ndarray, limits: np.ndarray, reached: np.ndarray, n
         reversed_ = limits[start] + limits[end] - some_draft_probs(mirrored, num_drafts)
         # Not negative, but for rounding where all tokens on one side of a place are rare.
         room, most = (positive_part(limits[inside] - mass) for mass in (reached[1:-1], reversed_))
-        chances = np.minimum(divide_or_zero(room, most), ones_like(room))
+        chances = at_most_one(divide_or_zero(room, most))
         chance = np.min(chances, keepdims=True)
         time = time + chance * (1 - time)
         cuts = start + 1 + np.flatnonzero(chances == chance)
