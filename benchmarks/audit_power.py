@@ -9,6 +9,7 @@ than the tests of serving engines look at.  Beside it stands what the audit says
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -28,8 +29,10 @@ PAIR = ModelPair.context_free_pair(["2/5", "3/10", "1/5", "1/10"], ["1/10", "1/5
 
 
 def drawing(function: Callable[..., Any], signature: str) -> Callable[..., list[int]]:
-    """The sampler as ``sampled_verdict`` calls it, with random numbers of torch; one seed for all draws."""
+    """The sampler as ``sampled_verdict`` calls it, with its own random numbers; one seed for all draws of it."""
     generator = torch.Generator().manual_seed(0)
+    torch.manual_seed(0)  # of the samplers that draw from a global generator
+    random.seed(0)
 
     def draw(paths: np.ndarray, target: np.ndarray, draft: np.ndarray, rng: Any) -> list[int]:
         drafted = torch.from_numpy(paths)
