@@ -29,7 +29,7 @@ PAIR = ModelPair.context_free_pair(["2/5", "3/10", "1/5", "1/10"], ["1/10", "1/5
 
 
 def drawing(function: Callable[..., Any], signature: str) -> Callable[..., list[int]]:
-    """The sampler as ``sampled_verdict`` calls it, with its own random numbers; one seed for all draws of it."""
+    """The sampler as ``sampled_verdict`` calls it, with its own random numbers; one seed for all draws."""
     generator = torch.Generator().manual_seed(0)
     torch.manual_seed(0)  # of the samplers that draw from a global generator
     random.seed(0)
