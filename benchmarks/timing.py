@@ -16,7 +16,10 @@ from typing import Any
 
 
 def median_seconds(
-    alternatives: Mapping[str, Callable[[], Any]], repeats: int, clock: Callable[[], float] = perf_counter
+    alternatives: Mapping[str, Callable[[], Any]],
+    repeats: int,
+    clock: Callable[[], float] = perf_counter,
+    untimed: int = 0,
 ) -> dict[str, float]:
     """The median time of each alternative, in seconds.
 
@@ -27,6 +30,8 @@ def median_seconds(
         alternatives: name -> function without arguments.
         repeats: timed runs of each, at least 5.
         clock: wall time by default; ``process_time`` does not count what other processes take.
+        untimed: runs of an alternative before each timed one, so that its data and code lie in the
+            processor's caches, and not what the one before it left there.
 
     Raises:
         ValueError: fewer than 5 repeats.
@@ -38,6 +43,8 @@ def median_seconds(
         alternatives[name]()
     for _ in range(repeats):
         for name, run in alternatives.items():
+            for _ in range(untimed):
+                run()
             start = clock()
             run()
             times[name].append(clock() - start)

@@ -3,8 +3,9 @@
 transformers is given logits, as it asks for, and takes the softmax of all rows.  Our verifiers are given the
 rows of probabilities, once plainly and once compiled, or the logits, whose softmax then counts too.  All take
 turns in one process; what is compared are medians of the processor's time, which counts no other process, and
-only the ratios travel to another machine.  The script starts anew and tells glibc to keep freed memory:
-otherwise who is timed after memory was given back pays for its pages.
+only the ratios travel to another machine.  Each is timed right after itself, as in a loop over calls, and
+also right after another one, which leaves caches full of other rows and other code.  The script starts anew
+and tells glibc to keep freed memory: otherwise who is timed after memory was given back pays for its pages.
 
 Exit status 1 if ``token`` or ``block`` is slower than transformers from the same logits.
 """
@@ -30,7 +31,9 @@ from spectheory.verifier import Verifier
 NAMES = ("token", "block")
 
 
-def alternatives(vocab_size: int, draft_length: int, seed: int, backend: str) -> dict[str, Callable[[], Any]]:
+def alternatives(
+    vocab_size: int, draft_length: int, seed: int, **compile_options: Any
+) -> dict[str, Callable[[], Any]]:
     """Name -> one verification: a law of stops and one sample, or transformers' sample."""
     from transformers.generation.utils import _speculative_sampling
 
@@ -56,25 +59,28 @@ def alternatives(vocab_size: int, draft_length: int, seed: int, backend: str) ->
     for name in NAMES:
         found[name] = ours(verifiers[name], from_logits=False)
         found[f"{name}, from logits"] = ours(verifiers[name], from_logits=True)
-        found[f"{name}, compiled"] = ours(compiled(name, backend=backend), from_logits=False)
-        found[f"{name}, compiled, from logits"] = ours(compiled(name, backend=backend), from_logits=True)
+        found[f"{name}, compiled"] = ours(compiled(name, **compile_options), from_logits=False)
+        found[f"{name}, compiled, from logits"] = ours(compiled(name, **compile_options), from_logits=True)
     return found
 
 
 def measure(
-    vocab_size: int, draft_length: int, repeats: int, seed: int, backend: str
+    vocab_size: int, draft_length: int, repeats: int, seed: int, **compile_options: Any
 ) -> list[dict[str, Any]]:
-    """One entry per alternative: its median time, and how many times faster than transformers it is."""
+    """One entry per alternative: its median times, and how many times faster than transformers it is."""
     torch._dynamo.reset()  # graphs of this size, not of any
-    seconds = median_seconds(alternatives(vocab_size, draft_length, seed, backend), repeats, process_time)
+    runs = alternatives(vocab_size, draft_length, seed, **compile_options)
+    own, others = (median_seconds(runs, repeats, process_time, untimed) for untimed in (1, 0))
     return [
         {
             "alternative": name,
             "vocab_size": vocab_size,
-            "milliseconds": 1e3 * taken,
-            "times_faster": seconds["transformers"] / taken,
+            "milliseconds": 1e3 * own[name],
+            "times_faster": own["transformers"] / own[name],
+            "milliseconds_after_another": 1e3 * others[name],
+            "times_faster_after_another": others["transformers"] / others[name],
         }
-        for name, taken in seconds.items()
+        for name in runs
     ]
 
 
@@ -107,19 +113,27 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=51, help="timed runs of each, at least 5")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--backend", default="inductor", help="of torch.compile")
+    parser.add_argument(
+        "--cpp-wrapper", action="store_true", help="compiled kernels are started from C++, not from Python"
+    )
     parser.add_argument("--out", type=Path, help="write the results as JSON to this file")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    compile_options = {"backend": options.backend}
+    if options.cpp_wrapper:
+        compile_options["options"] = {"cpp_wrapper": True}
     entries = [
         entry
         for size in options.vocab_sizes
-        for entry in measure(size, options.draft_length, options.repeats, options.seed, options.backend)
+        for entry in measure(size, options.draft_length, options.repeats, options.seed, **compile_options)
     ]
-    print(f"{'alternative':30} {'V':>7} {'ms':>8}  times faster")
+    print(f"{'':38} {'right after itself':>22} {'after another one':>22}")
+    print(f"{'alternative':30} {'V':>7} {'ms':>8}  times faster {'ms':>8}  times faster")
     for entry in entries:
         print(
-            f"{entry['alternative']:30} {entry['vocab_size']:7} {entry['milliseconds']:8.2f} "
-            f"{entry['times_faster']:13.2f}"
+            f"{entry['alternative']:30} {entry['vocab_size']:7} "
+            f"{entry['milliseconds']:8.3f} {entry['times_faster']:13.2f} "
+            f"{entry['milliseconds_after_another']:8.3f} {entry['times_faster_after_another']:13.2f}"
         )
     settings = {name: value for name, value in vars(options).items() if name != "out"}
     described = {**machine(), "torch": torch.__version__, "transformers": version("transformers")}

@@ -267,15 +267,45 @@ def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
     On torch one kernel multiplies and subtracts; elsewhere it is the formula.
     """
     if is_torch_array(rows):
-        return rows.addcmul(scale[..., None], other, value=-1).clamp_min_(0).sum(-1)
+        return _row_sums(rows.addcmul(scale[..., None], other, value=-1).clamp_min_(0))
     return namespace(rows).sum(positive_part(rows - scale[..., None] * other), axis=-1)
 
 
 def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
     """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
     if is_torch_array(rows):
-        return -other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0).sum(-1)
+        return -_row_sums(other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0))
     return namespace(rows).sum(positive_part(scale[..., None] * rows - other), axis=-1)
+
+
+BLOCK = 256
+"""How many entries of a long row are summed to one number first."""
+
+
+def block_sums(rows: Array, dtype: Any = None) -> Array:
+    """Sums of ``BLOCK`` neighbouring entries of each row, the last of them maybe of fewer.
+
+    Args:
+        rows: [..., V], V at least ``BLOCK``.
+        dtype: of the sums.
+
+    Returns:
+        [..., V / BLOCK, rounded up].
+    """
+    xp = namespace(rows)
+    blocks, rest = rows.shape[-1] // BLOCK, rows.shape[-1] % BLOCK
+    whole = rows[..., : blocks * BLOCK].reshape((*rows.shape[:-1], blocks, BLOCK))
+    sums = xp.sum(whole, axis=-1, dtype=dtype)
+    if not rest:
+        return sums
+    return xp.concat([sums, xp.sum(rows[..., -rest:], axis=-1, keepdims=True, dtype=dtype)], axis=-1)
+
+
+def _row_sums(rows: Array) -> Array:
+    """The sums of torch rows; where they are compiled, of block sums: one long chain costs more."""
+    if _compiling() and rows.shape[-1] >= BLOCK:
+        rows = block_sums(rows)
+    return rows.sum(-1)
 
 
 def divide_or_zero(numerator: Array, denominator: Array) -> Array:
@@ -498,6 +528,21 @@ def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array
     if on_host(beyond) and not bool(xp.any(beyond)):
         return row
     return xp.where(beyond[..., None], zeros_like(row[..., :1]), row)
+
+
+def take_block(rows: Array, number: Array) -> Array:
+    """The entries that a number of ``block_sums`` is the sum of, and zeros beyond the end of the row.
+
+    [..., V], [...] -> [..., BLOCK]; of one row nothing is copied, and nothing stands beyond its end.
+    """
+    if _is_one(number):
+        start = number.item() * BLOCK
+        return rows[..., start : start + BLOCK]
+    xp, size = namespace(rows), rows.shape[-1]
+    entries = number[..., None] * BLOCK + xp.arange(BLOCK, device=rows.device)
+    if size % BLOCK == 0:
+        return take_along(rows, entries)
+    return zero_where(entries >= size, take_along(rows, xp.clip(entries, None, size - 1)))
 
 
 def _batch_indices(index: Array) -> list[Array]:

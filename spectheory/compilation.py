@@ -97,14 +97,14 @@ class Compiled(Verifier):
         """Name -> function of paths, target rows and draft rows, and of what comes before them."""
         verifier = self.traced
 
-        def sample(uniform: list[Array], stop_probs: Array, *given: Array) -> tuple[Array, ...]:
+        def sample(for_stop: Array, for_token: Array, stop_probs: Array, *given: Array) -> tuple[Array, ...]:
             # Only what the correction row needs is computed again: the graph drops the rest.
-            drawn = replace(verifier.outcome(*given), stop_probs=stop_probs).sample(uniform)
+            drawn = replace(verifier.outcome(*given), stop_probs=stop_probs).sample([for_stop, for_token])
             return drawn.path_index, drawn.length, drawn.token
 
-        def stops_and_sample(uniform: list[Array], *given: Array) -> tuple[Array, ...]:
+        def stops_and_sample(for_stop: Array, for_token: Array, *given: Array) -> tuple[Array, ...]:
             outcome = verifier.outcome(*given)
-            drawn = outcome.sample(uniform)
+            drawn = outcome.sample([for_stop, for_token])
             return outcome.stop_probs, drawn.path_index, drawn.length, drawn.token
 
         return {
@@ -121,10 +121,17 @@ class Compiled(Verifier):
         # torch keeps graphs by code object, at most eight: two verifiers must not share one.
         graph = torch.compile(_with_own_code(function), fullgraph=True, **self.options)
 
+        traced: set[tuple[Any, ...]] = set()
+
         def quietly(*given: Any) -> Any:
+            kind = (given[-1].shape, given[-1].dtype, given[-1].device)
+            if kind in traced:
+                return graph(*given)
             with catch_warnings():  # traced code looks up the array library, through a cache that is harmless
                 filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
-                return graph(*given)
+                result = graph(*given)
+            traced.add(kind)
+            return result
 
         return quietly
 
@@ -159,8 +166,8 @@ class CompiledOutcome(Outcome):
         uniform = [uniform_numbers(generator, one_each) for _ in ("stop", "token")]
         try:
             if "stop_probs" in self.__dict__:
-                return Sample(*self._graphs["sample"](uniform, self.stop_probs, *self._given))
-            self.__dict__["stop_probs"], *drawn = self._graphs["stops and sample"](uniform, *self._given)
+                return Sample(*self._graphs["sample"](*uniform, self.stop_probs, *self._given))
+            self.__dict__["stop_probs"], *drawn = self._graphs["stops and sample"](*uniform, *self._given)
             return Sample(*drawn)
         except RuntimeError as error:  # a graph asserts, and raises no class of ours
             if NO_MASS not in str(error):

@@ -12,9 +12,12 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from array_api_compat import is_torch_array
 
+from spectheory import arrays
 from spectheory.arrays import (
     Array,
+    block_sums,
     first_true,
     namespace,
     normalise,
@@ -23,6 +26,7 @@ from spectheory.arrays import (
     quotients,
     running_sum,
     take_along,
+    take_block,
     take_path,
     take_row,
     take_token,
@@ -176,8 +180,6 @@ def _refuse_rows_without_mass(mass: Array) -> None:
 
 
 NO_MASS = "cannot sample from a row without mass"
-BLOCK = 256
-"""How many entries of a long row are summed to one number before an entry is searched."""
 
 
 def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
@@ -186,32 +188,36 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     One uniform number decides.  Of a long row it finds a block first, and what the block leaves of it, an
     entry there: the row is read once, and nothing of its length is written.
     """
-    xp, size = namespace(rows), rows.shape[-1]
+    xp = namespace(rows)
     uniform = uniform_numbers(generator, rows)
-    blocks, rest = size // BLOCK, size % BLOCK
-    if blocks < 2:
+    if rows.shape[-1] < 2 * arrays.BLOCK:
         return _search(xp.astype(rows, xp.float64), uniform)[:2]
-    whole = rows[..., : size - rest].reshape((*rows.shape[:-1], blocks, BLOCK))
-    sums = xp.sum(whole, axis=-1, dtype=xp.float64)
-    if rest:
-        last = xp.sum(rows[..., size - rest :], axis=-1, keepdims=True, dtype=xp.float64)
-        sums = xp.concat([sums, last], axis=-1)
+    sums = block_sums(rows, xp.float64)
     block, total, share = _search(sums, uniform)
     number = block[..., None]
     left = _left(uniform, take_along(share, number), quotients(take_along(sums, number), total[..., None]))
-    entries = number * BLOCK + xp.arange(BLOCK, device=rows.device)
-    if rest:  # the last block has fewer
-        taken = zero_where(entries >= size, take_along(rows, xp.clip(entries, None, size - 1)))
-    else:
-        taken = take_along(rows, entries)
-    return block * BLOCK + _search(xp.astype(taken, xp.float64), left)[0], total
+    taken = take_block(rows, block)
+    return block * arrays.BLOCK + _search(xp.astype(taken, xp.float64), left)[0], total
 
 
 def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
-    """(the entry where the cumulative share of the total first exceeds u, the total, the shares)."""
+    """(the entry where the cumulative share of the total first exceeds u, the total, the shares).
+
+    Entries below zero count as zero.
+    """
+    weights = positive_part(weights)
+    cumulative = running_sum(weights)
+    if is_torch_array(weights) and on_host(weights):
+        # A processor adds from left to right: an entry without mass repeats its neighbour exactly.
+        import torch
+
+        total = cumulative[..., -1]
+        share = cumulative / total[..., None]
+        number = torch.searchsorted(share, uniform, right=True)[..., 0]
+        return number.clamp_max_(weights.shape[-1] - 1), total, share
     # A parallel cumulative sum may differ in the last bits even across a zero, so entries without
     # mass are masked rather than trusted to repeat their neighbour.
-    cumulative = zero_where(weights <= 0, running_sum(weights))
+    cumulative = zero_where(weights == 0, cumulative)
     total = namespace(weights).max(cumulative, axis=-1)
     # The share, not u * total: that product can round to 0 or to the total itself.
     share = quotients(cumulative, total[..., None])

@@ -188,6 +188,36 @@ def test_the_mass_of_a_residual(kind: str) -> None:
     assert_is(found, expected, kind)
 
 
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+@pytest.mark.parametrize("size", [4, 5, 9])
+def test_blocks_of_a_row(kind: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of neighbours and the entries behind one of them, whole blocks or not, one row or several."""
+    monkeypatch.setattr(arrays, "BLOCK", 2)
+    table = [[F(x + 10 * row) for x in range(1, size + 1)] for row in range(3)]
+    blocks = [[row[i : i + 2] for i in range(0, size, 2)] for row in table]
+    rows = KINDS[kind](table)
+    assert_is(arrays.block_sums(rows), [[sum(block) for block in row] for row in blocks], kind)
+    last = [(size - 1) // 2, 1, 0]
+    numbers = torch.tensor(last) if kind == "torch" else np.array(last)
+    entries = [[*blocks[row][number], F(0)][:2] for row, number in enumerate(last)]
+    assert_is(arrays.take_block(rows, numbers), entries, kind)
+    assert_is(arrays.take_block(rows[:1], numbers[:1]), [blocks[0][last[0]]], kind)
+
+
+def test_compiled_sums_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows are compiled their sums are those of their blocks, and the same numbers."""
+    rng = np.random.default_rng(5)
+    rows, other, scale = (torch.tensor(rng.random(shape)) for shape in ((3, 1000), (3, 1000), (3,)))
+    plain = arrays.residual_mass(rows, other, scale), arrays.scaled_residual_mass(scale, rows, other)
+    summed, block_sums = [], arrays.block_sums
+    monkeypatch.setattr(arrays, "_compiling", lambda: True)
+    monkeypatch.setattr(arrays, "block_sums", lambda rows: summed.append(block_sums(rows)) or summed[-1])
+    compiled = arrays.residual_mass(rows, other, scale), arrays.scaled_residual_mass(scale, rows, other)
+    for one, other_one in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(one, other_one, rtol=1e-14)
+    assert [sums.shape for sums in summed] == [(3, 4), (3, 4)]
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_missing_share(kind: str) -> None:
     """max(1 - part/whole, 0), by the kernels of torch as by the formula; a number where the whole is 0."""

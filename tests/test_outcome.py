@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from fractions import Fraction
 from typing import Any
 from unittest.mock import patch
@@ -9,7 +10,7 @@ from unittest.mock import patch
 import numpy as np
 import pytest
 import torch
-from hypothesis import example, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
@@ -158,8 +159,23 @@ def test_a_stop_without_a_correction_is_an_error() -> None:
         Outcome.from_rows(np.array([[1.0, 0.0]]), np.zeros((1, 2, 3))).sample(np.random.default_rng(0))
 
 
-BLOCKS = st.sampled_from([outcomes.BLOCK, 2, 3])
+BLOCKS = st.sampled_from([arrays.BLOCK, 2, 3])
 """Short rows are searched at once, others by blocks, the last of which may be short."""
+KINDS = st.sampled_from(["numpy", "torch", "torch elsewhere"])
+"""Torch on the host is searched by its own kernel, on an accelerator as numpy is."""
+
+
+def drawn_by(uniform: float, row: np.ndarray, kind: str, block: int) -> int:
+    """The entry that one uniform number draws."""
+    with patch.object(arrays, "BLOCK", block), ExitStack() as here:
+        if kind == "numpy":
+            return int(sample_rows(row, FixedUniform(uniform)))
+        if kind == "torch elsewhere":
+            for module in (arrays, outcomes):
+                here.enter_context(patch.object(module, "on_host", lambda array: False))
+        return int(
+            sample_rows(torch.tensor(row), lambda shape: torch.full(shape, uniform, dtype=torch.float64))
+        )
 
 
 @given(
@@ -167,26 +183,45 @@ BLOCKS = st.sampled_from([outcomes.BLOCK, 2, 3])
     block=BLOCKS,
     uniform=st.one_of(st.floats(0, 1, exclude_max=True), st.sampled_from([0.0, 1 - 2**-53, 0.5])),
     scale=st.sampled_from([1.0, 1e-12, 1 / 3, 0.1]),
+    nothing=st.sampled_from([0.0, -1e-18, -0.25]),
+    kind=KINDS,
 )
-@example(row=[3, 0, 0, 4], block=2, uniform=1 - 2**-53, scale=1.0)  # what the block leaves of u rounds to 1
-@example(row=[0, 1, 0, 2], block=2, uniform=1 / 3, scale=1.0)  # and here below 0
-def test_zero_entries_are_never_drawn(row: list[int], block: int, uniform: float, scale: float) -> None:
-    """Whatever the uniform number, the ends of [0, 1) included, an entry of zero is not drawn."""
-    rows = np.array(row, dtype=float) * scale
-    with patch.object(outcomes, "BLOCK", block):
-        index = int(sample_rows(rows, FixedUniform(uniform)))
+@example([3, 0, 0, 4], 2, 1 - 2**-53, 1.0, 0.0, "numpy")  # what the block leaves of u rounds to 1
+@example([0, 1, 0, 2], 2, 1 / 3, 1.0, 0.0, "numpy")  # and here below 0
+@example([0, 1, 0, 2], 2, 0.0, 1.0, 0.0, "torch")
+def test_zero_entries_are_never_drawn(
+    row: list[int], block: int, uniform: float, scale: float, nothing: float, kind: str
+) -> None:
+    """Whatever the uniform number, the ends of [0, 1) included, no entry of zero or below it is drawn."""
+    numbers = np.where(row, row, nothing) * scale
+    assume(block >= len(row) or nothing > -0.25)  # sums of blocks hold what is below zero
+    index = drawn_by(uniform, numbers, kind, block)
     assert 0 <= index < len(row)
     assert row[index] > 0
 
 
-@given(row=st.lists(st.integers(0, 4), min_size=1, max_size=9).filter(any), block=BLOCKS)
-def test_sampling_inverts_the_cumulative_sum(row: list[int], block: int) -> None:
+@given(row=st.lists(st.integers(0, 4), min_size=1, max_size=9).filter(any), block=BLOCKS, kind=KINDS)
+def test_sampling_inverts_the_cumulative_sum(row: list[int], block: int, kind: str) -> None:
     """With the midpoints of N equal cells as uniforms, entry i of weight n_i is drawn exactly n_i times."""
     total = sum(row)
-    rows = np.array(row, dtype=float) / total
-    with patch.object(outcomes, "BLOCK", block):
-        drawn = [int(sample_rows(rows, FixedUniform((cell + 0.5) / total))) for cell in range(total)]
+    shares = np.array(row, dtype=float) / total
+    drawn = [drawn_by((cell + 0.5) / total, shares, kind, block) for cell in range(total)]
     assert [drawn.count(i) for i in range(len(row))] == row
+
+
+def test_torch_draws_what_numpy_draws() -> None:
+    """The same uniform numbers find the same entries and masses, many rows at once; a row needs mass."""
+    rng = np.random.default_rng(8)
+    rows = np.where(rng.random((300, 1000)) < 0.3, 0, rng.random((300, 1000))) ** 8
+    rows[::2, ::100] = -0.5
+    numbers = rng.random((300, 1))
+    entries, mass = outcomes._draw(rows, lambda shape: numbers)
+    on_torch, mass_on_torch = outcomes._draw(torch.tensor(rows), lambda shape: torch.tensor(numbers))
+    assert on_torch.tolist() == entries.tolist()
+    np.testing.assert_allclose(mass_on_torch, mass, rtol=1e-13)
+    rows[7] = 0
+    with pytest.raises(InvalidOutcomeError, match="without mass"):
+        sample_rows(torch.tensor(rows), torch.Generator().manual_seed(0))
 
 
 # --------------------------------------------------------------------- prefixes
@@ -357,7 +392,7 @@ def test_the_blocks_of_a_long_row_change_nothing() -> None:
     """The same uniform number finds the same entry, block by block or in one sum; the mass is the same."""
     rows = np.random.default_rng(3).random((200, 1000)) ** 8
     one, other = (np.random.default_rng(4) for _ in range(2))
-    with patch.object(outcomes, "BLOCK", 10_000):
+    with patch.object(arrays, "BLOCK", 10_000):
         at_once = outcomes._draw(rows, one)
     by_blocks = outcomes._draw(rows, other)
     assert (at_once[0] == by_blocks[0]).all()

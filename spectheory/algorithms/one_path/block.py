@@ -77,12 +77,8 @@ class Block(OnePath):
 
         [..., L+1], [..., L+1, V], [..., L, V] -> [..., L]
         """
-        # One depth at a time, to hold one row per path and not L.
-        masses = [
-            scaled_residual_mass(weights[..., depth], target_rows[..., depth, :], draft_rows[..., depth, :])
-            for depth in range(1, draft_rows.shape[-2])
-        ]
-        return namespace(weights).stack([zeros_like(weights[..., 0]), *masses], axis=-1)
+        masses = scaled_residual_mass(weights[..., 1:-1], target_rows[..., 1:-1, :], draft_rows[..., 1:, :])
+        return namespace(weights).concat([zeros_like(weights[..., :1]), masses], axis=-1)
 
     def acceptance(self, weights: Array, residual_mass: Array) -> Array:
         """Step 2, Eq. 5: h_1..h_L from w_0..w_L and S_0..S_{L-1}.  -> [..., L]"""
