@@ -36,7 +36,7 @@ from spectheory.validate import check_num_drafts, check_positive
 
 FIRST_SEGMENTS = 48
 MAX_CELLS = 20_000_000
-"""Bins times segments: about 160 MB per array, and a dozen arrays."""
+"""Bins times segments: about 160 MB per array, and two dozen arrays."""
 MAX_LEAVES = 400_000
 """Of the interior point; bounds alone take a few passes over as many as a pair has."""
 MAX_STEPS = 150
@@ -178,7 +178,7 @@ def multi_path_interval(
        sets of the path scores, where the chords lose most, and go on from there.  With a breakpoint
        at every level set of an optimal dual the chords lose nothing.
 
-    Memory: some 15 arrays of leaves × segments, at most 2.5 GB.  The arrays are small for threaded BLAS:
+    Memory: some 25 arrays of leaves × segments, at most 4 GB.  The arrays are small for threaded BLAS:
     on a machine that does other work, one thread (OPENBLAS_NUM_THREADS=1) is several times faster.
 
     Args:

@@ -10,7 +10,7 @@ from spectheory.bounds.context_tree import ContextTree
 from spectheory.bounds.level_sets import LevelSets
 from spectheory.errors import SolverError
 from spectheory.programs.interval.breakpoints import first_breakpoints
-from spectheory.programs.interval.interior_point import ChordProgram
+from spectheory.programs.interval.interior_point import RETREAT, ChordProgram
 from spectheory.programs.interval.live_tree import LiveTree
 from spectheory.programs.interval.newton import NewtonSystem, Point, Targets
 
@@ -40,11 +40,30 @@ def test_more_breakpoints_keep_the_iterate_feasible_with_room() -> None:
     for _ in range(4):
         program.step()
     finer = np.sort(np.concatenate([edges, 0.5 * (edges[1:] + edges[:-1])]))
-    refined = program.refined(finer)
-    kept = refined.point.s / np.repeat(program.point.s, 2, axis=1)
+    refined, start = program.refined(finer), program.restart
+    kept = refined.point.s / np.repeat(start.s, 2, axis=1)
     assert kept.min(axis=0) == pytest.approx(0.5)  # no less, and in every segment no more than needed
-    assert refined.point.pi.sum(axis=1) == pytest.approx(program.point.pi.sum(axis=1))
+    assert refined.point.pi.sum(axis=1) == pytest.approx(start.pi.sum(axis=1))
+    program.point = start
     assert refined.bin_law == pytest.approx(program.bin_law)
+
+
+def test_new_breakpoints_start_from_the_last_iterate_of_a_larger_gap() -> None:
+    """At first from where the program started, then from a gap a few times the present one, no larger."""
+    tree = ContextTree.of(instances.random_float(1, 3, 3, 1.0, 0.5))
+    program = ChordProgram(LiveTree.of(tree, 3, 1e-9), 3, first_breakpoints(24, 3))
+    assert program.restart is program.point
+    points, gaps = [program.point], [program.gap]
+    for _ in range(12):
+        program.step()
+        number = next(place for place, point in enumerate(points) if point is program.restart)
+        larger = [place for place, gap in enumerate(gaps) if gap >= RETREAT * gaps[-1]]
+        assert number >= max(larger, default=0) - 1
+        assert gaps[number] >= RETREAT * gaps[-1] or number == 0
+        points.append(program.point)
+        gaps.append(program.gap)
+    assert program.restart is not points[0]
+    assert len(program._earlier) <= 6
 
 
 @pytest.mark.parametrize("part", ["pi", "s", "u", "y", "v", "z"])
