@@ -16,13 +16,12 @@ from __future__ import annotations
 import gc
 import os
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -92,8 +91,7 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
         with ExitStack() as stack:
             stack.enter_context(unswallowed())
             stack.enter_context(closed())
-            for owner, name, replacement in _replacements(tape, journal):
-                stack.enter_context(patch.object(owner, name, replacement))
+            stack.enter_context(_replaced(_replacements(tape, journal)))
             stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
             stack.enter_context(sentinel)
             stack.enter_context(_Answers(tape, journal, sentinel))
@@ -311,6 +309,24 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[tuple[Any, str, Any]
         yield np.random, name, _refused_class(getattr(np.random, name))
 
 
+@contextmanager
+def _replaced(replacements: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
+    """As ``unittest.mock.patch.object`` of every one, which takes longer than many a run."""
+    before: list[tuple[Any, str, Any]] = []
+    try:
+        for owner, name, replacement in replacements:
+            before.append((owner, name, vars(owner).get(name, _INHERITED)))
+            setattr(owner, name, replacement)
+        yield
+    finally:
+        for owner, name, own in reversed(before):
+            if own is _INHERITED:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, own)
+
+
+_INHERITED = object()
 _PYTHON_NAMES = {
     "random": "betavariate choice expovariate gauss getrandbits lognormvariate normalvariate randbytes "
     "randint randrange sample seed shuffle triangular vonmisesvariate weibullvariate",
@@ -328,6 +344,7 @@ def _refusal(what: str) -> Callable[..., Any]:
     return refuse
 
 
+@cache
 def _refused_class(kind: type) -> type:
     """Has the instances of a class and makes none."""
     refuse = _refusal(f"a generator of its own, numpy.random.{kind.__name__}")

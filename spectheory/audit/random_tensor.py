@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -258,30 +259,37 @@ def _combined(func: Any, args: Sequence[Any], entries: Sequence[Any], kwargs: An
             f"the sampler combines a random number with itself in {func.__name__}, which is not followed"
         )
     python = _all_python(args)
-
-    def as_argument(arg: Any, value: Any) -> Any:
-        """The value as the kind of argument that it stands for."""
-        if not isinstance(arg, torch.Tensor):
-            return torch.tensor(value, dtype=torch.float64) if python and isinstance(value, float) else value
-        if getattr(arg, "is_python", False):
-            value = float(value)
-            return torch.tensor(value, dtype=torch.float64) if python else value
-        dtype = _dtype(arg) if isinstance(arg, RandomTensor) else arg.dtype
-        value = torch.as_tensor(value, dtype=dtype)
-        return value.reshape(()) if unwrapped(torch.Tensor.dim, (arg,), {}) == 0 else value.reshape(1)
+    kinds = [_kind_of(arg, python) for arg in args]
+    # What is no random number is made an argument once, not at every one of the many evaluations.
+    parts = [
+        (entry, kind) if isinstance(entry, Number) else (None, kind(entry))
+        for entry, kind in zip(entries, kinds, strict=True)
+    ]
 
     def function(*values: Any) -> Any:
-        left = list(values)
-        filled_in = []
-        for arg, entry in zip(args, entries, strict=True):
-            if isinstance(entry, Number):
-                taken, left = left[: len(entry.sources)], left[len(entry.sources) :]
-                filled_in.append(as_argument(arg, entry.function(*taken)))
-            else:
-                filled_in.append(as_argument(arg, entry))
+        left = iter(values)
+        filled_in = [
+            made if number is None else made(number.function(*islice(left, len(number.sources))))
+            for number, made in parts
+        ]
         return func(*filled_in, **kwargs).reshape(())
 
     return Number(tuple(sources), function)
+
+
+def _kind_of(arg: Any, python: bool) -> Callable[[Any], Any]:
+    """What makes a value the kind of argument that ``arg`` is."""
+    if not isinstance(arg, torch.Tensor):
+        return lambda value: _float64(value) if python and isinstance(value, float) else value
+    if getattr(arg, "is_python", False):
+        return lambda value: _float64(float(value)) if python else float(value)
+    dtype = _dtype(arg) if isinstance(arg, RandomTensor) else arg.dtype
+    shape = () if unwrapped(torch.Tensor.dim, (arg,), {}) == 0 else (1,)
+    return lambda value: torch.as_tensor(value, dtype=dtype).reshape(shape)
+
+
+def _float64(value: float) -> torch.Tensor:
+    return torch.tensor(value, dtype=torch.float64)
 
 
 def _decisions(numbers: np.ndarray) -> torch.Tensor:

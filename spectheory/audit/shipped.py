@@ -6,10 +6,10 @@ import hashlib
 import inspect
 import sys
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from itertools import count, islice
 from pathlib import Path
@@ -76,7 +76,7 @@ class Provenance:
             return Provenance("", "", getattr(function, "__qualname__", repr(function)), "")
         top = function.__module__.partition(".")[0]
         try:
-            package = packages_distributions().get(top, [top])[0]
+            package = _distributions(tuple(sys.path)).get(top, [top])[0]
             number = version(package)
         except PackageNotFoundError:
             package = number = ""
@@ -86,6 +86,12 @@ class Provenance:
         code = getattr(inspect.unwrap(function), "__code__", None)
         line = 1 if code is None else code.co_firstlineno
         return Provenance(package, number, name, hashlib.sha256(content).hexdigest(), line)
+
+
+@cache
+def _distributions(path: tuple[str, ...]) -> Mapping[str, list[str]]:
+    """Which distributions on the path hold a package; to read the lists of all their files takes long."""
+    return packages_distributions()
 
 
 class Shipped(BlackBox, Verifier):

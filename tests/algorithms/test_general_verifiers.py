@@ -12,10 +12,11 @@ from law_checks import assert_same_law, budget_masses
 from spectheory import instances
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.law import output_law
-from spectheory.programs import optimum
+from spectheory.programs import optimal_acceptance, optimum
 from table import (
     GENERAL,
     GENERAL_VERIFIERS,
+    ONE_POSITION,
     Case,
     groups,
     law_of_case,
@@ -114,6 +115,16 @@ def test_no_verifier_exceeds_the_optimum(group: str) -> None:
             reached = law_of_case(name, case).block_efficiency
             slack = 0 if verifier.exact else Fraction(1, 10**12)
             assert Fraction(reached) <= best + slack, (case, name)
+
+
+@pytest.mark.parametrize("group", ONE_POSITION)
+def test_no_verifier_exceeds_the_transport_of_one_position(group: str) -> None:
+    """At L = 1 no verifier of i.i.d. drafts accepts with more than α_K."""
+    for case in (case for case in GROUPS[group] if case.pair.draft_length == 1):
+        best = optimal_acceptance(case.pair.target[0][0], case.pair.draft[0][0], case.num_drafts).value
+        for name in GENERAL:
+            reached = law_of_case(name, case).length_probs[1]
+            assert Fraction(reached) <= best + Fraction(1, 10**12), (case, name)
 
 
 def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:

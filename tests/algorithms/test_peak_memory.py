@@ -42,6 +42,10 @@ def multiple_of_input(verifier: Any, dtype: str) -> float:
     return benchmark.numpy_peak_bytes(lambda: benchmark.one_round(verifier, given, seed=7)) / given.row_bytes
 
 
+measured = cache(benchmark.measure)
+"""What the script measures, once for all limits."""
+
+
 # ------------------------------------------------------------------------------- the claim
 
 
@@ -110,6 +114,7 @@ def test_the_script_reports_the_claim_in_its_exit_status(
     shape = ["--vocab-size", "4000", "--batch", "2", "--draft-length", "4", "--device", "cpu"]
     monkeypatch.setattr(sys, "argv", ["verifiers.py", *shape, "--out", str(out)])
     monkeypatch.setattr(benchmark, "LIMIT", limit)
+    monkeypatch.setattr(benchmark, "measure", measured)
     assert benchmark.main() == status
     printed = capfd.readouterr()
     assert ("claim fails: mixed_multipath holds 1." in printed.err) == (status == 1)

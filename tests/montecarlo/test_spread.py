@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shutil
 import subprocess
 import sys
@@ -177,25 +178,28 @@ def test_as_many_processes_as_there_are_cores_for_their_threads(monkeypatch: pyt
 
 
 TWO_THAT_SLEEP = """
-import os, sys, time
+import fcntl, os, sys, time
 from pathlib import Path
 from spectheory.montecarlo import spread
 
 class Sleeps:
     def do(self, task, step):
-        (Path(sys.argv[1]) / str(os.getpid())).touch()
-        time.sleep(300)
+        with (Path(sys.argv[1]) / str(os.getpid())).open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            time.sleep(300)
 
 list(spread.results(Sleeps(), [1, 2], 2, print))
 """
 
 
-def is_running(pid: int) -> bool:
-    """A process that has ended and that nobody has asked about is not."""
-    state = subprocess.run(
-        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
-    ).stdout
-    return state.strip() != "" and not state.startswith("Z")
+def is_running(file: Path) -> bool:
+    """Whether the worker that made the file still holds its lock, which ends with the process."""
+    with file.open() as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
 
 
 def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
@@ -204,9 +208,9 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
         [sys.executable, "-c", TWO_THAT_SLEEP.replace("sys.argv[1]", repr(str(tmp_path)))]
     )
     until = time.monotonic() + 120
-    while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < until:
+    while sum(map(is_running, tmp_path.iterdir())) < 2 and time.monotonic() < until:
         time.sleep(0.2)
-    workers = [int(file.name) for file in tmp_path.iterdir()]
+    workers = list(tmp_path.iterdir())
     assert len(workers) == 2
     assert all(map(is_running, workers))
     parent.kill()

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Collection, Sequence
+from functools import cache
 from typing import NamedTuple
 
 REPORT = "\nimport json as _json, sys as _sys; print(_json.dumps(sorted(_sys.modules)), file=_sys.stderr)"
@@ -21,11 +22,12 @@ sys.meta_path.insert(0, Block())
 """
 
 
-def modules_after(code: str) -> set[str]:
+@cache
+def modules_after(code: str) -> frozenset[str]:
     """Names of the modules a fresh interpreter has loaded after running the code."""
     done = run_python(code + REPORT)
     assert done.returncode == 0, done.stderr
-    return set(json.loads(done.stderr.splitlines()[-1]))
+    return frozenset(json.loads(done.stderr.splitlines()[-1]))
 
 
 def top_level(modules: Collection[str]) -> set[str]:

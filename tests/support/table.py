@@ -120,6 +120,10 @@ def groups() -> dict[str, tuple[Case, ...]]:
     return table
 
 
+ONE_POSITION = [key for key, cases in groups().items() if cases[0].pair.draft_length == 1]
+"""Groups that begin with a pair of one drafted token."""
+
+
 def every_pair() -> Iterator[ModelPair]:
     """The pairs of the table, once each."""
     cases = chain.from_iterable(groups().values())
