@@ -233,6 +233,10 @@ def best_split(
     while True:
         solver.run()
         if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+            # From its last basis the simplex method can lose its way; it starts anew.
+            solver.clearSolver()
+            solver.run()
+        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
             raise SystemExit(solver.modelStatusToString(solver.getModelStatus()))
         point = np.array(solver.getSolution().col_value)
         if 1 + gain @ point <= value + GAP:
