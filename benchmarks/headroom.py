@@ -46,7 +46,7 @@ OTHERS = (
     "mixed_multipath",
 )
 SCORED = "scored_multipath"
-CAPS = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5)
+CAPS = (0.75, 1.0, 1.25, 1.5, 1.75, 2.0, 2.25, 2.5, 3.0, 3.5, 4.0)
 PROMPTS_AT_ONCE = 16
 
 
