@@ -22,8 +22,8 @@ LEAST_AIM, MOST_AIM, BOLDNESS = 1e-6, 0.2, 8
 ``reduced`` is what the predictor alone would reach.  It pays to be bold: with the usual exponent 3
 (mehrotra1992) and no upper limit random pairs took twice as many steps."""
 
-RETREAT, APART = 4.0, 1.5
-"""New breakpoints start from the last iterate whose gap was ``RETREAT`` times as large: later ones are off
+RETREAT, APART = 2.0, 1.3
+"""New breakpoints start from the last iterate whose gap was ``RETREAT`` times as large: the latest is often off
 the central path of the finer program, and many short steps follow.  Those remembered lie ``APART``, so that
 they are few."""
 
