@@ -23,9 +23,9 @@ LEAST_AIM, MOST_AIM, BOLDNESS = 1e-6, 0.2, 8
 (mehrotra1992) and no upper limit random pairs took twice as many steps."""
 
 RETREAT, APART = 2.0, 1.3
-"""New breakpoints start from the last iterate whose gap was ``RETREAT`` times as large: the latest is often off
-the central path of the finer program, and many short steps follow.  Those remembered lie ``APART``, so that
-they are few."""
+"""New breakpoints start from the last iterate whose gap was ``RETREAT`` times as large: the latest is often
+off the central path of the finer program, and many short steps follow.  Those remembered lie ``APART``, so
+that they are few."""
 
 EVENNESS = 30.0
 """How much weight on the central path is spread evenly over all products, whatever their scale."""
