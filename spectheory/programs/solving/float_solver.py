@@ -117,7 +117,7 @@ def _run(program: LinearProgram, stated: CvxpyProgram, tolerance: float) -> None
     for presolve in ("on", "off"):
         try:
             stated.problem.solve(solver=cvxpy.HIGHS, presolve=presolve, threads=1, **tolerances)
-        except cvxpy.error.SolverError as error:
+        except (cvxpy.error.SolverError, ValueError) as error:  # ValueError: HiGHS gave no status at all
             raise SolverError(f"{program.describe()}: HiGHS failed: {error}") from error
         if stated.problem.status == cvxpy.OPTIMAL:
             return

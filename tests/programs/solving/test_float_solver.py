@@ -6,6 +6,7 @@ from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
 
+import cvxpy
 import numpy as np
 import pytest
 
@@ -50,6 +51,18 @@ def test_infeasible_and_unbounded_raise(
     program = toy("max", 1.0, rows, exact)
     with pytest.raises(SolverError, match=rf"toy \(1 variables, {len(rows)} constraints\).*{status}"):
         solve_exact(program) if exact else solve(program)
+
+
+@pytest.mark.parametrize("error", [cvxpy.error.SolverError("gave up"), ValueError("no status")])
+def test_a_solver_that_fails_is_named(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However cvxpy says it: a status that it does not know is a ValueError there."""
+
+    def fail(*arguments: object, **options: object) -> None:
+        raise error
+
+    monkeypatch.setattr(cvxpy.Problem, "solve", fail)
+    with pytest.raises(SolverError, match=rf"toy \(1 variables, 1 constraints\): HiGHS failed: {error}"):
+        solve(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False))
 
 
 @pytest.mark.parametrize("exact", [True, False])
