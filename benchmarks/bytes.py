@@ -47,7 +47,15 @@ LIMITS = {
     "scored_multipath": (60.0, 75.0),
 }
 """The most that one round moves with one draft and with four, as a multiple of reading all rows once."""
-LAUNCHES = {"spectr": 500, "multi_round": 850, "traversal": 2_000, "scored_multipath": 25_000}
+LAUNCHES = {
+    "token": 75,
+    "block": 110,
+    "greedy_block": 100,
+    "spectr": 500,
+    "multi_round": 800,
+    "traversal": 1_700,
+    "scored_multipath": 22_000,
+}
 """The most kernels that one round starts; 700 of every other verifier."""
 
 

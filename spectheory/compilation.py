@@ -124,6 +124,7 @@ class Compiled(Verifier):
         traced: set[tuple[Any, ...]] = set()
 
         def quietly(*given: Any) -> Any:
+            # Once traced it has nothing new to say: torch gives each of these warnings once.
             kind = (given[-1].shape, given[-1].dtype, given[-1].device)
             if kind in traced:
                 return graph(*given)

@@ -140,7 +140,7 @@ class Stop(NamedTuple):
     Attributes:
         path_index, length: which path, and how many of its tokens.
         prob: of this stop.
-        mass: the sum of the positive stop probabilities it was drawn from.
+        mass: the sum of the stop probabilities it was drawn from, few ones below zero left out.
     """
 
     path_index: Array
@@ -186,7 +186,8 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     """(an index per row, the row's mass); see ``sample_rows``.
 
     One uniform number decides.  Of a long row it finds a block first, and what the block leaves of it, an
-    entry there: the row is read once, and nothing of its length is written.
+    entry there: the row is read once, and nothing of its length is written.  Entries below zero are never
+    drawn; of a long row they count in the sums of their blocks.
     """
     xp = namespace(rows)
     uniform = uniform_numbers(generator, rows)
@@ -213,7 +214,7 @@ def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
 
         total = cumulative[..., -1]
         share = cumulative / total[..., None]
-        number = torch.searchsorted(share, uniform, right=True)[..., 0]
+        number = torch.searchsorted(share.contiguous(), uniform, right=True)[..., 0]
         return number.clamp_max_(weights.shape[-1] - 1), total, share
     # A parallel cumulative sum may differ in the last bits even across a zero, so entries without
     # mass are masked rather than trusted to repeat their neighbour.

@@ -6,12 +6,13 @@ import shutil
 from collections.abc import Iterator
 from typing import Any
 from unittest.mock import patch
+from warnings import filterwarnings
 
 import numpy as np
 import pytest
 import torch
 
-from spectheory import compiled, instances
+from spectheory import compilation, compiled, instances
 from spectheory.algorithms import verifiers
 from spectheory.algorithms.one_path.token import Token
 from spectheory.compilation import Compiled
@@ -81,6 +82,19 @@ def test_any_number_of_verifiers_are_compiled() -> None:
     with patch.object(torch._dynamo.config, "recompile_limit", 1):
         for _ in range(3):
             compiled("token", backend="eager").outcome(*given).length_probs()
+
+
+def test_warnings_are_looked_after_once_per_kind_of_rows() -> None:
+    """A round that was traced already does not change the filters; rows of another kind are traced anew."""
+    given, verifier, generator = (
+        on_device(GIVEN, "cpu"),
+        compiled("token", backend="eager"),
+        torch.Generator(),
+    )
+    with patch.object(compilation, "filterwarnings", wraps=filterwarnings) as filters:
+        for rows, expected in ((given, 1), (given, 1), (tuple(one[:1] for one in given), 2)):
+            verifier.outcome(*rows).sample(generator)
+            assert filters.call_count == expected
 
 
 def assert_same(name: str, backend: str, tolerance: float) -> None:

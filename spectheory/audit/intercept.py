@@ -315,6 +315,7 @@ def _replaced(replacements: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
     before: list[tuple[Any, str, Any]] = []
     try:
         for owner, name, replacement in replacements:
+            getattr(owner, name)  # what is not there is not replaced
             before.append((owner, name, vars(owner).get(name, _INHERITED)))
             setattr(owner, name, replacement)
         yield

@@ -11,8 +11,8 @@ from spectheory.programs.interval.live_tree import LiveTree
 from spectheory.programs.interval.newton import NewtonSystem, Point, Targets
 
 STEP_BACK = 0.7
-"""The share of the way to the boundary that a step takes.  Staying clear of it pays here: 0.9 took up to
-half as many steps again on random pairs, 0.99 more."""
+"""The share of the way to the boundary that a step takes.  Staying clear of it pays here: on random pairs 0.9
+took more steps, some pairs a third more."""
 
 CORRECTIONS = 6
 """Most centrality corrections per step (gondzio1996); a step that gains nothing ends them."""
@@ -20,12 +20,12 @@ CORRECTIONS = 6
 LEAST_AIM, MOST_AIM, BOLDNESS = 1e-6, 0.2, 8
 """A step aims at (reduced / present)^BOLDNESS of the present mean product, within these limits, where
 ``reduced`` is what the predictor alone would reach.  It pays to be bold: with the usual exponent 3
-(mehrotra1992) and no upper limit random pairs took twice as many steps."""
+(mehrotra1992) and no upper limit random pairs took more steps, some twice as many."""
 
 RETREAT, APART = 2.0, 1.3
-"""New breakpoints start from the last iterate whose gap was ``RETREAT`` times as large: the latest is often
-off the central path of the finer program, and many short steps follow.  Those remembered lie ``APART``, so
-that they are few."""
+"""New breakpoints start from the last iterate whose gap was ``RETREAT`` times that before the latest step:
+the latest is often off the central path of the finer program, and many short steps follow.  Those remembered
+lie ``APART``, so that they are few."""
 
 EVENNESS = 30.0
 """How much weight on the central path is spread evenly over all products, whatever their scale."""

@@ -117,8 +117,14 @@ def _run(program: LinearProgram, stated: CvxpyProgram, tolerance: float) -> None
     for presolve in ("on", "off"):
         try:
             stated.problem.solve(solver=cvxpy.HIGHS, presolve=presolve, threads=1, **tolerances)
-        except (cvxpy.error.SolverError, ValueError) as error:  # ValueError: HiGHS gave no status at all
+        except cvxpy.error.SolverError as error:
             raise SolverError(f"{program.describe()}: HiGHS failed: {error}") from error
+        except ValueError as error:  # a status that cvxpy does not know
+            if "Cannot unpack invalid solution" not in str(error):
+                raise
+            if presolve == "off":
+                raise SolverError(f"{program.describe()}: HiGHS failed: {error}") from error
+            continue
         if stated.problem.status == cvxpy.OPTIMAL:
             return
     raise SolverError(f"{program.describe()}: expected status optimal, got {stated.problem.status}")

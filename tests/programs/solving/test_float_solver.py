@@ -53,9 +53,11 @@ def test_infeasible_and_unbounded_raise(
         solve_exact(program) if exact else solve(program)
 
 
-@pytest.mark.parametrize("error", [cvxpy.error.SolverError("gave up"), ValueError("no status")])
+@pytest.mark.parametrize(
+    "error", [cvxpy.error.SolverError("gave up"), ValueError("Cannot unpack invalid solution")]
+)
 def test_a_solver_that_fails_is_named(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However cvxpy says it: a status that it does not know is a ValueError there."""
+    """However cvxpy says it: a status that it does not know is a ValueError, twice."""
 
     def fail(*arguments: object, **options: object) -> None:
         raise error
