@@ -214,7 +214,7 @@ def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
 
         total = cumulative[..., -1]
         share = cumulative / total[..., None]
-        number = torch.searchsorted(share.contiguous(), uniform, right=True)[..., 0]
+        number = torch.searchsorted(share.contiguous(), uniform.contiguous(), right=True)[..., 0]
         return number.clamp_max_(weights.shape[-1] - 1), total, share
     # A parallel cumulative sum may differ in the last bits even across a zero, so entries without
     # mass are masked rather than trusted to repeat their neighbour.

@@ -209,6 +209,18 @@ def test_sampling_inverts_the_cumulative_sum(row: list[int], block: int, kind: s
     assert [drawn.count(i) for i in range(len(row))] == row
 
 
+def test_rows_and_numbers_may_lie_as_they_like(recwarn: pytest.WarningsRecorder) -> None:
+    """Slices of larger tensors are drawn from without a word of torch."""
+    rows, numbers = torch.rand(5, 2, 3).double(), torch.rand(5, 2).double()
+    torch.set_warn_always(True)
+    try:
+        drawn = sample_rows(rows[..., 1], lambda shape: numbers[:, 1:])
+    finally:
+        torch.set_warn_always(False)
+    assert drawn.tolist() == sample_rows(rows[..., 1].clone(), lambda shape: numbers[:, 1:].clone()).tolist()
+    assert not recwarn.list
+
+
 def test_torch_draws_what_numpy_draws() -> None:
     """The same uniform numbers find the same entries and masses, many rows at once; a row needs mass."""
     rng = np.random.default_rng(8)
