@@ -140,7 +140,7 @@ class Stop(NamedTuple):
     Attributes:
         path_index, length: which path, and how many of its tokens.
         prob: of this stop.
-        mass: the sum of the stop probabilities it was drawn from, few ones below zero left out.
+        mass: the total it was drawn from, the sum of the stop probabilities.
     """
 
     path_index: Array

@@ -64,7 +64,7 @@ def _own_triton() -> Iterator[None]:
         found = {
             name: module
             for name, module in sys.modules.items()
-            if name.startswith("triton") and name[6:7] in ("", ".")
+            if name == "triton" or name.startswith("triton.")
         }
         for name in found:
             if not f"{name}.".startswith("triton._C."):

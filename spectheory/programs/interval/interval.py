@@ -4,7 +4,7 @@ The interval does not depend on the search being right: the two bounding passes 
 everything from a leaf law r and from slacks z ≥ 0, whoever proposes them, and a wrong Newton step costs
 time, not soundness.  The search is an interior-point method of its own, and not a linear-programming solver
 with cuts, because of time: on one pair of 1 000 leaves (V = 10, L = 3, K = 4) it closes to a relative gap of
-1e-6 in 0.13 s, where one most violated leaf set per round with warm-started HiGHS is still at 2.2e-3 after
+1e-6 in 0.3 s, where one most violated leaf set per round with warm-started HiGHS is still at 2.9e-3 after
 30 s (``benchmarks/multi_path_scale.py``).  Other shapes of as many leaves take several times as long.
 """
 

@@ -11,6 +11,9 @@ from spectheory.errors import SolverError
 from spectheory.programs.solving.linear_program import CvxpyProgram, LinearProgram
 from spectheory.programs.solving.solution import Solution
 
+UNKNOWN_STATUS = "Cannot unpack invalid solution"
+"""How the ``ValueError`` begins that cvxpy raises for a status of HiGHS that it does not know."""
+
 
 def solve(
     program: LinearProgram,
@@ -106,7 +109,8 @@ def certified_bounds(
 
 
 def _run(program: LinearProgram, stated: CvxpyProgram, tolerance: float) -> None:
-    """Solve with presolve; a verdict other than optimal counts only when the simplex method gives it.
+    """Solve with presolve; a verdict other than optimal counts only when the simplex method gives it, and so
+    does a failure.
 
     At tight tolerances HiGHS's presolve calls feasible transport programs with tiny marginals
     infeasible: it compares sums of its own rounded reductions.  The simplex method does not.
@@ -117,10 +121,8 @@ def _run(program: LinearProgram, stated: CvxpyProgram, tolerance: float) -> None
     for presolve in ("on", "off"):
         try:
             stated.problem.solve(solver=cvxpy.HIGHS, presolve=presolve, threads=1, **tolerances)
-        except cvxpy.error.SolverError as error:
-            raise SolverError(f"{program.describe()}: HiGHS failed: {error}") from error
-        except ValueError as error:  # a status that cvxpy does not know
-            if "Cannot unpack invalid solution" not in str(error):
+        except (cvxpy.error.SolverError, ValueError) as error:
+            if not isinstance(error, cvxpy.error.SolverError) and UNKNOWN_STATUS not in str(error):
                 raise
             if presolve == "off":
                 raise SolverError(f"{program.describe()}: HiGHS failed: {error}") from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
+from typing import Any
 
 import cvxpy
 import numpy as np
@@ -22,7 +23,7 @@ from spectheory.programs import (
     solve,
     solve_exact,
 )
-from spectheory.programs.solving.float_solver import _run
+from spectheory.programs.solving.float_solver import UNKNOWN_STATUS, _run
 from spectheory.programs.solving.linear_program import CvxpyProgram
 
 
@@ -53,18 +54,35 @@ def test_infeasible_and_unbounded_raise(
         solve_exact(program) if exact else solve(program)
 
 
-@pytest.mark.parametrize(
-    "error", [cvxpy.error.SolverError("gave up"), ValueError("Cannot unpack invalid solution")]
-)
-def test_a_solver_that_fails_is_named(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However cvxpy says it: a status that it does not know is a ValueError, twice."""
+FAILURES = [cvxpy.error.SolverError("gave up"), ValueError(f"{UNKNOWN_STATUS}: Solution()")]
+OTHER = ValueError("Problem data contains NaN or Inf.")
 
-    def fail(*arguments: object, **options: object) -> None:
-        raise error
 
-    monkeypatch.setattr(cvxpy.Problem, "solve", fail)
-    with pytest.raises(SolverError, match=rf"toy \(1 variables, 1 constraints\): HiGHS failed: {error}"):
-        solve(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False))
+@pytest.mark.parametrize("error", [*FAILURES, OTHER])
+@pytest.mark.parametrize("without_presolve_too", [False, True])
+def test_a_solver_that_fails(
+    error: Exception, without_presolve_too: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is asked again without presolve, then named; an error that is not of the solver stays what it is."""
+    as_it_is = cvxpy.Problem.solve
+
+    def solve_or_fail(problem: cvxpy.Problem, **options: Any) -> Any:
+        if options["presolve"] == "on" or without_presolve_too:
+            raise error
+        return as_it_is(problem, **options)
+
+    monkeypatch.setattr(cvxpy.Problem, "solve", solve_or_fail)
+    program = toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False)
+    if error is OTHER:
+        with pytest.raises(ValueError, match="contains NaN"):
+            solve(program)
+    elif without_presolve_too:
+        with pytest.raises(
+            SolverError, match=rf"toy \(1 variables, 1 constraints\): HiGHS failed: {error.args[0][:6]}"
+        ):
+            solve(program)
+    else:
+        assert solve(program).value == pytest.approx(1)
 
 
 @pytest.mark.parametrize("exact", [True, False])
