@@ -76,9 +76,7 @@ def main(pairs: int, seed: int, num_drafts: tuple[int, ...], agreements: tuple[f
             best = float(SplitAtTheRoot(plan).skewed_draft(pair, drafts).block_efficiency(pair))
             anew = NextRows.drawn([seed, number, 1], agreement, 6)
             limit, _ = best_split(*root, anew, cell_ends(LIMIT_CELLS, drafts))
-            # This plan knows neither the pair's rows nor the program's.  So the mean of the difference is 0.
-            limit += efficiency(plan, *root, NextRows.of(pair.target[1], pair.draft[1]), score, each=True)
-            limit -= efficiency(plan, *root, anew, score)
+            limit += control(plan, *root, NextRows.of(pair.target[1], pair.draft[1]), anew, score)
             values.append((optimum, max(others), own, best, limit))
         optima, others_best, *earned, limits = np.array(values).T
         left = optima - others_best
@@ -185,6 +183,68 @@ def efficiency(
     return float(1 + draft @ (shares + behind))
 
 
+def control(
+    plan: np.ndarray, target: np.ndarray, draft: np.ndarray, own: NextRows, anew: NextRows, score: Score
+) -> float:
+    """What a plan earns with the pair's own rows behind the tokens, less what it earns on the program's.
+
+    Its mean is 0 for a plan that knows neither of them, and it is about what chance adds to the pair's
+    optimum, less what chance adds to the program.
+    """
+    return efficiency(plan, target, draft, own, score, each=True) - efficiency(
+        plan, target, draft, anew, score
+    )
+
+
+class CutProgram:
+    """The program of ``best_split`` with the cuts so far, warm from one solution to the next.
+
+    Attributes:
+        laws: the columns of ν, [V, M].
+        gain: of every column, the negative of its cost.
+    """
+
+    def __init__(self, target: np.ndarray, draft: np.ndarray, score: Score) -> None:
+        size, count = len(draft), len(score.values)
+        self.laws = np.arange(size * count).reshape(size, count)
+        self._served = self.laws.size + np.arange(size)
+        self._below = self._served + size
+        self.gain = np.concatenate([np.zeros(self.laws.size), draft, draft])
+        most = np.full(len(self.gain), highspy.kHighsInf)
+        most[self._served] = target / draft
+        self._solver = highspy.Highs()
+        self._solver.setOptionValue("output_flag", False)
+        for slope, end in zip(self.gain, most, strict=True):
+            self._solver.addCol(-slope, 0, end, 0, np.array([], np.int32), np.array([]))
+        for value, mass in enumerate(score.masses):
+            self._add(mass, mass, self.laws[:, value], draft)
+        for law, served in zip(self.laws, self._served, strict=True):
+            self._add(1, 1, law, np.ones(count))
+            self._add(-highspy.kHighsInf, 0, np.append(law, served), np.append(-score.values, 1))
+        self.cut(0, np.zeros(count), 1)
+
+    def _add(self, lower: float, upper: float, columns: np.ndarray, factors: np.ndarray) -> None:
+        self._solver.addRow(lower, upper, len(columns), columns.astype(np.int32), factors)
+
+    def cut(self, constant: float, factors: np.ndarray, share: float) -> None:
+        """h_x ≤ constant + factors ν_x + share t_x for every x."""
+        for law, served, below in zip(self.laws, self._served, self._below, strict=True):
+            columns = np.concatenate([law, [served, below]])
+            self._add(-highspy.kHighsInf, constant, columns, np.concatenate([-factors, [-share, 1]]))
+
+    def solve(self) -> np.ndarray:
+        """An optimal point; from a basis in which the simplex method loses its way it starts anew."""
+        optimal = highspy.HighsModelStatus.kOptimal
+        self._solver.run()
+        if self._solver.getModelStatus() != optimal:
+            self._solver.clearSolver()
+            self._solver.run()
+        status = self._solver.getModelStatus()
+        if status != optimal:
+            raise SystemExit(self._solver.modelStatusToString(status))
+        return np.array(self._solver.getSolution().col_value)
+
+
 def best_split(
     target: np.ndarray, draft: np.ndarray, rows: NextRows, score: Score
 ) -> tuple[float, np.ndarray]:
@@ -202,55 +262,24 @@ def best_split(
         rows: S pairs of rows behind a token.
         score: the law ν of φ.
     """
-    size, count = len(draft), len(score.values)
-    laws = np.arange(size * count).reshape(size, count)
-    served, below = laws.size + np.arange(size), laws.size + size + np.arange(size)
-    gain = np.concatenate([np.zeros(laws.size), draft, draft])
-    most = np.full(len(gain), highspy.kHighsInf)
-    most[served] = target / draft
-    solver = highspy.Highs()
-    solver.setOptionValue("output_flag", False)
-    for slope, end in zip(gain, most, strict=True):
-        solver.addCol(-slope, 0, end, 0, np.array([], np.int32), np.array([]))
-
-    def add(lower: float, upper: float, columns: np.ndarray, factors: np.ndarray) -> None:
-        solver.addRow(lower, upper, len(columns), columns.astype(np.int32), factors)
-
-    def cut(constant: float, factors: np.ndarray, share: float) -> None:
-        for x in range(size):
-            columns = np.concatenate([laws[x], served[x : x + 1], below[x : x + 1]])
-            add(-highspy.kHighsInf, constant, columns, np.concatenate([-factors, [-share, 1]]))
-
-    for value, mass in enumerate(score.masses):
-        add(mass, mass, laws[:, value], draft)
-    for x in range(size):
-        add(1, 1, laws[x], np.ones(count))
-        add(-highspy.kHighsInf, 0, np.append(laws[x], served[x]), np.append(-score.values, 1))
-    cut(0, np.zeros(count), 1)
+    program = CutProgram(target, draft, score)
     excess = np.maximum(score.values - score.values[:, None], 0)
-    plan = np.tile(score.masses, (size, 1))
+    plan = np.tile(score.masses, (len(draft), 1))
     value = efficiency(plan, target, draft, rows, score)
     while True:
-        solver.run()
-        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            # From its last basis the simplex method can lose its way; it starts anew.
-            solver.clearSolver()
-            solver.run()
-        if solver.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-            raise SystemExit(solver.modelStatusToString(solver.getModelStatus()))
-        point = np.array(solver.getSolution().col_value)
-        if 1 + gain @ point <= value + GAP:
-            return float(1 + gain @ point), plan
-        tried = (point[laws] + plan) / 2
+        point = program.solve()
+        if 1 + program.gain @ point <= value + GAP:
+            return float(1 + program.gain @ point), plan
+        tried = (point[program.laws] + plan) / 2
         shares = np.minimum(target / draft, tried @ score.values)
         reached = 1 + draft @ shares
-        for x in range(size):
-            least, tokens, level = min_cuts(tried[x], shares[x], rows, score)
+        for x, law in enumerate(tried):
+            least, tokens, level = min_cuts(law, shares[x], rows, score)
             reached += draft[x] * least.mean()
             each = np.arange(len(level))
-            cut(
+            program.cut(
                 float((score.values[level] * rows.tops[each, tokens]).mean()),
-                np.bincount(level, minlength=count) / len(level) @ excess,
+                np.bincount(level, minlength=len(score.values)) / len(level) @ excess,
                 float(rows.rest[each, tokens].mean()),
             )
         if reached > value:

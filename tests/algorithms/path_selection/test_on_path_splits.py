@@ -162,6 +162,25 @@ def test_ends_of_cells_are_above_every_rule(seed: int, num_drafts: int) -> None:
     assert means[0] + 1e-3 < earned < ends[-1] + 1e-7
 
 
+@pytest.mark.parametrize("seed", [1, 17])
+def test_the_control_is_nothing_in_the_mean(seed: int) -> None:
+    """Over the rows behind the tokens and samples of two, for a plan that knows neither.
+
+    Partner: a plan that is best for the sample earns more on it than elsewhere, so its mean is below 0.
+    """
+    example, score = Example(seed), benchmark.cell_means(4, 2)
+    _, plan = example.best_split((0, 1, 1), score)
+    of_a_plan = of_the_best = 0.0
+    for own, sample in product(product((0, 1), repeat=VOCAB), product((0, 1), repeat=2)):
+        chance = float(np.prod([PROBS[one] for one in (*own, *sample)]))
+        given = example.in_floats(), example.rows(own), example.rows(sample)
+        of_a_plan += chance * benchmark.control(plan, *given[0], *given[1:], score)
+        best = example.best_split(sample, score)[1]
+        of_the_best += chance * benchmark.control(best, *given[0], *given[1:], score)
+    assert of_a_plan == pytest.approx(0, abs=1e-12)
+    assert of_the_best < -1e-5
+
+
 def test_ends_keep_the_mean_of_every_cell() -> None:
     for count, num_drafts in product((1, 3, 8), (2, 3, 4)):
         values, masses = benchmark.cell_ends(count, num_drafts)
