@@ -264,18 +264,58 @@ def quotients(numerator: Array, denominator: Array) -> Array:
 def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
     """sum_x max(rows(x) - scale other(x), 0).  [..., V], [..., V], [...] -> [...]
 
-    On torch one kernel multiplies and subtracts; elsewhere it is the formula.
+    Long torch rows on the host are read once; elsewhere one torch kernel multiplies and subtracts.
     """
+    if in_one_reading(rows, other, scale):
+        return _row_kernels().residual_mass(rows, other, None, scale)
     if is_torch_array(rows):
         return _row_sums(rows.addcmul(scale[..., None], other, value=-1).clamp_min_(0))
-    return namespace(rows).sum(positive_part(rows - scale[..., None] * other), axis=-1)
+    return namespace(rows).sum(residual_rows(rows, other, other_scale=scale), axis=-1)
 
 
 def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
     """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
+    if in_one_reading(rows, other, scale):
+        return _row_kernels().residual_mass(rows, other, scale, None)
     if is_torch_array(rows):
         return -_row_sums(other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0))
-    return namespace(rows).sum(positive_part(scale[..., None] * rows - other), axis=-1)
+    return namespace(rows).sum(residual_rows(rows, other, scale), axis=-1)
+
+
+def residual_rows(
+    rows: Array, other: Array, scale: Array | None = None, other_scale: Array | None = None
+) -> Array:
+    """max(scale rows - other_scale other, 0), a scale that is not given being 1.
+
+    [..., V], [..., V], [...], [...] -> [..., V]
+    """
+    if in_one_reading(rows, other, scale, other_scale):
+        return _row_kernels().residual_rows(rows, other, scale, other_scale)
+    left = rows if scale is None else scale[..., None] * rows
+    right = other if other_scale is None else other_scale[..., None] * other
+    return positive_part(left - right)
+
+
+def in_one_reading(rows: Array, other: Array, *scales: Array | None) -> bool:
+    """Whether ``row_kernels`` takes their residual: long float rows of torch in the memory of the host."""
+    if not is_torch_array(rows) or not on_host(rows):
+        return False
+    import torch
+
+    given = [rows, other, *(scale for scale in scales if scale is not None)]
+    return (
+        all(type(array) is torch.Tensor and array.dtype is rows.dtype for array in given)
+        and rows.dtype in (torch.float32, torch.float64)
+        and rows.shape[-1] >= 2 * BLOCK
+        and rows.stride(-1) == other.stride(-1) == 1
+        and not any(array.requires_grad for array in given)
+    )
+
+
+def _row_kernels() -> ModuleType:
+    from spectheory import row_kernels
+
+    return row_kernels
 
 
 BLOCK = 256
@@ -453,7 +493,7 @@ def sums_by_number(values: Array, numbers: Array, count: int) -> Array:
     if is_torch_array(values) and on_host(values):
         return values.new_zeros(shape).scatter_add_(-1, numbers, values)
     if is_torch_array(values):
-        rows = _batch_indices(numbers)[:-1]
+        rows = batch_indices(numbers)[:-1]
         return values.new_zeros(shape).index_put_((*rows, numbers), values, accumulate=True)
     first = np.arange(0, math.prod(shape), count).reshape((*shape[:-1], 1))
     return np.bincount((first + numbers).ravel(), values.ravel(), math.prod(shape)).reshape(shape)
@@ -495,39 +535,12 @@ def take_token(rows: Array, tokens: Array) -> Array:
 
 def take_row(rows: Array, index: Array) -> Array:
     """rows[..., index, :]: one row per batch element.  [..., N, V], [...] -> [..., V]"""
-    return rows[(*_batch_indices(index), index)]
+    return rows[(*batch_indices(index), index)]
 
 
-def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
-    """rows[..., path_index, length, :]: the row at one prefix of one path per batch element.
-
-    [..., K, N, V], [...], [...] -> [..., V]; nothing but the rows asked for is copied, and one row is not.
-    """
-    if _is_one(length):
-        return rows[..., path_index.item(), length.item(), :]
-    return rows[(*_batch_indices(path_index), path_index, length)]
-
-
-def _is_one(index: Array) -> bool:
+def is_one(index: Array) -> bool:
     """Whether it is one number, and the host can look at it."""
     return math.prod(index.shape) == 1 and on_host(index)
-
-
-def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array:
-    """The draft row at one prefix per batch element, and zeros at depth L, where nothing is drafted.
-
-    max(w p - q, 0) is proportional to p there: the residual formulas then give the target's own row
-    for the token after a fully accepted path.  [..., K, L, V], [...], [...] -> [..., V]
-    """
-    last = draft_rows.shape[-2] - 1
-    if _is_one(length) and length.item() <= last:
-        return take_stop_row(draft_rows, path_index, length)
-    xp = namespace(draft_rows)
-    beyond = length > last
-    row = take_stop_row(draft_rows, path_index, xp.clip(length, None, last))
-    if on_host(beyond) and not bool(xp.any(beyond)):
-        return row
-    return xp.where(beyond[..., None], zeros_like(row[..., :1]), row)
 
 
 def take_block(rows: Array, number: Array) -> Array:
@@ -535,7 +548,7 @@ def take_block(rows: Array, number: Array) -> Array:
 
     [..., V], [...] -> [..., BLOCK]; of one row nothing is copied, and nothing stands beyond its end.
     """
-    if _is_one(number):
+    if is_one(number):
         start = number.item() * BLOCK
         return rows[..., start : start + BLOCK]
     xp, size = namespace(rows), rows.shape[-1]
@@ -545,7 +558,7 @@ def take_block(rows: Array, number: Array) -> Array:
     return zero_where(entries >= size, take_along(rows, xp.clip(entries, None, size - 1)))
 
 
-def _batch_indices(index: Array) -> list[Array]:
+def batch_indices(index: Array) -> list[Array]:
     """The numbers of the batch elements along each of their axes, shaped to index together with ``index``."""
     xp, axes = namespace(index), index.ndim
     return [
@@ -559,7 +572,7 @@ def take_path(array: Array, path_index: Array) -> Array:
 
     ``array`` is [..., K, N] or [..., K, N, V] with ``path_index`` of shape [...].
     """
-    return array[(*_batch_indices(path_index), path_index)]
+    return array[(*batch_indices(path_index), path_index)]
 
 
 def take_paths(array: Array, candidates: Array) -> Array:
@@ -572,4 +585,4 @@ def take_paths(array: Array, candidates: Array) -> Array:
 
 def _several(indices: Array) -> tuple[Array, ...]:
     """An index of M entries per batch element.  [..., M]"""
-    return (*(batch[..., None] for batch in _batch_indices(indices[..., 0])), indices)
+    return (*(batch[..., None] for batch in batch_indices(indices[..., 0])), indices)

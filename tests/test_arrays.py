@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,34 +11,13 @@ from flint import fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 
+from array_kinds import KINDS, assert_is, objects
 from spectheory import arrays
 from spectheory.errors import InvalidInputError
 
 F = Fraction
 TABLE = [[F(1, 3), F(0), F(-1, 6)], [F(2), F(1, 7), F(5, 6)]]
 DIVISORS = [[F(1, 2), F(0), F(3)], [F(0), F(2, 7), F(1, 6)]]
-
-
-def objects(table: Any) -> np.ndarray:
-    return np.array(table, dtype=object)
-
-
-KINDS: dict[str, Callable[[Any], Any]] = {
-    "Fraction": objects,
-    "fmpq": lambda table: arrays.to_flint(objects(table)),
-    "float64": lambda table: objects(table).astype(float),
-    "torch": lambda table: torch.tensor(objects(table).astype(float)),
-}
-
-
-def assert_is(found: Any, expected: Any, kind: str) -> None:
-    """The same numbers, exactly for rationals, in the kind that went in."""
-    if kind in ("Fraction", "fmpq"):
-        assert {type(value) for value in found.ravel()} == {fmpq if kind == "fmpq" else Fraction}
-        assert arrays.to_fractions(found).tolist() == expected
-    else:
-        assert isinstance(found, torch.Tensor) == (kind == "torch")
-        np.testing.assert_allclose(np.asarray(found), objects(expected).astype(float), rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -113,33 +90,19 @@ def test_small_probabilities_keep_their_relative_accuracy() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_rows_at_stops(kind: str) -> None:
-    """Tokens, rows, paths and stops by index, element by element; zeros where nothing is drafted."""
+def test_taking_paths_rows_and_tokens(kind: str) -> None:
+    """By index, element by element."""
     rng = np.random.default_rng(4)
-    batch, num_paths, depths, size = 5, 3, 4, 2
-    table = [
-        [[[F(int(x), 7) for x in row] for row in path] for path in element]
-        for element in rng.integers(0, 9, (batch, num_paths, depths, size))
-    ]
-    where, length = rng.integers(0, num_paths, batch), rng.integers(0, depths + 1, batch)
-    length[0] = depths
-    stop = np.minimum(length, depths - 1)
-    token = rng.integers(0, size, batch)
-    rows = KINDS[kind](table)
+    table = objects([[[F(int(x), 7) for x in row] for row in path] for path in rng.integers(0, 9, (5, 3, 4))])
     index = torch.from_numpy if kind == "torch" else np.asarray
-    k, i, s, t = (index(values) for values in (where, length, stop, token))
-    of_stop = [table[b][where[b]][stop[b]] for b in range(batch)]
-    assert_is(arrays.take_stop_row(rows, k, s), of_stop, kind)
-    assert_is(arrays.take_path(rows, k), [table[b][where[b]] for b in range(batch)], kind)
-    assert_is(arrays.take_row(arrays.take_path(rows, k), s), of_stop, kind)
-    assert_is(
-        arrays.take_token(arrays.take_stop_row(rows, k, s), t),
-        [of_stop[b][token[b]] for b in range(batch)],
-        kind,
-    )
-    drafted = [of_stop[b] if length[b] < depths else [F(0)] * size for b in range(batch)]
-    assert_is(arrays.take_draft_row(rows, k, i), drafted, kind)
-    assert drafted != of_stop
+    where, token = rng.integers(0, 3, 5), rng.integers(0, 4, 5)
+    taken = table[np.arange(5), where].tolist()
+    made = KINDS[kind](table)
+    assert_is(arrays.take_path(made, index(where)), taken, kind)
+    assert_is(arrays.take_row(made, index(where)), taken, kind)
+    row = KINDS[kind](taken)
+    assert_is(arrays.take_token(row, index(token)), [taken[b][token[b]] for b in range(5)], kind)
+    assert taken != table[:, 0].tolist()
 
 
 @pytest.mark.parametrize("kind", ["float64", "torch"])

@@ -16,14 +16,13 @@ from spectheory.arrays import (
     positive_part,
     power_sum,
     prefix_products,
-    take_draft_row,
     take_path,
-    take_stop_row,
     take_token,
     zeros_like,
 )
 from spectheory.outcome import Outcome, is_first_with_prefix
 from spectheory.pair import ModelPair
+from spectheory.stop_rows import StopRows
 from spectheory.validate import check_num_drafts
 from spectheory.verifier import Verifier
 
@@ -85,8 +84,8 @@ class SpecTrGbv(Verifier):
 
         def residual(path_index: Array, length: Array) -> Array:
             stop_ratio = take_token(take_path(path_ratio, path_index), length)
-            target = stop_ratio[..., None] * take_stop_row(target_rows, path_index, length)
-            return _rejected_mass(target, take_draft_row(draft_rows, path_index, length), num_drafts)
+            rows = StopRows(target_rows, draft_rows, path_index, length)
+            return _rejected_mass(stop_ratio[..., None] * rows.target_row, rows.draft_row, num_drafts)
 
         return Outcome.from_weights(stop_probs, residual)
 

@@ -18,9 +18,7 @@ from spectheory.arrays import (
     positive_part,
     scaled_residual_mass,
     take_along,
-    take_draft_row,
     take_path,
-    take_stop_row,
     take_token,
     zeros_like,
 )
@@ -31,6 +29,7 @@ from spectheory.outcome import (
     shared_prefixes,
 )
 from spectheory.pair import ModelPair
+from spectheory.stop_rows import StopRows
 from spectheory.validate import check_num_drafts
 from spectheory.verifier import TreeVerifier
 
@@ -81,9 +80,7 @@ class Traversal(TreeVerifier):
             at = path_index, xp.clip(length, None, last)
             alpha, beta = (take_token(take_path(scale, at[0]), at[1]) for scale in scales)
             alpha = xp.where(length > last, ones_like(alpha), alpha)
-            target_row = take_stop_row(target_rows, path_index, length)
-            draft_row = take_draft_row(draft_rows, path_index, length)  # zeros at depth L
-            return positive_part(alpha[..., None] * target_row - beta[..., None] * draft_row)
+            return StopRows(target_rows, draft_rows, path_index, length).residual(alpha, beta)
 
         return Outcome.from_weights(xp.where(first, stop, zeros_like(stop)), residual)
 

@@ -14,6 +14,7 @@ from spectheory.arrays import Array, fractions_if_exact, like_rows, take_token
 from spectheory.errors import InvalidInputError
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
+from spectheory.stop_rows import StopRows
 
 
 class Relaxation:
@@ -113,9 +114,9 @@ class _AtRates(Token):
         given = np.array(self.rates[: paths.shape[-1]], dtype=object)
         return like_rows(np.broadcast_to(given, (*paths.shape[:-2], len(given))), target_rows)
 
-    def residual(self, target_row: Array, draft_row: Array) -> Array:
+    def residual(self, rows: StopRows) -> Array:
         """Nothing is stated of the correction token: any law."""
-        return target_row
+        return rows.target_row
 
 
 class DeferredRejection(Relaxation):

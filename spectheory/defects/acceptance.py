@@ -13,11 +13,13 @@ from spectheory.arrays import (
     namespace,
     normalise,
     ones_like,
+    residual_rows,
     take_token,
     zeros_like,
 )
 from spectheory.defects.skeletons import TokenSkeleton
 from spectheory.outcome import Outcome
+from spectheory.stop_rows import StopRows
 
 
 class SwappedModels(TokenSkeleton):
@@ -34,8 +36,8 @@ class SwappedModels(TokenSkeleton):
         target_on_path, draft_on_path = _on_first_path(paths, target_rows, draft_rows)
         return _at_most_one(draft_on_path, target_on_path)
 
-    def residual(self, target_row: Array, draft_row: Array) -> Array:
-        return super().residual(draft_row, target_row)
+    def residual(self, rows: StopRows) -> Array:
+        return residual_rows(rows.draft_row, rows.target_row)
 
 
 class SmoothedRatio(TokenSkeleton):
@@ -97,13 +99,13 @@ class ArgmaxAcceptance(TokenSkeleton):
         best = namespace(target_rows).argmax(target_rows[..., 0, :-1, :], axis=-1)
         return _indicator(paths[..., 0, :] == best, target_rows[..., 0, :-1, 0])
 
-    def residual(self, target_row: Array, draft_row: Array) -> Array:
+    def residual(self, rows: StopRows) -> Array:
+        return self.bonus(rows.target_row)
+
+    def bonus(self, target_row: Array) -> Array:
         xp = namespace(target_row)
         best = xp.argmax(target_row, axis=-1)[..., None]
         return _indicator(xp.arange(target_row.shape[-1], device=best.device) == best, target_row)
-
-    def bonus(self, target_row: Array) -> Array:
-        return self.residual(target_row, target_row)
 
 
 class TemperedDraftLaw(TokenSkeleton):

@@ -7,6 +7,7 @@ from typing import ClassVar
 from spectheory.algorithms.one_path.token import Token
 from spectheory.arrays import Array, ones_like, prefix_products
 from spectheory.defects.skeletons import BlockSkeleton
+from spectheory.stop_rows import StopRows
 
 
 class BlockAcceptanceWithoutWeight(BlockSkeleton):
@@ -33,8 +34,8 @@ class BlockResidualWithoutWeight(BlockSkeleton):
     name: ClassVar[str] = "block_residual_without_weight"
     origin: ClassVar[str] = "Block acceptance is added to a token verifier whose residual is left in place."
 
-    def residual(self, weight: Array, target_row: Array, draft_row: Array) -> Array:
-        return super().residual(ones_like(weight), target_row, draft_row)
+    def residual(self, weight: Array, rows: StopRows) -> Array:
+        return super().residual(ones_like(weight), rows)
 
 
 class BlockUncappedWeight(BlockSkeleton):

@@ -11,13 +11,12 @@ from spectheory.arrays import (
     namespace,
     normalise,
     ones_like,
-    take_draft_row,
-    take_stop_row,
     take_token,
     zeros_like,
 )
 from spectheory.defects.skeletons import TokenSkeleton, or_else
 from spectheory.outcome import Outcome
+from spectheory.stop_rows import StopRows, take_stop_row
 
 
 class TargetCorrection(TokenSkeleton):
@@ -30,8 +29,8 @@ class TargetCorrection(TokenSkeleton):
     name: ClassVar[str] = "target_correction"
     origin: ClassVar[str] = "The residual is dropped where the method is explained in one paragraph."
 
-    def residual(self, target_row: Array, draft_row: Array) -> Array:
-        return target_row
+    def residual(self, rows: StopRows) -> Array:
+        return rows.target_row
 
 
 class DraftCorrection(TokenSkeleton):
@@ -44,8 +43,8 @@ class DraftCorrection(TokenSkeleton):
     name: ClassVar[str] = "draft_correction"
     origin: ClassVar[str] = "Rejection sampling is recalled from a textbook, without its loop."
 
-    def residual(self, target_row: Array, draft_row: Array) -> Array:
-        return draft_row
+    def residual(self, rows: StopRows) -> Array:
+        return rows.draft_row
 
 
 class AbsoluteResidual(TokenSkeleton):
@@ -58,8 +57,8 @@ class AbsoluteResidual(TokenSkeleton):
     name: ClassVar[str] = "absolute_residual"
     origin: ClassVar[str] = "The positive part is mistaken for the absolute value when a formula is typed in."
 
-    def residual(self, target_row: Array, draft_row: Array) -> Array:
-        return namespace(target_row).abs(target_row - draft_row)
+    def residual(self, rows: StopRows) -> Array:
+        return namespace(rows.target_rows).abs(rows.target_row - rows.draft_row)
 
 
 class RejectedTokenMasked(TokenSkeleton):
@@ -97,8 +96,8 @@ class SmoothedResidual(TokenSkeleton):
     name: ClassVar[str] = "smoothed_residual"
     origin: ClassVar[str] = "A small constant is added because a division by zero was once seen in a log."
 
-    def residual(self, target_row: Array, draft_row: Array) -> Array:
-        return super().residual(target_row, draft_row) + ones_like(target_row) / 1000
+    def residual(self, rows: StopRows) -> Array:
+        return super().residual(rows) + ones_like(rows.target_row) / 1000
 
 
 class DraftBonus(TokenSkeleton):
@@ -186,9 +185,8 @@ class StaleCorrectionRow(TokenSkeleton):
         def correction(path_index: Array, length: Array) -> Array:
             after_rejection = length < draft_rows.shape[-2]
             shifted = xp.where(after_rejection & (length + self.shift >= 0), length + self.shift, length)
-            target_row = take_stop_row(target_rows, path_index, shifted)
-            residual = self.residual(target_row, take_draft_row(draft_rows, path_index, shifted))
-            return or_else(normalise(residual), target_row)
+            rows = StopRows(target_rows, draft_rows, path_index, shifted)
+            return or_else(normalise(self.residual(rows)), rows.target_row)
 
         return Outcome(token.stop_probs, correction)
 

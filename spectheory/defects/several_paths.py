@@ -25,6 +25,7 @@ from spectheory.arrays import (
     namespace,
     normalise,
     ones_like,
+    residual_rows,
     take_path,
     take_paths,
     take_token,
@@ -158,7 +159,7 @@ class IndependentAcceptance(Defect, PositionByPosition):
     def select(self, position: Position) -> Selection:
         target_rows, draft_rows = position.target_rows, position.draft_rows
         on_target, on_draft = position.on_tokens(target_rows), position.on_tokens(draft_rows)
-        residual = or_else(normalise(Token().residual(target_rows, draft_rows)), target_rows)
+        residual = or_else(normalise(residual_rows(target_rows, draft_rows)), target_rows)
         return first_accepted(acceptance_ratio(on_target, on_draft, position.is_draft), residual)
 
 
@@ -205,7 +206,7 @@ class RecursiveWithoutUpdate(Defect, PositionByPosition):
     def select(self, position: Position) -> Selection:
         xp = namespace(position.target_rows)
         target_rows, draft_rows = position.target_rows, position.draft_rows
-        residual = or_else(normalise(Token().residual(target_rows, draft_rows)), target_rows)
+        residual = or_else(normalise(residual_rows(target_rows, draft_rows)), target_rows)
         drafts_so_far = xp.cumulative_sum(xp.astype(position.is_draft, xp.int64), axis=-1)
         on_target, on_residual = position.on_tokens(target_rows), position.on_tokens(residual)
         tested_against = xp.where(drafts_so_far == 1, on_target, on_residual)

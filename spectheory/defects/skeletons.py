@@ -22,8 +22,9 @@ from spectheory.algorithms.position_by_position.base import (
     first_accepted,
 )
 from spectheory.algorithms.position_by_position.kseq import KSeqRule, kseq_rule_at
-from spectheory.arrays import Array, namespace, normalise, ones_like, positive_part, take_stop_row
+from spectheory.arrays import Array, namespace, normalise, ones_like, positive_part
 from spectheory.outcome import Outcome
+from spectheory.stop_rows import take_stop_row
 from spectheory.verifier import Verifier
 
 

@@ -11,15 +11,13 @@ from spectheory.arrays import (
     divide_or_zero,
     namespace,
     ones_like,
-    positive_part,
     prefix_products,
     scaled_residual_mass,
-    take_draft_row,
-    take_stop_row,
     take_token,
     zeros_like,
 )
 from spectheory.outcome import Outcome
+from spectheory.stop_rows import StopRows
 
 
 class Block(OnePath):
@@ -58,10 +56,8 @@ class Block(OnePath):
         stop_probs = self.stops(self.acceptance(weights, residual_mass))
 
         def residual(path_index: Array, length: Array) -> Array:
-            target_row = take_stop_row(target_rows, path_index, length)
-            # q = 0 at depth L, where the residual is proportional to p.
-            draft_row = take_draft_row(draft_rows, path_index, length)
-            return self.residual(take_token(weights, length), target_row, draft_row)
+            rows = StopRows(target_rows, draft_rows, path_index, length)
+            return self.residual(take_token(weights, length), rows)
 
         return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
 
@@ -92,6 +88,6 @@ class Block(OnePath):
         # The empty prefix is what remains when all of them are rejected.
         return all_longer_rejected * xp.concat([ones_like(accept[..., :1]), accept], axis=-1)
 
-    def residual(self, weight: Array, target_row: Array, draft_row: Array) -> Array:
-        """Step 4, Eq. 4: max(w p - q, 0), not normalised.  [...], [..., V], [..., V] -> [..., V]"""
-        return positive_part(weight[..., None] * target_row - draft_row)
+    def residual(self, weight: Array, rows: StopRows) -> Array:
+        """Step 4, Eq. 4: max(w p - q, 0), not normalised; q = 0 at depth L.  [...] -> [..., V]"""
+        return rows.residual(weight)

@@ -12,13 +12,12 @@ from spectheory.arrays import (
     namespace,
     normalise,
     ones_like,
-    positive_part,
     prefix_products,
-    take_draft_row,
-    take_stop_row,
+    residual_rows,
     take_token,
 )
 from spectheory.outcome import Outcome
+from spectheory.stop_rows import StopRows
 
 
 class GreedyBlock(OnePath):
@@ -62,9 +61,8 @@ class GreedyBlock(OnePath):
         stop_probs = Block().stops(accept)  # step 3 is block verification's own
 
         def residual(path_index: Array, length: Array) -> Array:
-            target_row = take_stop_row(target_rows, path_index, length)
-            draft_row = take_draft_row(draft_rows, path_index, length)
-            return Block().residual(take_token(path_ratio, length), target_row, draft_row)
+            rows = StopRows(target_rows, draft_rows, path_index, length)
+            return Block().residual(take_token(path_ratio, length), rows)
 
         return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
 
@@ -101,8 +99,7 @@ class GreedyBlock(OnePath):
             ...     pair.target_path_probs(1)[1:], pair.draft_path_probs(1)[1:], 1)[0])
             [Fraction(0, 1) Fraction(1, 1)]
         """
-        excess = target_path_probs[..., None] * target_rows - draft_path_probs[..., None] * draft_rows
-        return normalise(positive_part(excess))
+        return normalise(residual_rows(target_rows, draft_rows, target_path_probs, draft_path_probs))
 
 
 def _acceptance(path_ratio: Array, target_rows: Array, draft_rows: Array) -> Array:

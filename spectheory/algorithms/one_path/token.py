@@ -9,13 +9,11 @@ from spectheory.arrays import (
     Array,
     at_most_one,
     namespace,
-    positive_part,
     prefix_products,
-    take_draft_row,
-    take_stop_row,
     zeros_like,
 )
 from spectheory.outcome import Outcome
+from spectheory.stop_rows import StopRows
 
 
 class Token(OnePath):
@@ -42,9 +40,7 @@ class Token(OnePath):
         stop_probs = self.stops(self.acceptance(paths, target_rows, draft_rows))
 
         def residual(path_index: Array, length: Array) -> Array:
-            target_row = take_stop_row(target_rows, path_index, length)
-            # q = 0 at depth L, where the residual is p itself.
-            return self.residual(target_row, take_draft_row(draft_rows, path_index, length))
+            return self.residual(StopRows(target_rows, draft_rows, path_index, length))
 
         return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
 
@@ -58,6 +54,6 @@ class Token(OnePath):
         rejected = 1 - namespace(accept).concat([accept, zeros_like(accept[..., :1])], axis=-1)
         return at_least * rejected
 
-    def residual(self, target_row: Array, draft_row: Array) -> Array:
-        """Step 3, Eq. 3: max(p - q, 0), not normalised.  [..., V]"""
-        return positive_part(target_row - draft_row)
+    def residual(self, rows: StopRows) -> Array:
+        """Step 3, Eq. 3: max(p - q, 0), not normalised; q = 0 at depth L, where it is p itself.  [..., V]"""
+        return rows.residual()

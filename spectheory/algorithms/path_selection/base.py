@@ -11,14 +11,13 @@ from spectheory.arrays import (
     Array,
     first_true,
     namespace,
-    take_draft_row,
     take_path,
     take_paths,
-    take_stop_row,
     take_token,
 )
 from spectheory.bounds.rankings import Ranking, ranking_keys, ratio_ranking
 from spectheory.outcome import Outcome, credit_to_first, first_path_with_prefix
+from spectheory.stop_rows import StopRows
 from spectheory.verifier import Verifier
 
 
@@ -83,9 +82,8 @@ def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
         """The row at a prefix is the same on every candidate that holds it: that of the first of them."""
         lengths = namespace(candidates).zeros_like(candidates) + length[..., None]
         first = first_true(take_token(holders, lengths) == path_index[..., None])
-        target_row = take_stop_row(target_rows, first, length)
-        skewed_row = take_draft_row(skewed_rows, first, length)
-        return block.residual(take_token(take_path(accepted, first), length), target_row, skewed_row)
+        rows = StopRows(target_rows, skewed_rows, first, length)
+        return block.residual(take_token(take_path(accepted, first), length), rows)
 
     return Outcome.from_weights(sum(parts[1:], start=parts[0]), residual)
 

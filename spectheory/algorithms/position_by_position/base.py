@@ -18,14 +18,13 @@ from spectheory.arrays import (
     ones_like,
     prefix_products,
     take_along,
-    take_draft_row,
     take_path,
     take_row,
-    take_stop_row,
     take_token,
     zeros_like,
 )
 from spectheory.outcome import Outcome, is_first_with_prefix, shared_prefixes
+from spectheory.stop_rows import StopRows, take_draft_row
 from spectheory.verifier import TreeVerifier
 
 
@@ -150,11 +149,11 @@ class PositionByPosition(TreeVerifier):
 
         def residual(path_index: Array, length: Array) -> Array:
             if notes:
-                target_row = take_stop_row(target_rows, path_index, length)
-                draft_row = take_draft_row(draft_rows, path_index, length)
+                rows = StopRows(target_rows, draft_rows, path_index, length)
                 # Past the last drafted token q is 0, and any note gives the target's row.
                 on_path = take_path(notes[0], path_index)
-                return self.residual(target_row, draft_row, take_token(on_path, xp.clip(length, None, last)))
+                note = take_token(on_path, xp.clip(length, None, last))
+                return self.residual(rows.target_row, rows.draft_row, note)
             position = _position_at(paths, target_rows, draft_rows, is_draft, path_index, length)
             return _without_drafted(position, self.select(position).residual)[..., 0, :]
 
@@ -218,11 +217,12 @@ def _position_at(
     xp = namespace(target_rows)
     at_leaf = length == paths.shape[-1]
     last = xp.where(at_leaf, length - 1, length)
+    rows = StopRows(target_rows, draft_rows, path_index, length)
     drafts_here = take_row(take_path(xp.moveaxis(is_draft, -1, -2), path_index), last)
     return Position(
         take_row(xp.moveaxis(paths, -1, -2), last),
-        take_stop_row(target_rows, path_index, length)[..., None, :],
-        take_draft_row(draft_rows, path_index, length)[..., None, :],
+        rows.target_row[..., None, :],
+        rows.draft_row[..., None, :],
         (drafts_here & ~at_leaf[..., None])[..., None, :],
         lambda number: take_draft_row(draft_rows, zeros_like(path_index) + number, length)[..., None, :],
     )

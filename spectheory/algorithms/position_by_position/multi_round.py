@@ -21,6 +21,7 @@ from spectheory.arrays import (
     ones_like,
     positive_part,
     residual_mass,
+    residual_rows,
     take_token,
     zeros_like,
 )
@@ -72,7 +73,7 @@ class MultiRound(PositionByPosition):
 
     def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
         """What the target has left, max(p - t q, 0), not normalised."""
-        return positive_part(target_rows - note[..., None] * draft_rows)
+        return residual_rows(target_rows, draft_rows, other_scale=note)
 
     @property
     def _one_draft_model(self) -> bool:

@@ -1,0 +1,164 @@
+"""Residuals of long rows on the host, compiled: every row is read once, and nothing between is written.
+
+torch multiplies, subtracts, takes the positive part and sums in four passes over memory.  These loops are the
+same formulas with the same roundings, but for the order of a sum.  ``arrays`` and ``stop_rows`` choose
+between the two; nobody else calls this module.
+
+They are operators of torch, ``torch.ops.spectheory``, so that whatever counts operators sees them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numba
+import numpy as np
+import torch
+from torch import Tensor
+
+AT_ONCE = 1024
+"""How many entries are summed in the precision of the rows, before they join a sum in float64."""
+
+WORTH_A_THREAD = 1 << 18
+"""How many entries a thread must be given to pay for its start."""
+
+NO_ROW = -1
+"""The place of a row of zeros."""
+
+# A sum may be taken in any order, which lets it be taken in several at once; nothing else is relaxed, so that
+# what is no number stays none.
+_compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
+
+
+@_compiled
+def _masses(
+    rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
+) -> None:
+    """out_n = sum_x max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
+    for n in range(len(at)):
+        row, other = rows[at[n] : at[n] + size], others[other_at[n] : other_at[n] + size]
+        scale, other_scale = scales[n], other_scales[n]
+        zero, total = scale * 0, 0.0
+        for first in range(0, size, AT_ONCE):
+            entries, beside = row[first : first + AT_ONCE], other[first : first + AT_ONCE]
+            part = zero
+            for x in range(len(entries)):
+                excess = scale * entries[x] - other_scale * beside[x]
+                part += zero if excess < 0 else excess
+            total += part
+        out[n] = total
+
+
+@_compiled
+def _rows(
+    rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
+) -> None:
+    """out_n(x) = max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
+    for n in range(len(at)):
+        row, written = rows[at[n] : at[n] + size], out[n]
+        scale, other_scale = scales[n], other_scales[n]
+        zero = scale * 0
+        if other_at[n] == NO_ROW:
+            for x in range(size):
+                written[x] = scale * row[x]
+            continue
+        other = others[other_at[n] : other_at[n] + size]
+        for x in range(size):
+            excess = scale * row[x] - other_scale * other[x]
+            written[x] = zero if excess < 0 else excess
+
+
+def _residual_mass(rows: Tensor, other: Tensor, scale: Tensor | None, other_scale: Tensor | None) -> Tensor:
+    rows, other = torch.broadcast_tensors(rows, other)
+    out = rows.new_empty(rows.shape[:-1])
+    _run(_masses, out, (rows, _places(rows), scale), (other, _places(other), other_scale))
+    return out
+
+
+def _residual_rows(rows: Tensor, other: Tensor, scale: Tensor | None, other_scale: Tensor | None) -> Tensor:
+    rows, other = torch.broadcast_tensors(rows, other)
+    out = rows.new_empty(rows.shape)
+    _run(_rows, out, (rows, _places(rows), scale), (other, _places(other), other_scale))
+    return out
+
+
+def _residual_at_stops(
+    target_rows: Tensor,
+    draft_rows: Tensor,
+    path_index: Tensor,
+    length: Tensor,
+    scale: Tensor | None,
+    draft_scale: Tensor | None,
+) -> Tensor:
+    path, depth = path_index.numpy(), length.numpy()
+    at = _places(target_rows[..., 0, 0, :])
+    at = at + path * target_rows.stride(-3) + depth * target_rows.stride(-2)
+    beside = _places(draft_rows[..., 0, 0, :])
+    beside = beside + path * draft_rows.stride(-3) + depth * draft_rows.stride(-2)
+    beside = np.where(depth == draft_rows.shape[-2], NO_ROW, beside)
+    out = target_rows.new_empty((*path.shape, target_rows.shape[-1]))
+    _run(_rows, out, (target_rows, at, scale), (draft_rows, beside, draft_scale))
+    return out
+
+
+_LIBRARY = torch.library.Library("spectheory", "DEF")
+for _name, _arguments, _operator in (
+    ("residual_mass", "Tensor rows, Tensor other", _residual_mass),
+    ("residual_rows", "Tensor rows, Tensor other", _residual_rows),
+    (
+        "residual_at_stops",
+        "Tensor target_rows, Tensor draft_rows, Tensor path_index, Tensor length",
+        _residual_at_stops,
+    ),
+):
+    _LIBRARY.define(f"{_name}({_arguments}, Tensor? scale, Tensor? other_scale) -> Tensor")
+    _LIBRARY.impl(_name, _operator, "CPU")
+
+residual_mass = torch.ops.spectheory.residual_mass.default
+residual_rows = torch.ops.spectheory.residual_rows.default
+residual_at_stops = torch.ops.spectheory.residual_at_stops.default
+
+
+def _places(rows: Tensor) -> np.ndarray:
+    """Where each row begins, in entries from the first one.  [..., V] -> [...]"""
+    places = np.zeros((), dtype=np.int64)
+    for size, stride in zip(rows.shape[:-1], rows.stride()[:-1], strict=True):
+        places = places[..., None] + stride * np.arange(size)
+    return places
+
+
+def _run(kernel: Callable[..., None], out: Tensor, *terms: tuple[Tensor, np.ndarray, Tensor | None]) -> None:
+    """Fill ``out`` from the two terms of a difference: the memory of rows, where rows begin, their scales."""
+    if not out.numel():
+        return
+    size, count = terms[0][0].shape[-1], terms[0][1].size
+    written = out.numpy().reshape(count, -1) if kernel is _rows else out.numpy().ravel()
+
+    def portion(part: slice) -> None:
+        first, second = ((memory, places[part], scales[part]) for memory, places, scales in prepared)
+        kernel(*first, *second, size, written[part])
+
+    prepared = [
+        (_memory(rows), places.ravel(), _scales(scale, places.shape, rows.dtype))
+        for rows, places, scale in terms
+    ]
+    threads = min(torch.get_num_threads(), count, 1 + count * size // WORTH_A_THREAD)
+    if threads == 1:
+        portion(slice(None))
+        return
+    ends = np.linspace(0, count, threads + 1).astype(int).tolist()
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(portion, map(slice, ends, ends[1:])))
+
+
+def _memory(rows: Tensor) -> np.ndarray:
+    """All entries from the first to the last one of the rows, and what lies between, without a copy."""
+    span = 1 + sum((size - 1) * stride for size, stride in zip(rows.shape, rows.stride(), strict=True))
+    return rows.as_strided((span,), (1,)).numpy()
+
+
+def _scales(scale: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> np.ndarray:
+    given = torch.ones((), dtype=dtype) if scale is None else scale
+    return given.expand(shape).numpy().flatten()  # a copy: one kind of array, whatever the strides
