@@ -28,7 +28,9 @@ from . import programs as programs
 from . import questions as questions
 from . import resolve as resolve
 from . import results as results
+from . import row_kernels as row_kernels
 from . import rows as rows
+from . import stop_rows as stop_rows
 from . import suite as suite
 from . import symbolic as symbolic
 from . import testing as testing

@@ -289,16 +289,18 @@ def residual_rows(
 
     [..., V], [..., V], [...], [...] -> [..., V]
     """
-    if in_one_reading(rows, other, scale, other_scale):
-        return _row_kernels().residual_rows(rows, other, scale, other_scale)
     left = rows if scale is None else scale[..., None] * rows
     right = other if other_scale is None else other_scale[..., None] * other
     return positive_part(left - right)
 
 
+WORTH_A_LOOP = 1 << 17
+"""How many entries pay for the call of a loop of ``row_kernels``."""
+
+
 def in_one_reading(rows: Array, other: Array, *scales: Array | None) -> bool:
-    """Whether ``row_kernels`` takes their residual: long float rows of torch in the memory of the host."""
-    if not is_torch_array(rows) or not on_host(rows):
+    """Whether ``row_kernels`` takes their residual: many float rows of torch in the memory of the host."""
+    if not is_torch_array(rows) or not on_host(rows) or rows.numel() < WORTH_A_LOOP:
         return False
     import torch
 
@@ -306,7 +308,6 @@ def in_one_reading(rows: Array, other: Array, *scales: Array | None) -> bool:
     return (
         all(type(array) is torch.Tensor and array.dtype is rows.dtype for array in given)
         and rows.dtype in (torch.float32, torch.float64)
-        and rows.shape[-1] >= 2 * BLOCK
         and rows.stride(-1) == other.stride(-1) == 1
         and not any(array.requires_grad for array in given)
     )

@@ -9,8 +9,10 @@ They are operators of torch, ``torch.ops.spectheory``, so that whatever counts o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import Any
 
 import numba
@@ -40,26 +42,31 @@ def _masses(
     for n in range(len(at)):
         row, other = rows[at[n] : at[n] + size], others[other_at[n] : other_at[n] + size]
         scale, other_scale = scales[n], other_scales[n]
-        zero, total = scale * 0, 0.0
-        for first in range(0, size, AT_ONCE):
+        zero, total = rows.dtype.type(0), 0.0
+        whole = size // AT_ONCE * AT_ONCE
+        for first in range(0, whole, AT_ONCE):
             entries, beside = row[first : first + AT_ONCE], other[first : first + AT_ONCE]
             part = zero
-            for x in range(len(entries)):
+            for x in range(AT_ONCE):
                 excess = scale * entries[x] - other_scale * beside[x]
                 part += zero if excess < 0 else excess
             total += part
-        out[n] = total
+        part = zero
+        for x in range(whole, size):
+            excess = scale * row[x] - other_scale * other[x]
+            part += zero if excess < 0 else excess
+        out[n] = total + part
 
 
 @_compiled
 def _rows(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
-    """out_n(x) = max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
+    """out(n size + x) = max(scale_n rows(at_n + x) - other_scale_n others(other_at_n + x), 0)."""
     for n in range(len(at)):
-        row, written = rows[at[n] : at[n] + size], out[n]
+        row, written = rows[at[n] : at[n] + size], out[n * size : (n + 1) * size]
         scale, other_scale = scales[n], other_scales[n]
-        zero = scale * 0
+        zero = rows.dtype.type(0)
         if other_at[n] == NO_ROW:
             for x in range(size):
                 written[x] = scale * row[x]
@@ -71,16 +78,10 @@ def _rows(
 
 
 def _residual_mass(rows: Tensor, other: Tensor, scale: Tensor | None, other_scale: Tensor | None) -> Tensor:
-    rows, other = torch.broadcast_tensors(rows, other)
+    if rows.shape != other.shape:
+        rows, other = torch.broadcast_tensors(rows, other)
     out = rows.new_empty(rows.shape[:-1])
     _run(_masses, out, (rows, _places(rows), scale), (other, _places(other), other_scale))
-    return out
-
-
-def _residual_rows(rows: Tensor, other: Tensor, scale: Tensor | None, other_scale: Tensor | None) -> Tensor:
-    rows, other = torch.broadcast_tensors(rows, other)
-    out = rows.new_empty(rows.shape)
-    _run(_rows, out, (rows, _places(rows), scale), (other, _places(other), other_scale))
     return out
 
 
@@ -93,10 +94,10 @@ def _residual_at_stops(
     draft_scale: Tensor | None,
 ) -> Tensor:
     path, depth = path_index.numpy(), length.numpy()
-    at = _places(target_rows[..., 0, 0, :])
-    at = at + path * target_rows.stride(-3) + depth * target_rows.stride(-2)
-    beside = _places(draft_rows[..., 0, 0, :])
-    beside = beside + path * draft_rows.stride(-3) + depth * draft_rows.stride(-2)
+    at, beside = (
+        _places(rows[..., 0, 0, :]) + path * rows.stride(-3) + depth * rows.stride(-2)
+        for rows in (target_rows, draft_rows)
+    )
     beside = np.where(depth == draft_rows.shape[-2], NO_ROW, beside)
     out = target_rows.new_empty((*path.shape, target_rows.shape[-1]))
     _run(_rows, out, (target_rows, at, scale), (draft_rows, beside, draft_scale))
@@ -106,7 +107,6 @@ def _residual_at_stops(
 _LIBRARY = torch.library.Library("spectheory", "DEF")
 for _name, _arguments, _operator in (
     ("residual_mass", "Tensor rows, Tensor other", _residual_mass),
-    ("residual_rows", "Tensor rows, Tensor other", _residual_rows),
     (
         "residual_at_stops",
         "Tensor target_rows, Tensor draft_rows, Tensor path_index, Tensor length",
@@ -117,14 +117,18 @@ for _name, _arguments, _operator in (
     _LIBRARY.impl(_name, _operator, "CPU")
 
 residual_mass = torch.ops.spectheory.residual_mass.default
-residual_rows = torch.ops.spectheory.residual_rows.default
 residual_at_stops = torch.ops.spectheory.residual_at_stops.default
 
 
 def _places(rows: Tensor) -> np.ndarray:
     """Where each row begins, in entries from the first one.  [..., V] -> [...]"""
+    return _row_places(rows.shape[:-1], rows.stride()[:-1])
+
+
+@lru_cache(maxsize=256)
+def _row_places(shape: tuple[int, ...], strides: tuple[int, ...]) -> np.ndarray:
     places = np.zeros((), dtype=np.int64)
-    for size, stride in zip(rows.shape[:-1], rows.stride()[:-1], strict=True):
+    for size, stride in zip(shape, strides, strict=True):
         places = places[..., None] + stride * np.arange(size)
     return places
 
@@ -134,23 +138,24 @@ def _run(kernel: Callable[..., None], out: Tensor, *terms: tuple[Tensor, np.ndar
     if not out.numel():
         return
     size, count = terms[0][0].shape[-1], terms[0][1].size
-    written = out.numpy().reshape(count, -1) if kernel is _rows else out.numpy().ravel()
+    memory = [_memory(rows) for rows, _, _ in terms]
+    places = [places.ravel() for _, places, _ in terms]
+    scales = [_scales(scale, places.shape, out.dtype) for _, places, scale in terms]
+    written = out.numpy().ravel()
+    each = written.size // count
 
-    def portion(part: slice) -> None:
-        first, second = ((memory, places[part], scales[part]) for memory, places, scales in prepared)
-        kernel(*first, *second, size, written[part])
+    def portion(start: int, end: int) -> None:
+        of_terms = zip(memory, places, scales, strict=True)
+        (first, second) = ((of, at[start:end], scale[start:end]) for of, at, scale in of_terms)
+        kernel(*first, *second, size, written[start * each : end * each])
 
-    prepared = [
-        (_memory(rows), places.ravel(), _scales(scale, places.shape, rows.dtype))
-        for rows, places, scale in terms
-    ]
     threads = min(torch.get_num_threads(), count, 1 + count * size // WORTH_A_THREAD)
     if threads == 1:
-        portion(slice(None))
+        portion(0, count)
         return
     ends = np.linspace(0, count, threads + 1).astype(int).tolist()
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(portion, map(slice, ends, ends[1:])))
+        list(pool.map(portion, ends, ends[1:]))
 
 
 def _memory(rows: Tensor) -> np.ndarray:
@@ -160,5 +165,11 @@ def _memory(rows: Tensor) -> np.ndarray:
 
 
 def _scales(scale: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> np.ndarray:
-    given = torch.ones((), dtype=dtype) if scale is None else scale
-    return given.expand(shape).numpy().flatten()  # a copy: one kind of array, whatever the strides
+    if scale is None:
+        return _ones(math.prod(shape), dtype)
+    return scale.expand(shape).numpy().flatten()  # a copy: one kind of array, whatever the strides
+
+
+@lru_cache(maxsize=256)
+def _ones(count: int, dtype: torch.dtype) -> np.ndarray:
+    return torch.ones(count, dtype=dtype).numpy()

@@ -57,7 +57,8 @@ class StopRows(NamedTuple):
             array([[0.25, 0.  ],
                    [0.5 , 0.5 ]])
         """
-        if in_one_reading(self.target_rows, self.draft_rows, scale, draft_scale):
+        one_row = is_one(self.length)  # two views
+        if not one_row and in_one_reading(self.target_rows, self.draft_rows, scale, draft_scale):
             from spectheory.row_kernels import residual_at_stops
 
             return residual_at_stops(*self, scale, draft_scale)

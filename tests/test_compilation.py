@@ -142,8 +142,8 @@ def test_what_is_declared_and_what_is_not_torch_goes_through() -> None:
 class WithoutMass(Token):
     """Known to be wrong: stops where no token is left."""
 
-    def residual(self, target_row: Any, draft_row: Any) -> Any:
-        return 0 * target_row
+    def residual(self, rows: Any) -> Any:
+        return 0 * rows.target_row
 
 
 def test_a_row_without_mass_is_refused_from_a_graph_too() -> None:

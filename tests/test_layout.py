@@ -66,4 +66,4 @@ def test_imports_partner_an_upward_import_and_a_homeless_module_are_seen() -> No
     """The page's own rows in reverse order, and without one of them."""
     rooms, imports = rooms_of_the_page(), imports_of_the_package()
     assert "pair imports errors.InvalidPairError from a later row" in upward_imports(rooms[::-1], imports)
-    assert "outcome stands in no row" in upward_imports([row for row in rooms if row != ["outcome"]], imports)
+    assert "drafts stands in no row" in upward_imports([row for row in rooms if row != ["drafts"]], imports)

@@ -12,6 +12,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from spectheory import arrays, row_kernels
+from spectheory.stop_rows import StopRows
 
 SIZES = (512, 1_023, 1_024, 1_025, 3_000)
 DTYPES = (torch.float32, torch.float64)
@@ -41,31 +42,50 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.usefixtures("threads")
-def test_rows_and_masses(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
-    """Rows to the last bit, masses up to the order of the sum; rows lie apart, and one may stand for many."""
+def test_masses(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
+    """Sums up to their order; rows lie apart, and one may stand for many."""
     rows = rows_of(1, 4, 3, 2, size, dtype=dtype)[:, 1:, 0]
-    other = rows_of(2, 4, 1, size + 3, dtype=dtype)[..., 3:].expand(4, 2, size)
-    scale, other_scale = (rows_of(3 + n, 4, 2, dtype=dtype) if on else None for n, on in enumerate(scaled))
-    assert arrays.in_one_reading(rows, other, scale, other_scale)
-    expected = with_formula(rows, other, scale, other_scale)
-    found = row_kernels.residual_rows(rows, other, scale, other_scale)
-    assert torch.equal(found, expected)
-    masses = row_kernels.residual_mass(rows, other, scale, other_scale)
+    other = rows_of(2, 4, 1, size + 3, dtype=dtype)[..., 3:]
+    scales = [rows_of(3 + n, 4, 2, dtype=dtype) if on else None for n, on in enumerate(scaled)]
+    masses = row_kernels.residual_mass(rows, other, *scales)
     assert masses.dtype is dtype
-    precise = [[math.fsum(row) for row in element] for element in expected.tolist()]
-    np.testing.assert_allclose(masses, precise, rtol=4 * torch.finfo(dtype).eps)
+    expected = [
+        [math.fsum(row) for row in element] for element in with_formula(rows, other, *scales).tolist()
+    ]
+    np.testing.assert_allclose(masses, expected, rtol=4 * torch.finfo(dtype).eps)
     # partner: terms in each other's place are another number
-    assert not torch.equal(row_kernels.residual_rows(other, rows, other_scale, scale), expected)
+    swapped = row_kernels.residual_mass(other, rows, *reversed(scales))
+    assert not np.allclose(swapped, expected, rtol=1e-4)
 
 
-@pytest.mark.parametrize("kind", ["residual_mass", "residual_rows"])
-def test_what_is_no_number_stays_none(kind: str) -> None:
+@pytest.mark.parametrize("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.usefixtures("threads")
+def test_rows_at_stops(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
+    """To the last bit what the formula gives, with no draft row at depth L; batches of any shape."""
+    batch, num_paths, length = (2, 3), 3, 4
+    target = rows_of(1, *batch, num_paths, length + 1, size, dtype=dtype)
+    draft = rows_of(2, *batch, 1, length, size + 3, dtype=dtype)[..., 3:].expand(*batch, 3, length, size)
+    path, depth = torch.tensor([[0, 2, 1], [1, 0, 2]]), torch.tensor([[4, 0, 1], [2, 3, 4]])
+    scales = [rows_of(3 + n, *batch, dtype=dtype) if on else None for n, on in enumerate(scaled)]
+    found = row_kernels.residual_at_stops(target, draft, path, depth, *scales)
+    with_leaves = torch.cat([draft, torch.zeros_like(draft[..., :1, :])], dim=-2)
+    first, second = torch.tensor([[0], [1]]), torch.tensor([0, 1, 2])
+    rows = [table[first, second, path, depth] for table in (target, with_leaves)]
+    assert torch.equal(found, with_formula(*rows, *scales))
+    assert not torch.equal(found, with_formula(*rows, *reversed(scales))) or scaled == (0, 0)
+
+
+@pytest.mark.parametrize("place", [500, 1_500])
+def test_what_is_no_number_stays_none(place: int) -> None:
     """A row with an entry that is no number has no mass, rather than one without that entry."""
     rows, other = rows_of(1, 2, 2_000), rows_of(2, 2, 2_000)
-    rows[1, 1_500] = math.nan
-    found = getattr(row_kernels, kind)(rows, other, None, None).isnan()
-    assert not found[0].any()
-    assert found[1].any()
+    rows[1, place] = math.nan
+    assert row_kernels.residual_mass(rows, other, None, None).isnan().tolist() == [False, True]
+    stops = torch.tensor([0, 0]), torch.tensor([0, 0])
+    found = row_kernels.residual_at_stops(rows[:, None, None], other[:, None, None], *stops, None, None)
+    assert found.isnan().sum(-1).tolist() == [0, 1]
 
 
 def test_no_rows() -> None:
@@ -85,36 +105,40 @@ def test_a_mass_far_below_the_rows() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        lambda rows: rows[..., :300],
+        lambda rows: rows[..., :1_000],
         lambda rows: rows.half(),
         lambda rows: rows[..., ::2],
         lambda rows: rows.numpy(),
         lambda rows: rows.clone().requires_grad_(),
         lambda rows: FakeTensorMode().from_tensor(rows),
     ],
-    ids=["short", "half precision", "apart", "numpy", "differentiated", "fake"],
+    ids=["few", "half precision", "apart", "numpy", "differentiated", "fake"],
 )
 def test_what_takes_the_other_way(change: Callable[[Any], Any]) -> None:
-    """Only plain long rows of floats with their entries side by side are read by the loops."""
-    rows = rows_of(1, 2, 2_000, dtype=torch.float32)
+    """Only many floats of plain tensors with a row's entries side by side are read by the loops."""
+    rows = rows_of(1, 4, 150_000, dtype=torch.float32)
     assert arrays.in_one_reading(rows, rows)
     assert not arrays.in_one_reading(change(rows), change(rows))
 
 
 def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``arrays`` gives the same masses and rows, whichever way it takes."""
+    """``arrays`` and ``stop_rows`` give the same, whichever way they take."""
+    target, draft, scale = rows_of(1, 3, 2, 3, 20_000), rows_of(2, 3, 2, 2, 20_000), rows_of(3, 3)
+    stops = StopRows(target, draft, torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]))
+    rows, factors = target[..., 1:, :], scale[:, None, None].expand(3, 2, 2)
+    assert arrays.in_one_reading(rows, draft, factors)
 
     def found() -> list[torch.Tensor]:
-        rows, other, scale = rows_of(1, 3, 5_000), rows_of(2, 3, 5_000), rows_of(3, 3)
         return [
-            arrays.residual_mass(rows, other, scale),
-            arrays.scaled_residual_mass(scale, rows, other),
-            arrays.residual_rows(rows, other),
-            arrays.residual_rows(rows, other, scale),
-            arrays.residual_rows(rows, other, other_scale=scale),
+            arrays.residual_mass(rows, draft, factors),
+            arrays.scaled_residual_mass(factors, rows, draft),
+            stops.residual(),
+            stops.residual(scale, scale),
         ]
 
     one_reading = found()
-    monkeypatch.setattr(arrays, "in_one_reading", lambda *given: False)
+    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    monkeypatch.delattr(row_kernels, "residual_mass")
+    monkeypatch.delattr(row_kernels, "residual_at_stops")
     for one, other in zip(one_reading, found(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-13, atol=0)

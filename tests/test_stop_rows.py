@@ -58,18 +58,3 @@ def test_rows_at_stops(kind: str, batch: int, seed: int) -> None:
         ]
         given = [None if scale is one else KINDS[kind](objects(scale)) for scale in (here, there)]
         assert_is(stops.residual(*given), expected, kind)
-
-
-@pytest.mark.parametrize("batch", [1, 6])
-def test_long_rows_in_one_reading(batch: int) -> None:
-    """Long rows on the host take another way, which is the same to the last bit, at leaves as elsewhere."""
-    stops, *_ = drawn("torch", batch, seed=2, size=700)
-    rng = torch.Generator().manual_seed(0)
-    scales = [torch.rand(batch, generator=rng, dtype=torch.float64) for _ in range(2)]
-    for first in (None, scales[0]):
-        for second in (None, scales[1]):
-            left = stops.target_row if first is None else first[:, None] * stops.target_row
-            right = stops.draft_row if second is None else second[:, None] * stops.draft_row
-            expected = (left - right).clamp_min(0)
-            assert torch.equal(stops.residual(first, second), expected)
-            assert not torch.equal(stops.residual(second, first), expected) or first is second

@@ -30,13 +30,13 @@ V, L, B = 3_000, 3, 3  # long enough to be drawn from by blocks
 
 
 class Reads(Token):
-    def residual(self, target_row, draft_row):
-        return super().residual(target_row, draft_row) * float(target_row.sum())
+    def residual(self, rows):
+        return super().residual(rows) * float(rows.target_row.sum())
 
 
 class Mixes(Token):
-    def residual(self, target_row, draft_row):
-        return super().residual(target_row, draft_row) * torch.ones(V)
+    def residual(self, rows):
+        return super().residual(rows) * torch.ones(V)
 
 
 class Shapes(Token):

@@ -18,6 +18,7 @@ from spectheory.defects.acceptance import ThresholdAcceptance
 from spectheory.defects.skeletons import BlockSkeleton, PositionSkeleton, TokenSkeleton
 from spectheory.law import output_law
 from spectheory.outcome import Outcome
+from spectheory.stop_rows import StopRows
 from spectheory.suite import kill_matrix
 
 F = Fraction
@@ -46,9 +47,7 @@ def test_proper_laws_partner_an_empty_residual_is_flagged() -> None:
             proper = super().outcome(paths, target_rows, draft_rows)
             return Outcome(
                 proper.stop_probs,
-                lambda path_index, length: normalise(
-                    self.residual(target_rows[:, 0, 0], draft_rows[:, 0, 0])
-                ),
+                lambda *stop: normalise(self.residual(StopRows(target_rows, draft_rows, *stop))),
             )
 
     law = output_law(NoFallback(), instances.equal_models(1))
