@@ -295,21 +295,28 @@ def residual_rows(
 
 
 WORTH_A_LOOP = 1 << 17
-"""How many entries pay for the call of a loop of ``row_kernels``."""
+"""How many entries pay for the call of a loop of ``row_kernels`` instead of a few operators."""
 
 
-def in_one_reading(rows: Array, other: Array, *scales: Array | None) -> bool:
-    """Whether ``row_kernels`` takes their residual: many float rows of torch in the memory of the host."""
-    if not is_torch_array(rows) or not on_host(rows) or rows.numel() < WORTH_A_LOOP:
+def in_one_reading(rows: Array, *beside: Array | None, entries: float | None = None) -> bool:
+    """Whether the loops of ``row_kernels`` may take them: plain float tensors in the memory of the host.
+
+    Args:
+        rows: [..., V], with at least so many entries.
+        beside: other rows, and numbers per row; of one kind with the rows.
+        entries: how many; ``WORTH_A_LOOP`` if not given.
+    """
+    least = WORTH_A_LOOP if entries is None else entries
+    if not is_torch_array(rows) or not on_host(rows) or rows.numel() < least:
         return False
     import torch
 
-    given = [rows, other, *(scale for scale in scales if scale is not None)]
-    return (
-        all(type(array) is torch.Tensor and array.dtype is rows.dtype for array in given)
-        and rows.dtype in (torch.float32, torch.float64)
-        and rows.stride(-1) == other.stride(-1) == 1
-        and not any(array.requires_grad for array in given)
+    return rows.dtype in (torch.float32, torch.float64) and all(
+        type(array) is torch.Tensor
+        and array.dtype is rows.dtype
+        and (array.stride(-1) == 1 or array.ndim < rows.ndim)
+        and not array.requires_grad
+        for array in (rows, *(array for array in beside if array is not None))
     )
 
 

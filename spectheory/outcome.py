@@ -191,6 +191,10 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     """
     xp = namespace(rows)
     uniform = uniform_numbers(generator, rows)
+    if arrays.in_one_reading(rows, entries=arrays.WORTH_A_LOOP / 8):  # some thirty operators
+        from spectheory import row_kernels
+
+        return row_kernels.draw(rows, uniform[..., 0], arrays.BLOCK)
     if rows.shape[-1] < 2 * arrays.BLOCK:
         return _search(xp.astype(rows, xp.float64), uniform)[:2]
     sums = block_sums(rows, xp.float64)

@@ -77,6 +77,66 @@ def _rows(
             written[x] = zero if excess < 0 else excess
 
 
+# Here sums go from left to right: an entry without mass repeats the sum before it, and is never drawn.
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
+    """(where the cumulative share of the total first exceeds u, that share, the total)."""
+    total = 0.0
+    for x in range(len(weights)):
+        total += 0.0 if weights[x] < 0 else weights[x]
+    share, cumulative = 0.0, 0.0
+    for x in range(len(weights)):
+        cumulative += 0.0 if weights[x] < 0 else weights[x]
+        share = cumulative / total
+        if share > uniform:
+            return x, share, total
+    return len(weights) - 1, share, total
+
+
+@numba.njit(cache=True, nogil=True, error_model="numpy")
+def _draws(
+    rows: Any, at: Any, uniforms: Any, size: int, block: int, sums: Any, numbers: Any, masses: Any
+) -> None:
+    """numbers_n, drawn in proportion to rows(at_n + x), and masses_n; see ``outcome.sample_rows``."""
+    for n in range(len(at)):
+        row, uniform = rows[at[n] : at[n] + size], uniforms[n]
+        if size < 2 * block:
+            numbers[n], _, masses[n] = _first_beyond(row, uniform)
+            continue
+        for b in range(len(sums)):
+            sums[b] = _sum(row[b * block : (b + 1) * block])
+        b, share, masses[n] = _first_beyond(sums, uniform)
+        left = 1 - (share - uniform) / (sums[b] / masses[n])
+        left = 0.0 if left < 0 else left
+        numbers[n] = b * block + _first_beyond(row[b * block : (b + 1) * block], left)[0]
+
+
+@_compiled
+def _sum(entries: Any) -> float:
+    total = 0.0
+    for x in range(len(entries)):
+        total += entries[x]
+    return total
+
+
+def _draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
+    numbers = rows.new_empty(rows.shape[:-1], dtype=torch.int64)
+    masses = rows.new_empty(rows.shape[:-1], dtype=torch.float64)
+    size = rows.shape[-1]
+    if numbers.numel():
+        _draws(
+            _memory(rows),
+            _places(rows).ravel(),
+            uniform.numpy().ravel(),
+            size,
+            block,
+            np.empty(-(-size // block)),
+            numbers.numpy().ravel(),
+            masses.numpy().ravel(),
+        )
+    return numbers, masses
+
+
 def _residual_mass(rows: Tensor, other: Tensor, scale: Tensor | None, other_scale: Tensor | None) -> Tensor:
     if rows.shape != other.shape:
         rows, other = torch.broadcast_tensors(rows, other)
@@ -105,19 +165,24 @@ def _residual_at_stops(
 
 
 _LIBRARY = torch.library.Library("spectheory", "DEF")
-for _name, _arguments, _operator in (
-    ("residual_mass", "Tensor rows, Tensor other", _residual_mass),
+for _signature, _operator in (
     (
-        "residual_at_stops",
-        "Tensor target_rows, Tensor draft_rows, Tensor path_index, Tensor length",
+        "residual_mass(Tensor rows, Tensor other, Tensor? scale, Tensor? other_scale) -> Tensor",
+        _residual_mass,
+    ),
+    (
+        "residual_at_stops(Tensor target_rows, Tensor draft_rows, Tensor path_index, Tensor length,"
+        " Tensor? scale, Tensor? draft_scale) -> Tensor",
         _residual_at_stops,
     ),
+    ("draw(Tensor rows, Tensor uniform, int block) -> (Tensor, Tensor)", _draw),
 ):
-    _LIBRARY.define(f"{_name}({_arguments}, Tensor? scale, Tensor? other_scale) -> Tensor")
-    _LIBRARY.impl(_name, _operator, "CPU")
+    _LIBRARY.define(_signature)
+    _LIBRARY.impl(_signature.partition("(")[0], _operator, "CPU")
 
 residual_mass = torch.ops.spectheory.residual_mass.default
 residual_at_stops = torch.ops.spectheory.residual_at_stops.default
+draw = torch.ops.spectheory.draw.default
 
 
 def _places(rows: Tensor) -> np.ndarray:

@@ -81,10 +81,12 @@ def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array
     max(w p - q, 0) is proportional to p there: the residual formulas then give the target's own row
     for the token after a fully accepted path.  [..., K, L, V], [...], [...] -> [..., V]
     """
-    last = draft_rows.shape[-2] - 1
-    if is_one(length) and length.item() <= last:
-        return take_stop_row(draft_rows, path_index, length)
-    xp = namespace(draft_rows)
+    last, xp = draft_rows.shape[-2] - 1, namespace(draft_rows)
+    if is_one(length):
+        if length.item() <= last:
+            return take_stop_row(draft_rows, path_index, length)
+        row = draft_rows[..., 0, 0, :]
+        return xp.broadcast_to(zeros_like(row[..., :1]), row.shape)
     beyond = length > last
     row = take_stop_row(draft_rows, path_index, xp.clip(length, None, last))
     if on_host(beyond) and not bool(xp.any(beyond)):

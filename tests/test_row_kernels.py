@@ -12,6 +12,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from spectheory import arrays, row_kernels
+from spectheory.outcome import _draw, sample_rows
 from spectheory.stop_rows import StopRows
 
 SIZES = (512, 1_023, 1_024, 1_025, 3_000)
@@ -102,6 +103,44 @@ def test_a_mass_far_below_the_rows() -> None:
         assert float(row_kernels.residual_mass(rows, other, scale, None)) == pytest.approx(left, rel=1e-6)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [1, 9, 511, *SIZES])
+def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entries that the operators draw for the same numbers, ends of the range among them, and the masses.
+
+    Some entries are zero, some rounded below it.  A row without mass has mass 0, one without numbers none.
+    """
+    rng = torch.Generator().manual_seed(size)
+    rows = rows_of(1, 7, 30, size + 2, dtype=dtype)[..., 2:]
+    rows[..., torch.rand(size, generator=rng) < 0.6] = 0
+    rows[:, 3] -= 1e-9
+    rows[0, :2] = 0
+    rows[0, 2, size // 2] = math.nan
+    uniform = torch.rand(7, 30, 1, generator=rng, dtype=torch.float64)
+    uniform[1:3, :, 0] = torch.tensor([0.0, 1 - 2**-53], dtype=torch.float64)[:, None]
+    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    numbers, masses = _draw(rows, [uniform])
+    found, found_masses = row_kernels.draw(rows, uniform[..., 0], arrays.BLOCK)
+    np.testing.assert_allclose(found_masses, masses, rtol=1e-14, atol=0)
+    drawn = masses > 0
+    assert drawn.sum() > 200 or size < 10
+    assert torch.equal(found[drawn], numbers[drawn])
+    others, _ = row_kernels.draw(rows, uniform.flip(0)[..., 0], arrays.BLOCK)
+    assert not torch.equal(others[drawn], numbers[drawn]) or size == 1
+
+
+def test_draws_follow_the_row() -> None:
+    """Numbers on a grid draw every entry as often as its share says, and none without mass."""
+    row = rows_of(5, 700)
+    row[rows_of(6, 700) < 0.5] = 0
+    grid = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
+    numbers, _ = row_kernels.draw(row.expand(200_000, 700), grid, arrays.BLOCK)
+    shares = numbers.bincount(minlength=700) / 200_000
+    np.testing.assert_allclose(shares, row / row.sum(), atol=2 / 200_000, rtol=0)
+    assert not shares[row == 0].any()
+    assert abs(shares - 1 / 700).max() > 1e-3
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -134,10 +173,12 @@ def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
             arrays.scaled_residual_mass(factors, rows, draft),
             stops.residual(),
             stops.residual(scale, scale),
+            sample_rows(target[:, 0], torch.Generator().manual_seed(1)),
         ]
 
     one_reading = found()
     monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    monkeypatch.delattr(row_kernels, "draw")
     monkeypatch.delattr(row_kernels, "residual_mass")
     monkeypatch.delattr(row_kernels, "residual_at_stops")
     for one, other in zip(one_reading, found(), strict=True):
