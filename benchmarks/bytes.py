@@ -47,12 +47,12 @@ LIMITS = {
     "token": (0.4, 0.1),
     "block": (1.5, 0.4),
     "greedy_block": (1.5, 0.4),
-    "multi_round": (1.0, 2.6),
+    "multi_round": (1.0, 1.2),
     "spectr_gbv": (4.0, 10.0),
     "greedy_multipath": (1.5, 6.0),
     "spectr": (2.1, 3.2),
     "mixed_multipath": (1.5, 12.0),
-    "traversal": (4.0, 3.3),
+    "traversal": (1.5, 1.2),
     "scored_multipath": (60.0, 75.0),
 }
 """The most that one round moves with one draft and with four, as a multiple of reading all rows once."""
@@ -60,20 +60,23 @@ LIMITS_OF_OPERATORS = LIMITS | {
     "token": (0.8, 0.2),
     "block": (3.4, 0.9),
     "greedy_block": (3.4, 0.9),
+    "multi_round": (1.0, 2.6),
     "greedy_multipath": (3.6, 6.0),
     "mixed_multipath": (3.6, 12.0),
+    "traversal": (4.0, 3.3),
 }
 """The same with torch's own operators alone."""
 LAUNCHES = {
-    "token": 75,
-    "block": 110,
-    "greedy_block": 100,
+    "token": 40,
+    "block": 75,
+    "greedy_block": 60,
     "spectr": 500,
     "multi_round": 800,
     "traversal": 1_700,
     "scored_multipath": 22_000,
 }
 """The most kernels that one round starts; 700 of every other verifier."""
+LAUNCHES_OF_OPERATORS = LAUNCHES | {"token": 75, "block": 110, "greedy_block": 100}
 
 
 class Traffic(NamedTuple):
@@ -160,7 +163,7 @@ def measure(
     shape: Shape, dtype: str, seed: int, operators: bool = False, names: Collection[str] = LIMITS
 ) -> list[dict[str, Any]]:
     """One entry per verifier and number of drafts: what one round moves, against reading the rows once."""
-    limits = LIMITS_OF_OPERATORS if operators else LIMITS
+    limits, launches = (LIMITS_OF_OPERATORS, LAUNCHES_OF_OPERATORS) if operators else (LIMITS, LAUNCHES)
     entries = []
     for place, num_drafts in enumerate((1, 4)):
         here = shape._replace(num_drafts=num_drafts)
@@ -177,7 +180,7 @@ def measure(
                     "moved_over_rows": traffic.moved / given.row_bytes,
                     "limit": limits[name][place],
                     "launches": traffic.launches,
-                    "launch_limit": LAUNCHES.get(name, 700),
+                    "launch_limit": launches.get(name, 700),
                     "largest": dict(traffic.by_operator.most_common(5)),
                 }
             )
