@@ -17,6 +17,7 @@ from . import extras as extras
 from . import instances as instances
 from . import iteration as iteration
 from . import law as law
+from . import loops as loops
 from . import models as models
 from . import modification as modification
 from . import montecarlo as montecarlo

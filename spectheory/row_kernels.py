@@ -15,10 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from torch import Tensor
+
+from spectheory.loops import compiled_loop
 
 AT_ONCE = 1024
 """How many entries are summed in the precision of the rows, before they join a sum in float64."""
@@ -29,12 +30,8 @@ WORTH_A_THREAD = 1 << 18
 NO_ROW = -1
 """The place of a row of zeros."""
 
-# A sum may be taken in any order, which lets it be taken in several at once; nothing else is relaxed, so that
-# what is no number stays none.
-_compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc"})
 
-
-@_compiled
+@compiled_loop(sums_in_any_order=True)
 def _masses(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
@@ -58,7 +55,7 @@ def _masses(
         out[n] = total + part
 
 
-@_compiled
+@compiled_loop(sums_in_any_order=True)
 def _rows(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
@@ -78,7 +75,7 @@ def _rows(
 
 
 # Here sums go from left to right: an entry without mass repeats the sum before it, and is never drawn.
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled_loop
 def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
     """(where the cumulative share of the total first exceeds u, that share, the total)."""
     total = 0.0
@@ -93,7 +90,7 @@ def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
     return len(weights) - 1, share, total
 
 
-@numba.njit(cache=True, nogil=True, error_model="numpy")
+@compiled_loop
 def _draws(
     rows: Any, at: Any, uniforms: Any, size: int, block: int, sums: Any, numbers: Any, masses: Any
 ) -> None:
@@ -111,7 +108,7 @@ def _draws(
         numbers[n] = b * block + _first_beyond(row[b * block : (b + 1) * block], left)[0]
 
 
-@_compiled
+@compiled_loop(sums_in_any_order=True)
 def _sum(entries: Any) -> float:
     total = 0.0
     for x in range(len(entries)):

@@ -1,0 +1,60 @@
+"""Compiled loops: what they may reorder, what they must not, and a machine without a place for them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numba
+import numpy as np
+import pytest
+
+from spectheory.loops import compiled_loop
+
+
+def total(entries: Any) -> Any:
+    found = entries.dtype.type(0)
+    for n in range(len(entries)):
+        found += entries[n]
+    return found
+
+
+@compiled_loop(sums_in_any_order=True)
+def total_in_any_order(entries: Any) -> Any:
+    found = entries.dtype.type(0)
+    for n in range(len(entries)):
+        found += entries[n]
+    return found
+
+
+def test_the_order_of_a_sum() -> None:
+    """From left to right, bit by bit, unless any order will do; then no number may still be lost."""
+    entries = np.random.default_rng(1).random(10_001).astype(np.float32)
+    assert compiled_loop(total)(entries) == entries.cumsum()[-1]
+    free = total_in_any_order
+    assert free(entries) == pytest.approx(math.fsum(entries), rel=1e-6)
+    assert free(entries) != entries.cumsum()[-1]
+    for bad in (math.nan, math.inf):
+        entries[7] = bad
+        np.testing.assert_equal(float(free(entries)), bad)
+
+
+def test_a_division_by_zero_is_numpys() -> None:
+    quotient = compiled_loop(lambda one, other: one / other)
+    assert quotient(1.0, 0.0) == math.inf
+    assert math.isnan(quotient(0.0, 0.0))
+    with pytest.raises(ZeroDivisionError):
+        numba.njit(lambda one, other: one / other)(1.0, 0.0)
+
+
+def test_no_place_to_keep_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where neither the package's folder nor one of the user can be written to, every process compiles."""
+    compile_without_a_place = numba.njit
+
+    def refuse(function: Any = None, *, cache: bool = False, **options: Any) -> Any:
+        if cache:
+            raise RuntimeError("cannot cache function: no locator available")
+        return compile_without_a_place(function, **options)
+
+    monkeypatch.setattr(numba, "njit", refuse)
+    assert compiled_loop(total)(np.ones(3)) == 3
