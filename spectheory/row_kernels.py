@@ -151,6 +151,9 @@ def _residual_at_stops(
     draft_scale: Tensor | None,
 ) -> Tensor:
     path, depth = path_index.numpy(), length.numpy()
+    paths, depths = target_rows.shape[-3:-1]
+    if path.size and not (0 <= path.min() <= path.max() < paths and 0 <= depth.min() <= depth.max() < depths):
+        raise IndexError(f"a stop lies outside of {paths} paths of 0 to {depths - 1} tokens")
     at, beside = (
         _places(rows[..., 0, 0, :]) + path * rows.stride(-3) + depth * rows.stride(-2)
         for rows in (target_rows, draft_rows)

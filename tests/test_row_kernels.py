@@ -89,6 +89,15 @@ def test_what_is_no_number_stays_none(place: int) -> None:
     assert found.isnan().sum(-1).tolist() == [0, 1]
 
 
+@pytest.mark.parametrize(("path", "depth"), [(2, 0), (-1, 0), (0, 3), (1, -1)])
+def test_a_stop_that_does_not_exist(path: int, depth: int) -> None:
+    """It is refused, as no place in memory is looked at that belongs to no row."""
+    target, draft = rows_of(1, 2, 2, 3, 600), rows_of(2, 2, 2, 2, 600)
+    stops = torch.tensor([0, path]), torch.tensor([2, depth])
+    with pytest.raises(IndexError, match="outside of 2 paths of 0 to 2 tokens"):
+        row_kernels.residual_at_stops(target, draft, *stops, None, None)
+
+
 def test_no_rows() -> None:
     assert row_kernels.residual_mass(rows_of(1, 0, 600), rows_of(1, 0, 600), None, None).shape == (0,)
 
