@@ -53,7 +53,7 @@ LIMITS = {
     "spectr": (2.1, 3.2),
     "mixed_multipath": (1.5, 12.0),
     "traversal": (1.5, 1.2),
-    "scored_multipath": (60.0, 75.0),
+    "scored_multipath": (1.5, 75.0),
 }
 """The most that one round moves with one draft and with four, as a multiple of reading all rows once."""
 LIMITS_OF_OPERATORS = LIMITS | {
@@ -64,6 +64,7 @@ LIMITS_OF_OPERATORS = LIMITS | {
     "greedy_multipath": (3.6, 6.0),
     "mixed_multipath": (3.6, 12.0),
     "traversal": (4.0, 3.3),
+    "scored_multipath": (3.6, 75.0),
 }
 """The same with torch's own operators alone."""
 LAUNCHES = {

@@ -115,6 +115,8 @@ class ScoredSelection(PathSelection):
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
         xp = namespace(target_rows)
         *batch, num_drafts, length = paths.shape
+        if num_drafts == 1:  # φ = 1: whatever its score, the one path is selected, and has the law of a draft
+            return SelectedPaths(paths[..., 0] * 0, ones_like(draft_rows[..., 0, 0]), target_rows, draft_rows)
         # One row of numbers per drafted path; a context that comes twice is split once.
         tokens = paths.reshape((-1, length))
         targets, drafts = (rows.reshape((-1, *rows.shape[-2:])) for rows in (target_rows, draft_rows))
