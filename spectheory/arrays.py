@@ -14,6 +14,7 @@ Exact arrays stay exact by construction: zeros and ones are made *from* an entry
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from types import ModuleType
 from typing import Any
@@ -264,9 +265,9 @@ def quotients(numerator: Array, denominator: Array) -> Array:
 def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
     """sum_x max(rows(x) - scale other(x), 0).  [..., V], [..., V], [...] -> [...]
 
-    Long torch rows on the host are read once; elsewhere one torch kernel multiplies and subtracts.
+    Many long torch rows on the host are read once; elsewhere one torch kernel multiplies and subtracts.
     """
-    if in_one_reading(rows, other, scale):
+    if _masses_in_one_reading(rows, other, scale):
         return _row_kernels().residual_mass(rows, other, None, scale)
     if is_torch_array(rows):
         return _row_sums(rows.addcmul(scale[..., None], other, value=-1).clamp_min_(0))
@@ -275,7 +276,7 @@ def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
 
 def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
     """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
-    if in_one_reading(rows, other, scale):
+    if _masses_in_one_reading(rows, other, scale):
         return _row_kernels().residual_mass(rows, other, scale, None)
     if is_torch_array(rows):
         return -_row_sums(other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0))
@@ -294,30 +295,46 @@ def residual_rows(
     return positive_part(left - right)
 
 
-WORTH_A_LOOP = 1 << 17
+WORTH_A_LOOP: float = 1 << 17
 """How many entries pay for the call of a loop of ``row_kernels`` instead of a few operators."""
 
+DRAW_WORTH_A_LOOP = 1 / 8
+"""The same, as a share of it, where the loop takes the place of the thirty operators of a draw."""
 
-def in_one_reading(rows: Array, *beside: Array | None, entries: float | None = None) -> bool:
-    """Whether the loops of ``row_kernels`` may take them: plain float tensors in the memory of the host.
+
+def in_one_reading(
+    rows: Sequence[Array], per_row: Sequence[Array | None] = (), num_entries: float | None = None
+) -> bool:
+    """Whether the loops of ``row_kernels`` may take them: long rows of torch in the memory of the host.
+
+    They know no derivatives.  Because it depends on the number of entries, the last bits of a sum may depend
+    on the size of a batch.
 
     Args:
-        rows: [..., V], with at least so many entries.
-        beside: other rows, and numbers per row; of one kind with the rows.
-        entries: how many; ``WORTH_A_LOOP`` if not given.
+        rows: [..., V], one after the other in memory or apart, but the entries of a row side by side.
+        per_row: numbers that go with them, or ``None``.
+        num_entries: how many are read of each; all of the first if not given.
     """
-    least = WORTH_A_LOOP if entries is None else entries
-    if not is_torch_array(rows) or not on_host(rows) or rows.numel() < least:
+    first = rows[0]
+    if not is_torch_array(first) or not on_host(first) or first.shape[-1] < 2 * BLOCK:
+        return False
+    if (first.numel() if num_entries is None else num_entries) < WORTH_A_LOOP:
         return False
     import torch
+    from torch.autograd.forward_ad import unpack_dual
 
-    return rows.dtype in (torch.float32, torch.float64) and all(
-        type(array) is torch.Tensor
-        and array.dtype is rows.dtype
-        and (array.stride(-1) == 1 or array.ndim < rows.ndim)
-        and not array.requires_grad
-        for array in (rows, *(array for array in beside if array is not None))
+    given = [*rows, *(array for array in per_row if array is not None)]
+    return (
+        first.dtype in (torch.float32, torch.float64)
+        and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in given)
+        and all(array.stride(-1) == 1 and array.shape[-1] == first.shape[-1] for array in rows)
+        and not any(array.requires_grad or unpack_dual(array).tangent is not None for array in given)
     )
+
+
+def _masses_in_one_reading(rows: Array, other: Array, scale: Array) -> bool:
+    fits = rows.shape == other.shape and scale.shape == rows.shape[:-1]
+    return fits and in_one_reading((rows, other), (scale,))
 
 
 def _row_kernels() -> ModuleType:
@@ -546,7 +563,7 @@ def take_row(rows: Array, index: Array) -> Array:
     return rows[(*batch_indices(index), index)]
 
 
-def is_one(index: Array) -> bool:
+def is_one_number(index: Array) -> bool:
     """Whether it is one number, and the host can look at it."""
     return math.prod(index.shape) == 1 and on_host(index)
 
@@ -556,7 +573,7 @@ def take_block(rows: Array, number: Array) -> Array:
 
     [..., V], [...] -> [..., BLOCK]; of one row nothing is copied, and nothing stands beyond its end.
     """
-    if is_one(number):
+    if is_one_number(number):
         start = number.item() * BLOCK
         return rows[..., start : start + BLOCK]
     xp, size = namespace(rows), rows.shape[-1]

@@ -8,19 +8,24 @@ from typing import Any
 import numba
 
 
-def compiled_loop(function: Callable[..., Any] | None = None, *, sums_in_any_order: bool = False) -> Any:
-    """Compile a function of arrays and numbers, for each kind of arguments when it is first called with them.
+def compiled_loop(
+    *signatures: str, sums_in_any_order: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Compile a function of arrays and numbers.
 
-    What was compiled is kept on disk for the next process, where there is a place for it.  Other threads run
-    meanwhile.  A division by zero gives ±∞ or no number, as numpy's does, and what is no number stays none.
+    What was compiled is kept on disk for the next process, where there is a place for it.  numba looks at the
+    file of the function to know whether it is out of date, and not at this one: after a change here delete
+    ``__pycache__``.  Other threads run meanwhile.  A division by zero gives ±∞ or no number, as numpy's does,
+    and what is no number stays none.
 
     Args:
-        function: of numpy arrays and numbers, in what numba understands.
+        signatures: of the arguments, in numba's words; then it is compiled at once, and else for each kind of
+            arguments when it is first called with them.
         sums_in_any_order: a sum may be taken in several at once, which rounds differently.
 
     Example:
         >>> import numpy as np
-        >>> @compiled_loop
+        >>> @compiled_loop("float64(float64[::1])")
         ... def total(entries):
         ...     found = 0.0
         ...     for entry in entries:
@@ -29,12 +34,19 @@ def compiled_loop(function: Callable[..., Any] | None = None, *, sums_in_any_ord
         >>> total(np.array([0.25, 0.5]))
         0.75
     """
-    if function is None:
-        return lambda decorated: compiled_loop(decorated, sums_in_any_order=sums_in_any_order)
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     if sums_in_any_order:
         options["fastmath"] = {"reassoc"}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder of the package or of the user can be written to
-        return numba.njit(**options)(function)
+    if signatures:
+        options["signature_or_function"] = list(signatures)
+    njit: Any = numba.njit
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError as error:  # no folder of the package or of the user can be written to
+            if "cannot cache" not in str(error):
+                raise
+            return njit(**options)(function)
+
+    return decorate

@@ -7,6 +7,7 @@ pair, the Rao-Blackwell estimate of the block efficiency, and the samples of a d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -191,10 +192,12 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     """
     xp = namespace(rows)
     uniform = uniform_numbers(generator, rows)
-    if arrays.in_one_reading(rows, entries=arrays.WORTH_A_LOOP / 8):  # some thirty operators
+    if uniform.shape[:-1] == rows.shape[:-1] and arrays.in_one_reading(
+        (rows,), num_entries=math.prod(rows.shape) / arrays.DRAW_WORTH_A_LOOP
+    ):
         from spectheory import row_kernels
 
-        return row_kernels.draw(rows, uniform[..., 0], arrays.BLOCK)
+        return row_kernels.draw(rows, uniform[..., 0].detach(), arrays.BLOCK)
     if rows.shape[-1] < 2 * arrays.BLOCK:
         return _search(xp.astype(rows, xp.float64), uniform)[:2]
     sums = block_sums(rows, xp.float64)

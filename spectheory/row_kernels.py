@@ -1,10 +1,11 @@
-"""Residuals of long rows on the host, compiled: every row is read once, and nothing between is written.
+"""Loops over long rows on the host: every row is read once, and nothing that lies between is written.
 
-torch multiplies, subtracts, takes the positive part and sums in four passes over memory.  These loops are the
-same formulas with the same roundings, but for the order of a sum.  ``arrays`` and ``stop_rows`` choose
-between the two; nobody else calls this module.
+torch multiplies, subtracts, takes the positive part and sums in four passes over memory, and draws from a row
+in thirty operators.  These loops are the same formulas with the same roundings, but for the order of a sum.
+``arrays``, ``stop_rows`` and ``outcome`` choose between the two ways; nobody else calls this module.
 
-They are operators of torch, ``torch.ops.spectheory``, so that whatever counts operators sees them.
+The loops read memory by place, so their operators refuse arguments that do not belong together.  They are
+operators of torch, ``torch.ops.spectheory``, so that whatever counts operators sees them.
 """
 
 from __future__ import annotations
@@ -30,8 +31,12 @@ WORTH_A_THREAD = 1 << 18
 NO_ROW = -1
 """The place of a row of zeros."""
 
+# What was compiled for both kinds at once is kept at once: two processes cannot mix them up.
+_KINDS = ("float32", "float64")
+_ROWS = "%(kind)s[::1], int64[::1], %(kind)s[::1], %(kind)s[::1], int64[::1], %(kind)s[::1], int64"
 
-@compiled_loop(sums_in_any_order=True)
+
+@compiled_loop(*(f"({_ROWS % {'kind': kind}}, {kind}[::1])" for kind in _KINDS), sums_in_any_order=True)
 def _masses(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
@@ -40,22 +45,17 @@ def _masses(
         row, other = rows[at[n] : at[n] + size], others[other_at[n] : other_at[n] + size]
         scale, other_scale = scales[n], other_scales[n]
         zero, total = rows.dtype.type(0), 0.0
-        whole = size // AT_ONCE * AT_ONCE
-        for first in range(0, whole, AT_ONCE):
+        for first in range(0, size, AT_ONCE):
             entries, beside = row[first : first + AT_ONCE], other[first : first + AT_ONCE]
             part = zero
-            for x in range(AT_ONCE):
+            for x in range(len(entries)):
                 excess = scale * entries[x] - other_scale * beside[x]
                 part += zero if excess < 0 else excess
             total += part
-        part = zero
-        for x in range(whole, size):
-            excess = scale * row[x] - other_scale * other[x]
-            part += zero if excess < 0 else excess
-        out[n] = total + part
+        out[n] = total
 
 
-@compiled_loop(sums_in_any_order=True)
+@compiled_loop(*(f"({_ROWS % {'kind': kind}}, {kind}[::1])" for kind in _KINDS))
 def _rows(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
@@ -66,7 +66,8 @@ def _rows(
         zero = rows.dtype.type(0)
         if other_at[n] == NO_ROW:
             for x in range(size):
-                written[x] = scale * row[x]
+                excess = scale * row[x]
+                written[x] = zero if excess < 0 else excess
             continue
         other = others[other_at[n] : other_at[n] + size]
         for x in range(size):
@@ -74,8 +75,16 @@ def _rows(
             written[x] = zero if excess < 0 else excess
 
 
+@compiled_loop(*(f"float64({kind}[::1])" for kind in _KINDS), sums_in_any_order=True)
+def _sum(entries: Any) -> float:
+    total = 0.0
+    for x in range(len(entries)):
+        total += entries[x]
+    return total
+
+
 # Here sums go from left to right: an entry without mass repeats the sum before it, and is never drawn.
-@compiled_loop
+@compiled_loop(*(f"Tuple((int64, float64, float64))({kind}[::1], float64)" for kind in _KINDS))
 def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
     """(where the cumulative share of the total first exceeds u, that share, the total)."""
     total = 0.0
@@ -90,7 +99,12 @@ def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
     return len(weights) - 1, share, total
 
 
-@compiled_loop
+@compiled_loop(
+    *(
+        f"({kind}[::1], int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1])"
+        for kind in _KINDS
+    )
+)
 def _draws(
     rows: Any, at: Any, uniforms: Any, size: int, block: int, sums: Any, numbers: Any, masses: Any
 ) -> None:
@@ -103,40 +117,25 @@ def _draws(
         for b in range(len(sums)):
             sums[b] = _sum(row[b * block : (b + 1) * block])
         b, share, masses[n] = _first_beyond(sums, uniform)
-        left = 1 - (share - uniform) / (sums[b] / masses[n])
+        left = 1 - (share - uniform) / (sums[b] / masses[n])  # below 1, see ``outcome._left``
         left = 0.0 if left < 0 else left
         numbers[n] = b * block + _first_beyond(row[b * block : (b + 1) * block], left)[0]
 
 
-@compiled_loop(sums_in_any_order=True)
-def _sum(entries: Any) -> float:
-    total = 0.0
-    for x in range(len(entries)):
-        total += entries[x]
-    return total
-
-
 def _draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
+    size = rows.shape[-1]
+    _refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", uniform.shape)
     numbers = rows.new_empty(rows.shape[:-1], dtype=torch.int64)
     masses = rows.new_empty(rows.shape[:-1], dtype=torch.float64)
-    size = rows.shape[-1]
     if numbers.numel():
-        _draws(
-            _memory(rows),
-            _places(rows).ravel(),
-            uniform.numpy().ravel(),
-            size,
-            block,
-            np.empty(-(-size // block)),
-            numbers.numpy().ravel(),
-            masses.numpy().ravel(),
-        )
+        drawn = numbers.numpy().ravel(), masses.numpy().ravel()
+        at, uniforms = _places(rows).ravel(), uniform.double().numpy().flatten()
+        _draws(_memory(rows), at, uniforms, size, block, np.empty(-(-size // block)), *drawn)
     return numbers, masses
 
 
 def _residual_mass(rows: Tensor, other: Tensor, scale: Tensor | None, other_scale: Tensor | None) -> Tensor:
-    if rows.shape != other.shape:
-        rows, other = torch.broadcast_tensors(rows, other)
+    _refuse_unless(rows.shape == other.shape, "rows of one shape", rows.shape, other.shape)
     out = rows.new_empty(rows.shape[:-1])
     _run(_masses, out, (rows, _places(rows), scale), (other, _places(other), other_scale))
     return out
@@ -150,18 +149,27 @@ def _residual_at_stops(
     scale: Tensor | None,
     draft_scale: Tensor | None,
 ) -> Tensor:
-    path, depth = path_index.numpy(), length.numpy()
-    paths, depths = target_rows.shape[-3:-1]
+    *batch, paths, depths, size = target_rows.shape
+    fits = draft_rows.shape == (*batch, paths, depths - 1, size)
+    fits = fits and path_index.shape == length.shape == tuple(batch)
+    given = target_rows.shape, draft_rows.shape, path_index.shape, length.shape
+    _refuse_unless(fits, "[..., K, L+1, V], [..., K, L, V], [...], [...]", *given)
+    path, depth = path_index.numpy().astype(np.int64), length.numpy().astype(np.int64)
     if path.size and not (0 <= path.min() <= path.max() < paths and 0 <= depth.min() <= depth.max() < depths):
         raise IndexError(f"a stop lies outside of {paths} paths of 0 to {depths - 1} tokens")
     at, beside = (
         _places(rows[..., 0, 0, :]) + path * rows.stride(-3) + depth * rows.stride(-2)
         for rows in (target_rows, draft_rows)
     )
-    beside = np.where(depth == draft_rows.shape[-2], NO_ROW, beside)
-    out = target_rows.new_empty((*path.shape, target_rows.shape[-1]))
+    beside = np.where(depth == depths - 1, NO_ROW, beside)
+    out = target_rows.new_empty((*batch, size))
     _run(_rows, out, (target_rows, at, scale), (draft_rows, beside, draft_scale))
     return out
+
+
+def _refuse_unless(fits: bool, expected: str, *shapes: Any) -> None:
+    if not fits:
+        raise ValueError(f"expected {expected}, got shapes {', '.join(map(str, map(tuple, shapes)))}")
 
 
 _LIBRARY = torch.library.Library("spectheory", "DEF")
@@ -203,16 +211,17 @@ def _run(kernel: Callable[..., None], out: Tensor, *terms: tuple[Tensor, np.ndar
     if not out.numel():
         return
     size, count = terms[0][0].shape[-1], terms[0][1].size
-    memory = [_memory(rows) for rows, _, _ in terms]
-    places = [places.ravel() for _, places, _ in terms]
-    scales = [_scales(scale, places.shape, out.dtype) for _, places, scale in terms]
+    one, other = (
+        (_memory(rows), places.ravel(), _scales(scale, places.shape, out.dtype))
+        for rows, places, scale in terms
+    )
     written = out.numpy().ravel()
-    each = written.size // count
+    entries_per_row = written.size // count
 
     def portion(start: int, end: int) -> None:
-        of_terms = zip(memory, places, scales, strict=True)
-        (first, second) = ((of, at[start:end], scale[start:end]) for of, at, scale in of_terms)
-        kernel(*first, *second, size, written[start * each : end * each])
+        part = slice(start, end)
+        here = written[start * entries_per_row : end * entries_per_row]
+        kernel(one[0], one[1][part], one[2][part], other[0], other[1][part], other[2][part], size, here)
 
     threads = min(torch.get_num_threads(), count, 1 + count * size // WORTH_A_THREAD)
     if threads == 1:
@@ -225,6 +234,7 @@ def _run(kernel: Callable[..., None], out: Tensor, *terms: tuple[Tensor, np.ndar
 
 def _memory(rows: Tensor) -> np.ndarray:
     """All entries from the first to the last one of the rows, and what lies between, without a copy."""
+    _refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
     span = 1 + sum((size - 1) * stride for size, stride in zip(rows.shape, rows.stride(), strict=True))
     return rows.as_strided((span,), (1,)).numpy()
 
@@ -232,7 +242,8 @@ def _memory(rows: Tensor) -> np.ndarray:
 def _scales(scale: Tensor | None, shape: tuple[int, ...], dtype: torch.dtype) -> np.ndarray:
     if scale is None:
         return _ones(math.prod(shape), dtype)
-    return scale.expand(shape).numpy().flatten()  # a copy: one kind of array, whatever the strides
+    _refuse_unless(scale.shape == shape, "a scale per row", scale.shape)
+    return scale.numpy().flatten()  # a copy: one kind of array, whatever the strides
 
 
 @lru_cache(maxsize=256)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from spectheory.arrays import (
     Array,
     batch_indices,
     in_one_reading,
-    is_one,
+    is_one_number,
     namespace,
     on_host,
     residual_rows,
@@ -50,6 +51,9 @@ class StopRows(NamedTuple):
         Returns:
             [..., V].
 
+        Raises:
+            IndexError: a stop lies beyond the rows.
+
         Example:
             >>> import numpy as np
             >>> rows = np.array([[[0.75, 0.25], [0.5, 0.5]]]), np.array([[[0.5, 0.5]]])
@@ -57,12 +61,22 @@ class StopRows(NamedTuple):
             array([[0.25, 0.  ],
                    [0.5 , 0.5 ]])
         """
-        one_row = is_one(self.length)  # two views
-        if not one_row and in_one_reading(self.target_rows, self.draft_rows, scale, draft_scale):
+        if self._in_one_reading(scale, draft_scale):
             from spectheory.row_kernels import residual_at_stops
 
             return residual_at_stops(*self, scale, draft_scale)
         return residual_rows(self.target_row, self.draft_row, scale, draft_scale)
+
+    def _in_one_reading(self, *scales: Array | None) -> bool:
+        """Whether a loop takes them: several stops, one per batch element; the rows of one are views."""
+        *batch, paths, depths, size = self.target_rows.shape
+        per_stop = [array for array in (self.path_index, self.length, *scales) if array is not None]
+        return (
+            not is_one_number(self.length)
+            and tuple(self.draft_rows.shape) == (*batch, paths, depths - 1, size)
+            and all(tuple(array.shape) == tuple(batch) for array in per_stop)
+            and in_one_reading((self.target_rows, self.draft_rows), scales, math.prod(batch) * size)
+        )
 
 
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
@@ -70,7 +84,7 @@ def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
 
     [..., K, N, V], [...], [...] -> [..., V]; nothing but the rows asked for is copied, and one row is not.
     """
-    if is_one(length):
+    if is_one_number(length):
         return rows[..., path_index.item(), length.item(), :]
     return rows[(*batch_indices(path_index), path_index, length)]
 
@@ -79,10 +93,10 @@ def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array
     """The draft row at one prefix per batch element, and zeros at depth L, where nothing is drafted.
 
     max(w p - q, 0) is proportional to p there: the residual formulas then give the target's own row
-    for the token after a fully accepted path.  [..., K, L, V], [...], [...] -> [..., V]
+    for the token after a fully accepted path.  [..., K, L, V], [...], [...] -> [..., V], which may be a view.
     """
     last, xp = draft_rows.shape[-2] - 1, namespace(draft_rows)
-    if is_one(length):
+    if is_one_number(length):
         if length.item() <= last:
             return take_stop_row(draft_rows, path_index, length)
         row = draft_rows[..., 0, 0, :]

@@ -30,7 +30,7 @@ def total_in_any_order(entries: Any) -> Any:
 def test_the_order_of_a_sum() -> None:
     """From left to right, bit by bit, unless any order will do; then no number may still be lost."""
     entries = np.random.default_rng(1).random(10_001).astype(np.float32)
-    assert compiled_loop(total)(entries) == entries.cumsum()[-1]
+    assert compiled_loop()(total)(entries) == entries.cumsum()[-1]
     free = total_in_any_order
     assert free(entries) == pytest.approx(math.fsum(entries), rel=1e-6)
     assert free(entries) != entries.cumsum()[-1]
@@ -40,7 +40,7 @@ def test_the_order_of_a_sum() -> None:
 
 
 def test_a_division_by_zero_is_numpys() -> None:
-    quotient = compiled_loop(lambda one, other: one / other)
+    quotient = compiled_loop()(lambda one, other: one / other)
     assert quotient(1.0, 0.0) == math.inf
     assert math.isnan(quotient(0.0, 0.0))
     with pytest.raises(ZeroDivisionError):
@@ -51,10 +51,19 @@ def test_no_place_to_keep_what_is_compiled(monkeypatch: pytest.MonkeyPatch) -> N
     """Where neither the package's folder nor one of the user can be written to, every process compiles."""
     compile_without_a_place = numba.njit
 
-    def refuse(function: Any = None, *, cache: bool = False, **options: Any) -> Any:
+    def refuse(*, cache: bool = False, **options: Any) -> Any:
         if cache:
             raise RuntimeError("cannot cache function: no locator available")
-        return compile_without_a_place(function, **options)
+        return compile_without_a_place(**options)
 
     monkeypatch.setattr(numba, "njit", refuse)
-    assert compiled_loop(total)(np.ones(3)) == 3
+    assert compiled_loop("float64(float64[::1])")(total)(np.ones(3)) == 3
+
+
+def test_partner_other_errors_are_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(**options: Any) -> Any:
+        raise RuntimeError("another reason")
+
+    monkeypatch.setattr(numba, "njit", fail)
+    with pytest.raises(RuntimeError, match="another reason"):
+        compiled_loop()(total)

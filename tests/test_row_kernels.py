@@ -46,7 +46,7 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def test_masses(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
     """Sums up to their order; rows lie apart, and one may stand for many."""
     rows = rows_of(1, 4, 3, 2, size, dtype=dtype)[:, 1:, 0]
-    other = rows_of(2, 4, 1, size + 3, dtype=dtype)[..., 3:]
+    other = rows_of(2, 4, 1, size + 3, dtype=dtype)[..., 3:].expand(4, 2, size)
     scales = [rows_of(3 + n, 4, 2, dtype=dtype) if on else None for n, on in enumerate(scaled)]
     masses = row_kernels.residual_mass(rows, other, *scales)
     assert masses.dtype is dtype
@@ -66,7 +66,7 @@ def test_masses(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
 def test_rows_at_stops(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
     """To the last bit what the formula gives, with no draft row at depth L; batches of any shape."""
     batch, num_paths, length = (2, 3), 3, 4
-    target = rows_of(1, *batch, num_paths, length + 1, size, dtype=dtype)
+    target = rows_of(1, *batch, num_paths, length + 1, size, dtype=dtype) - 0.1
     draft = rows_of(2, *batch, 1, length, size + 3, dtype=dtype)[..., 3:].expand(*batch, 3, length, size)
     path, depth = torch.tensor([[0, 2, 1], [1, 0, 2]]), torch.tensor([[4, 0, 1], [2, 3, 4]])
     scales = [rows_of(3 + n, *batch, dtype=dtype) if on else None for n, on in enumerate(scaled)]
@@ -85,7 +85,8 @@ def test_what_is_no_number_stays_none(place: int) -> None:
     rows[1, place] = math.nan
     assert row_kernels.residual_mass(rows, other, None, None).isnan().tolist() == [False, True]
     stops = torch.tensor([0, 0]), torch.tensor([0, 0])
-    found = row_kernels.residual_at_stops(rows[:, None, None], other[:, None, None], *stops, None, None)
+    target = torch.stack([rows, rows], dim=1)[:, None]
+    found = row_kernels.residual_at_stops(target, other[:, None, None], *stops, None, None)
     assert found.isnan().sum(-1).tolist() == [0, 1]
 
 
@@ -154,19 +155,107 @@ def test_draws_follow_the_row() -> None:
     "change",
     [
         lambda rows: rows[..., :1_000],
+        lambda rows: rows.reshape(-1, 500),
         lambda rows: rows.half(),
         lambda rows: rows[..., ::2],
         lambda rows: rows.numpy(),
         lambda rows: rows.clone().requires_grad_(),
         lambda rows: FakeTensorMode().from_tensor(rows),
     ],
-    ids=["few", "half precision", "apart", "numpy", "differentiated", "fake"],
+    ids=["few", "short", "half precision", "apart", "numpy", "differentiated", "fake"],
 )
 def test_what_takes_the_other_way(change: Callable[[Any], Any]) -> None:
-    """Only many floats of plain tensors with a row's entries side by side are read by the loops."""
+    """Only many floats of plain tensors, in long rows and side by side, are read by the loops."""
     rows = rows_of(1, 4, 150_000, dtype=torch.float32)
-    assert arrays.in_one_reading(rows, rows)
-    assert not arrays.in_one_reading(change(rows), change(rows))
+    assert arrays.in_one_reading((rows,))
+    assert not arrays.in_one_reading((change(rows),))
+
+
+@pytest.mark.parametrize(
+    ("other", "scale"),
+    [
+        (rows_of(2, 40_000), None),
+        (rows_of(2, 80_000)[::2], None),
+        (rows_of(2, 4, 1), None),
+        (rows_of(2, 4, 80_000)[:, ::2], None),
+        (rows_of(2, 4, 40_000, dtype=torch.float32), None),
+        (rows_of(2, 4, 40_000), torch.tensor(0.5, dtype=torch.float64)),
+        (rows_of(2, 4, 40_000), rows_of(3, 2, 4)),
+        (rows_of(2, 4, 40_000), rows_of(3, 4, dtype=torch.float32)),
+    ],
+    ids=[
+        "one row, apart",
+        "a number per row",
+        "apart",
+        "other kind",
+        "one scale",
+        "more scales",
+        "kind of scale",
+    ],
+)
+def test_what_does_not_belong_together(other: Any, scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What torch would broadcast or convert goes through torch: no loop reads on."""
+    rows = rows_of(1, 4, 40_000)
+    scale = torch.ones(4, dtype=torch.float64) if scale is None else scale
+    found = arrays.residual_mass(rows, other, scale)
+    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    torch.testing.assert_close(found, arrays.residual_mass(rows, other, scale), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("change", ["vocabulary", "paths", "depths", "one stop too few", "two scales"])
+def test_operators_refuse_what_does_not_fit(change: str) -> None:
+    """Every operator looks at shapes before it looks at memory."""
+    target, draft = rows_of(1, 2, 2, 3, 600), rows_of(2, 2, 2, 2, 600)
+    stops, scale = (torch.tensor([0, 1]), torch.tensor([2, 1])), torch.ones(2, dtype=torch.float64)
+    row_kernels.residual_at_stops(target, draft, *stops, scale, None)
+    if change == "vocabulary":
+        draft = draft[..., :599]
+    elif change == "paths":
+        draft = draft[:, :1]
+    elif change == "depths":
+        draft = draft[:, :, :1]
+    elif change == "one stop too few":
+        stops = stops[0][:1], stops[1][:1]
+    else:
+        scale = torch.ones(2, 2, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"expected .* got shapes"):
+        row_kernels.residual_at_stops(target, draft, *stops, scale, None)
+    with pytest.raises(ValueError, match="expected"):
+        row_kernels.residual_mass(target, target[..., :1, :], None, None)
+    with pytest.raises(ValueError, match="expected"):
+        row_kernels.draw(target, torch.tensor([0.5], dtype=torch.float64), arrays.BLOCK)
+    with pytest.raises(ValueError, match="side by side"):
+        row_kernels.residual_mass(target.mT, target.mT, None, None)
+
+
+def test_stops_of_any_shape() -> None:
+    """Stops that broadcast against the rows go through torch's own indexing."""
+    target, draft = rows_of(1, 2, 3, 100_000), rows_of(2, 2, 2, 100_000)
+    found = StopRows(target, draft, torch.tensor(1), torch.tensor([0, 2, 1])).residual()
+    expected = [
+        (target[1, 0] - draft[1, 0]).clamp_min(0),
+        target[1, 2],
+        (target[1, 1] - draft[1, 1]).clamp_min(0),
+    ]
+    assert torch.equal(found, torch.stack(expected))
+
+
+def test_derivatives_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forwards and backwards."""
+    rows, other, scale = rows_of(1, 4, 40_000), rows_of(2, 4, 40_000), rows_of(3, 4)
+
+    def mass(factor: torch.Tensor) -> torch.Tensor:
+        return arrays.scaled_residual_mass(factor, rows, other)
+
+    def found() -> list[torch.Tensor]:
+        forwards = torch.func.jvp(mass, (scale,), (torch.ones_like(scale),))[1]
+        return [forwards, torch.func.grad(lambda factor: mass(factor).sum())(scale)]
+
+    here = found()
+    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    for one, other_way in zip(here, found(), strict=True):
+        assert bool((one > 100).all())
+        torch.testing.assert_close(one, other_way, rtol=1e-12, atol=0)
 
 
 def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +263,7 @@ def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     target, draft, scale = rows_of(1, 3, 2, 3, 20_000), rows_of(2, 3, 2, 2, 20_000), rows_of(3, 3)
     stops = StopRows(target, draft, torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]))
     rows, factors = target[..., 1:, :], scale[:, None, None].expand(3, 2, 2)
-    assert arrays.in_one_reading(rows, draft, factors)
+    assert arrays.in_one_reading((rows, draft), (factors,))
 
     def found() -> list[torch.Tensor]:
         return [

@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from scripts import load
+from spectheory import row_kernels
 from spectheory.algorithms.one_path.token import Token
 from spectheory.outcome import Outcome
 
@@ -80,6 +81,8 @@ def test_limits_partner_a_wasteful_verifier_passes_them(entries: list[dict[str, 
 
 ROWS = torch.ones((10, 100))
 INDEX = torch.zeros((2, 100), dtype=torch.int64)
+UNIFORM = torch.full((10,), 0.5, dtype=torch.float64)
+TARGET, DRAFT, STOPS = torch.ones((2, 4, 2, 100)), torch.ones((2, 4, 1, 100)), torch.tensor([0, 1])
 CASES: list[tuple[str, Callable[[], Any], int]] = [
     ("a copy reads and writes", lambda: ROWS.clone(), 8_000),
     ("a view costs nothing", lambda: ROWS[2:4].reshape(-1).expand(7, 200), 0),
@@ -90,6 +93,13 @@ CASES: list[tuple[str, Callable[[], Any], int]] = [
     ("in place reads and writes", lambda: ROWS.clone().clamp_(0), 8_000 + 8_000),
     ("nothing is read for zeros", lambda: torch.zeros_like(ROWS), 4_000),
     ("a square reads once", lambda: ROWS * ROWS, 4_000 + 4_000),
+    ("a mass reads two rows", lambda: row_kernels.residual_mass(ROWS, ROWS + 0, None, None), 8_000 + 8_040),
+    (
+        "a residual at a stop reads two rows",
+        lambda: row_kernels.residual_at_stops(TARGET, DRAFT, STOPS, STOPS, None, None),
+        2 * (2 + 1) * 400 + 16,
+    ),
+    ("a draw reads a row", lambda: row_kernels.draw(ROWS, UNIFORM, 256), 4_000 + 3 * 80),
     ("a scatter writes what it is given", lambda: ROWS.new_empty(9, 100).scatter_(0, INDEX, ROWS[:2]), 3_200),
 ]
 

@@ -37,6 +37,17 @@ def test_every_rule_is_lossless(size: tuple[int, int, int], coupling: Coupling, 
         assert most_violated_antichain(pair, budget_masses(law), K)[0] == 0
 
 
+def test_one_path_has_the_law_of_a_draft() -> None:
+    """K = 1: nothing is selected, and what the levels and laws of the general route give is the same."""
+    for seed in range(3):
+        pair = instances.random_rational([62, seed], 3, 2, equal_row_probability=0.3)
+        law = ScoredMultipath(num_cells=3).skewed_draft(pair, 1)
+        assert law.leaf_law.tolist() == pair.draft_path_probs(2).tolist()
+        assert law.block_efficiency(pair) == output_law("block", pair).block_efficiency
+        others = ScoredMultipath(num_cells=3).skewed_draft(pair, 2)
+        assert others.leaf_law.tolist() != law.leaf_law.tolist()
+
+
 @pytest.mark.parametrize("num_drafts", [2, 3, 4])
 def test_one_position_is_optimal(num_drafts: int) -> None:
     """L = 1: accepts with α_K exactly, by both rules of levels."""
