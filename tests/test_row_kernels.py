@@ -184,6 +184,7 @@ def test_what_takes_the_other_way(change: Callable[[Any], Any]) -> None:
         (rows_of(2, 4, 40_000), rows_of(3, 4, dtype=torch.float32)),
     ],
     ids=[
+        "one row",
         "one row, apart",
         "a number per row",
         "apart",
