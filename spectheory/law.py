@@ -393,11 +393,14 @@ def _sum_outcomes(
             for path_index, stop in _stops_at(outcome.stop_probs[:, :, depth]):
                 rows = outcome.correction(path_index, np.full(len(leaves), depth))
                 made = np.flatnonzero(stop != 0)
-                check_correction_rows(asked.verifier, rows[made], stop[made], size, tolerance)
-                empty = (rows[made] == 0).all(axis=1)
-                undefined = undefined + (weights[made] * stop[made])[empty].sum()
-                mass = (weights[made] * stop[made])[:, None] * rows[made]
-                np.add.at(masses[depth], tuples.prefixes[made, path_index[made], depth], mass)
+                rows, stop = rows[made], stop[made]
+                check_correction_rows(asked.verifier, rows, stop, size, tolerance)
+                mass = weights[made] * stop
+                empty = (rows == 0).all(axis=1)
+                if empty.any():
+                    undefined = undefined + mass[empty].sum()
+                prefixes = tuples.prefixes[made, path_index[made], depth]
+                np.add.at(masses[depth], prefixes, mass[:, None] * rows)
     flat = tuple(mass.ravel() for mass in masses)
     if not pair.is_exact:
         return flat, float(undefined)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from spectheory import instances
@@ -295,6 +296,12 @@ def standard_suite(processes: Collection[str] = ("iid",)) -> tuple[SuiteCase, ..
     for name in processes:
         if name not in ALL_PROCESSES:
             raise unknown_name("draft process", name, sorted(ALL_PROCESSES))
+    return _suite_of(frozenset(processes))
+
+
+@cache
+def _suite_of(processes: frozenset[str]) -> tuple[SuiteCase, ...]:
+    """Made once in a process: what a case has computed of its pair, the next verifier need not compute."""
     cases = [
         (process.count_tuples(pair), SuiteCase(name, pair, process))
         for name, pair in _suite_pairs().items()
@@ -304,6 +311,7 @@ def standard_suite(processes: Collection[str] = ("iid",)) -> tuple[SuiteCase, ..
     return tuple(case for _, case in sorted(cases, key=lambda entry: entry[0]))
 
 
+@cache
 def _suite_pairs() -> dict[str, ModelPair]:
     pairs = standard_pairs()
     for number, (size, length) in enumerate(_RANDOM_SHAPES):

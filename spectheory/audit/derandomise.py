@@ -88,6 +88,17 @@ class Source:
         """Whether something was decided by it."""
         return self.high - self.low < self.grid.atoms
 
+    def likely_cut(self) -> tuple[int, ...]:
+        """The atoms on both sides of the cut that an earlier run made here; none if this is a new decision.
+
+        A run that is followed again makes its decisions again: two probes then take the place of one per bit.
+        """
+        given = self.tape.next_given
+        if given is None:
+            return ()
+        cut = self.low + round(given.shares[0] * (self.high - self.low))
+        return cut - 1, cut
+
     def is_below(self, cut: int) -> bool:
         """Whether the atom is below ``cut``, which lies inside; narrows the range."""
         share = Fraction(cut - self.low, self.high - self.low)
@@ -136,8 +147,9 @@ class Number:
         (source,) = self.sources
         low, high = source.low, source.high - 1
         at_low = bool(self.at([low]))
+        likely = source.likely_cut()
         while high - low > 1:
-            middle = (low + high) // 2
+            middle = next((atom for atom in likely if low < atom < high), (low + high) // 2)
             low, high = (middle, high) if bool(self.at([middle])) == at_low else (low, middle)
         self._probe([(source.low, low)], {at_low})
         self._probe([(high, source.high - 1)], {not at_low})

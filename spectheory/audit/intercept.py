@@ -16,11 +16,12 @@ from __future__ import annotations
 import gc
 import os
 import random
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache, cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from spectheory.audit.kernel_draws import Draws, read_again
 from spectheory.audit.kernels import followed
 from spectheory.audit.outside import closed
 from spectheory.audit.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
+from spectheory.audit.replacement import Replacement, replaced
 from spectheory.audit.replay import (
     CoinGenerator,
     HiddenRandomnessError,
@@ -68,8 +70,9 @@ class Journal:
     @cached_property
     def generators(self) -> list[Any]:
         """numpy's generators that were there before the first run, the global one among them."""
-        kinds = np.random.Generator, np.random.RandomState
-        return [found for found in gc.get_objects() if type(found) in kinds]
+        kinds, objects = {np.random.Generator, np.random.RandomState}, gc.get_objects()
+        # Hundreds of thousands of objects: no line of Python runs for each of them.
+        return list(compress(objects, map(kinds.__contains__, map(type, objects))))
 
 
 @contextmanager
@@ -91,7 +94,7 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
         with ExitStack() as stack:
             stack.enter_context(unswallowed())
             stack.enter_context(closed())
-            stack.enter_context(_replaced(_replacements(tape, journal)))
+            stack.enter_context(replaced(_replacements(tape, journal)))
             stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
             stack.enter_context(sentinel)
             stack.enter_context(_Answers(tape, journal, sentinel))
@@ -271,8 +274,8 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
 # ------------------------------------------------------------------------- Python's and numpy's randomness
 
 
-def _replacements(tape: Tape, journal: Journal) -> Iterator[tuple[Any, str, Any]]:
-    """(module, name, what stands there during a run)."""
+def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
+    """Of Python's and numpy's random functions."""
     coins = CoinGenerator(tape)
 
     def python_uniform() -> RandomTensor:
@@ -309,25 +312,6 @@ def _replacements(tape: Tape, journal: Journal) -> Iterator[tuple[Any, str, Any]
         yield np.random, name, _refused_class(getattr(np.random, name))
 
 
-@contextmanager
-def _replaced(replacements: Iterable[tuple[Any, str, Any]]) -> Iterator[None]:
-    """As ``unittest.mock.patch.object`` of every one, which takes longer than many a run."""
-    before: list[tuple[Any, str, Any]] = []
-    try:
-        for owner, name, replacement in replacements:
-            getattr(owner, name)  # what is not there is not replaced
-            before.append((owner, name, vars(owner).get(name, _INHERITED)))
-            setattr(owner, name, replacement)
-        yield
-    finally:
-        for owner, name, own in reversed(before):
-            if own is _INHERITED:
-                delattr(owner, name)
-            else:
-                setattr(owner, name, own)
-
-
-_INHERITED = object()
 _PYTHON_NAMES = {
     "random": "betavariate choice expovariate gauss getrandbits lognormvariate normalvariate randbytes "
     "randint randrange sample seed shuffle triangular vonmisesvariate weibullvariate",

@@ -90,15 +90,6 @@ class Draws:
         kind = tl.block_type(tl.float32, list(shape)) if shape else tl.float32
         return tl.core.tensor(interpreter.TensorHandle(data, tl.float32), kind)
 
-    def rand(self, seed: Any, offset: Any, n_rounds: Any = None) -> Any:
-        """``tl.rand(seed, offset)``."""
-        grid = RAND[64 if _entries(offset).dtype.itemsize == 8 else 32]
-
-        def make(tape: Tape) -> Number:
-            return Number((Source(tape, grid),), np.float32)
-
-        return self.block("tl.rand", grid.name, make, seed, offset)
-
 
 def _entries(arg: Any) -> np.ndarray:
     """Of a Triton tensor, a constant or a number."""
@@ -115,12 +106,22 @@ _CURRENT: list[Draws] = []
 
 @contextmanager
 def drawing(draws: Draws) -> Iterator[None]:
-    """Functions of ``gumbel_noise`` answer from these."""
+    """``rand`` and functions of ``gumbel_noise`` answer from these."""
     _CURRENT.append(draws)
     try:
         yield
     finally:
         _CURRENT.pop()
+
+
+def rand(seed: Any, offset: Any, n_rounds: Any = None) -> Any:
+    """``tl.rand(seed, offset)`` of the run that is followed."""
+    grid = RAND[64 if _entries(offset).dtype.itemsize == 8 else 32]
+
+    def make(tape: Tape) -> Number:
+        return Number((Source(tape, grid),), np.float32)
+
+    return _CURRENT[-1].block("tl.rand", grid.name, make, seed, offset)
 
 
 def gumbel_noise(uniform: Any, log_complement: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:

@@ -13,17 +13,18 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import cache
 from types import ModuleType
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import torch
 
 from spectheory.audit.derandomise import Number
-from spectheory.audit.kernel_draws import INTERPRETER, Draws, drawing
+from spectheory.audit.kernel_draws import INTERPRETER, Draws, drawing, rand
 from spectheory.audit.random_array import RandomArray, moved, random_array, settled
 from spectheory.audit.random_tensor import RandomTensor, unwrapped
+from spectheory.audit.replacement import Replacement, replaced
 from spectheory.audit.replay import NotEnumerableError
 from spectheory.errors import InvalidInputError
 from spectheory.extras import installed
@@ -59,28 +60,55 @@ def _interprets(language: ModuleType | None) -> bool:
 @contextmanager
 def _own_triton() -> Iterator[None]:
     """Exchange the process's Triton, which may be for a device, for our own; compiled modules are shared."""
+    others = _STANDING.take()
+    before = {name: os.environ.get(name) for name in ENVIRONMENT}
+    try:
+        _STANDING.put(_OWN)
+        os.environ.update(ENVIRONMENT)
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        if not _OWN:  # at the end of the process the modules are taken down like all others
+            atexit.register(lambda: sys.modules.update(_OWN))
+        _OWN.update(_STANDING.take())
+        _STANDING.put(others)
 
-    def taken_out() -> dict[str, ModuleType]:
-        found = {
-            name: module
-            for name, module in sys.modules.items()
-            if name == "triton" or name.startswith("triton.")
-        }
+
+class _Standing:
+    """Triton's modules among those of the process, which every run exchanges.
+
+    A process has thousands of modules, and new ones come last: where the last one is as it was left, none has
+    come, and the names need not be looked for.
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.left: tuple[int, str] | None = None
+
+    def put(self, modules: dict[str, ModuleType]) -> None:
+        """From now on the process has these."""
+        sys.modules.update(modules)
+        self.names, self.left = list(modules), self._end()
+
+    def take(self) -> dict[str, ModuleType]:
+        """From now on the process has none; compiled ones stay."""
+        if self.left != self._end():
+            self.names = [name for name in sys.modules if f"{name}.".startswith("triton.")]
+        found = {name: sys.modules[name] for name in self.names if name in sys.modules}
         for name in found:
             if not f"{name}.".startswith("triton._C."):
                 del sys.modules[name]
         return found
 
-    others = taken_out()
-    sys.modules.update(_OWN)
-    try:
-        with patch.dict(os.environ, ENVIRONMENT):
-            yield
-    finally:
-        if not _OWN:  # at the end of the process the modules are taken down like all others
-            atexit.register(lambda: sys.modules.update(_OWN))
-        _OWN.update(taken_out())
-        sys.modules.update(others)
+    def _end(self) -> tuple[int, str]:
+        return len(sys.modules), next(reversed(sys.modules))
+
+
+_STANDING = _Standing()
 
 
 @contextmanager
@@ -96,8 +124,7 @@ def followed(draws: Draws) -> Iterator[None]:
         interpreter = sys.modules.get(INTERPRETER)
         if interpreter is not None:
             stack.enter_context(drawing(draws))
-            for owner, name, replacement in _replacements(interpreter, _Memory(), draws):
-                stack.enter_context(patch.object(owner, name, replacement))
+            stack.enter_context(replaced(_replacements(interpreter)))
         yield
 
 
@@ -175,8 +202,13 @@ def _remember(arg: Any, plain: torch.Tensor, memory: _Memory) -> None:
         arg.numbers = numbers
 
 
-def _replacements(interpreter: Any, memory: _Memory, draws: Draws) -> Iterator[tuple[Any, str, Any]]:
-    """(class or module, name, what stands there during a run)."""
+@cache
+def _replacements(interpreter: Any) -> tuple[Replacement, ...]:
+    """Of the functions of an interpreter, made once: most runs launch no kernel."""
+    return tuple(_followed_functions(interpreter, _Memory()))
+
+
+def _followed_functions(interpreter: Any, memory: _Memory) -> Iterator[Replacement]:
     builder, handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
     load, store = builder.create_masked_load, builder.create_masked_store
 
@@ -207,7 +239,7 @@ def _replacements(interpreter: Any, memory: _Memory, draws: Draws) -> Iterator[t
     yield builder, "create_masked_store", masked_store
     yield interpreter.GridExecutor, "__call__", _launched(interpreter.GridExecutor.__call__, memory)
     for module in (interpreter.tl, interpreter.tl.random):
-        yield module, "rand", draws.rand
+        yield module, "rand", rand
         for name in _RANDOM:
             yield module, name, _refused_primitive(name)
     yield interpreter, "_patch_lang", _patched_once(interpreter._patch_lang)

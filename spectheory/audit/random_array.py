@@ -139,8 +139,8 @@ def _elementwise(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
     spread = [np.broadcast_to(memory, result.shape).ravel() for memory in memories]
     lanes = [
         _lanes(moved(lambda part: np.broadcast_to(part, result.shape), part))
-        if isinstance(part, RandomArray)
-        else {}
+        if isinstance(part, RandomArray) and part.shape != result.shape
+        else _lanes(part)
         for part in inputs
     ]
     random = np.array(sorted(set().union(*lanes)))

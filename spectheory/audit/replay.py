@@ -150,6 +150,11 @@ class Tape:
     call: int = 0
     is_over: bool = False
 
+    @property
+    def next_given(self) -> Branch | None:
+        """The decision that is given for the next question, if one is."""
+        return self.given[len(self.made)] if len(self.made) < len(self.given) else None
+
     def decide(self, shares: Sequence[Fraction]) -> int:
         """Which of the cases with these probabilities this run takes.
 
@@ -161,15 +166,14 @@ class Tape:
             raise HiddenRandomnessError(
                 "the function keeps random numbers, or a generator, from one run to the next; draw them anew"
             )
-        place = len(self.made)
-        if place < len(self.given):
-            branch = self.given[place]
+        branch = self.next_given
+        if branch is not None:
             if branch.shares != tuple(shares):
                 raise HiddenRandomnessError(
                     "the function is no function of its random numbers: replayed with the same answers it "
                     "asked for others; it keeps state, or draws numbers elsewhere"
                 )
-        elif place >= MAX_DECISIONS:
+        elif len(self.made) >= MAX_DECISIONS:
             raise NotEnumerableError(
                 f"a run asks for more than {MAX_DECISIONS} random decisions, as a loop that draws until "
                 "something is accepted may do for ever; judge the sampler by "

@@ -301,7 +301,7 @@ class LanguageModelPair(_Texts):
         """The configurations of the target and of all draft models."""
         return tuple(model.config for model in (self.target_model, *self.drafts))
 
-    @property
+    @cached_property
     def max_positions(self) -> int | None:
         return longest_text(*self.configs)
 

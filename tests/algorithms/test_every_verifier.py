@@ -15,7 +15,7 @@ from spectheory.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.law import OutputLaw, output_law
 from spectheory.programs import block_transport_value, optimal_acceptance, optimum
-from table import GENERAL, ONE_POSITION, Case, groups, parametrized_by_group
+from table import GENERAL, ONE_POSITION, Case, groups, law_on_one_path, parametrized_by_group
 from theory_examples import agreeing_pair
 
 GROUPS = groups()
@@ -220,7 +220,7 @@ def test_one_draft_reductions(name: str) -> None:
         if process is None:
             continue
         law = output_law(name, one.pair, process=process)
-        expected = output_law(ONE_DRAFT[name], law.pair)
+        expected = law_on_one_path(ONE_DRAFT[name], law.pair)
         assert_same_law(law, expected, 0.0 if verifiers[name].exact and name != "otm" else 1e-12)
         compared += 1
     assert compared >= 20
@@ -230,16 +230,16 @@ def test_one_draft_reductions(name: str) -> None:
 def test_greedy_block_solves_block_transport(group: str) -> None:
     """block2024 Eq. 40-42: E[τ] = Σ_l Σ_a min(p(a), q(a)), never below block (Theorem 3)."""
     for case in GROUPS[group]:
-        reached = output_law("greedy_block", case.pair).block_efficiency
+        reached = law_on_one_path("greedy_block", case.pair).block_efficiency
         assert reached - 1 == block_transport_value(case.pair), case
-        assert reached >= output_law("block", case.pair).block_efficiency, case
+        assert reached >= law_on_one_path("block", case.pair).block_efficiency, case
 
 
 def test_block_and_token_agree_at_one_position_only() -> None:
     """At L = 1 they are one algorithm; at L = 2 the two-token pair tells them apart."""
     for group in GROUPS:
         for case in (case for case in GROUPS[group] if case.pair.draft_length == 1):
-            assert_same_law(output_law("block", case.pair), output_law("token", case.pair))
+            assert_same_law(law_on_one_path("block", case.pair), law_on_one_path("token", case.pair))
     longer = instances.two_token(2)
     assert output_law("block", longer).block_efficiency > output_law("token", longer).block_efficiency
 

@@ -20,6 +20,7 @@ from table import (
     Case,
     groups,
     law_of_case,
+    law_on_one_path,
     named_cases,
     parametrized_by_group,
 )
@@ -102,8 +103,8 @@ def test_block_is_optimal_on_one_path(group: str) -> None:
     for case in GROUPS[group]:
         best = optimum(case.pair, 1).value
         assert isinstance(best, Fraction), case
-        assert output_law("block", case.pair, 1).block_efficiency == best, case
-        assert output_law("token", case.pair, 1).block_efficiency <= best, case
+        assert law_on_one_path("block", case.pair).block_efficiency == best, case
+        assert law_on_one_path("token", case.pair).block_efficiency <= best, case
 
 
 @parametrized_by_group(has_optimum=True)
@@ -137,7 +138,8 @@ def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:
             below[name] += law_of_case(name, case).block_efficiency < best - Fraction(1, 100)
     assert min(below.values()) > 0, below
     gains = [
-        output_law("block", case.pair).block_efficiency - output_law("token", case.pair).block_efficiency
+        law_on_one_path("block", case.pair).block_efficiency
+        - law_on_one_path("token", case.pair).block_efficiency
         for case in cases
     ]
     assert max(gains) > 0
@@ -147,9 +149,9 @@ def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:
 def test_one_draft_reduces_to_the_single_path_algorithms(group: str) -> None:
     """With K = 1 greedy_multipath is block exactly, and spectr is token (to rounding)."""
     for case in GROUPS[group]:
-        assert_same_law(output_law("greedy_multipath", case.pair, 1), output_law("block", case.pair, 1))
+        assert_same_law(law_on_one_path("greedy_multipath", case.pair), law_on_one_path("block", case.pair))
         token = output_law("token", case.pair.to_float(), 1)
-        assert_same_law(output_law("spectr", case.pair, 1), token, 1e-12)
+        assert_same_law(law_on_one_path("spectr", case.pair), token, 1e-12)
 
 
 @pytest.mark.parametrize("name", ["token", "block"])
@@ -157,7 +159,7 @@ def test_one_draft_reduces_to_the_single_path_algorithms(group: str) -> None:
 def test_single_path_verifiers_ignore_further_drafts(group: str, name: str) -> None:
     """token and block look at the first path only: their law with K > 1 is their law with K = 1."""
     for case in GROUPS[group]:
-        assert_same_law(law_of_case(name, case), output_law(name, case.pair, 1))
+        assert_same_law(law_of_case(name, case), law_on_one_path(name, case.pair))
 
 
 def test_one_draft_partner_two_drafts_change_the_law() -> None:

@@ -20,7 +20,7 @@ from spectheory.audit.derandomise import (
     UndefinedDrawError,
     uniform_number,
 )
-from spectheory.audit.replay import NotEnumerableError, Tape, all_runs
+from spectheory.audit.replay import HiddenRandomnessError, NotEnumerableError, Tape, all_runs
 
 
 @pytest.mark.parametrize("dtype", GRIDS, ids=str)
@@ -152,3 +152,27 @@ def test_a_comparison_that_is_not_monotone_is_refused(is_true: Callable[[float],
 
     with pytest.raises(NotEnumerableError, match="that is not monotone"):
         list(all_runs(run))
+
+
+def comparisons(tape: Tape, threshold: float) -> int:
+    """How often a number is compared to find out whether it is below the threshold."""
+    made = []
+
+    def is_below(value: float) -> bool:
+        made.append(value)
+        return value < threshold
+
+    Number(uniform_number(tape, torch.float32).sources, is_below).decide()
+    return len(made)
+
+
+def test_a_decision_that_is_made_again_is_found_where_it_was() -> None:
+    """Two probes instead of one per bit; the partner: where it is another one all bits are asked, and the
+    tape sees it.
+    """
+    first = Tape([])
+    assert comparisons(first, 0.3) > 24
+    assert comparisons(Tape(first.made), 0.3) < 12
+    assert first.made[0].shares[0] == Fraction(5_033_165, 2**24)
+    with pytest.raises(HiddenRandomnessError, match="is no function of its random numbers"):
+        comparisons(Tape(first.made), 0.6)

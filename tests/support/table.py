@@ -141,6 +141,12 @@ def law_of_case(name: str, case: Case) -> OutputLaw:
     return _laws[key]
 
 
+@cache
+def law_on_one_path(name: str, pair: ModelPair) -> OutputLaw:
+    """The law of a verifier with one draft; the pairs of the table come with several numbers of drafts."""
+    return output_law(name, pair, 1)
+
+
 def parametrized_by_group(*, has_optimum: bool = False) -> pytest.MarkDecorator:
     """One test per group of the table.
 

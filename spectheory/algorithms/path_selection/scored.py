@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from itertools import chain
-from typing import Any, ClassVar, NamedTuple
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -17,13 +17,13 @@ from spectheory.arrays import (
     fractions_if_exact,
     is_exact,
     namespace,
-    on_host,
     ones_like,
     power_sum,
     take_along,
     zeros_like,
 )
 from spectheory.bounds.skewed_draft import SkewedDraft
+from spectheory.distinct import distinct_rows
 from spectheory.pair import ModelPair
 from spectheory.validate import check_num_drafts
 
@@ -120,19 +120,19 @@ class ScoredSelection(PathSelection):
         # One row of numbers per drafted path; a context that comes twice is split once.
         tokens = paths.reshape((-1, length))
         targets, drafts = (rows.reshape((-1, *rows.shape[-2:])) for rows in (target_rows, draft_rows))
-        first, which = _distinct(targets[:, 0], drafts[:, 0])
+        first, which = distinct_rows(targets[:, 0], drafts[:, 0])
         state = self._first_state(targets[first, 0], drafts[first, 0], num_drafts)
         skewed_rows = xp.empty_like(drafts)
         for depth in range(length):
-            first, context = _distinct(targets[:, depth], drafts[:, depth], which)
+            first, context = distinct_rows(targets[:, depth], drafts[:, depth], which)
             target_row, draft_row = targets[first, depth], drafts[first, depth]
             above = ScoreState(*(array[which[first]] for array in state))
             split = self.split(above, target_row, draft_row)
             skewed_rows[:, depth] = split.skewed_rows(above, draft_row)[context]
-            first, which = _distinct(tokens[:, depth], context)
+            first, which = distinct_rows(tokens[:, depth], context)
             state = _behind(above, split, target_row, draft_row, context[first], tokens[first, depth])
         ends = which.reshape((-1, num_drafts))
-        first, which = _distinct(ends)
+        first, which = distinct_rows(ends)
         chances = winning_chances(state.masses[ends[first]])[which].reshape((*batch, num_drafts))
         every = xp.zeros_like(paths[..., 0]) + xp.arange(num_drafts, device=paths.device)
         rows = skewed_rows.reshape(draft_rows.shape)
@@ -192,29 +192,6 @@ def in_kind_of(rows: Array, array: Array) -> Array:
     return array if is_exact(array) else namespace(array).astype(array, rows.dtype)
 
 
-def _distinct(*arrays: Array) -> tuple[Array, Array]:
-    """Where every new combination of rows comes first, and which one every row is.  [n, ..] -> [m], [n]
-
-    On an accelerator every row counts as new: to look for equal ones would cost more than it saves.
-    """
-    if not isinstance(arrays[0], np.ndarray):
-        xp = namespace(arrays[0])
-        if on_host(arrays[0]):
-            first, which = _distinct(*(array.numpy() for array in arrays))
-            return xp.asarray(first), xp.asarray(which)
-        every = xp.arange(arrays[0].shape[0], device=arrays[0].device)
-        return every, every
-    if any(is_exact(array) for array in arrays):
-        numbers: dict[tuple[Any, ...], int] = {}
-        keys = zip(*(array.reshape(len(array), -1).tolist() for array in arrays), strict=True)
-        which = np.array([numbers.setdefault(tuple(chain(*key)), len(numbers)) for key in keys])
-    else:
-        rows = [np.ascontiguousarray(array.reshape(len(array), -1)).view(np.uint8) for array in arrays]
-        entries = np.concatenate(rows, axis=1)
-        which = entries.view(np.dtype((np.void, entries.shape[1])))[:, 0]
-    return np.unique(which, return_index=True, return_inverse=True)[1:]
-
-
 def winning_chances(masses: Array) -> Array:
     """The probability that each of K independent scores is the largest.  [..., K, M] -> [..., K]
 
@@ -240,11 +217,8 @@ def winning_chances(masses: Array) -> Array:
         for other in range(num_drafts):
             if other != one:
                 below, above = lower[..., other, :], upper[..., other, :]
-                zero = zeros_like(below)
-                products = [
-                    below * same + above * less
-                    for same, less in zip([*products, zero], [zero, *products], strict=True)
-                ]
+                between = [below * same + above * less for less, same in pairwise(products)]
+                products = [below * products[0], *between, above * products[-1]]
         binomial, total = 1, zeros_like(products[0])
         for i, product in enumerate(products):
             total = total + product / (num_drafts * binomial)

@@ -10,6 +10,7 @@ import numpy as np
 
 from spectheory.algorithms.position_by_position.base import Position, PositionByPosition, Selection
 from spectheory.arrays import Array, is_exact, namespace
+from spectheory.distinct import distinct_rows
 from spectheory.programs.one_position.optimal_rankings import OptimalRankings, rankings_of_rows
 
 Row = tuple[Any, ...]
@@ -54,25 +55,20 @@ class OTM(PositionByPosition):
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
 
     def select(self, position: Position) -> Selection:
-        is_draft, size = position.is_draft, position.target_rows.shape[-1]
-        contexts, num_drafts = is_draft.shape[-2:]
+        like, is_draft = position.target_rows, position.is_draft
+        *shape, num_drafts = is_draft.shape
+        size = like.shape[-1]
+        tokens = namespace(like).broadcast_to(position.tokens[..., None, :], is_draft.shape)
+        # One row per context; a context that comes again with the same drafts is gone through once.
+        contexts = [part.reshape((-1, size)) for part in (like, position.draft_rows)]
+        contexts += [part.reshape((-1, num_drafts)) for part in (tokens, is_draft)]
+        first, which = distinct_rows(*contexts)
         # Plain lists, on the CPU whatever the device: tolist keeps the entries of exact arrays.
-        targets = position.target_rows.reshape((-1, contexts, size)).tolist()
-        drafts = position.draft_rows.reshape((-1, contexts, size)).tolist()
-        tokens = position.tokens.reshape((-1, num_drafts)).tolist()
-        here = is_draft.reshape((-1, contexts, num_drafts)).tolist()
-        laws = [
-            self._law(target, draft, drafted, flags)
-            for batch in zip(targets, drafts, tokens, here, strict=True)
-            for target, draft, drafted, flags in zip(
-                batch[0], batch[1], [batch[2]] * contexts, batch[3], strict=True
-            )
-        ]
-        like, shape = position.target_rows, tuple(is_draft.shape)
+        laws = [self._law(*rows) for rows in zip(*(part[first].tolist() for part in contexts), strict=True)]
         return Selection(
-            _array_like([law[0] for law in laws], shape, like),
-            _array_like([law[1] for law in laws], shape[:-1], like),
-            _array_like([law[2] for law in laws], (*shape[:-1], size), like),
+            _array_like([law[0] for law in laws], like)[which].reshape((*shape, num_drafts)),
+            _array_like([law[1] for law in laws], like)[which].reshape(tuple(shape)),
+            _array_like([law[2] for law in laws], like)[which].reshape((*shape, size)),
         )
 
     def _law(
@@ -119,8 +115,8 @@ def _as_law(row: Row) -> np.ndarray:
     return np.array(row) / sum(row) if isinstance(row[0], float) else np.array(row, dtype=object)
 
 
-def _array_like(values: list[Any], shape: tuple[int, ...], like: Array) -> Array:
-    """The values as an array of the given shape and of the kind and device of ``like``."""
+def _array_like(values: list[Any], like: Array) -> Array:
+    """The values as an array of the kind and device of ``like``."""
     if is_exact(like):
-        return np.array(values, dtype=object).reshape(shape)
-    return namespace(like).asarray(values, dtype=like.dtype, device=like.device).reshape(shape)
+        return np.array(values, dtype=object)
+    return namespace(like).asarray(values, dtype=like.dtype, device=like.device)
