@@ -10,9 +10,11 @@ from . import compilation as compilation
 from . import contexts as contexts
 from . import continued as continued
 from . import decoding as decoding
+from . import distinct as distinct
 from . import documents as documents
 from . import drafts as drafts
 from . import errors as errors
+from . import exact_numbers as exact_numbers
 from . import extras as extras
 from . import instances as instances
 from . import iteration as iteration

@@ -12,9 +12,10 @@ import numpy as np
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
-from spectheory.arrays import plain_number, some_draft_probs
+from spectheory.arrays import some_draft_probs
 from spectheory.documents import both, number_text, plain
 from spectheory.errors import EnumerationTooLargeError
+from spectheory.exact_numbers import plain_number
 from spectheory.pair import ModelPair
 from spectheory.programs.one_position.min_cut import optimal_acceptance
 from spectheory.results import Result

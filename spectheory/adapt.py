@@ -27,11 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import Array, is_exact
+from spectheory.arrays import Array
 from spectheory.audit.replay import MAX_RUNS, CoinGenerator, all_runs
 from spectheory.contexts import context_number, prefix_numbers, rows_along
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
+from spectheory.exact_numbers import is_exact
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair, check_pair
 from spectheory.validate import check_confidence, check_count

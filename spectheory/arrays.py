@@ -24,6 +24,7 @@ from array_api_compat import array_namespace, is_torch_array
 from flint import fmpq
 
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import is_exact, to_flint, to_fraction
 
 Array = Any
 """A numpy array (object or float64) or a torch tensor."""
@@ -51,11 +52,6 @@ def _compiling() -> bool:
     import torch
 
     return torch.compiler.is_compiling()
-
-
-def is_exact(array: Array) -> bool:
-    """Whether ``array`` holds exact rationals (a numpy array of objects)."""
-    return isinstance(array, np.ndarray) and array.dtype == object
 
 
 def holds_numbers(array: Array) -> bool:
@@ -92,89 +88,6 @@ def without_machine_integers(array: Array, like: Array) -> Array:
     if not xp.isdtype(array.dtype, "integral"):
         return array
     return array.astype(object) if is_exact(like) else xp.astype(array, like.dtype)
-
-
-def to_flint(array: np.ndarray) -> np.ndarray:
-    """Exact rationals to python-flint's, elementwise: the same numbers, computed with faster.
-
-    Raises:
-        TypeError: an entry is neither a Fraction, an fmpq nor an integer.
-    """
-    flat = [value if type(value) is fmpq else _as_fmpq(value) for value in array.ravel()]
-    result = np.empty(len(flat), dtype=object)
-    result[:] = flat
-    return result.reshape(array.shape)
-
-
-def _as_fmpq(value: Any) -> fmpq:
-    number = value if type(value) is Fraction else to_fraction(value)
-    return fmpq(number.numerator, number.denominator)
-
-
-def to_fractions(array: np.ndarray) -> np.ndarray:
-    """Exact rationals of either kind to Fractions, elementwise.
-
-    Raises:
-        TypeError: an entry is neither a Fraction, an fmpq nor an integer.
-    """
-    flat = [to_fraction(value) for value in array.ravel()]
-    result = np.empty(len(flat), dtype=object)
-    result[:] = flat
-    return result.reshape(array.shape)
-
-
-def to_fraction(value: Any) -> Fraction:
-    """One exact rational as a Fraction; a float is refused, because it was never exact."""
-    if isinstance(value, Fraction):
-        return value
-    if isinstance(value, fmpq):
-        return Fraction(int(value.p), int(value.q))
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return Fraction(int(value))
-    raise TypeError(f"expected an exact rational, got {type(value).__name__} {value!r}")
-
-
-def flint_if_exact(array: np.ndarray) -> np.ndarray:
-    """What to compute with: python-flint rationals for exact entries, anything else as it is."""
-    return to_flint(array) if is_exact(array) else array
-
-
-def fractions_if_exact(array: np.ndarray) -> np.ndarray:
-    """What to return: Fractions for exact entries, anything else as it is."""
-    return to_fractions(array) if is_exact(array) else array
-
-
-def plain_number(value: Any) -> Fraction | float:
-    """One number of a result: a float for a float, a Fraction for anything exact."""
-    return float(value) if isinstance(value, (float, np.floating)) else to_fraction(value)
-
-
-def exact_number(value: Any) -> Fraction:
-    """One number as the Fraction it is; a float is the rational that its bits say.
-
-    Raises:
-        TypeError: it is no number.
-        ValueError, OverflowError: it is not finite.
-
-    Example:
-        >>> print(exact_number(0.25), exact_number(fmpq(1, 3)))
-        1/4 1/3
-    """
-    return Fraction(float(value)) if isinstance(value, (float, np.floating)) else to_fraction(value)
-
-
-def exact_values(array: np.ndarray) -> np.ndarray:
-    """Every entry as the Fraction it is; a float is the rational that its bits say.
-
-    Example:
-        >>> exact_values(np.array([0.25, 0.1]))[0]
-        Fraction(1, 4)
-    """
-    if is_exact(array):
-        return to_fractions(array)
-    values = np.empty(array.shape, dtype=object)
-    values.ravel()[:] = [exact_number(value) for value in array.ravel().tolist()]
-    return values
 
 
 def like_rows(table: np.ndarray, rows: Array) -> Array:
@@ -411,22 +324,6 @@ def prefix_products(factors: Array) -> Array:
     xp = namespace(factors)
     one = ones_like(factors[..., :1])
     return xp.cumulative_prod(xp.concat([one, factors], axis=-1), axis=-1)
-
-
-def balanced_sum(array: np.ndarray) -> Any:
-    """The sum of all entries; rationals are added in pairs of pairs, so that few long numbers meet.
-
-    Example:
-        >>> print(balanced_sum(np.array([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])))
-        1
-    """
-    terms = array.ravel()
-    if not is_exact(terms) or not terms.size:
-        return terms.sum()
-    while len(terms) > 1:
-        pairs = terms[: len(terms) // 2 * 2]
-        terms = np.concatenate([pairs[0::2] + pairs[1::2], terms[len(pairs) :]])
-    return terms[0]
 
 
 def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:

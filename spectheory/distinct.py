@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import Array, is_exact, namespace, on_host
+from spectheory.arrays import Array, namespace, on_host
+from spectheory.exact_numbers import is_exact
 
 
 def distinct_rows(*arrays: Array) -> tuple[Array, Array]:

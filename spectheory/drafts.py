@@ -16,9 +16,10 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import fractions_if_exact, some_draft_probs
+from spectheory.arrays import some_draft_probs
 from spectheory.contexts import Context, context_node, count_nodes, split_by_depth
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.exact_numbers import fractions_if_exact
 from spectheory.pair import ModelPair
 from spectheory.validate import check_count, check_num_drafts
 

@@ -16,20 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.arrays import (
-    balanced_sum,
-    divide_or_zero,
-    fractions_if_exact,
-    plain_number,
-    to_flint,
-    to_fraction,
-)
+from spectheory.arrays import divide_or_zero
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.context_tree import Levels, subtree_sums, sum_over_children
 from spectheory.contexts import Context, context_number, numbered_context
 from spectheory.documents import number_text, plain
 from spectheory.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError
+from spectheory.exact_numbers import balanced_sum, fractions_if_exact, plain_number, to_flint, to_fraction
 from spectheory.extras import installed
 from spectheory.pair import ModelPair
 from spectheory.programs.multi_path import largest_listed_excess

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import flint_if_exact
 from spectheory.contexts import Context, context_text, numbered_context
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
+from spectheory.exact_numbers import flint_if_exact
 from spectheory.pair_file import (
     ROW_SUM_TOLERANCE,
     PairFields,

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, first_true, fractions_if_exact, is_exact, to_flint
+from spectheory.arrays import Array, first_true
 from spectheory.contexts import prefix_of_leaf, rows_along
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
+from spectheory.exact_numbers import fractions_if_exact, is_exact, to_flint
 from spectheory.outcome import Outcome, correction_deviation, stop_deviation
 from spectheory.resolve import Resolved
 from spectheory.verifier import UsersOwn, Verifier

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
-from spectheory.arrays import to_fraction
 from spectheory.errors import InvalidPairError
+from spectheory.exact_numbers import to_fraction
 
 MAX_DIGITS = 4_000
 """The longest text read as a rational."""

@@ -18,9 +18,10 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import Any, ClassVar, Self
 
-from spectheory.arrays import Array, holds_numbers, is_exact, namespace, without_machine_integers
+from spectheory.arrays import Array, holds_numbers, namespace, without_machine_integers
 from spectheory.drafts import ALL_PROCESSES, DraftProcess
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.exact_numbers import is_exact
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.validate import check_count

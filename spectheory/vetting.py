@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, first_true, is_exact, namespace, zeros_like
+from spectheory.arrays import Array, first_true, namespace, zeros_like
 from spectheory.contexts import numbered_context
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
+from spectheory.exact_numbers import is_exact
 from spectheory.pair import ModelPair
 from spectheory.questions import RowTables, Tuples, check_correction_rows, check_stop_probs
 from spectheory.resolve import Resolved

@@ -10,8 +10,8 @@ import pytest
 import torch
 from flint import fmpq
 
-from spectheory.arrays import to_flint
 from spectheory.distinct import distinct_rows
+from spectheory.exact_numbers import to_flint
 
 KINDS = {
     "Fraction": lambda rows: np.array([[Fraction(int(x), 7) for x in row] for row in rows], dtype=object),

@@ -14,7 +14,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from spectheory import arrays, instances
+from spectheory import arrays, exact_numbers, instances
 from spectheory import outcome as outcomes
 from spectheory.algorithms import verifiers
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
@@ -305,14 +305,14 @@ def test_exact_arrays_stay_exact() -> None:
         assert all(isinstance(value, Fraction) for value in array)
     assert made[2].tolist() == [1, 1, 0]
     assert arrays.normalise(arrays.zeros_like(row)).tolist() == [0, 0, 0]
-    assert arrays.to_fractions(arrays.to_flint(row)).tolist() == row.tolist()
+    assert exact_numbers.to_fractions(exact_numbers.to_flint(row)).tolist() == row.tolist()
 
 
 @pytest.mark.parametrize("value", [0.5, np.float64(1.0), "1/2", None, True])
 def test_floats_are_never_taken_for_exact(value: Any) -> None:
     """A float was never exact."""
     with pytest.raises(TypeError, match="expected an exact rational"):
-        arrays.to_fraction(value)
+        exact_numbers.to_fraction(value)
 
 
 @given(

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import reference
 from pair_support import DOCUMENT, assert_same_pair
 from spectheory import instances
-from spectheory.arrays import fractions_if_exact
 from spectheory.errors import InvalidInputError, InvalidPairError
+from spectheory.exact_numbers import fractions_if_exact
 from spectheory.pair import ModelPair
 from spectheory.testing.strategies import pairs
 

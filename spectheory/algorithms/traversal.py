@@ -11,10 +11,8 @@ from spectheory.arrays import (
     Array,
     at_most_one,
     divide_or_zero,
-    flint_if_exact,
     namespace,
     ones_like,
-    plain_number,
     positive_part,
     scaled_residual_mass,
     take_along,
@@ -22,6 +20,7 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.exact_numbers import flint_if_exact, plain_number
 from spectheory.outcome import (
     Outcome,
     first_path_with_prefix,

@@ -25,9 +25,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
-from spectheory.arrays import exact_number
 from spectheory.audit.replay import NotEnumerableError, Tape
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import exact_number
 
 
 class UndefinedDrawError(InvalidInputError, RuntimeError):

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.arrays import exact_number
 from spectheory.audit.intercept import Journal, intercepted
 from spectheory.audit.replay import CoinGenerator, all_runs
 from spectheory.audit.shipped import Shipped
 from spectheory.contexts import context_number, context_text
 from spectheory.errors import InvalidOutcomeError
+from spectheory.exact_numbers import exact_number
 from spectheory.pair import ModelPair
 
 REPORTED_TOLERANCE = Fraction(1, 10**5)

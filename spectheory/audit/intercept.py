@@ -29,7 +29,6 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from spectheory.arrays import exact_number
 from spectheory.audit.derandomise import Clock, Exponential, UndefinedDrawError, uniform_number
 from spectheory.audit.kernel_draws import Draws, read_again
 from spectheory.audit.kernels import followed
@@ -43,6 +42,7 @@ from spectheory.audit.replay import (
     Tape,
     unswallowed,
 )
+from spectheory.exact_numbers import exact_number
 
 GLOBAL_SEED = 24_301
 """Of torch's global generator at the start of a run."""

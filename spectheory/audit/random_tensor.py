@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.arrays import exact_number
 from spectheory.audit.derandomise import Clock, Number, Pick, Race, UndefinedDrawError
 from spectheory.audit.replay import NotEnumerableError
+from spectheory.exact_numbers import exact_number
 
 
 class RandomTensor(torch.Tensor):

@@ -10,8 +10,9 @@ import numpy as np
 
 from spectheory.algorithms.one_path.base import first_path_only
 from spectheory.algorithms.one_path.token import Token
-from spectheory.arrays import Array, fractions_if_exact, like_rows, take_token
+from spectheory.arrays import Array, like_rows, take_token
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import fractions_if_exact
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.stop_rows import StopRows

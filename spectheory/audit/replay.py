@@ -19,8 +19,8 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from spectheory.arrays import exact_number
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.exact_numbers import exact_number
 
 T = TypeVar("T")
 P_SUM_TOLERANCE = Fraction(1, 10**8)

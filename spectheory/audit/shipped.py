@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from spectheory.adapt import BlackBox
-from spectheory.arrays import fractions_if_exact, like_rows
+from spectheory.arrays import like_rows
 from spectheory.audit.battery import with_point_mass_drafts
 from spectheory.audit.derandomise import UndefinedDrawError
 from spectheory.audit.intercept import GLOBAL_SEED, Journal, intercepted
@@ -36,6 +36,7 @@ from spectheory.audit.replay import (
 from spectheory.audit.signatures import SEED, Call, Row, signature_called, verified_batch
 from spectheory.contexts import prefix_numbers, rows_along
 from spectheory.errors import InvalidOutcomeError
+from spectheory.exact_numbers import fractions_if_exact
 from spectheory.pair import ModelPair
 from spectheory.verifier import Verifier, users_code
 

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import plain_number, some_draft_probs
+from spectheory.arrays import some_draft_probs
 from spectheory.bounds.context_tree import Levels, check_levels
+from spectheory.exact_numbers import plain_number
 from spectheory.pair import ModelPair
 from spectheory.validate import check_num_drafts
 

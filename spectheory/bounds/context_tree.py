@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import flint_if_exact
 from spectheory.bounds.tolerances import rounding_allowance
 from spectheory.contexts import count_nodes
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import flint_if_exact
 from spectheory.pair import ModelPair
 
 Levels = list[np.ndarray]

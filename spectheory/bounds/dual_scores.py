@@ -29,15 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import (
-    Array,
-    fractions_if_exact,
-    namespace,
-    ones_like,
-    plain_number,
-    positive_part,
-    some_draft_probs,
-)
+from spectheory.arrays import Array, namespace, ones_like, positive_part, some_draft_probs
 from spectheory.bounds.context_tree import (
     ContextTree,
     Levels,
@@ -49,6 +41,7 @@ from spectheory.bounds.context_tree import (
 from spectheory.bounds.tolerances import FEASIBILITY_TOLERANCE, TIE_TOLERANCE
 from spectheory.contexts import Context, all_contexts
 from spectheory.errors import InfeasiblePointError, InvalidInputError
+from spectheory.exact_numbers import fractions_if_exact, plain_number
 from spectheory.pair import ModelPair
 from spectheory.validate import check_confidence, check_num_drafts
 

@@ -14,16 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import (
-    Array,
-    is_exact,
-    namespace,
-    ones_like,
-    quotients,
-    some_draft_probs,
-    sort,
-    take_along,
-)
+from spectheory.arrays import Array, namespace, ones_like, quotients, some_draft_probs, sort, take_along
+from spectheory.exact_numbers import is_exact
 
 
 def ratios(numerator: Array, denominator: Array) -> Array:

@@ -29,20 +29,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import (
-    Array,
-    divide_or_zero,
-    exact_number,
-    flint_if_exact,
-    fractions_if_exact,
-    like_entries,
-    namespace,
-    take_token,
-    zeros_like,
-)
+from spectheory.arrays import Array, divide_or_zero, like_entries, namespace, take_token, zeros_like
 from spectheory.bounds.context_tree import ContextTree, Levels
 from spectheory.bounds.dual_scores import least_scores, slacks_of_shares, upper_bound
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import exact_number, flint_if_exact, fractions_if_exact
 from spectheory.outcome import first_path_with_prefix
 from spectheory.pair import ModelPair
 from spectheory.validate import check_confidence, check_num_drafts

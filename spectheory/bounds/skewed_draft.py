@@ -18,12 +18,9 @@ from spectheory.arrays import (
     Array,
     add_scaled,
     divide_or_zero,
-    flint_if_exact,
-    fractions_if_exact,
     namespace,
     normalise,
     ones_like,
-    plain_number,
     power_sum,
     some_draft_probs,
     take_token,
@@ -48,6 +45,7 @@ from spectheory.bounds.rankings import (
 )
 from spectheory.bounds.tolerances import FEASIBILITY_TOLERANCE, SUM_TOLERANCE
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import flint_if_exact, fractions_if_exact, plain_number
 from spectheory.pair import ModelPair
 from spectheory.rows import parse_probs
 from spectheory.validate import check_num_drafts

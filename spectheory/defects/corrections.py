@@ -5,15 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from spectheory.algorithms.one_path.token import Token
-from spectheory.arrays import (
-    Array,
-    divide_or_zero,
-    namespace,
-    normalise,
-    ones_like,
-    take_token,
-    zeros_like,
-)
+from spectheory.arrays import Array, divide_or_zero, namespace, normalise, ones_like, take_token, zeros_like
 from spectheory.defects.skeletons import TokenSkeleton, or_else
 from spectheory.outcome import Outcome
 from spectheory.stop_rows import StopRows, take_stop_row

@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs, to_flint, to_fraction
+from spectheory.arrays import some_draft_probs
 from spectheory.bounds.level_sets import LevelSets, SortedByRatio
 from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft, ranked_leaf_law
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import to_flint, to_fraction
 from spectheory.pair import ModelPair
 
 

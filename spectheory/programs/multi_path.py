@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import flint_if_exact, plain_number, some_draft_probs
+from spectheory.arrays import some_draft_probs
 from spectheory.bounds.context_tree import node_probs
 from spectheory.contexts import Context, all_contexts, count_nodes
 from spectheory.drafts import DraftProcess, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError
+from spectheory.exact_numbers import flint_if_exact, plain_number
 from spectheory.pair import ModelPair
 from spectheory.programs.budgets import PREFIX_MATCHING, budget_program
 from spectheory.programs.solving.exact_solver import solve_exact, solve_exact_by_rows

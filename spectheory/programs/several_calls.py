@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import plain_number
 from spectheory.contexts import Context, numbered_context
 from spectheory.continued import ContinuedPair
 from spectheory.documents import both, number_text
+from spectheory.exact_numbers import plain_number
 from spectheory.pair import ModelPair, check_pair
 from spectheory.results import Result
 from spectheory.validate import check_count

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from spectheory.arrays import to_fraction
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import to_fraction
 from spectheory.extras import installed
 
 

@@ -14,7 +14,6 @@ import pytest
 from program_support import DUAL_PAIRS, TREE_PAIRS, random_scores
 from reference import number_of
 from spectheory import instances
-from spectheory.arrays import exact_values, to_flint, to_fraction, to_fractions
 from spectheory.bounds.context_tree import ContextTree
 from spectheory.bounds.dual_scores import (
     ScoreChain,
@@ -34,6 +33,7 @@ from spectheory.bounds.dual_scores import (
 from spectheory.bounds.lower_bounds import certified_lower_bound
 from spectheory.bounds.tolerances import MACHINE_EPSILON, outward
 from spectheory.errors import InfeasiblePointError, InvalidInputError
+from spectheory.exact_numbers import exact_values, to_flint, to_fraction, to_fractions
 from spectheory.pair import ModelPair
 from spectheory.programs import multi_path_optimum
 from spectheory.programs.dual import dual_optimum, scores_of

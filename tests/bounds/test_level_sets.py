@@ -12,8 +12,9 @@ import torch
 
 from leaf_laws import f, random_law
 from spectheory import instances
-from spectheory.arrays import some_draft_probs, to_flint
+from spectheory.arrays import some_draft_probs
 from spectheory.bounds.level_sets import LevelSets, ratios
+from spectheory.exact_numbers import to_flint
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3, 64])

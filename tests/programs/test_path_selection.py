@@ -11,10 +11,10 @@ import pytest
 import reference
 from leaf_laws import largest_excess
 from spectheory import instances
-from spectheory.arrays import exact_values
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.skewed_draft import is_skewed_draft
 from spectheory.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
+from spectheory.exact_numbers import exact_values
 from spectheory.pair import ModelPair
 from spectheory.programs import check_solution, multi_path_optimum, path_selection, solve, solve_exact
 from spectheory.programs.greedy_polymatroid import decompose_into_rankings

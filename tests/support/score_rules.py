@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from spectheory.algorithms.path_selection.score_levels import ScoreNode
 from spectheory.algorithms.path_selection.scored import ScoredSelection, ScoreSplit, ScoreState
-from spectheory.arrays import Array, to_flint
+from spectheory.arrays import Array
 from spectheory.bounds.rankings import leaf_order
+from spectheory.exact_numbers import to_flint
 from spectheory.pair import ModelPair
 
 

@@ -5,13 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from spectheory.algorithms.one_path.base import OnePath, first_path_only, first_path_ratios
-from spectheory.arrays import (
-    Array,
-    at_most_one,
-    namespace,
-    prefix_products,
-    zeros_like,
-)
+from spectheory.arrays import Array, at_most_one, namespace, prefix_products, zeros_like
 from spectheory.outcome import Outcome
 from spectheory.stop_rows import StopRows
 

@@ -16,9 +16,6 @@ from spectheory.algorithms.path_selection.base import (
 )
 from spectheory.arrays import (
     Array,
-    exact_number,
-    exact_values,
-    is_exact,
     like_entries,
     namespace,
     ones_like,
@@ -27,14 +24,13 @@ from spectheory.arrays import (
     take_along,
     take_paths,
     take_token,
-    to_flint,
-    to_fraction,
     zeros_like,
 )
 from spectheory.bounds.context_tree import accepted_masses
 from spectheory.bounds.rankings import Ranking, ratio_ranking
 from spectheory.bounds.skewed_draft import SkewedDraft, ranked_powers, skewed_draft_rows
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import exact_number, exact_values, is_exact, to_flint, to_fraction
 from spectheory.pair import ModelPair
 
 

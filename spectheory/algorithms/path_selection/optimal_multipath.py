@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import ClassVar
 
 from spectheory.algorithms.path_selection.leaf_rankings import LeafRankings
-from spectheory.arrays import Array, exact_values, normalise
+from spectheory.arrays import Array, normalise
 from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import exact_values
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.programs.greedy_polymatroid import decompose_into_rankings

@@ -14,7 +14,6 @@ from spectheory.arrays import (
     add_scaled,
     divide_or_zero,
     first_true,
-    is_exact,
     namespace,
     on_host,
     ones_like,
@@ -22,6 +21,7 @@ from spectheory.arrays import (
     take_along,
     zeros_like,
 )
+from spectheory.exact_numbers import is_exact
 
 Coupling = Callable[[ScoreNode, Array], Array]
 """(node, levels [..., N]) -> plan [..., N, M]."""

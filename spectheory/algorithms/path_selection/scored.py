@@ -13,9 +13,6 @@ from spectheory.arrays import (
     Array,
     add_scaled,
     divide_or_zero,
-    flint_if_exact,
-    fractions_if_exact,
-    is_exact,
     namespace,
     ones_like,
     power_sum,
@@ -24,6 +21,7 @@ from spectheory.arrays import (
 )
 from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.distinct import distinct_rows
+from spectheory.exact_numbers import flint_if_exact, fractions_if_exact, is_exact
 from spectheory.pair import ModelPair
 from spectheory.validate import check_num_drafts
 

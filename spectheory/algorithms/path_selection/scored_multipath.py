@@ -19,7 +19,6 @@ from spectheory.algorithms.path_selection.scored import (
 from spectheory.arrays import (
     Array,
     divide_or_zero,
-    is_exact,
     like_rows,
     namespace,
     ones_like,
@@ -28,6 +27,7 @@ from spectheory.arrays import (
     take_along,
     zeros_like,
 )
+from spectheory.exact_numbers import is_exact
 from spectheory.validate import check_count
 
 DEFAULT_LEVELS = MixedLevels(Fraction(3, 10))

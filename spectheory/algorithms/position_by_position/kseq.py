@@ -17,7 +17,6 @@ from spectheory.algorithms.position_by_position.base import (
 from spectheory.arrays import (
     Array,
     divide_or_zero,
-    is_exact,
     like_entries,
     namespace,
     ones_like,
@@ -29,6 +28,7 @@ from spectheory.arrays import (
 )
 from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import is_exact
 from spectheory.outcome import Outcome
 
 Number = Fraction | int | float

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from spectheory.algorithms.position_by_position.base import Position, PositionByPosition, Selection
-from spectheory.arrays import Array, is_exact, namespace
+from spectheory.arrays import Array, namespace
 from spectheory.distinct import distinct_rows
+from spectheory.exact_numbers import is_exact
 from spectheory.programs.one_position.optimal_rankings import OptimalRankings, rankings_of_rows
 
 Row = tuple[Any, ...]

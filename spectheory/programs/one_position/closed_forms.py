@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spectheory.arrays import plain_number, some_draft_probs
+from spectheory.arrays import some_draft_probs
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import plain_number
 from spectheory.validate import check_num_drafts
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, plain_number
+from spectheory.arrays import Array
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import plain_number
 from spectheory.programs.one_position.min_cut import check_rows
 from spectheory.validate import is_whole
 

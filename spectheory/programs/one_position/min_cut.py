@@ -10,17 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import (
-    Array,
-    flint_if_exact,
-    fractions_if_exact,
-    is_exact,
-    namespace,
-    plain_number,
-)
+from spectheory.arrays import Array, namespace
 from spectheory.bounds.level_sets import SortedByRatio, ratios
 from spectheory.bounds.tolerances import ROW_SUM_TOLERANCE, SUM_TOLERANCE
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.exact_numbers import flint_if_exact, fractions_if_exact, is_exact, plain_number
 from spectheory.rows import parse_probs
 from spectheory.validate import check_num_drafts, is_whole
 

@@ -14,8 +14,6 @@ import numpy as np
 from spectheory.arrays import (
     at_most_one,
     divide_or_zero,
-    flint_if_exact,
-    fractions_if_exact,
     ones_like,
     positive_part,
     running_minimum,
@@ -24,6 +22,7 @@ from spectheory.arrays import (
 )
 from spectheory.bounds.level_sets import ratios
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import flint_if_exact, fractions_if_exact
 from spectheory.programs.greedy_polymatroid import RankingDecomposition
 from spectheory.programs.one_position.min_cut import check_rows
 from spectheory.validate import check_num_drafts

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import fractions_if_exact, positive_part
+from spectheory.arrays import positive_part
 from spectheory.drafts import DraftProcess
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.exact_numbers import fractions_if_exact
 from spectheory.pair import ModelPair
 from spectheory.programs.one_position.min_cut import (
     DraftLaw,

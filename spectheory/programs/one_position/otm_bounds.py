@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import flint_if_exact, plain_number, some_draft_probs
+from spectheory.arrays import some_draft_probs
 from spectheory.errors import EnumerationTooLargeError
+from spectheory.exact_numbers import flint_if_exact, plain_number
 from spectheory.programs.one_position.min_cut import check_rows
 from spectheory.validate import check_num_drafts
 

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import Array, divide_or_zero, flint_if_exact, plain_number
+from spectheory.arrays import Array, divide_or_zero
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.exact_numbers import flint_if_exact, plain_number
 from spectheory.programs.one_position.min_cut import MinCut, check_rows
 from spectheory.validate import check_num_drafts
 

@@ -14,8 +14,8 @@ from functools import cached_property
 import numpy as np
 from flint import fmpq, fmpq_mat
 
-from spectheory.arrays import to_flint
 from spectheory.errors import CertificationError, SolverError
+from spectheory.exact_numbers import to_flint
 from spectheory.programs.solving.linear_program import LinearProgram
 
 Vector = list[fmpq]

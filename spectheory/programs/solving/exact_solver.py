@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from flint import fmpq
 
-from spectheory.arrays import to_flint, to_fraction, to_fractions
 from spectheory.bounds.tolerances import ROW_TOLERANCE, outward
 from spectheory.errors import CertificationError, InvalidInputError
+from spectheory.exact_numbers import to_flint, to_fraction, to_fractions
 from spectheory.programs.solving.exact_basis import ExactBasis, as_objects, optimise, standard_form
 from spectheory.programs.solving.float_solver import solve
 from spectheory.programs.solving.linear_program import LinearProgram

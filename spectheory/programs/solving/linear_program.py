@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 from flint import fmpq
 
-from spectheory.arrays import to_flint
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import to_flint
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

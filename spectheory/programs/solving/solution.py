@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import plain_number, to_flint
 from spectheory.documents import both, exact_text, number_text
 from spectheory.errors import CertificationError, InvalidInputError
+from spectheory.exact_numbers import plain_number, to_flint
 from spectheory.programs.solving.linear_program import LinearProgram
 from spectheory.results import Result
 

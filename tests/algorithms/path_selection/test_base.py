@@ -16,9 +16,10 @@ from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipat
 from spectheory.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath
 from spectheory.algorithms.path_selection.optimal_multipath import OptimalMultipath
-from spectheory.arrays import Array, to_flint
+from spectheory.arrays import Array
 from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.contexts import prefix_numbers
+from spectheory.exact_numbers import to_flint
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.verifier import Verifier

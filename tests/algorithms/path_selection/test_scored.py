@@ -15,9 +15,9 @@ from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath
 from spectheory.algorithms.path_selection.score_couplings import independent
 from spectheory.algorithms.path_selection.scored import winning_chances
 from spectheory.algorithms.path_selection.scored_multipath import ScoredMultipath
-from spectheory.arrays import to_fraction
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.skewed_draft import is_skewed_draft
+from spectheory.exact_numbers import to_fraction
 from spectheory.law import output_law
 
 SOME = (

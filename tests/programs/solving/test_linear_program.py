@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from program_support import TWO_TOKENS, toy
-from spectheory.arrays import flint_if_exact
 from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import flint_if_exact
 from spectheory.pair import ModelPair
 from spectheory.programs import ConstraintBlock, LinearProgram, multi_path_program, solve_exact
 
