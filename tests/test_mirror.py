@@ -26,7 +26,6 @@ ELSEWHERE = {
     "paper/report": "paper/test_exhibit",
     "paper/report_text": "paper/test_report_page",
     "programs/budgets": "programs/test_optimum",
-    "programs/interval/newton": "programs/interval/test_interval",
     "testing/assertions": "test_suite",
 }
 """Modules without a test file of their own, and the file that tests them through what uses them."""

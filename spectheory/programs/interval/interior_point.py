@@ -8,21 +8,29 @@ from spectheory.arrays import some_draft_probs
 from spectheory.bounds.context_tree import accepted_masses
 from spectheory.errors import SolverError
 from spectheory.programs.interval.live_tree import LiveTree
-from spectheory.programs.interval.newton import NewtonSystem, Point, Targets
+from spectheory.programs.interval.newton import NewtonSystem, Point, Step, Targets, Workspace
+from spectheory.programs.interval.row_passes import (
+    Weights,
+    corrected_targets,
+    least_ratios,
+    moved_pairs,
+    recentred_targets,
+)
 
 STEP_BACK = 0.7
 """The share of the way to the boundary that a step takes.  Staying clear of it pays here: on random pairs 0.9
 took more steps, some pairs a third more."""
 
-CORRECTIONS = 6
-"""Most centrality corrections per step (gondzio1996); a step that gains nothing ends them."""
+CORRECTIONS = 4
+"""Most centrality corrections per step (gondzio1996); a step that gains nothing ends them.  With six, random
+pairs took fewer steps and no less time."""
 
 LEAST_AIM, MOST_AIM, BOLDNESS = 1e-6, 0.2, 8
 """A step aims at (reduced / present)^BOLDNESS of the present mean product, within these limits, where
 ``reduced`` is what the predictor alone would reach.  It pays to be bold: with the usual exponent 3
 (mehrotra1992) and no upper limit random pairs took more steps, some twice as many."""
 
-RETREAT, APART = 2.0, 1.3
+RETREAT, APART = 1.5, 1.3
 """New breakpoints start from the last iterate whose gap was ``RETREAT`` times that before the latest step:
 the latest is often off the central path of the finer program, and many short steps follow.  Those remembered
 lie ``APART``, so that they are few."""
@@ -66,14 +74,14 @@ class ChordProgram:
         self.edges = edges
         self.widths = np.diff(edges)
         self.slopes = np.diff(some_draft_probs(edges, num_drafts)) / self.widths
-        bins, segments = len(live.bin_mass), len(self.widths)
         block = live.gather(accepted_masses(live.tree.draft_probs, live.tree.target_rows))
         self._node_weights = block + EVENNESS / live.size
-        self._pair_weights = np.multiply.outer(live.bin_mass, self.widths)
-        self._pair_weights += EVENNESS / (bins * segments)
-        self._total_weight = float(self._pair_weights.sum() + 2.0 * self._node_weights.sum())
+        self._total_weight = 1.0 + EVENNESS + 2.0 * float(self._node_weights.sum())
         self.point = self._start(block) if start is None else start
         self._earlier: list[tuple[float, Point]] = []
+        self._free: list[Point] = []
+        self._workspace = Workspace.of(live, len(self.widths))
+        self._targets = np.empty_like(self.point.pi), np.empty_like(self.point.pi)
 
     @property
     def gap(self) -> float:
@@ -113,10 +121,12 @@ class ChordProgram:
         inside = np.searchsorted(self.edges, edges[:-1], side="right") - 1
         start = self.restart
         scores = _bin_scores(self.live, start.y)
-        s = start.s[:, inside]
+        s = np.take(start.s, inside, axis=1)  # indexing would order it by columns
         turn = np.multiply.outer(scores, slopes - self.slopes[inside])
-        s += (turn - 0.5 * s).max(axis=0) - turn
-        pi = start.pi[:, inside] * (widths / self.widths[inside])
+        turn -= (turn - 0.5 * s).max(axis=0)
+        s -= turn
+        pi = np.take(start.pi, inside, axis=1)
+        pi *= widths / self.widths[inside]
         return ChordProgram(self.live, self.num_drafts, edges, start._replace(pi=pi, s=s))
 
     def step(self) -> float:
@@ -128,70 +138,96 @@ class ChordProgram:
         Raises:
             SolverError: the Newton system could not be factored, or its solution is not finite.
         """
+        gap, point = self.gap, self.point
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # caught below as not finite
-            point, length = self._next()
-        if not length > 0:
+            step, steepest = self._direction(gap)
+            lengths = np.minimum(1.0, STEP_BACK * _lengths(steepest, most=2.0))
+        if not lengths.min() > 0:
             raise SolverError("the interior-point step is not finite: machine precision is exhausted")
-        self._remember()
-        self.point = point
-        return length
+        primal, dual = lengths.tolist()
+        pi, s = self._remember(gap)
+        moved_pairs(point.pi, point.s, step.turn, step.targets.pairs, primal, dual, pi, s)
+        u, y = point.u + primal * step.u, point.y + dual * step.y
+        v, z = point.v + primal * step.v, point.z + dual * step.z
+        self.point = Point(pi, s, u, y, v, z)
+        return min(primal, dual)
 
     @property
     def restart(self) -> Point:
         """The iterate that a program with more breakpoints starts from."""
         return self._earlier[0][1] if self._earlier else self.point
 
-    def _remember(self) -> None:
-        """Keep the present iterate, and none that ``restart`` will not need."""
-        gap, earlier = self.gap, self._earlier
-        if not earlier or APART * gap <= earlier[-1][0]:
-            earlier.append((gap, self.point))
+    def _remember(self, gap: float) -> tuple[np.ndarray, np.ndarray]:
+        """Keep the present iterate if ``restart`` may need it, and none that it will not.
+
+        Returns:
+            Arrays for the next π and s, those of an iterate that is not kept if there is one: fresh memory
+            costs more than a pass over it.
+        """
+        earlier, point = self._earlier, self.point
+        kept = not earlier or APART * gap <= earlier[-1][0]
+        if kept:
+            earlier.append((gap, point))
         while len(earlier) > 1 and earlier[1][0] >= RETREAT * gap:
-            del earlier[0]
+            self._free.append(earlier.pop(0)[1])
+        if not kept:
+            return point.pi, point.s
+        if self._free:
+            return self._free.pop()[:2]
+        return np.empty_like(point.pi), np.empty_like(point.s)
 
-    def _next(self) -> tuple[Point, float]:
-        point = self.point
-        system = NewtonSystem(self.live, self.slopes, self.widths, point)
-        mean = self.gap / self._total_weight
-        targets = Targets(-point.pi * point.s, -point.u * point.y, -point.v * point.z)
-        step = system.solve(targets)
-        reduced = _gap(_moved(point, step, *_longest(point, step))) / self._total_weight
-        aim = mean * min(max((reduced / mean) ** BOLDNESS, LEAST_AIM), MOST_AIM)
-        targets = Targets(
-            aim * self._pair_weights + targets.pi - step.pi * step.s,
-            aim * self._node_weights + targets.u - step.u * step.y,
-            aim * self._node_weights + targets.v - step.v * step.z,
-        )
-        step = system.solve(targets)
+    def _direction(self, gap: float) -> tuple[Step, np.ndarray]:
+        """The step, and its steepest falls as ``_steepest`` gives them."""
+        point, (room, spare) = self.point, self._targets
+        system = NewtonSystem(self.live, self.slopes, self.widths, point, self._workspace)
+        step = system.solve(system.predictor)
+        primal, dual = _lengths(_steepest(point, step))
+        # the gap has the slopes -gap - d and d along the two lengths, and no other term: the primal part of a
+        # step and the dual part are orthogonal
+        reduced = gap * (1.0 - primal) + (dual - primal) * _dual_part(system.predictor, point, step)
+        aim = min(max((reduced / gap) ** BOLDNESS, LEAST_AIM), MOST_AIM) * gap / self._total_weight
+        step = system.solve(self._corrected(step, aim, room))
+        steepest = _steepest(point, step)
         for _ in range(CORRECTIONS):
-            lengths = _longest(point, step)
-            corrected = self._recentred(
-                targets, _moved(point, step, *(min(1.0, t + 0.3) for t in lengths)), aim
-            )
-            other = system.solve(corrected)
-            if sum(_longest(point, other)) < sum(lengths) + 0.02:
+            lengths = _lengths(steepest)
+            trial = np.minimum(1.0, lengths + 0.3).tolist()
+            other = system.solve(self._recentred(step, trial, aim, spare))
+            falls = _steepest(point, other)
+            if _lengths(falls).sum() < lengths.sum() + 0.02:
                 break
-            step, targets = other, corrected
-        # numpy's minimum is NaN where one of the two is, Python's is not always
-        primal, dual = np.minimum(1.0, STEP_BACK * np.array(_longest(point, step, cap=2.0))).tolist()
-        return _moved(point, step, primal, dual), float(np.minimum(primal, dual))
+            step, steepest, spare = other, falls, step.targets.pairs
+        return step, steepest
 
-    def _recentred(self, targets: Targets, trial: Point, aim: float) -> Targets:
-        """Targets that pull the products of a trial point into [0.1, 10] times their aim."""
+    def _corrected(self, predictor: Step, aim: float, pairs: np.ndarray) -> Targets:
+        """Targets aim - Δπ Δs and so on, which lead to products of aim but for third order (mehrotra1992)."""
+        point, rows, columns = self.point, np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
+        corrected_targets(point.pi, point.s, predictor.turn, self._pair_aim(aim), pairs, rows, columns)
+        u = (aim * self._node_weights - predictor.u * predictor.y) / (point.u * point.y) - 1.0
+        v = (aim * self._node_weights - predictor.v * predictor.z) / (point.v * point.z) - 1.0
+        return Targets(pairs, rows, columns, u, v)
 
-        def pull(target: np.ndarray, products: np.ndarray, weights: np.ndarray) -> np.ndarray:
-            goal = aim * weights
-            change = np.clip(products, 0.1 * goal, 10.0 * goal)
-            change -= products
-            np.maximum(change, -10.0 * goal, out=change)
-            change += target
-            return change
-
-        return Targets(
-            pull(targets.pi, trial.pi * trial.s, self._pair_weights),
-            pull(targets.u, trial.u * trial.y, self._node_weights),
-            pull(targets.v, trial.v * trial.z, self._node_weights),
+    def _recentred(self, step: Step, lengths: list[float], aim: float, pairs: np.ndarray) -> Targets:
+        """Targets that pull the products of a trial point into [0.1, 10] times their aim (gondzio1996)."""
+        point, targets, (primal, dual), goal = self.point, step.targets, lengths, self._pair_aim(aim)
+        rows, columns = np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
+        recentred_targets(
+            point.pi, point.s, step.turn, targets.pairs, primal, dual, goal, pairs, rows, columns
         )
+
+        def recentred(
+            present: np.ndarray, u: np.ndarray, y: np.ndarray, by_u: np.ndarray, by_y: np.ndarray
+        ) -> np.ndarray:
+            trial, goal = (u + primal * by_u) * (y + dual * by_y), aim * self._node_weights
+            pull = np.maximum(np.clip(trial, 0.1 * goal, 10.0 * goal) - trial, -10.0 * goal)
+            return present + pull / (u * y)
+
+        u = recentred(targets.u, point.u, point.y, step.u, step.y)
+        v = recentred(targets.v, point.v, point.z, step.v, step.z)
+        return Targets(pairs, rows, columns, u, v)
+
+    def _pair_aim(self, aim: float) -> Weights:
+        bins, segments = self.point.pi.shape
+        return Weights(aim * self.live.bin_mass, self.widths, aim * EVENNESS / (bins * segments))
 
     def _start(self, block: np.ndarray) -> Point:
         """A strictly feasible point: independent transport (r = q), masses below block verification's, and
@@ -235,16 +271,23 @@ def _gap(point: Point) -> float:
     return float(np.vdot(point.pi, point.s) + point.u @ point.y + point.v @ point.z)
 
 
-def _moved(point: Point, step: Point, primal: float, dual: float) -> Point:
-    lengths = (primal, dual, primal, dual, primal, dual)
-    return Point(*(here + t * by for here, by, t in zip(point, step, lengths, strict=True)))
+def _dual_part(predictor: Targets, point: Point, step: Step) -> float:
+    """Σ π Δs + Σ u Δy + Σ v Δz; the predictor's targets hold the sums of -π."""
+    _, alpha, beta, scores = step.turn
+    rows, tilted = predictor.of_rows.T
+    pairs = scores @ tilted - alpha @ rows - beta @ predictor.of_columns
+    return float(pairs + point.u @ step.y + point.v @ step.z)
 
 
-def _longest(point: Point, step: Point, cap: float = 1.0) -> tuple[float, float]:
-    """The longest primal and dual steps up to ``cap`` that keep every entry nonnegative."""
-    lengths = []
-    for kind in (0, 1):
-        pairs = zip(point[kind::2], step[kind::2], strict=True)
-        steepest = float(np.min([(by / here).min() for here, by in pairs]))  # NaN where one is NaN
-        lengths.append(cap if -steepest * cap <= 1.0 else -1.0 / steepest)
-    return lengths[0], lengths[1]
+def _steepest(point: Point, step: Step) -> np.ndarray:
+    """The least Δ/present of the primal and of the dual entries, [2]; NaN where one is NaN."""
+    pairs = np.full((2, point.pi.shape[1]), np.inf)
+    least_ratios(point.s, step.turn, step.targets.pairs, pairs)
+    uv = np.minimum((step.u / point.u).min(), (step.v / point.v).min())
+    yz = np.minimum((step.y / point.y).min(), (step.z / point.z).min())
+    return np.minimum(pairs.min(axis=1), [uv, yz])
+
+
+def _lengths(steepest: np.ndarray, most: float = 1.0) -> np.ndarray:
+    """The longest primal and dual steps up to ``most`` that keep every entry nonnegative, [2]."""
+    return np.where(-steepest * most <= 1.0, most, -1.0 / steepest)

@@ -4,8 +4,8 @@ The interval does not depend on the search being right: the two bounding passes 
 everything from a leaf law r and from slacks z ≥ 0, whoever proposes them, and a wrong Newton step costs
 time, not soundness.  The search is an interior-point method of its own, and not a linear-programming solver
 with cuts, because of time: on one pair of 1 000 leaves (V = 10, L = 3, K = 4) it closes to a relative gap of
-1e-6 in 0.3 s, where one most violated leaf set per round with warm-started HiGHS is still at 2.9e-3 after
-30 s (``benchmarks/multi_path_scale.py``).  Other shapes of as many leaves take several times as long.
+1e-6 in 0.1 s, where one most violated leaf set per round with warm-started HiGHS is still at 2.9e-3 after
+30 s (``benchmarks/multi_path_scale.py``).  Other shapes of as many leaves take up to three times as long.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ from spectheory.programs.one_position.optimal_rankings import optimal_skewed_row
 from spectheory.programs.solving.solution import Bracketed
 from spectheory.validate import check_num_drafts, check_positive
 
-FIRST_SEGMENTS = 48
+FIRST_SEGMENTS = 24
+MAY_MISS, SHALL_MISS = 0.5, 0.4
+"""Breakpoints are added while the chords miss more than the first share of the gap asked for, and until they
+miss at most the second.  Steps under the chords close the rest."""
 MAX_CELLS = 20_000_000
 """Bins times segments: about 160 MB per array, and two dozen arrays."""
 MAX_LEAVES = 400_000
@@ -255,7 +258,7 @@ def _close(best: _Best, relative_gap: float, after_round: Callable[[], None]) ->
         goal = relative_gap * best.below.value
         if best.gap <= goal:
             return
-        edges = refined_breakpoints(program.edges, K, latest.chain, 0.2 * goal, most)
+        edges = refined_breakpoints(program.edges, K, latest.chain, SHALL_MISS * goal, most)
         if len(edges) - 1 == best.segments and (healthy or fresh):
             return
         fresh = not healthy
@@ -293,7 +296,7 @@ def _run_stage(
         small_steps = small_steps + 1 if length < 1e-3 else 0
         if small_steps >= 8:
             return above, False
-        share = 5.0 if may_refine and missed > 0.2 * goal else 0.2
+        share = 5.0 if may_refine and missed > MAY_MISS * goal else 0.2
         if best.gap <= goal or above.value - below.value - missed <= share * missed:
             break
     return above, True

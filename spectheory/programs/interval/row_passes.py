@@ -1,0 +1,211 @@
+"""Passes over the pairs (bin b, segment j) of the interior-point method; each reads its large arrays once.
+
+Notation of ``newton``: transport π [B, N], margins s [B, N], slopes φ [N], θ = π/s.  Targets and steps are
+relative: with H = R_π/(π s) a step has
+
+    Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   σ_bj = Δs_bj / s_bj,   Δπ_bj / π_bj = H_bj - σ_bj,
+
+so it is H and a ``Turn``.  Neither Δs nor Δπ nor the weights of the central path are stored.
+
+The arrays that a pass writes come last.  They are of the caller, so that large ones are not allocated anew.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spectheory.programs.interval.compiled import compiled
+
+
+class Turn(NamedTuple):
+    """What Δs consists of: φ [N], Δα [B], Δβ [N], and Δc at the bins [B]."""
+
+    slopes: np.ndarray
+    alpha: np.ndarray
+    beta: np.ndarray
+    scores: np.ndarray
+
+
+class Weights(NamedTuple):
+    """What the products π_bj s_bj shall be: bins_b widths_j + even."""
+
+    bins: np.ndarray
+    widths: np.ndarray
+    even: float
+
+
+@compiled
+def row_moments(
+    pi: np.ndarray,
+    s: np.ndarray,
+    slopes: np.ndarray,
+    theta: np.ndarray,
+    of_rows: np.ndarray,
+    of_columns: np.ndarray,
+) -> None:
+    """Sums over rows and columns, and θ with rows scaled so that Σ_j θ_bj θ_bkᵀ is what Δα eliminates.
+
+    Args:
+        theta: θ_bj / √Θ_b with Θ_b = Σ_j θ_bj, [B, N].
+        of_rows: Θ, the θ-mean φ̄ of φ, Σ_j θ (φ - φ̄)², Σ_j π, Σ_j φ π, [B, 5].
+        of_columns: Σ_b θ and Σ_b π are added, [2, N].
+    """
+    for b in range(len(pi)):
+        here, margin, out = pi[b], s[b], theta[b]
+        total, first, mass, tilted = 0.0, 0.0, 0.0, 0.0
+        for j in range(len(slopes)):
+            out[j] = here[j] / margin[j]
+            total += out[j]
+            first += out[j] * slopes[j]
+            mass += here[j]
+            tilted += here[j] * slopes[j]
+        mean, second, scale = first / total, 0.0, 1.0 / np.sqrt(total)
+        for j in range(len(slopes)):
+            second += out[j] * (slopes[j] - mean) ** 2
+            of_columns[0, j] += out[j]
+            of_columns[1, j] += here[j]
+            out[j] *= scale
+        of_rows[b, 0], of_rows[b, 1], of_rows[b, 2] = total, mean, second
+        of_rows[b, 3], of_rows[b, 4] = mass, tilted
+
+
+@compiled
+def corrected_targets(
+    pi: np.ndarray, s: np.ndarray, turn: Turn, aim: Weights,
+    targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
+) -> None:  # fmt: skip
+    """The corrector's H = aim/(π s) - 1 - (Δπ/π) σ after a predictor of H = -1, which has Δπ/π = -1 - σ.
+
+    Args:
+        turn: of the predictor.
+        targets: H, [B, N].
+        of_rows: Σ_j π H and Σ_j φ π H, [B, 2].
+        of_columns: Σ_b π H is added, [N].
+    """
+    slopes, alpha, beta, scores = turn
+    bins, widths, even = aim
+    for b in range(len(pi)):
+        here, margin, out = pi[b], s[b], targets[b]
+        shift, score, share = alpha[b], scores[b], bins[b]
+        for j in range(len(slopes)):
+            inverse = 1.0 / (here[j] * margin[j])
+            sigma = (shift + beta[j] - slopes[j] * score) * (inverse * here[j])
+            out[j] = (share * widths[j] + even) * inverse - 1.0 + sigma * (1.0 + sigma)
+        _add_up(here, slopes, out, of_rows[b], of_columns)
+
+
+@compiled
+def recentred_targets(
+    pi: np.ndarray, s: np.ndarray, turn: Turn, present: np.ndarray, primal: float, dual: float, aim: Weights,
+    targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
+) -> None:  # fmt: skip
+    """Targets H + pull/(π s) that pull the products t of a trial point into [0.1, 10] times their aim:
+    pull = max(clip(t, 0.1 aim, 10 aim) - t, -10 aim).
+
+    Args:
+        turn, present: the step and its H.
+        primal, dual: the step lengths that lead to the trial point.
+        targets, of_rows, of_columns: as for ``corrected_targets``.
+    """
+    slopes, alpha, beta, scores = turn
+    bins, widths, even = aim
+    for b in range(len(pi)):
+        here, margin, old, out = pi[b], s[b], present[b], targets[b]
+        shift, score, share = alpha[b], scores[b], bins[b]
+        for j in range(len(slopes)):
+            product = here[j] * margin[j]
+            inverse = 1.0 / product
+            sigma = (shift + beta[j] - slopes[j] * score) * (inverse * here[j])
+            trial = product * (1.0 + primal * (old[j] - sigma)) * (1.0 + dual * sigma)
+            goal = share * widths[j] + even
+            pull = max(min(max(trial, 0.1 * goal), 10.0 * goal) - trial, -10.0 * goal)
+            out[j] = old[j] + pull * inverse
+        _add_up(here, slopes, out, of_rows[b], of_columns)
+
+
+@compiled
+def _add_up(
+    pi: np.ndarray, slopes: np.ndarray, targets: np.ndarray, of_row: np.ndarray, of_columns: np.ndarray
+) -> None:
+    total, tilted = 0.0, 0.0
+    for j in range(len(slopes)):
+        goal = pi[j] * targets[j]
+        total += goal
+        tilted += goal * slopes[j]
+        of_columns[j] += goal
+    of_row[0], of_row[1] = total, tilted
+
+
+@compiled
+def least_ratios(s: np.ndarray, turn: Turn, targets: np.ndarray, least: np.ndarray) -> None:
+    """The least Δπ/π and σ of every segment; NaN where one is NaN.
+
+    Args:
+        targets: H, [B, N], or [1, N] if all rows are equal.
+        least: [2, N], lowered to the least ratios.
+    """
+    slopes, alpha, beta, scores = turn
+    for b in range(len(s)):
+        margin, goal = s[b], targets[min(b, len(targets) - 1)]
+        shift, score = alpha[b], scores[b]
+        for j in range(len(slopes)):
+            sigma = (shift + beta[j] - slopes[j] * score) / margin[j]
+            ratio = goal[j] - sigma
+            least[0, j] = ratio if ratio < least[0, j] or np.isnan(ratio) else least[0, j]
+            least[1, j] = sigma if sigma < least[1, j] or np.isnan(sigma) else least[1, j]
+
+
+@compiled
+def moved_pairs(
+    pi: np.ndarray, s: np.ndarray, turn: Turn, targets: np.ndarray, primal: float, dual: float,
+    new_pi: np.ndarray, new_s: np.ndarray,
+) -> None:  # fmt: skip
+    """π + primal Δπ and s + dual Δs, [B, N] each."""
+    slopes, alpha, beta, scores = turn
+    for b in range(len(pi)):
+        here, margin, goal, out, new = pi[b], s[b], targets[b], new_pi[b], new_s[b]
+        shift, score = alpha[b], scores[b]
+        for j in range(len(slopes)):
+            delta = shift + beta[j] - slopes[j] * score
+            out[j] = here[j] * (1.0 + primal * (goal[j] - delta / margin[j]))
+            new[j] = margin[j] + dual * delta
+
+
+@compiled
+def spread_rows(
+    theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray, places: np.ndarray, spread: np.ndarray
+) -> None:
+    """E_bj = θ_bj (φ_j - φ̄_b), from what ``row_moments`` wrote.
+
+    Args:
+        places: which row of ``spread`` is the bin's, or -1, [B].
+        spread: E, [.., N].
+    """
+    for b in range(len(theta)):
+        if places[b] >= 0:
+            row, out, scale, mean = theta[b], spread[places[b]], np.sqrt(of_rows[b, 0]), of_rows[b, 1]
+            for j in range(len(slopes)):
+                out[j] = row[j] * (scale * (slopes[j] - mean))
+
+
+@compiled
+def column_products(theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
+    """Σ_b θ_bj of two vectors [B], added to [2, N]."""
+    for b in range(len(theta)):
+        row, first, second = theta[b], one[b], other[b]
+        for j in range(len(row)):
+            products[0, j] += row[j] * first
+            products[1, j] += row[j] * second
+
+
+@compiled
+def row_products(theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
+    """Σ_j θ_bj of two vectors [N], [2, B]."""
+    for b in range(len(theta)):
+        row, first, second = theta[b], 0.0, 0.0
+        for j in range(len(row)):
+            first += row[j] * one[j]
+            second += row[j] * other[j]
+        products[0, b], products[1, b] = first, second
