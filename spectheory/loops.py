@@ -9,7 +9,7 @@ import numba
 
 
 def compiled_loop(
-    *signatures: str, sums_in_any_order: bool = False
+    *signatures: str, sums_in_any_order: bool = False, fused_products: bool = False
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a function of arrays and numbers.
 
@@ -22,6 +22,10 @@ def compiled_loop(
         signatures: of the arguments, in numba's words; then it is compiled at once, and else for each kind of
             arguments when it is first called with them.
         sums_in_any_order: a sum may be taken in several at once, which rounds differently.
+        fused_products: a product and the sum that it is part of may be rounded once instead of twice.
+
+    Returns:
+        A decorator; ``py_func`` of what it returns is the function itself.
 
     Example:
         >>> import numpy as np
@@ -35,8 +39,8 @@ def compiled_loop(
         0.75
     """
     options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    if sums_in_any_order:
-        options["fastmath"] = {"reassoc"}
+    liberties = {"reassoc": sums_in_any_order, "contract": fused_products}
+    options["fastmath"] = {flag for flag, taken in liberties.items() if taken}
     if signatures:
         options["signature_or_function"] = list(signatures)
     njit: Any = numba.njit

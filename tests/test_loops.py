@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import numba
@@ -37,6 +38,36 @@ def test_the_order_of_a_sum() -> None:
     for bad in (math.nan, math.inf):
         entries[7] = bad
         np.testing.assert_equal(float(free(entries)), bad)
+
+
+def has_nan(entries: Any) -> bool:
+    found = False
+    for entry in entries:
+        found |= np.isnan(entry)
+    return found
+
+
+def test_what_is_no_number_is_seen() -> None:
+    """With every liberty that a loop may take, and the partner: with all that there are it is not."""
+    rows = np.array([1.0, math.nan])
+    assert compiled_loop(sums_in_any_order=True, fused_products=True)(has_nan)(rows)
+    assert not numba.njit(has_nan, fastmath=True)(rows)
+
+
+def test_a_product_is_rounded_before_it_is_added_to() -> None:
+    """So x x minus the float x x is 0, though x x is no float."""
+    one = 1 + 2.0**-30
+    assert Fraction(one) ** 2 != Fraction(one * one)
+    assert compiled_loop()(lambda x, y, z: x * y + z)(one, one, -(one * one)) == 0
+
+
+def test_a_loop_is_still_there_in_python() -> None:
+    """And is compiled once for arrays of one kind; entries apart are another kind."""
+    loop = compiled_loop()(total)
+    assert loop.py_func is total
+    for entries, kinds in ((np.ones(3), 1), (np.ones(4), 1), (np.ones(8)[::2], 2)):
+        assert loop(entries) == len(entries)
+        assert len(loop.signatures) == kinds
 
 
 def test_a_division_by_zero_is_numpys() -> None:

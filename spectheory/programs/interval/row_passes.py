@@ -16,7 +16,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.programs.interval.compiled import compiled
+from spectheory.loops import compiled_loop
+
+_compiled = compiled_loop(sums_in_any_order=True, fused_products=True)
 
 
 class Turn(NamedTuple):
@@ -36,7 +38,7 @@ class Weights(NamedTuple):
     even: float
 
 
-@compiled
+@_compiled
 def row_moments(
     pi: np.ndarray,
     s: np.ndarray,
@@ -71,7 +73,7 @@ def row_moments(
         of_rows[b, 3], of_rows[b, 4] = mass, tilted
 
 
-@compiled
+@_compiled
 def corrected_targets(
     pi: np.ndarray, s: np.ndarray, turn: Turn, aim: Weights,
     targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
@@ -96,7 +98,7 @@ def corrected_targets(
         _add_up(here, slopes, out, of_rows[b], of_columns)
 
 
-@compiled
+@_compiled
 def recentred_targets(
     pi: np.ndarray, s: np.ndarray, turn: Turn, present: np.ndarray, primal: float, dual: float, aim: Weights,
     targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
@@ -125,7 +127,7 @@ def recentred_targets(
         _add_up(here, slopes, out, of_rows[b], of_columns)
 
 
-@compiled
+@_compiled
 def _add_up(
     pi: np.ndarray, slopes: np.ndarray, targets: np.ndarray, of_row: np.ndarray, of_columns: np.ndarray
 ) -> None:
@@ -138,7 +140,7 @@ def _add_up(
     of_row[0], of_row[1] = total, tilted
 
 
-@compiled
+@_compiled
 def least_ratios(s: np.ndarray, turn: Turn, targets: np.ndarray, least: np.ndarray) -> None:
     """The least Δπ/π and σ of every segment; NaN where one is NaN.
 
@@ -157,7 +159,7 @@ def least_ratios(s: np.ndarray, turn: Turn, targets: np.ndarray, least: np.ndarr
             least[1, j] = sigma if sigma < least[1, j] or np.isnan(sigma) else least[1, j]
 
 
-@compiled
+@_compiled
 def moved_pairs(
     pi: np.ndarray, s: np.ndarray, turn: Turn, targets: np.ndarray, primal: float, dual: float,
     new_pi: np.ndarray, new_s: np.ndarray,
@@ -173,7 +175,7 @@ def moved_pairs(
             new[j] = margin[j] + dual * delta
 
 
-@compiled
+@_compiled
 def spread_rows(
     theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray, places: np.ndarray, spread: np.ndarray
 ) -> None:
@@ -190,7 +192,7 @@ def spread_rows(
                 out[j] = row[j] * (scale * (slopes[j] - mean))
 
 
-@compiled
+@_compiled
 def column_products(theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
     """Σ_b θ_bj of two vectors [B], added to [2, N]."""
     for b in range(len(theta)):
@@ -200,7 +202,7 @@ def column_products(theta: np.ndarray, one: np.ndarray, other: np.ndarray, produ
             products[1, j] += row[j] * second
 
 
-@compiled
+@_compiled
 def row_products(theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
     """Σ_j θ_bj of two vectors [N], [2, B]."""
     for b in range(len(theta)):

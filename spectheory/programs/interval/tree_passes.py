@@ -17,7 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.programs.interval.compiled import compiled
+from spectheory.loops import compiled_loop
+
+_compiled = compiled_loop(sums_in_any_order=True, fused_products=True)
 
 
 class Edges(NamedTuple):
@@ -29,7 +31,7 @@ class Edges(NamedTuple):
     h: np.ndarray
 
 
-@compiled
+@_compiled
 def eliminate_nodes(edges: Edges, pivot: np.ndarray, inverse: np.ndarray, lift: np.ndarray) -> None:
     """Pivots from the last node to the first.
 
@@ -54,7 +56,7 @@ def eliminate_nodes(edges: Edges, pivot: np.ndarray, inverse: np.ndarray, lift: 
             pivot[above, 2] += carry * (conditionals[node] + lxx)
 
 
-@compiled
+@_compiled
 def solve_nodes(edges: Edges, inverse: np.ndarray, lift: np.ndarray, c: np.ndarray, x: np.ndarray) -> None:
     """Δc and Δx [n] in place of the right-hand sides of the two rows per node."""
     parent, conditionals, g, h = edges
@@ -73,7 +75,7 @@ def solve_nodes(edges: Edges, inverse: np.ndarray, lift: np.ndarray, c: np.ndarr
         c[node], x[node] = icc * first + icx * second, icx * first + ixx * second
 
 
-@compiled
+@_compiled
 def eliminate_columns(
     parent: np.ndarray,
     inverse: np.ndarray,
