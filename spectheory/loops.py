@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import numba
@@ -13,10 +14,8 @@ def compiled_loop(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a function of arrays and numbers.
 
-    What was compiled is kept on disk for the next process, where there is a place for it.  numba looks at the
-    file of the function to know whether it is out of date, and not at this one: after a change here delete
-    ``__pycache__``.  Other threads run meanwhile.  A division by zero gives ±∞ or no number, as numpy's does,
-    and what is no number stays none.
+    What was compiled is kept on disk for the next process, where there is a place for it.  Other threads run
+    meanwhile.  A division by zero gives ±∞ or no number, as numpy's does, and what is no number stays none.
 
     Args:
         signatures: of the arguments, in numba's words; then it is compiled at once, and else for each kind of
@@ -38,14 +37,18 @@ def compiled_loop(
         >>> total(np.array([0.25, 0.5]))
         0.75
     """
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
     liberties = {"reassoc": sums_in_any_order, "contract": fused_products}
-    options["fastmath"] = {flag for flag, taken in liberties.items() if taken}
+    flags = [flag for flag, taken in liberties.items() if taken]
+    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+    # numba keeps what it compiled by the name of a function: with other options it is another one.
+    chosen = sha256(repr((options, flags)).encode()).hexdigest()[:8]
+    options["fastmath"] = set(flags)
     if signatures:
         options["signature_or_function"] = list(signatures)
     njit: Any = numba.njit
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__qualname__ = f"{function.__qualname__}_{chosen}"
         try:
             return njit(cache=True, **options)(function)
         except RuntimeError as error:  # no folder of the package or of the user can be written to

@@ -143,7 +143,8 @@ class ModelPair:
     @cached_property
     def numbers(self) -> PairNumbers:
         """Its rows and path probabilities in the numbers to compute with, converted once."""
-        return PairNumbers(*(tuple(map(flint_if_exact, side)) for side in (self.target, self.draft)))
+        sides = (self.target, self.draft)
+        return PairNumbers(*(tuple(_locked(flint_if_exact(level)) for level in side) for side in sides))
 
     def context(self, depth: int, index: int) -> Context:
         """The token ids of the context with this number at this depth.

@@ -311,7 +311,6 @@ def _suite_of(processes: frozenset[str]) -> tuple[SuiteCase, ...]:
     return tuple(case for _, case in sorted(cases, key=lambda entry: entry[0]))
 
 
-@cache
 def _suite_pairs() -> dict[str, ModelPair]:
     pairs = standard_pairs()
     for number, (size, length) in enumerate(_RANDOM_SHAPES):

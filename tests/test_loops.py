@@ -20,19 +20,11 @@ def total(entries: Any) -> Any:
     return found
 
 
-@compiled_loop(sums_in_any_order=True)
-def total_in_any_order(entries: Any) -> Any:
-    found = entries.dtype.type(0)
-    for n in range(len(entries)):
-        found += entries[n]
-    return found
-
-
 def test_the_order_of_a_sum() -> None:
     """From left to right, bit by bit, unless any order will do; then no number may still be lost."""
     entries = np.random.default_rng(1).random(10_001).astype(np.float32)
     assert compiled_loop()(total)(entries) == entries.cumsum()[-1]
-    free = total_in_any_order
+    free = compiled_loop(sums_in_any_order=True)(total)
     assert free(entries) == pytest.approx(math.fsum(entries), rel=1e-6)
     assert free(entries) != entries.cumsum()[-1]
     for bad in (math.nan, math.inf):
@@ -52,6 +44,21 @@ def test_what_is_no_number_is_seen() -> None:
     rows = np.array([1.0, math.nan])
     assert compiled_loop(sums_in_any_order=True, fused_products=True)(has_nan)(rows)
     assert not numba.njit(has_nan, fastmath=True)(rows)
+
+
+def test_what_is_kept_is_kept_for_its_options() -> None:
+    """With other options a loop is another one; with the same it is what was compiled before."""
+    kinds = ({}, {"sums_in_any_order": True}, {"fused_products": True}, {})
+    names = [compiled_loop(**kind)(fresh_total()).py_func.__qualname__ for kind in kinds]
+    assert len(set(names)) == 3
+    assert names[0] == names[3]
+
+
+def fresh_total() -> Any:
+    def total(entries: Any) -> Any:
+        return entries[0]
+
+    return total
 
 
 def test_a_product_is_rounded_before_it_is_added_to() -> None:

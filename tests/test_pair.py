@@ -295,6 +295,10 @@ def test_a_pair_cannot_be_written_to() -> None:
     for probs in (pair.target_path_probs(1), pair.draft_path_probs(1), pair.numbers.target_path_probs[1]):
         with pytest.raises(ValueError, match="read-only"):
             probs[0] = 1
+    for numbers in (pair.numbers, instances.two_token(2).numbers):
+        for level in (*numbers.target, *numbers.draft):
+            with pytest.raises(ValueError, match="read-only"):
+                level[0, 0] = 1
 
 
 def test_rows_without_mass_cannot_be_normalised() -> None:
