@@ -70,6 +70,10 @@ PROBES = (0.382, 0.764)
 """Where a cell is probed, as shares of it."""
 
 
+PLAIN_STEPS = 3
+"""So many steps of a bisection are always those of a first run: they show a function that changes."""
+
+
 @dataclass(eq=False)
 class Source:
     """One random number: the atoms low..high-1 of a grid are still possible."""
@@ -91,7 +95,9 @@ class Source:
     def likely_cut(self) -> tuple[int, ...]:
         """The atoms on both sides of the cut that an earlier run made here; none if this is a new decision.
 
-        A run that is followed again makes its decisions again: two probes then take the place of one per bit.
+        A run that is followed again makes its decisions again: two probes then take the place of most bits.
+        The next given decision may belong to a race or to another number; the cut is then arbitrary and only
+        costs probes.
         """
         given = self.tape.next_given
         if given is None:
@@ -147,10 +153,12 @@ class Number:
         (source,) = self.sources
         low, high = source.low, source.high - 1
         at_low = bool(self.at([low]))
-        likely = source.likely_cut()
+        likely, steps = source.likely_cut(), 0
         while high - low > 1:
-            middle = next((atom for atom in likely if low < atom < high), (low + high) // 2)
+            guesses = likely if steps >= PLAIN_STEPS else ()
+            middle = next((atom for atom in guesses if low < atom < high), (low + high) // 2)
             low, high = (middle, high) if bool(self.at([middle])) == at_low else (low, middle)
+            steps += 1
         self._probe([(source.low, low)], {at_low})
         self._probe([(high, source.high - 1)], {not at_low})
         return at_low if source.is_below(high) else not at_low

@@ -60,52 +60,54 @@ def _interprets(language: ModuleType | None) -> bool:
 @contextmanager
 def _own_triton() -> Iterator[None]:
     """Exchange the process's Triton, which may be for a device, for our own; compiled modules are shared."""
+    before = dict(os.environ)
     others = _STANDING.take()
-    before = {name: os.environ.get(name) for name in ENVIRONMENT}
     try:
         _STANDING.put(_OWN)
         os.environ.update(ENVIRONMENT)
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _put_back(before)
         if not _OWN:  # at the end of the process the modules are taken down like all others
             atexit.register(lambda: sys.modules.update(_OWN))
         _OWN.update(_STANDING.take())
         _STANDING.put(others)
 
 
+def _put_back(environment: dict[str, str]) -> None:
+    """Whatever was set, changed and taken away; to write all of it anew takes longer than to compare."""
+    for name in os.environ.keys() - environment.keys():
+        del os.environ[name]
+    for name, value in environment.items():
+        if os.environ.get(name) != value:
+            os.environ[name] = value
+
+
 class _Standing:
     """Triton's modules among those of the process, which every run exchanges.
 
-    A process has thousands of modules, and new ones come last: where the last one is as it was left, none has
-    come, and the names need not be looked for.
+    A process has thousands of modules: where their names are as they were left, which is compared at once,
+    those of Triton need not be looked for.
     """
 
     def __init__(self) -> None:
         self.names: list[str] = []
-        self.left: tuple[int, str] | None = None
+        self.left: list[str] = []
 
     def put(self, modules: dict[str, ModuleType]) -> None:
         """From now on the process has these."""
         sys.modules.update(modules)
-        self.names, self.left = list(modules), self._end()
+        self.names, self.left = list(modules), list(sys.modules)
 
     def take(self) -> dict[str, ModuleType]:
         """From now on the process has none; compiled ones stay."""
-        if self.left != self._end():
+        if self.left != list(sys.modules):
             self.names = [name for name in sys.modules if f"{name}.".startswith("triton.")]
         found = {name: sys.modules[name] for name in self.names if name in sys.modules}
         for name in found:
             if not f"{name}.".startswith("triton._C."):
                 del sys.modules[name]
         return found
-
-    def _end(self) -> tuple[int, str]:
-        return len(sys.modules), next(reversed(sys.modules))
 
 
 _STANDING = _Standing()
@@ -155,33 +157,32 @@ def _launched(launch: Callable[..., Any], memory: _Memory) -> Callable[..., Any]
     """A launch with random tensors among its arguments; tensors it leaves random numbers in become random."""
 
     def launched(executor: Any, *args: Any, **kwargs: Any) -> Any:
-        memory.clear()
         plain: dict[int, torch.Tensor] = {}
-        for arg in (*args, *kwargs.values()):
-            if isinstance(arg, RandomTensor):
-                plain[id(arg)] = unwrapped(torch.Tensor.as_subclass, (arg, torch.Tensor), {})
-                memory.update(
-                    zip(_addresses(plain[id(arg)]).ravel().tolist(), arg.numbers.ravel(), strict=True)
-                )
-            elif isinstance(arg, torch.Tensor):
-                plain[id(arg)] = arg
         try:
+            for arg in (*args, *kwargs.values()):
+                if isinstance(arg, RandomTensor):
+                    plain[id(arg)] = unwrapped(torch.Tensor.as_subclass, (arg, torch.Tensor), {})
+                    addresses = _addresses(plain[id(arg)]).ravel().tolist()
+                    memory.update(zip(addresses, arg.numbers.ravel(), strict=True))
+                elif isinstance(arg, torch.Tensor):
+                    plain[id(arg)] = arg
             with np.errstate(all="ignore"):  # -inf minus -inf is for the kernel to see
                 returned = launch(
                     executor,
                     *(plain.get(id(arg), arg) for arg in args),
                     **{name: plain.get(id(arg), arg) for name, arg in kwargs.items()},
                 )
+            for arg in (*args, *kwargs.values()):
+                if id(arg) in plain:
+                    _remember(arg, plain[id(arg)], memory)
+            return returned
         except Exception as error:  # the interpreter wraps what goes wrong in a kernel
             cause: BaseException | None = error
             while cause is not None and not isinstance(cause, InvalidInputError):
                 cause = cause.__cause__
             raise cause or error from None
-        for arg in (*args, *kwargs.values()):
-            if id(arg) in plain:
-                _remember(arg, plain[id(arg)], memory)
-        memory.clear()
-        return returned
+        finally:  # the memory outlives the run
+            memory.clear()
 
     return launched
 
