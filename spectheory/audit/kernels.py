@@ -11,6 +11,7 @@ import atexit
 import os
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -61,56 +62,55 @@ def _interprets(language: ModuleType | None) -> bool:
 def _own_triton() -> Iterator[None]:
     """Exchange the process's Triton, which may be for a device, for our own; compiled modules are shared."""
     before = dict(os.environ)
-    others = _STANDING.take()
+    others = _taken()
     try:
-        _STANDING.put(_OWN)
+        sys.modules.update(_OWN)
         os.environ.update(ENVIRONMENT)
         yield
     finally:
         _put_back(before)
         if not _OWN:  # at the end of the process the modules are taken down like all others
             atexit.register(lambda: sys.modules.update(_OWN))
-        _OWN.update(_STANDING.take())
-        _STANDING.put(others)
+        _OWN.update(_taken())
+        sys.modules.update(others)
 
 
 def _put_back(environment: dict[str, str]) -> None:
     """Whatever was set, changed and taken away; to write all of it anew takes longer than to compare."""
-    for name in os.environ.keys() - environment.keys():
+    found = dict(os.environ)
+    for name in found.keys() - environment.keys():
         del os.environ[name]
     for name, value in environment.items():
-        if os.environ.get(name) != value:
+        if found.get(name) != value:
             os.environ[name] = value
 
 
-class _Standing:
-    """Triton's modules among those of the process, which every run exchanges.
+def _taken() -> dict[str, ModuleType]:
+    """Triton's modules, which the process has no longer; compiled ones stay."""
+    found = {name: sys.modules[name] for name in _names_of_triton()}
+    for name in found:
+        if not f"{name}.".startswith("triton._C."):
+            del sys.modules[name]
+    return found
 
-    A process has thousands of modules: where their names are as they were left, which is compared at once,
-    those of Triton need not be looked for.
+
+def _names_of_triton() -> list[str]:
+    """Among the names of all modules.
+
+    A process has thousands, and every run asks twice: to compare all names with those of the last times takes
+    less than to look into each.
     """
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.left: list[str] = []
-
-    def put(self, modules: dict[str, ModuleType]) -> None:
-        """From now on the process has these."""
-        sys.modules.update(modules)
-        self.names, self.left = list(modules), list(sys.modules)
-
-    def take(self) -> dict[str, ModuleType]:
-        """From now on the process has none; compiled ones stay."""
-        if self.left != list(sys.modules):
-            self.names = [name for name in sys.modules if f"{name}.".startswith("triton.")]
-        found = {name: sys.modules[name] for name in self.names if name in sys.modules}
-        for name in found:
-            if not f"{name}.".startswith("triton._C."):
-                del sys.modules[name]
-        return found
+    everything = list(sys.modules)
+    for names, found in _LOOKED_THROUGH:
+        if names == everything:
+            return found
+    found = [name for name in everything if f"{name}.".startswith("triton.")]
+    _LOOKED_THROUGH.append((everything, found))
+    return found
 
 
-_STANDING = _Standing()
+_LOOKED_THROUGH: deque[tuple[list[str], list[str]]] = deque(maxlen=2)
+"""Names of all modules and of Triton's, as they were with the process's Triton and with ours."""
 
 
 @contextmanager
