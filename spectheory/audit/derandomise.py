@@ -70,6 +70,10 @@ PROBES = (0.382, 0.764)
 """Where a cell is probed, as shares of it."""
 
 
+PLAIN_STEPS = 3
+"""So many steps of a bisection are always those of a first run: they show a function that changes."""
+
+
 @dataclass(eq=False)
 class Source:
     """One random number: the atoms low..high-1 of a grid are still possible."""
@@ -91,7 +95,9 @@ class Source:
     def likely_cut(self) -> tuple[int, ...]:
         """The atoms on both sides of the cut that an earlier run made here; none if this is a new decision.
 
-        A run that is followed again makes its decisions again: two probes then take the place of one per bit.
+        A run that is followed again makes its decisions again: two probes then take the place of most bits.
+        The next given decision may belong to a race or to another number; the cut is then arbitrary and only
+        costs probes.
         """
         given = self.tape.next_given
         if given is None:
@@ -133,29 +139,30 @@ class Number:
     def _decide(self) -> bool:
         while True:
             ends = [(source.low, source.high - 1) for source in self.sources]
-            answers = {bool(self.at(corner)) for corner in product(*ends)}
-            if len(answers) == 1:
-                self._probe(ends, answers)
-                return answers.pop()
+            answers = [bool(self.at(corner)) for corner in product(*ends)]
+            if len(set(answers)) == 1:
+                self._probe(ends, answers[0])
+                return answers[0]
             if len(self.sources) == 1:
-                return self._decide_by_bisection()
+                return self._decide_by_bisection(at_low=answers[0])
             if not self._halve():
                 self.sources[0].tape.is_approximate = True
                 return bool(self.at([source.low for source in self.sources]))
 
-    def _decide_by_bisection(self) -> bool:
+    def _decide_by_bisection(self, at_low: bool) -> bool:
         (source,) = self.sources
         low, high = source.low, source.high - 1
-        at_low = bool(self.at([low]))
-        likely = source.likely_cut()
+        likely, steps = source.likely_cut(), 0
         while high - low > 1:
-            middle = next((atom for atom in likely if low < atom < high), (low + high) // 2)
+            guesses = likely if steps >= PLAIN_STEPS else ()
+            middle = next((atom for atom in guesses if low < atom < high), (low + high) // 2)
             low, high = (middle, high) if bool(self.at([middle])) == at_low else (low, middle)
-        self._probe([(source.low, low)], {at_low})
-        self._probe([(high, source.high - 1)], {not at_low})
+            steps += 1
+        self._probe([(source.low, low)], at_low)
+        self._probe([(high, source.high - 1)], not at_low)
         return at_low if source.is_below(high) else not at_low
 
-    def _probe(self, ends: Sequence[tuple[int, int]], answers: set[bool]) -> None:
+    def _probe(self, ends: Sequence[tuple[int, int]], answer: bool) -> None:
         """Inside of a cell the answer is that of its corners, where the function is monotone.
 
         Raises:
@@ -163,7 +170,7 @@ class Number:
         """
         for share in PROBES:
             inside = [low + int((high - low) * share) for low, high in ends]
-            if bool(self.at(inside)) not in answers:
+            if bool(self.at(inside)) != answer:
                 raise NotEnumerableError(
                     "the sampler compares a function of a random number that is not monotone, which is not "
                     "followed; judge it by `spectheory.adapt.sampled_verdict`"

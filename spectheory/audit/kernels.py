@@ -11,6 +11,7 @@ import atexit
 import os
 import re
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -60,55 +61,56 @@ def _interprets(language: ModuleType | None) -> bool:
 @contextmanager
 def _own_triton() -> Iterator[None]:
     """Exchange the process's Triton, which may be for a device, for our own; compiled modules are shared."""
-    others = _STANDING.take()
-    before = {name: os.environ.get(name) for name in ENVIRONMENT}
+    before = dict(os.environ)
+    others = _taken()
     try:
-        _STANDING.put(_OWN)
+        sys.modules.update(_OWN)
         os.environ.update(ENVIRONMENT)
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+        _put_back(before)
         if not _OWN:  # at the end of the process the modules are taken down like all others
             atexit.register(lambda: sys.modules.update(_OWN))
-        _OWN.update(_STANDING.take())
-        _STANDING.put(others)
+        _OWN.update(_taken())
+        sys.modules.update(others)
 
 
-class _Standing:
-    """Triton's modules among those of the process, which every run exchanges.
+def _put_back(environment: dict[str, str]) -> None:
+    """Whatever was set, changed and taken away; to write all of it anew takes longer than to compare."""
+    found = dict(os.environ)
+    for name in found.keys() - environment.keys():
+        del os.environ[name]
+    for name, value in environment.items():
+        if found.get(name) != value:
+            os.environ[name] = value
 
-    A process has thousands of modules, and new ones come last: where the last one is as it was left, none has
-    come, and the names need not be looked for.
+
+def _taken() -> dict[str, ModuleType]:
+    """Triton's modules, which the process has no longer; compiled ones stay."""
+    found = {name: sys.modules[name] for name in _names_of_triton()}
+    for name in found:
+        if not f"{name}.".startswith("triton._C."):
+            del sys.modules[name]
+    return found
+
+
+def _names_of_triton() -> list[str]:
+    """Among the names of all modules.
+
+    A process has thousands, and every run asks twice: to compare all names with those of the last times takes
+    less than to look into each.
     """
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        self.left: tuple[int, str] | None = None
-
-    def put(self, modules: dict[str, ModuleType]) -> None:
-        """From now on the process has these."""
-        sys.modules.update(modules)
-        self.names, self.left = list(modules), self._end()
-
-    def take(self) -> dict[str, ModuleType]:
-        """From now on the process has none; compiled ones stay."""
-        if self.left != self._end():
-            self.names = [name for name in sys.modules if f"{name}.".startswith("triton.")]
-        found = {name: sys.modules[name] for name in self.names if name in sys.modules}
-        for name in found:
-            if not f"{name}.".startswith("triton._C."):
-                del sys.modules[name]
-        return found
-
-    def _end(self) -> tuple[int, str]:
-        return len(sys.modules), next(reversed(sys.modules))
+    everything = list(sys.modules)
+    for names, found in _LOOKED_THROUGH:
+        if names == everything:
+            return found
+    found = [name for name in everything if f"{name}.".startswith("triton.")]
+    _LOOKED_THROUGH.append((everything, found))
+    return found
 
 
-_STANDING = _Standing()
+_LOOKED_THROUGH: deque[tuple[list[str], list[str]]] = deque(maxlen=2)
+"""Names of all modules and of Triton's, as they were with the process's Triton and with ours."""
 
 
 @contextmanager
@@ -155,33 +157,32 @@ def _launched(launch: Callable[..., Any], memory: _Memory) -> Callable[..., Any]
     """A launch with random tensors among its arguments; tensors it leaves random numbers in become random."""
 
     def launched(executor: Any, *args: Any, **kwargs: Any) -> Any:
-        memory.clear()
         plain: dict[int, torch.Tensor] = {}
-        for arg in (*args, *kwargs.values()):
-            if isinstance(arg, RandomTensor):
-                plain[id(arg)] = unwrapped(torch.Tensor.as_subclass, (arg, torch.Tensor), {})
-                memory.update(
-                    zip(_addresses(plain[id(arg)]).ravel().tolist(), arg.numbers.ravel(), strict=True)
-                )
-            elif isinstance(arg, torch.Tensor):
-                plain[id(arg)] = arg
         try:
+            for arg in (*args, *kwargs.values()):
+                if isinstance(arg, RandomTensor):
+                    plain[id(arg)] = unwrapped(torch.Tensor.as_subclass, (arg, torch.Tensor), {})
+                    addresses = _addresses(plain[id(arg)]).ravel().tolist()
+                    memory.update(zip(addresses, arg.numbers.ravel(), strict=True))
+                elif isinstance(arg, torch.Tensor):
+                    plain[id(arg)] = arg
             with np.errstate(all="ignore"):  # -inf minus -inf is for the kernel to see
                 returned = launch(
                     executor,
                     *(plain.get(id(arg), arg) for arg in args),
                     **{name: plain.get(id(arg), arg) for name, arg in kwargs.items()},
                 )
+            for arg in (*args, *kwargs.values()):
+                if id(arg) in plain:
+                    _remember(arg, plain[id(arg)], memory)
+            return returned
         except Exception as error:  # the interpreter wraps what goes wrong in a kernel
             cause: BaseException | None = error
             while cause is not None and not isinstance(cause, InvalidInputError):
                 cause = cause.__cause__
             raise cause or error from None
-        for arg in (*args, *kwargs.values()):
-            if id(arg) in plain:
-                _remember(arg, plain[id(arg)], memory)
-        memory.clear()
-        return returned
+        finally:  # the memory outlives the run
+            memory.clear()
 
     return launched
 

@@ -22,10 +22,10 @@ def replaced(replacements: Iterable[Replacement]) -> Iterator[None]:
         yield
     finally:
         for owner, name, own in reversed(before):
-            if own is _INHERITED:
-                delattr(owner, name)
-            else:
+            if own is not _INHERITED:
                 setattr(owner, name, own)
+            elif name in vars(owner):  # an interruption may come before the replacement
+                delattr(owner, name)
 
 
 _INHERITED = object()

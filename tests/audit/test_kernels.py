@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import subprocess
 import sys
+import weakref
 from collections.abc import Callable
 from fractions import Fraction
 from types import ModuleType
@@ -185,6 +188,60 @@ def test_what_is_not_followed_is_refused(name: str, says: str, kernels: ModuleTy
 def test_random_numbers_in_part_of_a_tensor(kernels: ModuleType) -> None:
     with pytest.raises(NotEnumerableError, match="part of a tensor"):
         law(lambda: kernels.moves[(1,)](torch.zeros(4)[1:3], torch.rand(2), SIZE=2))
+
+
+def test_a_launch_that_raised_keeps_no_numbers(kernels: ModuleType) -> None:
+    """What is replaced in the interpreter outlives the run."""
+    kept: list[Any] = []
+
+    def run() -> None:
+        coins = torch.rand(2)
+        kept.append(weakref.ref(coins.numbers[0]))  # type: ignore[attr-defined]
+        kernels.sums[(1,)](torch.zeros(1), coins, SIZE=2)
+
+    with pytest.raises(NotEnumerableError):
+        law(run)
+    gc.collect()
+    assert [number() for number in kept] == [None]
+
+
+@pytest.mark.usefixtures("kernels")
+def test_the_environment_is_that_of_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After every run, where Triton is in use: what is set, changed or deleted is seen by no other run."""
+    monkeypatch.setenv("CHANGED", "before")
+    monkeypatch.setenv("DELETED", "before")
+    monkeypatch.delenv("ADDED", raising=False)
+    names, before = ("ADDED", "CHANGED", "DELETED"), dict(os.environ)
+
+    def run() -> tuple[str | None, ...]:
+        seen = tuple(map(os.environ.get, names))
+        os.environ.update(ADDED="in a run", CHANGED="in a run")
+        del os.environ["DELETED"]
+        return (*seen, str(bool(torch.rand(()) < 0.5)))
+
+    half = Fraction(1, 2)
+    assert law(run) == {(None, "before", "before", truth): half for truth in ("True", "False")}
+    assert dict(os.environ) == before
+
+
+@pytest.mark.usefixtures("kernels")
+@pytest.mark.parametrize("hides", [False, True], ids=["one comes", "one comes for one that goes"])
+def test_a_module_of_triton_that_comes_between_runs(hides: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the process's and not ours, also where as many modules are left and the last one is the last."""
+    for name in ("made_up_module", "made_up_last"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    with interpreting():
+        pass
+    length, (name, last) = len(sys.modules), next(reversed(sys.modules.items()))
+    theirs = ModuleType("triton.made_up")
+    monkeypatch.setitem(sys.modules, "triton.made_up", theirs)
+    if hides:
+        del sys.modules["made_up_module"], sys.modules[name]
+        sys.modules[name] = last
+        assert (len(sys.modules), next(reversed(sys.modules))) == (length, name)
+    with interpreting():
+        assert "triton.made_up" not in sys.modules
+    assert sys.modules["triton.made_up"] is theirs
 
 
 @pytest.mark.parametrize("is_imported_before", [False, True])
