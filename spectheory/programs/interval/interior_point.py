@@ -59,11 +59,15 @@ class ChordProgram:
     first terms fit the scale of likely and unlikely leaves; without the second ones leaves with tiny q_b
     would leave hardly any room to move.
 
+    A step may write over the arrays of an iterate that is neither ``point`` nor needed for ``restart``: whoever
+    wants an iterate for longer copies it.  Arrays that the program did not make are never written to.  A step
+    that ends early, by an error or by Ctrl-C, leaves everything as it was.
+
     Args:
         live: the tree, with at least one node below the root.
         num_drafts: K.
         edges: the breakpoints, [N+1], from 0 to 1.
-        start: a strictly feasible point to start from; without one, a standard point is made.
+        start: a strictly feasible point to start from, only read; without one, a standard point is made.
     """
 
     def __init__(
@@ -79,7 +83,7 @@ class ChordProgram:
         self._total_weight = 1.0 + EVENNESS + 2.0 * float(self._node_weights.sum())
         self.point = self._start(block) if start is None else start
         self._earlier: list[tuple[float, Point]] = []
-        self._free: list[Point] = []
+        self._made: list[tuple[np.ndarray, np.ndarray]] = []  # all π and s that steps wrote to
         self._workspace = Workspace.of(live, len(self.widths))
         self._targets = np.empty_like(self.point.pi), np.empty_like(self.point.pi)
 
@@ -145,10 +149,12 @@ class ChordProgram:
         if not lengths.min() > 0:
             raise SolverError("the interior-point step is not finite: machine precision is exhausted")
         primal, dual = lengths.tolist()
-        pi, s = self._remember(gap)
+        pi, s = self._spare_pairs()
         moved_pairs(point.pi, point.s, step.turn, step.targets.pairs, primal, dual, pi, s)
         u, y = point.u + primal * step.u, point.y + dual * step.y
         v, z = point.v + primal * step.v, point.z + dual * step.z
+        # Ctrl-C between the two does no harm: to remember one iterate twice is to remember it once
+        self._earlier = self._remembered(gap)
         self.point = Point(pi, s, u, y, v, z)
         return min(primal, dual)
 
@@ -157,24 +163,25 @@ class ChordProgram:
         """The iterate that a program with more breakpoints starts from."""
         return self._earlier[0][1] if self._earlier else self.point
 
-    def _remember(self, gap: float) -> tuple[np.ndarray, np.ndarray]:
-        """Keep the present iterate if ``restart`` may need it, and none that it will not.
+    def _remembered(self, gap: float) -> list[tuple[float, Point]]:
+        """What is remembered after a step from ``point``: that too if ``restart`` may need it, and none that
+        it will not."""
+        earlier = self._earlier
+        if not earlier or APART * gap <= earlier[-1][0]:
+            earlier = [*earlier, (gap, self.point)]
+        forgotten = 0
+        while forgotten + 1 < len(earlier) and earlier[forgotten + 1][0] >= RETREAT * gap:
+            forgotten += 1
+        return earlier[forgotten:]
 
-        Returns:
-            Arrays for the next π and s, those of an iterate that is not kept if there is one: fresh memory
-            costs more than a pass over it.
-        """
-        earlier, point = self._earlier, self.point
-        kept = not earlier or APART * gap <= earlier[-1][0]
-        if kept:
-            earlier.append((gap, point))
-        while len(earlier) > 1 and earlier[1][0] >= RETREAT * gap:
-            self._free.append(earlier.pop(0)[1])
-        if not kept:
-            return point.pi, point.s
-        if self._free:
-            return self._free.pop()[:2]
-        return np.empty_like(point.pi), np.empty_like(point.s)
+    def _spare_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Arrays for the next π and s, of no iterate in use: fresh memory costs more than a pass over it."""
+        used = [self.point, *(point for _, point in self._earlier)]
+        for pi, s in self._made:
+            if not any(pi is point.pi or s is point.s for point in used):
+                return pi, s
+        self._made.append((np.empty_like(self.point.pi), np.empty_like(self.point.s)))
+        return self._made[-1]
 
     def _direction(self, gap: float) -> tuple[Step, np.ndarray]:
         """The step, and its steepest falls as ``_steepest`` gives them."""

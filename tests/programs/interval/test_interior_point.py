@@ -9,10 +9,25 @@ from spectheory import instances
 from spectheory.bounds.context_tree import ContextTree
 from spectheory.bounds.level_sets import LevelSets
 from spectheory.errors import SolverError
+from spectheory.programs.interval import interior_point
 from spectheory.programs.interval.breakpoints import first_breakpoints
 from spectheory.programs.interval.interior_point import RETREAT, ChordProgram
 from spectheory.programs.interval.live_tree import LiveTree
 from spectheory.programs.interval.newton import NewtonSystem, Point, Targets
+
+
+def small_program() -> ChordProgram:
+    tree = ContextTree.of(instances.random_float(1, 3, 2, 1.0, 0.5))
+    return ChordProgram(LiveTree.of(tree, 2, 1e-9), 2, first_breakpoints(6, 2))
+
+
+def copied(point: Point) -> Point:
+    return Point(*(array.copy() for array in point))
+
+
+def same(one: Point, other: Point) -> bool:
+    """To the last bit."""
+    return all(np.array_equal(*arrays) for arrays in zip(one, other, strict=True))
 
 
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
@@ -53,23 +68,66 @@ def test_new_breakpoints_start_from_the_last_iterate_of_a_larger_gap() -> None:
     tree = ContextTree.of(instances.random_float(1, 3, 3, 1.0, 0.5))
     program = ChordProgram(LiveTree.of(tree, 3, 1e-9), 3, first_breakpoints(24, 3))
     assert program.restart is program.point
-    points, gaps = [program.point], [program.gap]
+    points, gaps, copies = [program.point], [program.gap], [copied(program.point)]
     for _ in range(12):
         program.step()
         number = next(place for place, point in enumerate(points) if point is program.restart)
+        assert same(program.restart, copies[number])
         larger = [place for place, gap in enumerate(gaps) if gap >= RETREAT * gaps[-1]]
         assert number >= max(larger, default=0) - 1
         assert gaps[number] >= RETREAT * gaps[-1] or number == 0
         points.append(program.point)
         gaps.append(program.gap)
+        copies.append(copied(program.point))
     assert program.restart is not points[0]
     assert len(program._earlier) <= 5
+    assert not all(map(same, points, copies))  # the partner: what is forgotten is written over
+
+
+def test_an_iterate_set_from_outside_is_not_written_over() -> None:
+    """Going back to ``restart`` keeps it, and the arrays of a start stay the caller's."""
+    program = small_program()
+    start, before = program.point, copied(program.point)
+    for _ in range(3):
+        program.step()
+    program.point, kept = program.restart, copied(program.restart)
+    program.step()
+    assert same(program.restart, kept)
+    for point in (before, program.point):
+        started = ChordProgram(program.live, 2, program.edges, point)
+        content = copied(point)
+        for _ in range(12):
+            started.step()
+        assert started.restart is not point
+        assert same(point, content)
+    assert same(start, before)
+
+
+def test_an_interrupted_step_is_no_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C after π and s are written leaves the iterates, and the same steps follow."""
+    program, uninterrupted = small_program(), small_program()
+    moved_pairs = interior_point.moved_pairs
+
+    def interrupted(*arguments: object) -> None:
+        moved_pairs(*arguments)
+        raise KeyboardInterrupt
+
+    for _ in range(12):
+        point, restart = copied(program.point), copied(program.restart)
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(interior_point, "moved_pairs", interrupted)
+            program.step()
+        assert same(program.point, point)
+        assert same(program.restart, restart)
+        program.step()
+        uninterrupted.step()
+        assert same(program.point, uninterrupted.point)
+        assert same(program.restart, uninterrupted.restart)
 
 
 @pytest.mark.parametrize("part", ["pi", "s", "u", "y", "v", "z"])
 def test_an_iterate_that_is_no_number_is_refused(part: str) -> None:
-    tree = ContextTree.of(instances.random_float(1, 3, 2, 1.0, 0.5))
-    program = ChordProgram(LiveTree.of(tree, 2, 1e-9), 2, first_breakpoints(6, 2))
+    program = small_program()
     array = getattr(program.point, part).copy()
     array.flat[0] = float("nan")
     program.point = program.point._replace(**{part: array})
@@ -79,8 +137,7 @@ def test_an_iterate_that_is_no_number_is_refused(part: str) -> None:
 
 def test_a_step_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """A system that could be factored may still have a solution out of float64's range."""
-    tree = ContextTree.of(instances.random_float(1, 3, 2, 1.0, 0.5))
-    program = ChordProgram(LiveTree.of(tree, 2, 1e-9), 2, first_breakpoints(6, 2))
+    program = small_program()
     solve = NewtonSystem.solve
 
     def no_number(system: NewtonSystem, targets: Targets) -> Point:
