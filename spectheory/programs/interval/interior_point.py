@@ -59,9 +59,9 @@ class ChordProgram:
     first terms fit the scale of likely and unlikely leaves; without the second ones leaves with tiny q_b
     would leave hardly any room to move.
 
-    A step may write over the arrays of an iterate that is neither ``point`` nor needed for ``restart``: whoever
-    wants an iterate for longer copies it.  Arrays that the program did not make are never written to.  A step
-    that ends early, by an error or by Ctrl-C, leaves everything as it was.
+    A step may write over the arrays of an iterate that is neither ``point`` nor needed for ``restart``:
+    whoever wants an iterate for longer copies it.  Arrays that the program did not make are never written to.
+    A step that ends early, by an error or by Ctrl-C, leaves everything as it was.
 
     Args:
         live: the tree, with at least one node below the root.

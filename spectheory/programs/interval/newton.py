@@ -67,7 +67,8 @@ class Targets(NamedTuple):
     """Right-hand sides of the complementarity equations, relative to the products.
 
     Attributes:
-        pairs: H = R_π/(π s), [B, N], or [1, N] if all rows are equal.
+        pairs: H = R_π/(π s), [B, N], or [1, N] if all rows are equal, as those of the predictor are.  Every
+            pass over the pairs takes either.
         of_rows: Σ_j π H and Σ_j φ π H, [B, 2].
         of_columns: Σ_b π H, [N].
         u, v: R_u/(u y) and R_v/(v z), [n].
@@ -155,7 +156,11 @@ class NewtonSystem:
         return of_x.T @ of_x - of_c.T @ of_c
 
     def solve(self, targets: Targets) -> Step:
-        """The step for given right-hand sides."""
+        """The step for given right-hand sides.
+
+        Of the pairs the sums ``of_rows`` and ``of_columns`` are what is solved for; ``pairs`` itself is only
+        handed on to the step, and it is for the caller that the sums are those of π times ``pairs``.
+        """
         point, live, edges = self._point, self._live, self._edges
         rows = targets.of_rows[:, 0] - self._rows
         of_bins = targets.of_rows[:, 1] - self._mean * rows  # e

@@ -7,6 +7,8 @@ relative: with H = R_π/(π s) a step has
 
 so it is H and a ``Turn``.  Neither Δs nor Δπ nor the weights of the central path are stored.
 
+H is [B, N], or [1, N] if all its rows are equal: every pass that reads it takes it by ``_row_of``.
+
 The arrays that a pass writes come last.  They are of the caller, so that large ones are not allocated anew.
 """
 
@@ -107,14 +109,14 @@ def recentred_targets(
     pull = max(clip(t, 0.1 aim, 10 aim) - t, -10 aim).
 
     Args:
-        turn, present: the step and its H.
+        turn, present: the step and its H, [B, N] or [1, N].
         primal, dual: the step lengths that lead to the trial point.
         targets, of_rows, of_columns: as for ``corrected_targets``.
     """
     slopes, alpha, beta, scores = turn
     bins, widths, even = aim
     for b in range(len(pi)):
-        here, margin, old, out = pi[b], s[b], present[b], targets[b]
+        here, margin, old, out = pi[b], s[b], _row_of(present, b), targets[b]
         shift, score, share = alpha[b], scores[b], bins[b]
         for j in range(len(slopes)):
             product = here[j] * margin[j]
@@ -125,6 +127,12 @@ def recentred_targets(
             pull = max(min(max(trial, 0.1 * goal), 10.0 * goal) - trial, -10.0 * goal)
             out[j] = old[j] + pull * inverse
         _add_up(here, slopes, out, of_rows[b], of_columns)
+
+
+@_compiled
+def _row_of(targets: np.ndarray, b: int) -> np.ndarray:
+    """Row b of targets [B, N], or the one row of targets [1, N]."""
+    return targets[min(b, len(targets) - 1)]
 
 
 @_compiled
@@ -145,12 +153,12 @@ def least_ratios(s: np.ndarray, turn: Turn, targets: np.ndarray, least: np.ndarr
     """The least Δπ/π and σ of every segment; NaN where one is NaN.
 
     Args:
-        targets: H, [B, N], or [1, N] if all rows are equal.
+        targets: H, [B, N] or [1, N].
         least: [2, N], lowered to the least ratios.
     """
     slopes, alpha, beta, scores = turn
     for b in range(len(s)):
-        margin, goal = s[b], targets[min(b, len(targets) - 1)]
+        margin, goal = s[b], _row_of(targets, b)
         shift, score = alpha[b], scores[b]
         for j in range(len(slopes)):
             sigma = (shift + beta[j] - slopes[j] * score) / margin[j]
@@ -164,10 +172,15 @@ def moved_pairs(
     pi: np.ndarray, s: np.ndarray, turn: Turn, targets: np.ndarray, primal: float, dual: float,
     new_pi: np.ndarray, new_s: np.ndarray,
 ) -> None:  # fmt: skip
-    """π + primal Δπ and s + dual Δs, [B, N] each."""
+    """π + primal Δπ and s + dual Δs, [B, N] each.
+
+    Args:
+        turn, targets: the step and its H, [B, N] or [1, N].
+        primal, dual: the step lengths.
+    """
     slopes, alpha, beta, scores = turn
     for b in range(len(pi)):
-        here, margin, goal, out, new = pi[b], s[b], targets[b], new_pi[b], new_s[b]
+        here, margin, goal, out, new = pi[b], s[b], _row_of(targets, b), new_pi[b], new_s[b]
         shift, score = alpha[b], scores[b]
         for j in range(len(slopes)):
             delta = shift + beta[j] - slopes[j] * score

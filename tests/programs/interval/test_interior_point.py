@@ -114,9 +114,10 @@ def test_an_interrupted_step_is_no_step(monkeypatch: pytest.MonkeyPatch) -> None
 
     for _ in range(12):
         point, restart = copied(program.point), copied(program.restart)
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(interior_point, "moved_pairs", interrupted)
+        monkeypatch.setattr(interior_point, "moved_pairs", interrupted)
+        with pytest.raises(KeyboardInterrupt):
             program.step()
+        monkeypatch.undo()
         assert same(program.point, point)
         assert same(program.restart, restart)
         program.step()
