@@ -14,6 +14,7 @@ from spectheory.programs.interval.row_passes import (
     corrected_targets,
     least_ratios,
     moved_pairs,
+    recentred_nodes,
     recentred_targets,
 )
 
@@ -189,9 +190,8 @@ class ChordProgram:
         system = NewtonSystem(self.live, self.slopes, self.widths, point, self._workspace)
         step = system.solve(system.predictor)
         primal, dual = _lengths(_steepest(point, step))
-        # the gap has the slopes -gap - d and d along the two lengths, and no other term: the primal part of a
-        # step and the dual part are orthogonal
-        reduced = gap * (1.0 - primal) + (dual - primal) * _dual_part(system.predictor, point, step)
+        # a step that all but closes the gap may leave less than nothing of it, by rounding
+        reduced = max(_predicted_gap(gap, point, step, primal, dual), 0.0)
         aim = min(max((reduced / gap) ** BOLDNESS, LEAST_AIM), MOST_AIM) * gap / self._total_weight
         step = system.solve(self._corrected(step, aim, room))
         steepest = _steepest(point, step)
@@ -200,7 +200,9 @@ class ChordProgram:
             trial = np.minimum(1.0, lengths + 0.3).tolist()
             other = system.solve(self._recentred(step, trial, aim, spare))
             falls = _steepest(point, other)
-            if _lengths(falls).sum() < lengths.sum() + 0.02:
+            if (
+                not _lengths(falls).sum() >= lengths.sum() + 0.02
+            ):  # a correction that is no number gains nothing
                 break
             step, steepest, spare = other, falls, step.targets.pairs
         return step, steepest
@@ -214,7 +216,8 @@ class ChordProgram:
         return Targets(pairs, rows, columns, u, v)
 
     def _recentred(self, step: Step, lengths: list[float], aim: float, pairs: np.ndarray) -> Targets:
-        """Targets that pull the products of a trial point into [0.1, 10] times their aim (gondzio1996)."""
+        """Targets that pull the products of a trial point towards their aim (gondzio1996): into
+        [``LEAST_SHARE``, ``MOST_SHARE``] times it, but down by at most ``MOST_DOWN`` times it."""
         point, targets, (primal, dual), goal = self.point, step.targets, lengths, self._pair_aim(aim)
         rows, columns = np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
         recentred_targets(
@@ -224,9 +227,9 @@ class ChordProgram:
         def recentred(
             present: np.ndarray, u: np.ndarray, y: np.ndarray, by_u: np.ndarray, by_y: np.ndarray
         ) -> np.ndarray:
-            trial, goal = (u + primal * by_u) * (y + dual * by_y), aim * self._node_weights
-            pull = np.maximum(np.clip(trial, 0.1 * goal, 10.0 * goal) - trial, -10.0 * goal)
-            return present + pull / (u * y)
+            trial, found = (u + primal * by_u) * (y + dual * by_y), np.empty_like(u)
+            recentred_nodes(u * y, trial, aim * self._node_weights, present, found)
+            return found
 
         u = recentred(targets.u, point.u, point.y, step.u, step.y)
         v = recentred(targets.v, point.v, point.z, step.v, step.z)
@@ -278,12 +281,18 @@ def _gap(point: Point) -> float:
     return float(np.vdot(point.pi, point.s) + point.u @ point.y + point.v @ point.z)
 
 
-def _dual_part(predictor: Targets, point: Point, step: Step) -> float:
-    """Σ π Δs + Σ u Δy + Σ v Δz; the predictor's targets hold the sums of -π."""
-    _, alpha, beta, scores = step.turn
-    rows, tilted = predictor.of_rows.T
-    pairs = scores @ tilted - alpha @ rows - beta @ predictor.of_columns
-    return float(pairs + point.u @ step.y + point.v @ step.z)
+def _predicted_gap(gap: float, point: Point, predictor: Step, primal: float, dual: float) -> float:
+    """The gap after the predictor with two lengths, up to primal · dual · (ρ · Δα + γ · Δβ).
+
+    Along the lengths it has the slopes -gap - d and d, with d = Σ π Δs + Σ u Δy + Σ v Δz.  The primal part of
+    the step and the dual part are orthogonal but for ρ and γ, what rounding left missing from the marginals
+    of π (``newton``).  Only the aim of the step depends on it.
+    """
+    _, alpha, beta, scores = predictor.turn
+    rows, tilted = predictor.targets.of_rows.T  # of a predictor these and ``of_columns`` are the sums of -π
+    pairs = scores @ tilted - alpha @ rows - beta @ predictor.targets.of_columns
+    d = float(pairs + point.u @ predictor.y + point.v @ predictor.z)
+    return gap * (1.0 - primal) + (dual - primal) * d
 
 
 def _steepest(point: Point, step: Step) -> np.ndarray:

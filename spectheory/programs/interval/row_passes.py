@@ -22,6 +22,10 @@ from spectheory.loops import compiled_loop
 
 _compiled = compiled_loop(sums_in_any_order=True, fused_products=True)
 
+LEAST_SHARE, MOST_SHARE, MOST_DOWN = 0.1, 10.0, 10.0
+"""Centrality corrections (gondzio1996) pull a product into [``LEAST_SHARE``, ``MOST_SHARE``] times its aim, but
+down by at most ``MOST_DOWN`` times its aim."""
+
 
 class Turn(NamedTuple):
     """What Δs consists of: φ [N], Δα [B], Δβ [N], and Δc at the bins [B]."""
@@ -105,8 +109,7 @@ def recentred_targets(
     pi: np.ndarray, s: np.ndarray, turn: Turn, present: np.ndarray, primal: float, dual: float, aim: Weights,
     targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
 ) -> None:  # fmt: skip
-    """Targets H + pull/(π s) that pull the products t of a trial point into [0.1, 10] times their aim:
-    pull = max(clip(t, 0.1 aim, 10 aim) - t, -10 aim).
+    """Targets H + pull/(π s) that pull the products t of a trial point towards their aim (``_pull``).
 
     Args:
         turn, present: the step and its H, [B, N] or [1, N].
@@ -123,10 +126,29 @@ def recentred_targets(
             inverse = 1.0 / product
             sigma = (shift + beta[j] - slopes[j] * score) * (inverse * here[j])
             trial = product * (1.0 + primal * (old[j] - sigma)) * (1.0 + dual * sigma)
-            goal = share * widths[j] + even
-            pull = max(min(max(trial, 0.1 * goal), 10.0 * goal) - trial, -10.0 * goal)
-            out[j] = old[j] + pull * inverse
+            out[j] = old[j] + _pull(trial, share * widths[j] + even) * inverse
         _add_up(here, slopes, out, of_rows[b], of_columns)
+
+
+@_compiled
+def recentred_nodes(
+    products: np.ndarray, trials: np.ndarray, aims: np.ndarray, present: np.ndarray, targets: np.ndarray
+) -> None:
+    """The same for the products u y, or v z, of the nodes: all arrays are [n].
+
+    Args:
+        products, trials: at the iterate and at the trial point.
+        aims: what the products shall be.
+        present, targets: as for ``recentred_targets``.
+    """
+    for a in range(len(products)):
+        targets[a] = present[a] + _pull(trials[a], aims[a]) / products[a]
+
+
+@_compiled
+def _pull(trial: float, aim: float) -> float:
+    """What a trial point's product shall change by."""
+    return max(min(max(trial, LEAST_SHARE * aim), MOST_SHARE * aim) - trial, -MOST_DOWN * aim)
 
 
 @_compiled

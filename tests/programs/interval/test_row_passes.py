@@ -103,6 +103,9 @@ def test_recentred_targets(rows: int) -> None:
     assert (pull > 0).any()
     assert (pull == 0).any()
     check_targets(case, written, present + limited / products)
+    nodes = np.empty(SEGMENTS)  # as if the first bin's products were those of nodes
+    row_passes.recentred_nodes(products[0], trial[0], case.weights[0], case.targets[0], nodes)
+    same(nodes, (case.targets + limited / products)[0])
 
 
 def test_least_ratios() -> None:
