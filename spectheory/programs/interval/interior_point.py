@@ -200,9 +200,8 @@ class ChordProgram:
             trial = np.minimum(1.0, lengths + 0.3).tolist()
             other = system.solve(self._recentred(step, trial, aim, spare))
             falls = _steepest(point, other)
-            if (
-                not _lengths(falls).sum() >= lengths.sum() + 0.02
-            ):  # a correction that is no number gains nothing
+            # a correction that is no number gains nothing
+            if not _lengths(falls).sum() >= lengths.sum() + 0.02:
                 break
             step, steepest, spare = other, falls, step.targets.pairs
         return step, steepest

@@ -23,8 +23,8 @@ from spectheory.loops import compiled_loop
 _compiled = compiled_loop(sums_in_any_order=True, fused_products=True)
 
 LEAST_SHARE, MOST_SHARE, MOST_DOWN = 0.1, 10.0, 10.0
-"""Centrality corrections (gondzio1996) pull a product into [``LEAST_SHARE``, ``MOST_SHARE``] times its aim, but
-down by at most ``MOST_DOWN`` times its aim."""
+"""Centrality corrections (gondzio1996) pull a product into [``LEAST_SHARE``, ``MOST_SHARE``] times its aim,
+but down by at most ``MOST_DOWN`` times its aim."""
 
 
 class Turn(NamedTuple):
