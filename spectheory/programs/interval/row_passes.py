@@ -1,7 +1,8 @@
 """Passes over the pairs (bin b, segment j) of the interior-point method; each reads its large arrays once.
 
-Notation of ``newton``: transport π [B, N], margins s [B, N], slopes φ [N], θ = π/s.  Targets and steps are
-relative: with H = R_π/(π s) a step has
+Notation of ``newton``: transport π [B, N], margins s [B, N], slopes φ [N], θ = π/s.  Of θ the arrays
+``scaled_theta`` hold θ̂_bj = θ_bj/√Θ_b with Θ_b = Σ_j θ_bj.  Targets and steps are relative: with
+H = R_π/(π s) a step has
 
     Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   σ_bj = Δs_bj / s_bj,   Δπ_bj / π_bj = H_bj - σ_bj,
 
@@ -49,19 +50,19 @@ def row_moments(
     pi: np.ndarray,
     s: np.ndarray,
     slopes: np.ndarray,
-    theta: np.ndarray,
+    scaled_theta: np.ndarray,
     of_rows: np.ndarray,
     of_columns: np.ndarray,
 ) -> None:
-    """Sums over rows and columns, and θ with rows scaled so that Σ_j θ_bj θ_bkᵀ is what Δα eliminates.
+    """Sums over rows and columns, and θ̂, so scaled that eliminating Δα takes Σ_b θ̂_bj θ̂_bk off the system.
 
     Args:
-        theta: θ_bj / √Θ_b with Θ_b = Σ_j θ_bj, [B, N].
+        scaled_theta: θ̂, [B, N].
         of_rows: Θ, the θ-mean φ̄ of φ, Σ_j θ (φ - φ̄)², Σ_j π, Σ_j φ π, [B, 5].
         of_columns: Σ_b θ and Σ_b π are added, [2, N].
     """
     for b in range(len(pi)):
-        here, margin, out = pi[b], s[b], theta[b]
+        here, margin, out = pi[b], s[b], scaled_theta[b]
         total, first, mass, tilted = 0.0, 0.0, 0.0, 0.0
         for j in range(len(slopes)):
             out[j] = here[j] / margin[j]
@@ -212,36 +213,38 @@ def moved_pairs(
 
 @_compiled
 def spread_rows(
-    theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray, places: np.ndarray, spread: np.ndarray
+    scaled_theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray, places: np.ndarray, spread: np.ndarray
 ) -> None:
-    """E_bj = θ_bj (φ_j - φ̄_b), from what ``row_moments`` wrote.
+    """E_bj = θ_bj (φ_j - φ̄_b) with θ_bj = √Θ_b θ̂_bj, from what ``row_moments`` wrote.
 
     Args:
         places: which row of ``spread`` is the bin's, or -1, [B].
         spread: E, [.., N].
     """
-    for b in range(len(theta)):
+    for b in range(len(scaled_theta)):
         if places[b] >= 0:
-            row, out, scale, mean = theta[b], spread[places[b]], np.sqrt(of_rows[b, 0]), of_rows[b, 1]
+            row, out, scale, mean = scaled_theta[b], spread[places[b]], np.sqrt(of_rows[b, 0]), of_rows[b, 1]
             for j in range(len(slopes)):
                 out[j] = row[j] * (scale * (slopes[j] - mean))
 
 
 @_compiled
-def column_products(theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
-    """Σ_b θ_bj of two vectors [B], added to [2, N]."""
-    for b in range(len(theta)):
-        row, first, second = theta[b], one[b], other[b]
+def column_products(
+    scaled_theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray
+) -> None:
+    """Σ_b θ̂_bj a_b of ``one`` and ``other`` as a, [B] each, added to ``products``, [2, N]."""
+    for b in range(len(scaled_theta)):
+        row, first, second = scaled_theta[b], one[b], other[b]
         for j in range(len(row)):
             products[0, j] += row[j] * first
             products[1, j] += row[j] * second
 
 
 @_compiled
-def row_products(theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
-    """Σ_j θ_bj of two vectors [N], [2, B]."""
-    for b in range(len(theta)):
-        row, first, second = theta[b], 0.0, 0.0
+def row_products(scaled_theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
+    """Σ_j θ̂_bj a_j of ``one`` and ``other`` as a, [N] each, into ``products``, [2, B]."""
+    for b in range(len(scaled_theta)):
+        row, first, second = scaled_theta[b], 0.0, 0.0
         for j in range(len(row)):
             first += row[j] * one[j]
             second += row[j] * other[j]

@@ -48,13 +48,17 @@ def same(found: np.ndarray, expected: np.ndarray) -> None:
 
 def test_row_moments() -> None:
     case = Case()
-    theta, of_rows, of_columns = np.empty((BINS, SEGMENTS)), np.empty((BINS, 5)), np.zeros((2, SEGMENTS))
-    row_passes.row_moments(case.pi, case.s, case.turn.slopes, theta, of_rows, of_columns)
+    scaled_theta, of_rows, of_columns = (
+        np.empty((BINS, SEGMENTS)),
+        np.empty((BINS, 5)),
+        np.zeros((2, SEGMENTS)),
+    )
+    row_passes.row_moments(case.pi, case.s, case.turn.slopes, scaled_theta, of_rows, of_columns)
     ratio, slopes = case.pi / case.s, case.turn.slopes
     totals = ratio.sum(axis=1)
     means = ratio @ slopes / totals
     spread = ratio * (slopes - means[:, None])
-    same(theta, ratio / np.sqrt(totals)[:, None])
+    same(scaled_theta, ratio / np.sqrt(totals)[:, None])
     moments = (
         totals,
         means,
@@ -66,7 +70,7 @@ def test_row_moments() -> None:
     same(of_columns, np.stack([ratio.sum(axis=0), case.pi.sum(axis=0)]))
 
     places, spread_at = np.array([0, 2, 3, -1, 4, 5, 6]), np.zeros((BINS, SEGMENTS))
-    row_passes.spread_rows(theta, slopes, of_rows, places, spread_at)
+    row_passes.spread_rows(scaled_theta, slopes, of_rows, places, spread_at)
     same(spread_at[places[places >= 0]], spread[places >= 0])
     assert not spread_at[1].any()
 
