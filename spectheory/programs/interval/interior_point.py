@@ -14,6 +14,7 @@ from spectheory.programs.interval.row_passes import (
     corrected_targets,
     least_ratios,
     moved_pairs,
+    recentred_nodes,
     recentred_targets,
 )
 
@@ -59,11 +60,15 @@ class ChordProgram:
     first terms fit the scale of likely and unlikely leaves; without the second ones leaves with tiny q_b
     would leave hardly any room to move.
 
+    A step may write over the arrays of an iterate that is neither ``point`` nor needed for ``restart``:
+    whoever wants an iterate for longer copies it.  Arrays that the program did not make are never written to.
+    A step that ends early, by an error or by Ctrl-C, leaves everything as it was.
+
     Args:
         live: the tree, with at least one node below the root.
         num_drafts: K.
         edges: the breakpoints, [N+1], from 0 to 1.
-        start: a strictly feasible point to start from; without one, a standard point is made.
+        start: a strictly feasible point to start from, only read; without one, a standard point is made.
     """
 
     def __init__(
@@ -79,7 +84,7 @@ class ChordProgram:
         self._total_weight = 1.0 + EVENNESS + 2.0 * float(self._node_weights.sum())
         self.point = self._start(block) if start is None else start
         self._earlier: list[tuple[float, Point]] = []
-        self._free: list[Point] = []
+        self._made: list[tuple[np.ndarray, np.ndarray]] = []  # all π and s that steps wrote to
         self._workspace = Workspace.of(live, len(self.widths))
         self._targets = np.empty_like(self.point.pi), np.empty_like(self.point.pi)
 
@@ -145,10 +150,12 @@ class ChordProgram:
         if not lengths.min() > 0:
             raise SolverError("the interior-point step is not finite: machine precision is exhausted")
         primal, dual = lengths.tolist()
-        pi, s = self._remember(gap)
+        pi, s = self._spare_pairs()
         moved_pairs(point.pi, point.s, step.turn, step.targets.pairs, primal, dual, pi, s)
         u, y = point.u + primal * step.u, point.y + dual * step.y
         v, z = point.v + primal * step.v, point.z + dual * step.z
+        # Ctrl-C between the two does no harm: to remember one iterate twice is to remember it once
+        self._earlier = self._remembered(gap)
         self.point = Point(pi, s, u, y, v, z)
         return min(primal, dual)
 
@@ -157,24 +164,25 @@ class ChordProgram:
         """The iterate that a program with more breakpoints starts from."""
         return self._earlier[0][1] if self._earlier else self.point
 
-    def _remember(self, gap: float) -> tuple[np.ndarray, np.ndarray]:
-        """Keep the present iterate if ``restart`` may need it, and none that it will not.
+    def _remembered(self, gap: float) -> list[tuple[float, Point]]:
+        """What is remembered after a step from ``point``: that too if ``restart`` may need it, and none that
+        it will not."""
+        earlier = self._earlier
+        if not earlier or APART * gap <= earlier[-1][0]:
+            earlier = [*earlier, (gap, self.point)]
+        forgotten = 0
+        while forgotten + 1 < len(earlier) and earlier[forgotten + 1][0] >= RETREAT * gap:
+            forgotten += 1
+        return earlier[forgotten:]
 
-        Returns:
-            Arrays for the next π and s, those of an iterate that is not kept if there is one: fresh memory
-            costs more than a pass over it.
-        """
-        earlier, point = self._earlier, self.point
-        kept = not earlier or APART * gap <= earlier[-1][0]
-        if kept:
-            earlier.append((gap, point))
-        while len(earlier) > 1 and earlier[1][0] >= RETREAT * gap:
-            self._free.append(earlier.pop(0)[1])
-        if not kept:
-            return point.pi, point.s
-        if self._free:
-            return self._free.pop()[:2]
-        return np.empty_like(point.pi), np.empty_like(point.s)
+    def _spare_pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """Arrays for the next π and s, of no iterate in use: fresh memory costs more than a pass over it."""
+        used = [self.point, *(point for _, point in self._earlier)]
+        for pi, s in self._made:
+            if not any(pi is point.pi or s is point.s for point in used):
+                return pi, s
+        self._made.append((np.empty_like(self.point.pi), np.empty_like(self.point.s)))
+        return self._made[-1]
 
     def _direction(self, gap: float) -> tuple[Step, np.ndarray]:
         """The step, and its steepest falls as ``_steepest`` gives them."""
@@ -182,9 +190,8 @@ class ChordProgram:
         system = NewtonSystem(self.live, self.slopes, self.widths, point, self._workspace)
         step = system.solve(system.predictor)
         primal, dual = _lengths(_steepest(point, step))
-        # the gap has the slopes -gap - d and d along the two lengths, and no other term: the primal part of a
-        # step and the dual part are orthogonal
-        reduced = gap * (1.0 - primal) + (dual - primal) * _dual_part(system.predictor, point, step)
+        # a step that all but closes the gap may leave less than nothing of it, by rounding
+        reduced = max(_predicted_gap(gap, point, step, primal, dual), 0.0)
         aim = min(max((reduced / gap) ** BOLDNESS, LEAST_AIM), MOST_AIM) * gap / self._total_weight
         step = system.solve(self._corrected(step, aim, room))
         steepest = _steepest(point, step)
@@ -193,7 +200,8 @@ class ChordProgram:
             trial = np.minimum(1.0, lengths + 0.3).tolist()
             other = system.solve(self._recentred(step, trial, aim, spare))
             falls = _steepest(point, other)
-            if _lengths(falls).sum() < lengths.sum() + 0.02:
+            # a correction that is no number gains nothing
+            if not _lengths(falls).sum() >= lengths.sum() + 0.02:
                 break
             step, steepest, spare = other, falls, step.targets.pairs
         return step, steepest
@@ -207,7 +215,8 @@ class ChordProgram:
         return Targets(pairs, rows, columns, u, v)
 
     def _recentred(self, step: Step, lengths: list[float], aim: float, pairs: np.ndarray) -> Targets:
-        """Targets that pull the products of a trial point into [0.1, 10] times their aim (gondzio1996)."""
+        """Targets that pull the products of a trial point towards their aim (gondzio1996): into
+        [``LEAST_SHARE``, ``MOST_SHARE``] times it, but down by at most ``MOST_DOWN`` times it."""
         point, targets, (primal, dual), goal = self.point, step.targets, lengths, self._pair_aim(aim)
         rows, columns = np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
         recentred_targets(
@@ -217,9 +226,9 @@ class ChordProgram:
         def recentred(
             present: np.ndarray, u: np.ndarray, y: np.ndarray, by_u: np.ndarray, by_y: np.ndarray
         ) -> np.ndarray:
-            trial, goal = (u + primal * by_u) * (y + dual * by_y), aim * self._node_weights
-            pull = np.maximum(np.clip(trial, 0.1 * goal, 10.0 * goal) - trial, -10.0 * goal)
-            return present + pull / (u * y)
+            trial, found = (u + primal * by_u) * (y + dual * by_y), np.empty_like(u)
+            recentred_nodes(u * y, trial, aim * self._node_weights, present, found)
+            return found
 
         u = recentred(targets.u, point.u, point.y, step.u, step.y)
         v = recentred(targets.v, point.v, point.z, step.v, step.z)
@@ -271,12 +280,18 @@ def _gap(point: Point) -> float:
     return float(np.vdot(point.pi, point.s) + point.u @ point.y + point.v @ point.z)
 
 
-def _dual_part(predictor: Targets, point: Point, step: Step) -> float:
-    """Σ π Δs + Σ u Δy + Σ v Δz; the predictor's targets hold the sums of -π."""
-    _, alpha, beta, scores = step.turn
-    rows, tilted = predictor.of_rows.T
-    pairs = scores @ tilted - alpha @ rows - beta @ predictor.of_columns
-    return float(pairs + point.u @ step.y + point.v @ step.z)
+def _predicted_gap(gap: float, point: Point, predictor: Step, primal: float, dual: float) -> float:
+    """The gap after the predictor with two lengths, up to primal · dual · (ρ · Δα + γ · Δβ).
+
+    Along the lengths it has the slopes -gap - d and d, with d = Σ π Δs + Σ u Δy + Σ v Δz.  The primal part of
+    the step and the dual part are orthogonal but for ρ and γ, what rounding left missing from the marginals
+    of π (``newton``).  Only the aim of the step depends on it.
+    """
+    _, alpha, beta, scores = predictor.turn
+    rows, tilted = predictor.targets.of_rows.T  # of a predictor these and ``of_columns`` are the sums of -π
+    pairs = scores @ tilted - alpha @ rows - beta @ predictor.targets.of_columns
+    d = float(pairs + point.u @ predictor.y + point.v @ predictor.z)
+    return gap * (1.0 - primal) + (dual - primal) * d
 
 
 def _steepest(point: Point, step: Step) -> np.ndarray:

@@ -6,6 +6,8 @@ time, not soundness.  The search is an interior-point method of its own, and not
 with cuts, because of time: on one pair of 1 000 leaves (V = 10, L = 3, K = 4) it closes to a relative gap of
 1e-6 in 0.1 s, where one most violated leaf set per round with warm-started HiGHS is still at 2.9e-3 after
 30 s (``benchmarks/multi_path_scale.py``).  Other shapes of as many leaves take up to three times as long.
+The first call in a process takes 0.2 s more, to load the compiled loops, and the first after an installation
+some 3 s, to compile them.
 """
 
 from __future__ import annotations
@@ -191,7 +193,8 @@ def multi_path_interval(
             get there; the status is then ``"stalled"``.
         time_limit: stop after so many seconds, or None.  The clock is read after every step, so the limit is
             overrun by up to one step (and new breakpoints, where they come before it); at least the tree and
-            the first two bounds are computed.
+            the first two bounds are computed.  The first step in a process also loads compiled loops, which
+            takes 0.2 s, or compiles them after an installation, some 3 s.
         progress: called after every step with (round, lower, upper).
 
     Returns:

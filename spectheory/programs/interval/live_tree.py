@@ -100,7 +100,8 @@ class LiveTree:
 
     @cached_property
     def inner(self) -> np.ndarray:
-        """The number of every node among those with children; nodes without share one more number, [n]."""
+        """The number of every node among those with children; all nodes without children have the number that
+        follows, [n]."""
         has_children = np.bincount(self.parent, minlength=self.size + 1)[1:] > 0
         return np.where(has_children, np.cumsum(has_children) - 1, has_children.sum())
 

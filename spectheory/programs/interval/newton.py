@@ -67,7 +67,8 @@ class Targets(NamedTuple):
     """Right-hand sides of the complementarity equations, relative to the products.
 
     Attributes:
-        pairs: H = R_π/(π s), [B, N], or [1, N] if all rows are equal.
+        pairs: H = R_π/(π s), [B, N], or [1, N] if all rows are equal, as those of the predictor are.  Every
+            pass over the pairs takes either.
         of_rows: Σ_j π H and Σ_j φ π H, [B, 2].
         of_columns: Σ_b π H, [N].
         u, v: R_u/(u y) and R_v/(v z), [n].
@@ -94,7 +95,7 @@ class Step(NamedTuple):
 class Workspace(NamedTuple):
     """Large arrays that one system after another may use: fresh memory costs more than a pass over it."""
 
-    theta: np.ndarray  # [B, N]
+    scaled_theta: np.ndarray  # θ̂ of ``row_passes``, [B, N]
     of_c: np.ndarray  # [n, N]
     of_x: np.ndarray  # [nodes with children + 1, N]
 
@@ -126,9 +127,9 @@ class NewtonSystem:
         self, live: LiveTree, slopes: np.ndarray, widths: np.ndarray, point: Point, workspace: Workspace
     ) -> None:
         self._live, self._slopes, self._point = live, slopes, point
-        self._theta = workspace.theta  # with scaled rows, see ``row_moments``
+        self._scaled_theta = workspace.scaled_theta
         moments, sums = np.empty((len(point.pi), 5)), np.zeros((2, len(slopes)))
-        row_moments(point.pi, point.s, slopes, self._theta, moments, sums)
+        row_moments(point.pi, point.s, slopes, self._scaled_theta, moments, sums)
         self._moments, self._total, self._mean = moments, moments[:, 0], moments[:, 1]
         self._rows, self._columns = live.bin_mass - moments[:, 3], widths - sums[1]  # ρ and γ
         ones = np.ones(live.size)
@@ -141,7 +142,7 @@ class NewtonSystem:
         eliminate_nodes(self._edges, pivot, self._inverse, self._lift)
         self._factor = None
         if len(slopes) > 1:
-            dense = np.diag(sums[0]) - self._theta.T @ self._theta + self._of_nodes(workspace)
+            dense = np.diag(sums[0]) - self._scaled_theta.T @ self._scaled_theta + self._of_nodes(workspace)
             # shifting all α by t and all β by -t changes nothing, so the first β stays where it is
             self._factor = _regularised_cholesky(dense[1:, 1:])
 
@@ -150,12 +151,16 @@ class NewtonSystem:
         live, (_, of_c, of_x) = self._live, workspace
         of_c.fill(0.0)
         of_x.fill(0.0)
-        spread_rows(self._theta, self._slopes, self._moments, live.bin_node - 1, of_c)
+        spread_rows(self._scaled_theta, self._slopes, self._moments, live.bin_node - 1, of_c)
         eliminate_columns(live.parent, self._inverse, self._lift, live.inner, of_c, of_x)
         return of_x.T @ of_x - of_c.T @ of_c
 
     def solve(self, targets: Targets) -> Step:
-        """The step for given right-hand sides."""
+        """The step for given right-hand sides.
+
+        Of the pairs the sums ``of_rows`` and ``of_columns`` are what is solved for; ``pairs`` itself is only
+        handed on to the step, and it is for the caller that the sums are those of π times ``pairs``.
+        """
         point, live, edges = self._point, self._live, self._edges
         rows = targets.of_rows[:, 0] - self._rows
         of_bins = targets.of_rows[:, 1] - self._mean * rows  # e
@@ -166,15 +171,14 @@ class NewtonSystem:
         c, _ = self._tree_solve(first, second, of_bins)
         beta, root = np.zeros(len(self._slopes)), np.sqrt(self._total)
         if self._factor is not None:
-            at_bins, products = np.append(0.0, c)[live.bin_node], np.zeros((2, len(beta)))
-            column_products(
-                self._theta, root * at_bins, root * (self._mean * at_bins + rows / self._total), products
-            )
-            rhs = targets.of_columns - self._columns + self._slopes * products[0] - products[1]
+            at_bins, of_columns = np.append(0.0, c)[live.bin_node], np.zeros((2, len(beta)))
+            alpha = self._mean * at_bins + rows / self._total  # with Δβ = 0
+            column_products(self._scaled_theta, root * at_bins, root * alpha, of_columns)
+            rhs = targets.of_columns - self._columns + self._slopes * of_columns[0] - of_columns[1]
             beta[1:] = cho_solve(self._factor, rhs[1:], check_finite=False)
-        products = np.empty((2, len(rows)))
-        row_products(self._theta, beta, self._slopes * beta, products)
-        plain, tilted = root * products
+        of_rows = np.empty((2, len(rows)))
+        row_products(self._scaled_theta, beta, self._slopes * beta, of_rows)
+        plain, tilted = root * of_rows
         c, x = self._tree_solve(first, second, of_bins - (tilted - self._mean * plain))
         at_bins = np.append(0.0, c)[live.bin_node]
         alpha = (rows - plain) / self._total + self._mean * at_bins

@@ -1,11 +1,14 @@
 """Passes over the pairs (bin b, segment j) of the interior-point method; each reads its large arrays once.
 
-Notation of ``newton``: transport π [B, N], margins s [B, N], slopes φ [N], θ = π/s.  Targets and steps are
-relative: with H = R_π/(π s) a step has
+Notation of ``newton``: transport π [B, N], margins s [B, N], slopes φ [N], θ = π/s.  Of θ the arrays
+``scaled_theta`` hold θ̂_bj = θ_bj/√Θ_b with Θ_b = Σ_j θ_bj.  Targets and steps are relative: with
+H = R_π/(π s) a step has
 
     Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   σ_bj = Δs_bj / s_bj,   Δπ_bj / π_bj = H_bj - σ_bj,
 
 so it is H and a ``Turn``.  Neither Δs nor Δπ nor the weights of the central path are stored.
+
+H is [B, N], or [1, N] if all its rows are equal: every pass that reads it takes it by ``_row_of``.
 
 The arrays that a pass writes come last.  They are of the caller, so that large ones are not allocated anew.
 """
@@ -19,6 +22,10 @@ import numpy as np
 from spectheory.loops import compiled_loop
 
 _compiled = compiled_loop(sums_in_any_order=True, fused_products=True)
+
+LEAST_SHARE, MOST_SHARE, MOST_DOWN = 0.1, 10.0, 10.0
+"""Centrality corrections (gondzio1996) pull a product into [``LEAST_SHARE``, ``MOST_SHARE``] times its aim,
+but down by at most ``MOST_DOWN`` times its aim."""
 
 
 class Turn(NamedTuple):
@@ -43,19 +50,19 @@ def row_moments(
     pi: np.ndarray,
     s: np.ndarray,
     slopes: np.ndarray,
-    theta: np.ndarray,
+    scaled_theta: np.ndarray,
     of_rows: np.ndarray,
     of_columns: np.ndarray,
 ) -> None:
-    """Sums over rows and columns, and θ with rows scaled so that Σ_j θ_bj θ_bkᵀ is what Δα eliminates.
+    """Sums over rows and columns, and θ̂, so scaled that eliminating Δα takes Σ_b θ̂_bj θ̂_bk off the system.
 
     Args:
-        theta: θ_bj / √Θ_b with Θ_b = Σ_j θ_bj, [B, N].
+        scaled_theta: θ̂, [B, N].
         of_rows: Θ, the θ-mean φ̄ of φ, Σ_j θ (φ - φ̄)², Σ_j π, Σ_j φ π, [B, 5].
         of_columns: Σ_b θ and Σ_b π are added, [2, N].
     """
     for b in range(len(pi)):
-        here, margin, out = pi[b], s[b], theta[b]
+        here, margin, out = pi[b], s[b], scaled_theta[b]
         total, first, mass, tilted = 0.0, 0.0, 0.0, 0.0
         for j in range(len(slopes)):
             out[j] = here[j] / margin[j]
@@ -103,28 +110,52 @@ def recentred_targets(
     pi: np.ndarray, s: np.ndarray, turn: Turn, present: np.ndarray, primal: float, dual: float, aim: Weights,
     targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
 ) -> None:  # fmt: skip
-    """Targets H + pull/(π s) that pull the products t of a trial point into [0.1, 10] times their aim:
-    pull = max(clip(t, 0.1 aim, 10 aim) - t, -10 aim).
+    """Targets H + pull/(π s) that pull the products t of a trial point towards their aim (``_pull``).
 
     Args:
-        turn, present: the step and its H.
+        turn, present: the step and its H, [B, N] or [1, N].
         primal, dual: the step lengths that lead to the trial point.
         targets, of_rows, of_columns: as for ``corrected_targets``.
     """
     slopes, alpha, beta, scores = turn
     bins, widths, even = aim
     for b in range(len(pi)):
-        here, margin, old, out = pi[b], s[b], present[b], targets[b]
+        here, margin, old, out = pi[b], s[b], _row_of(present, b), targets[b]
         shift, score, share = alpha[b], scores[b], bins[b]
         for j in range(len(slopes)):
             product = here[j] * margin[j]
             inverse = 1.0 / product
             sigma = (shift + beta[j] - slopes[j] * score) * (inverse * here[j])
             trial = product * (1.0 + primal * (old[j] - sigma)) * (1.0 + dual * sigma)
-            goal = share * widths[j] + even
-            pull = max(min(max(trial, 0.1 * goal), 10.0 * goal) - trial, -10.0 * goal)
-            out[j] = old[j] + pull * inverse
+            out[j] = old[j] + _pull(trial, share * widths[j] + even) * inverse
         _add_up(here, slopes, out, of_rows[b], of_columns)
+
+
+@_compiled
+def recentred_nodes(
+    products: np.ndarray, trials: np.ndarray, aims: np.ndarray, present: np.ndarray, targets: np.ndarray
+) -> None:
+    """The same for the products u y, or v z, of the nodes: all arrays are [n].
+
+    Args:
+        products, trials: at the iterate and at the trial point.
+        aims: what the products shall be.
+        present, targets: as for ``recentred_targets``.
+    """
+    for a in range(len(products)):
+        targets[a] = present[a] + _pull(trials[a], aims[a]) / products[a]
+
+
+@_compiled
+def _pull(trial: float, aim: float) -> float:
+    """What a trial point's product shall change by."""
+    return max(min(max(trial, LEAST_SHARE * aim), MOST_SHARE * aim) - trial, -MOST_DOWN * aim)
+
+
+@_compiled
+def _row_of(targets: np.ndarray, b: int) -> np.ndarray:
+    """Row b of targets [B, N], or the one row of targets [1, N]."""
+    return targets[min(b, len(targets) - 1)]
 
 
 @_compiled
@@ -145,12 +176,12 @@ def least_ratios(s: np.ndarray, turn: Turn, targets: np.ndarray, least: np.ndarr
     """The least Δπ/π and σ of every segment; NaN where one is NaN.
 
     Args:
-        targets: H, [B, N], or [1, N] if all rows are equal.
+        targets: H, [B, N] or [1, N].
         least: [2, N], lowered to the least ratios.
     """
     slopes, alpha, beta, scores = turn
     for b in range(len(s)):
-        margin, goal = s[b], targets[min(b, len(targets) - 1)]
+        margin, goal = s[b], _row_of(targets, b)
         shift, score = alpha[b], scores[b]
         for j in range(len(slopes)):
             sigma = (shift + beta[j] - slopes[j] * score) / margin[j]
@@ -164,10 +195,15 @@ def moved_pairs(
     pi: np.ndarray, s: np.ndarray, turn: Turn, targets: np.ndarray, primal: float, dual: float,
     new_pi: np.ndarray, new_s: np.ndarray,
 ) -> None:  # fmt: skip
-    """π + primal Δπ and s + dual Δs, [B, N] each."""
+    """π + primal Δπ and s + dual Δs, [B, N] each.
+
+    Args:
+        turn, targets: the step and its H, [B, N] or [1, N].
+        primal, dual: the step lengths.
+    """
     slopes, alpha, beta, scores = turn
     for b in range(len(pi)):
-        here, margin, goal, out, new = pi[b], s[b], targets[b], new_pi[b], new_s[b]
+        here, margin, goal, out, new = pi[b], s[b], _row_of(targets, b), new_pi[b], new_s[b]
         shift, score = alpha[b], scores[b]
         for j in range(len(slopes)):
             delta = shift + beta[j] - slopes[j] * score
@@ -177,36 +213,38 @@ def moved_pairs(
 
 @_compiled
 def spread_rows(
-    theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray, places: np.ndarray, spread: np.ndarray
+    scaled_theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray, places: np.ndarray, spread: np.ndarray
 ) -> None:
-    """E_bj = θ_bj (φ_j - φ̄_b), from what ``row_moments`` wrote.
+    """E_bj = θ_bj (φ_j - φ̄_b) with θ_bj = √Θ_b θ̂_bj, from what ``row_moments`` wrote.
 
     Args:
         places: which row of ``spread`` is the bin's, or -1, [B].
         spread: E, [.., N].
     """
-    for b in range(len(theta)):
+    for b in range(len(scaled_theta)):
         if places[b] >= 0:
-            row, out, scale, mean = theta[b], spread[places[b]], np.sqrt(of_rows[b, 0]), of_rows[b, 1]
+            row, out, scale, mean = scaled_theta[b], spread[places[b]], np.sqrt(of_rows[b, 0]), of_rows[b, 1]
             for j in range(len(slopes)):
                 out[j] = row[j] * (scale * (slopes[j] - mean))
 
 
 @_compiled
-def column_products(theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
-    """Σ_b θ_bj of two vectors [B], added to [2, N]."""
-    for b in range(len(theta)):
-        row, first, second = theta[b], one[b], other[b]
+def column_products(
+    scaled_theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray
+) -> None:
+    """Σ_b θ̂_bj a_b of ``one`` and ``other`` as a, [B] each, added to ``products``, [2, N]."""
+    for b in range(len(scaled_theta)):
+        row, first, second = scaled_theta[b], one[b], other[b]
         for j in range(len(row)):
             products[0, j] += row[j] * first
             products[1, j] += row[j] * second
 
 
 @_compiled
-def row_products(theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
-    """Σ_j θ_bj of two vectors [N], [2, B]."""
-    for b in range(len(theta)):
-        row, first, second = theta[b], 0.0, 0.0
+def row_products(scaled_theta: np.ndarray, one: np.ndarray, other: np.ndarray, products: np.ndarray) -> None:
+    """Σ_j θ̂_bj a_j of ``one`` and ``other`` as a, [N] each, into ``products``, [2, B]."""
+    for b in range(len(scaled_theta)):
+        row, first, second = scaled_theta[b], 0.0, 0.0
         for j in range(len(row)):
             first += row[j] * one[j]
             second += row[j] * other[j]

@@ -13,6 +13,7 @@ from spectheory.programs.interval.interior_point import ChordProgram
 from spectheory.programs.interval.interval import multi_path_interval
 from spectheory.programs.interval.live_tree import LiveTree
 from spectheory.programs.interval.newton import NewtonSystem, Point, Step, Targets, Workspace
+from spectheory.programs.interval.row_passes import Turn
 
 
 def residuals(program: ChordProgram, point: Point, targets: Targets, step: Step) -> dict[str, float]:
@@ -43,6 +44,18 @@ def residuals(program: ChordProgram, point: Point, targets: Targets, step: Step)
     return {name: float(abs(error).max()) for name, error in errors.items()}
 
 
+BROKEN_BY = {
+    "alpha": {"rows", "columns"},
+    "beta": {"rows", "columns"},
+    "scores": {"path scores", "rows", "columns"},
+    "u": {"u y", "v"},
+    "y": {"u y", "path scores", "dual"},
+    "v": {"v z", "v"},
+    "z": {"v z", "dual"},
+}
+"""The equations that a part of the step enters."""
+
+
 @pytest.mark.parametrize("threshold", [1e-9, 0.02])
 @pytest.mark.parametrize("segments", [1, 6])
 def test_a_step_solves_its_equations(threshold: float, segments: int) -> None:
@@ -61,12 +74,19 @@ def test_a_step_solves_its_equations(threshold: float, segments: int) -> None:
         step = system.solve(targets)
         errors = residuals(program, point, targets, step)
         assert max(errors.values()) < 1e-10, errors
-        off = residuals(program, point, targets, step._replace(z=step.z + 1e-6))  # the partner
-        assert min(off["dual"], off["v z"]) > 1e-8
+        for part, broken in BROKEN_BY.items():  # the partner
+            of_turn = part in Turn._fields
+            spoilt = getattr(step.turn if of_turn else step, part).copy()
+            spoilt[-1] += 1e-6
+            turn = step.turn._replace(**{part: spoilt}) if of_turn else step.turn
+            off = step._replace(turn=turn) if of_turn else step._replace(**{part: spoilt})
+            errors = residuals(program, point, targets, off)
+            assert {name for name, error in errors.items() if error > 1e-9} >= broken, part
 
 
 def test_every_pass_is_compiled_once() -> None:
-    """Arrays stay contiguous row by row, also when breakpoints are added; others are much slower."""
+    """One kind of arguments: arrays stay contiguous row by row, also when breakpoints are added; others are
+    much slower."""
     multi_path_interval(instances.random_float(1, 4, 3), 3)
     for module in (row_passes, tree_passes):
         for name, loop in vars(module).items():
@@ -75,3 +95,4 @@ def test_every_pass_is_compiled_once() -> None:
                     array.layout for types in loop.signatures for array in types if hasattr(array, "layout")
                 }
                 assert layouts == {"C"}, name
+                assert len(loop.signatures) == 1, name

@@ -48,13 +48,17 @@ def same(found: np.ndarray, expected: np.ndarray) -> None:
 
 def test_row_moments() -> None:
     case = Case()
-    theta, of_rows, of_columns = np.empty((BINS, SEGMENTS)), np.empty((BINS, 5)), np.zeros((2, SEGMENTS))
-    row_passes.row_moments(case.pi, case.s, case.turn.slopes, theta, of_rows, of_columns)
+    scaled_theta, of_rows, of_columns = (
+        np.empty((BINS, SEGMENTS)),
+        np.empty((BINS, 5)),
+        np.zeros((2, SEGMENTS)),
+    )
+    row_passes.row_moments(case.pi, case.s, case.turn.slopes, scaled_theta, of_rows, of_columns)
     ratio, slopes = case.pi / case.s, case.turn.slopes
     totals = ratio.sum(axis=1)
     means = ratio @ slopes / totals
     spread = ratio * (slopes - means[:, None])
-    same(theta, ratio / np.sqrt(totals)[:, None])
+    same(scaled_theta, ratio / np.sqrt(totals)[:, None])
     moments = (
         totals,
         means,
@@ -66,7 +70,7 @@ def test_row_moments() -> None:
     same(of_columns, np.stack([ratio.sum(axis=0), case.pi.sum(axis=0)]))
 
     places, spread_at = np.array([0, 2, 3, -1, 4, 5, 6]), np.zeros((BINS, SEGMENTS))
-    row_passes.spread_rows(theta, slopes, of_rows, places, spread_at)
+    row_passes.spread_rows(scaled_theta, slopes, of_rows, places, spread_at)
     same(spread_at[places[places >= 0]], spread[places >= 0])
     assert not spread_at[1].any()
 
@@ -88,19 +92,24 @@ def test_corrected_targets() -> None:
     check_targets(case, written, (case.weights - products - delta_pi * case.delta_s) / products)
 
 
-def test_recentred_targets() -> None:
+@pytest.mark.parametrize("rows", [BINS, 1])
+def test_recentred_targets(rows: int) -> None:
     """Products of the trial point are pulled into [0.1, 10] times their aim, and down by at most 10."""
     case = Case()
+    present = case.targets[:rows]
     written = np.empty((BINS, SEGMENTS)), np.empty((BINS, 2)), np.zeros(SEGMENTS)
-    row_passes.recentred_targets(case.pi, case.s, case.turn, case.targets, 0.4, 0.6, case.aim, *written)
+    row_passes.recentred_targets(case.pi, case.s, case.turn, present, 0.4, 0.6, case.aim, *written)
     products = case.pi * case.s
-    trial = (case.pi + 0.4 * case.pi * (case.targets - case.sigma)) * (case.s + 0.6 * case.delta_s)
+    trial = (case.pi + 0.4 * case.pi * (present - case.sigma)) * (case.s + 0.6 * case.delta_s)
     pull = np.clip(trial, 0.1 * case.weights, 10 * case.weights) - trial
     limited = np.maximum(pull, -10 * case.weights)
     assert (limited > pull).any()  # every branch is met
     assert (pull > 0).any()
     assert (pull == 0).any()
-    check_targets(case, written, case.targets + limited / products)
+    check_targets(case, written, present + limited / products)
+    nodes = np.empty(SEGMENTS)  # as if the first bin's products were those of nodes
+    row_passes.recentred_nodes(products[0], trial[0], case.weights[0], case.targets[0], nodes)
+    same(nodes, (case.targets + limited / products)[0])
 
 
 def test_least_ratios() -> None:
@@ -118,16 +127,16 @@ def test_least_ratios() -> None:
         assert np.isnan(least[:, 2]).all()
 
 
-def test_moved_pairs() -> None:
-    """Also in place."""
+@pytest.mark.parametrize("rows", [BINS, 1])
+def test_moved_pairs(rows: int) -> None:
+    """One row of targets stands for equal rows."""
     case = Case()
-    expected = case.pi + 0.4 * case.pi * (case.targets - case.sigma), case.s + 0.6 * case.delta_s
+    targets = case.targets[:rows]
+    expected = case.pi + 0.4 * case.pi * (targets - case.sigma), case.s + 0.6 * case.delta_s
     moved = np.empty((BINS, SEGMENTS)), np.empty((BINS, SEGMENTS))
-    row_passes.moved_pairs(case.pi, case.s, case.turn, case.targets, 0.4, 0.6, *moved)
-    row_passes.moved_pairs(case.pi, case.s, case.turn, case.targets, 0.4, 0.6, case.pi, case.s)
-    for new, in_place, numbers in zip(moved, (case.pi, case.s), expected, strict=True):
+    row_passes.moved_pairs(case.pi, case.s, case.turn, targets, 0.4, 0.6, *moved)
+    for new, numbers in zip(moved, expected, strict=True):
         same(new, numbers)
-        same(in_place, numbers)
 
 
 def test_products() -> None:
