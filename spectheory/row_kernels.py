@@ -31,12 +31,21 @@ WORTH_A_THREAD = 1 << 18
 NO_ROW = -1
 """The place of a row of zeros."""
 
-# What was compiled for both kinds at once is kept at once: two processes cannot mix them up.
-_KINDS = ("float32", "float64")
-_ROWS = "%(kind)s[::1], int64[::1], %(kind)s[::1], %(kind)s[::1], int64[::1], %(kind)s[::1], int64"
+
+def _for_both_kinds(signature: str) -> list[str]:
+    """The signature for rows in single and in double precision.
+
+    What was compiled for both at once is kept at once: two processes cannot mix them up.
+    """
+    return [signature.replace("real", kind) for kind in ("float32", "float64")]
 
 
-@compiled_loop(*(f"({_ROWS % {'kind': kind}}, {kind}[::1])" for kind in _KINDS), sums_in_any_order=True)
+_OF_TWO_TERMS = _for_both_kinds(
+    "(real[::1], int64[::1], real[::1], real[::1], int64[::1], real[::1], int64, real[::1])"
+)
+
+
+@compiled_loop(*_OF_TWO_TERMS, sums_in_any_order=True)
 def _masses(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
@@ -55,7 +64,7 @@ def _masses(
         out[n] = total
 
 
-@compiled_loop(*(f"({_ROWS % {'kind': kind}}, {kind}[::1])" for kind in _KINDS))
+@compiled_loop(*_OF_TWO_TERMS)
 def _rows(
     rows: Any, at: Any, scales: Any, others: Any, other_at: Any, other_scales: Any, size: int, out: Any
 ) -> None:
@@ -75,7 +84,7 @@ def _rows(
             written[x] = zero if excess < 0 else excess
 
 
-@compiled_loop(*(f"float64({kind}[::1])" for kind in _KINDS), sums_in_any_order=True)
+@compiled_loop(*_for_both_kinds("float64(real[::1])"), sums_in_any_order=True)
 def _sum(entries: Any) -> float:
     total = 0.0
     for x in range(len(entries)):
@@ -84,7 +93,7 @@ def _sum(entries: Any) -> float:
 
 
 # Here sums go from left to right: an entry without mass repeats the sum before it, and is never drawn.
-@compiled_loop(*(f"Tuple((int64, float64, float64))({kind}[::1], float64)" for kind in _KINDS))
+@compiled_loop(*_for_both_kinds("Tuple((int64, float64, float64))(real[::1], float64)"))
 def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
     """(where the cumulative share of the total first exceeds u, that share, the total)."""
     total = 0.0
@@ -100,9 +109,8 @@ def _first_beyond(weights: Any, uniform: float) -> tuple[int, float, float]:
 
 
 @compiled_loop(
-    *(
-        f"({kind}[::1], int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1])"
-        for kind in _KINDS
+    *_for_both_kinds(
+        "(real[::1], int64[::1], float64[::1], int64, int64, float64[::1], int64[::1], float64[::1])"
     )
 )
 def _draws(
