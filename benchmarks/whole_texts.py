@@ -25,7 +25,7 @@ def main() -> None:
     start, rows = time.process_time(), []
     simulation = simulate(
         UnloadedPair.find("bundled", "bundled", device="cpu"), bundled_prompts(), VERIFIERS,
-        num_drafts=NUM_DRAFTS, draft_length=DRAFT_LENGTH, max_new_tokens=TOKENS, batch_size=BATCH_SIZE,
+        drafts=NUM_DRAFTS, draft_length=DRAFT_LENGTH, max_new_tokens=TOKENS, batch_size=BATCH_SIZE,
         jobs=1,
     )  # fmt: skip
     seconds = time.process_time() - start

@@ -6,10 +6,12 @@ people a rational has its decimal beside it, and a long one is cut: the document
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from fractions import Fraction
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +36,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         return [plain(entry) for entry in value]
     return value.item() if hasattr(value, "item") else value
+
+
+def json_sha256(value: Any, prefix: str = "") -> str:
+    """The sha256 of a value as JSON with sorted keys, behind a prefix; other objects count by their text.
+
+    Example:
+        >>> json_sha256({"a": 1, "b": 2}) == json_sha256({"b": 2, "a": 1}) != json_sha256({"a": 1})
+        True
+    """
+    return sha256((prefix + json.dumps(value, sort_keys=True, default=str)).encode()).hexdigest()
 
 
 def replace_file(path: Path, content: str | bytes) -> None:

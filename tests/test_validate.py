@@ -44,11 +44,11 @@ def enumerated(**settings: Any) -> Any:
 
 
 def simulated(models: LanguageModelPair, **settings: Any) -> Any:
-    return run(models, **{"samples": 2, "draft_length": 1, "num_drafts": 1, "batch_size": 3, **settings})
+    return run(models, **{"samples": 2, "draft_length": 1, "drafts": 1, "batch_size": 3, **settings})
 
 
-def drafted(models: LanguageModelPair, num_drafts: Any = 1, draft_length: Any = 1) -> Any:
-    return draft_and_score(prefill(models, ["x"]), num_drafts, draft_length, models.generator(0))
+def drafted(models: LanguageModelPair, drafts: Any = 1, draft_length: Any = 1) -> Any:
+    return draft_and_score(prefill(models, ["x"]), drafts, draft_length, models.generator(0))
 
 
 def two_rows(draft_length: Any) -> ModelPair:
@@ -61,7 +61,7 @@ COUNTS: dict[str, Call] = {
     "context_free_pair draft_length": lambda _, value: ModelPair.context_free_pair(FAIR, FAIR, value),
     "from_contexts draft_length": lambda _, value: two_rows(value),
     "truncate draft_length": lambda _, value: instances.two_token(3).truncate(value),
-    "draft_and_score num_drafts": lambda models, value: drafted(models, num_drafts=value),
+    "draft_and_score drafts": lambda models, value: drafted(models, drafts=value),
     "draft_and_score draft_length": lambda models, value: drafted(models, draft_length=value),
     "Restriction num_tokens": lambda _, value: Restriction.per_context(value),
     "restrict num_tokens": lambda models, value: restrict(models, "x", value, 1),
@@ -69,11 +69,11 @@ COUNTS: dict[str, Call] = {
     "restrict max_contexts": lambda models, value: restrict(models, "x", 2, 1, max_contexts=value),
     "restrict batch_size": lambda models, value: restrict(models, "x", 2, 1, batch_size=value),
     "SamplingOptions top_k": lambda _, value: SamplingOptions(top_k=value),
-    "simulate num_drafts": lambda models, value: simulated(models, num_drafts=value),
+    "simulate drafts": lambda models, value: simulated(models, drafts=value),
     "simulate draft_length": lambda models, value: simulated(models, draft_length=value),
     "simulate samples": lambda models, value: simulated(models, samples=value),
     "simulate batch_size": lambda models, value: simulated(models, batch_size=value),
-    "simulate_enumerated num_drafts": lambda _, value: enumerated(num_drafts=value),
+    "simulate_enumerated drafts": lambda _, value: enumerated(drafts=value),
     "simulate_enumerated samples": lambda _, value: enumerated(samples=value),
 }
 AT_LEAST_0: dict[str, Call] = {
@@ -136,9 +136,7 @@ def test_numbers_become_python_s(models: LanguageModelPair) -> None:
         Restriction.per_context(np.int64(2)).num_tokens,
     )
     assert [type(value) for value in kept] == [float, int, float, int]
-    settings = simulated(
-        models, num_drafts=np.int64(1), samples=np.int64(2), confidence=np.float32(0.5)
-    ).settings
+    settings = simulated(models, drafts=np.int64(1), samples=np.int64(2), confidence=np.float32(0.5)).settings
     assert {type(settings[name]) for name in ("num_drafts", "samples_per_prompt", "batch_size")} == {int}
     assert type(settings["confidence"]) is float
 

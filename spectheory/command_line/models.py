@@ -2,154 +2,149 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
-from click.core import ParameterSource
 
 from spectheory.command_line.options import (
     csv_option,
-    given,
     json_option,
     num_drafts_option,
-    numbers,
     process_of,
-    shard_of,
+    refuse_both,
     tree_option,
     verifier_names,
+    was_given,
 )
 from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_csv, print_json, table_wanted
 from spectheory.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from spectheory.drafts import DraftProcess
+    from spectheory.models import SamplingOptions, UnloadedPair
+    from spectheory.models.prompts import Prompt
 
-target_option = click.option(
-    "--target", default="bundled", show_default=True, help="Folder or hub name of the target model."
-)
-draft_option = click.option(
-    "--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model."
-)
-time_option = click.option(
-    "--time", "with_time", is_flag=True,
-    help="Decode plainly too, and say how fast it is and where the time goes.",
+
+class Models(NamedTuple):
+    """The models, the sampling and the prompts that a command was asked for."""
+
+    target: str
+    drafts: list[str]
+    device: str
+    dtype: str | None
+    options: SamplingOptions
+    prompts: str | None
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The target and the draft, or one draft per path, as documents name them."""
+        return {"target": self.target, "draft": self.drafts[0] if len(self.drafts) == 1 else self.drafts}
+
+    def find(self) -> UnloadedPair:
+        """The pair, its weights not loaded."""
+        from spectheory.models import UnloadedPair
+
+        return UnloadedPair.find(self.target, self.drafts, device=self.device, dtype=self.dtype)
+
+    def texts(self) -> list[Prompt]:
+        """The prompts of the file, or the bundled ones."""
+        from spectheory.models import bundled_prompts, read_prompts
+
+        return bundled_prompts() if self.prompts is None else read_prompts(self.prompts)
+
+
+MODEL_OPTIONS = (
+    click.option(
+        "--target", default="bundled", show_default=True, help="Folder or hub name of the target model."
+    ),
+    click.option(
+        "--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model."
+    ),
+    click.option(
+        "--prompts", type=click.Path(), metavar="FILE",
+        help="One prompt per line, JSON Lines or a JSON array, told apart by how the file begins; a prompt "
+        "with line breaks is a JSON string.  Default: the bundled prompts.",
+    ),
+    click.option("--temperature", type=float, default=1.0, show_default=True),
+    click.option("--top-k", type=int, help="Keep the k most likely tokens of both models."),
+    click.option("--top-p", type=float, help="Keep the most likely tokens up to this mass."),
+    click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N."),
+    click.option(
+        "--dtype", metavar="TYPE",
+        help="Weights in float16, bfloat16, float32 or float64; default: float32 on a CPU, else as stored.",
+    ),
 )  # fmt: skip
 another_draft_option = click.option(
     "--another-draft", "other_drafts", multiple=True, metavar="TEXT",
-    help="Another draft model; may be repeated.  Each draft model then drafts a path of its own.",
-)  # fmt: skip
-prompts_option = click.option(
-    "--prompts", type=click.Path(), metavar="FILE",
-    help="One prompt per line, JSON Lines or a JSON array, told apart by how the file begins; a prompt with "
-    "line breaks is a JSON string.  Default: the bundled prompts.",
+    help="Another draft model; may be repeated.  Each draft model then drafts a path.",
 )  # fmt: skip
 max_prompt_tokens_option = click.option(
     "--max-prompt-tokens", type=int, metavar="N", help="Keep the last N tokens of every prompt."
 )
-temperature_option = click.option("--temperature", type=float, default=1.0, show_default=True)
-top_k_option = click.option("--top-k", type=int, help="Keep the k most likely tokens of both models.")
-top_p_option = click.option("--top-p", type=float, help="Keep the most likely tokens up to this mass.")
-device_option = click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N.")
-dtype_option = click.option(
-    "--dtype", metavar="TYPE",
-    help="Weights in float16, bfloat16, float32 or float64; default: float32 on a CPU, as stored on a GPU.",
-)  # fmt: skip
 
 
-@click.command(short_help="Monte Carlo estimates on language models.")
-@target_option
-@draft_option
-@another_draft_option
+def takes_models(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options on models, sampling and prompts to a command, which gets them as ``Models``."""
+
+    @wraps(command)
+    def with_models(
+        target: str,
+        draft: str,
+        device: str,
+        dtype: str | None,
+        prompts: str | None,
+        temperature: float,
+        top_k: int | None,
+        top_p: float | None,
+        other_drafts: tuple[str, ...] = (),
+        **others: Any,
+    ) -> int:
+        from spectheory import models
+
+        models.quiet_loading()
+        options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
+        return command(Models(target, [draft, *other_drafts], device, dtype, options, prompts), **others)
+
+    for option in reversed(MODEL_OPTIONS):
+        with_models = option(with_models)
+    return with_models
+
+
+class SimulateCommand(click.Command):
+    """A command that has an option for every setting of a simulation; they are made when it is run."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        from spectheory.montecarlo.settings import SimulationSettings
+
+        *own, help_option = super().get_params(ctx)
+        return [*own, *SimulationSettings.command_options(), help_option]
+
+
+@click.command(cls=SimulateCommand, short_help="Monte Carlo estimates on language models.")
 @click.option(
     "--verifier", "-v", "verifiers", default="token,block,spectr,greedy_multipath", show_default=True,
     metavar="NAME,..", help="Verifiers to compare.",
 )  # fmt: skip
 @click.option(
-    "--num-drafts", "-k", default="1-4", show_default=True, metavar="K,..",
-    help="Paths drafted i.i.d.: a number, or several as 1,2,4 or 1-4.",
-)  # fmt: skip
-@click.option(
-    "--draft-length", "-l", type=int, default=8, show_default=True, metavar="L", help="Tokens per path."
-)
-@prompts_option
-@max_prompt_tokens_option
-@click.option(
-    "--samples", type=int, help="Texts per prompt, by default 1; draws per prompt with --one-call, 16."
-)
-@click.option(
-    "--tokens", "max_new_tokens", type=int, default=32, show_default=True, metavar="N",
-    help="Decode whole texts of N tokens and count all their calls.",
-)  # fmt: skip
-@click.option(
     "--one-call", is_flag=True, help="Look at one call after each prompt, all verifiers at the same drafts."
-)
-@click.option(
-    "--ceilings", "with_ceilings", is_flag=True,
-    help="Add the most that any rule could earn at the positions met, for position-by-position verifiers.",
-)  # fmt: skip
-@click.option("--width", type=float, metavar="W", help="Stop when every interval is at most that wide.")
-@temperature_option
-@top_k_option
-@top_p_option
-@device_option
-@dtype_option
-@click.option(
-    "--threads", type=int, metavar="N", help="CPU threads; default: 1 for small models, else as torch is set."
-)
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option(
-    "--batch-size", type=int, metavar="N",
-    help="Prompts drafted for at a time; by default 16, and 8 with --one-call.",
-)  # fmt: skip
-@click.option(
-    "--checkpoint",
-    type=click.Path(),
-    metavar="FILE",
-    help="Keep finished batches; the same command goes on from them.",
-)
-@click.option(
-    "--out", type=click.Path(), metavar="FOLDER",
-    help="Write rows.jsonl, a line per estimate, and manifest.json, all that they came from.",
-)  # fmt: skip
-@click.option(
-    "--jobs", "-j", default="auto", show_default=True, metavar="N",
-    help="Processes; auto: for small models on a CPU as many as there are cores.",
-)  # fmt: skip
-@click.option(
-    "--shard", metavar="I/N", help="Take the I-th of N parts of the prompts; merge puts them together."
 )
 @click.option(
     "--cost-ratio", type=float, metavar="C",
     help="Predict speed-ups too, where a call of the draft takes C times one of the target.",
 )  # fmt: skip
-@time_option
-@click.option("--confidence", type=float, default=0.95, show_default=True, help="Level of the intervals.")
-@click.option(
-    "--tolerance",
-    type=float,
-    help="How far an answer of a verifier may be from a law.  [default: by number type]",
-)
+@another_draft_option
+@tree_option
 @csv_option
 @json_option
+@takes_models
 def simulate(
-    target: str,
-    draft: str,
-    other_drafts: tuple[str, ...],
+    models: Models,
     verifiers: str,
-    num_drafts: str,
-    max_new_tokens: int,
     one_call: bool,
-    batch_size: int | None,
-    jobs: str,
-    shard: str | None,
+    tree: str | None,
     cost_ratio: float | None,
-    prompts: str | None,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    device: str,
-    dtype: str | None,
     as_csv: bool,
     as_json: bool,
     **settings: Any,
@@ -158,35 +153,26 @@ def simulate(
 
     Verifiers, prompts and all numbers are checked before weights are loaded.
     """
-    from spectheory import models
     from spectheory.command_line import tables
     from spectheory.command_line.progress import progress_bar
     from spectheory.montecarlo import predicted_speed_up
     from spectheory.montecarlo import simulate as run_simulation
 
-    as_table, drafts = table_wanted(as_json, as_csv), [draft, *other_drafts]
-    if one_call and given("max_new_tokens"):
-        raise InvalidInputError("--one-call and --tokens were both given; ask for one of them")
-    settings |= {
-        "num_drafts": list(range(1, len(drafts) + 1))
-        if other_drafts and not given("num_drafts")
-        else numbers("--num-drafts", num_drafts),
-        "max_new_tokens": None if one_call else max_new_tokens,
-        "batch_size": batch_size if batch_size is not None else 8 if one_call else 16,
-        "jobs": int(jobs) if jobs.isdecimal() else jobs,
-        "shard": None if shard is None else shard_of(shard),
-    }
+    as_table = table_wanted(as_json, as_csv)
+    refuse_both("--one-call", "--tokens")
+    refuse_both("--tree", "--num-drafts")
+    if one_call:
+        settings["max_new_tokens"] = None
+    if tree is not None:
+        settings["drafts"] = process_of(1, tree)
+    elif len(models.drafts) > 1 and not was_given("drafts"):
+        settings["drafts"] = list(range(1, len(models.drafts) + 1))
     if cost_ratio is not None:
         predicted_speed_up(1.0, settings["draft_length"], cost_ratio)  # refuses what is no ratio
-    models.quiet_loading()
-    names = verifier_names(verifiers)
-    options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
-    texts = models.bundled_prompts() if prompts is None else models.read_prompts(prompts)
-    pair = models.UnloadedPair.find(target, drafts, device=device, dtype=dtype)
+    names, texts, pair = verifier_names(verifiers), models.texts(), models.find()
     with progress_bar("drafting") as progress:
-        simulation = run_simulation(pair, texts, names, options=options, progress=progress, **settings)
-    document = {"target": target, "draft": _one_or_all(drafts), **simulation.to_document()}
-    rows = simulation.rows()
+        simulation = run_simulation(pair, texts, names, options=models.options, progress=progress, **settings)
+    document, rows = models.names | simulation.to_document(), simulation.rows()
     if cost_ratio is not None:
         document["cost_ratio"] = cost_ratio
         found = simulation.speed_ups(cost_ratio)
@@ -200,9 +186,8 @@ def simulate(
     else:
         print_json(document)
     if simulation.interrupted:
-        finished = simulation.estimates[0].samples
+        finished, what = simulation.estimates[0].samples, "draws" if one_call else "calls"
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""
-        what = "draws" if one_call else "calls"
         return fail(
             f"interrupted; the estimates rest on the {finished} {what} that were finished{kept}",
             EXIT_INTERRUPTED,
@@ -230,13 +215,9 @@ def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
 
 
 @click.command(short_help="Text, decoded by any verifier.")
-@target_option
-@draft_option
-@another_draft_option
 @click.option(
     "--prompt", "texts", multiple=True, metavar="TEXT", help="A text to go on from; may be repeated."
 )
-@prompts_option
 @max_prompt_tokens_option
 @click.option("--verifier", "-v", default="block", show_default=True, metavar="NAME")
 @num_drafts_option
@@ -250,34 +231,21 @@ def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
 @click.option(
     "--stop", "stop_strings", multiple=True, metavar="TEXT", help="A text ends there; may be repeated."
 )
-@temperature_option
-@top_k_option
-@top_p_option
-@device_option
-@dtype_option
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts decoded at a time.")
 @click.option(
-    "--time",
-    "with_time",
-    is_flag=True,
+    "--time", "with_time", is_flag=True,
     help="Decode plainly too, and say where the time goes and how fast it is.",
-)
+)  # fmt: skip
+@another_draft_option
 @json_option
+@takes_models
 def generate(
-    target: str,
-    draft: str,
-    other_drafts: tuple[str, ...],
+    models: Models,
     texts: tuple[str, ...],
-    prompts: str | None,
     verifier: str,
     num_drafts: int,
     tree: str | None,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    device: str,
-    dtype: str | None,
     with_time: bool,
     as_json: bool,
     **settings: Any,
@@ -286,34 +254,30 @@ def generate(
 
     Without --prompt and --prompts it goes on from the first bundled prompt.  --temperature 0 is greedy.
     """
-    from spectheory import models
     from spectheory.command_line import tables
     from spectheory.decoding import decode, timed_decode
+    from spectheory.models import one_thread
 
-    if texts and prompts is not None:
-        raise InvalidInputError("--prompt and --prompts were both given; ask for one of them")
-    models.quiet_loading()
+    refuse_both("--prompt", "--prompts")
     (name,) = verifier_names(verifier) if "," not in verifier else (verifier,)
-    options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
-    asked, drafts = _asked_process(num_drafts, tree), [draft, *other_drafts]
-    chosen = list(texts) or (models.read_prompts(prompts) if prompts else models.bundled_prompts()[:1])
-    unloaded = models.UnloadedPair.find(target, drafts, device=device, dtype=dtype)
-    process = unloaded.draft_process(*asked)
-    with models.one_thread():
-        speed, asked_of = None, {"process": process, "options": options, **settings}
+    if len(models.drafts) > 1 and not was_given("num_drafts"):
+        num_drafts = len(models.drafts)
+    prompts = list(texts) or (models.texts() if models.prompts else models.texts()[:1])
+    pair = models.find()
+    process = pair.draft_process(num_drafts if tree is None else process_of(num_drafts, tree))
+    settings |= {"drafts": process, "options": models.options}
+    with one_thread():
         if with_time:
-            found, speed = timed_decode(unloaded.loaded(), chosen, name, **asked_of)
+            found, speed = timed_decode(pair.loaded(), prompts, name, **settings)
         else:
-            found = decode(unloaded, chosen, name, **asked_of)
-    document = {
-        "target": target,
-        "draft": _one_or_all(drafts),
+            found, speed = decode(pair, prompts, name, **settings), None
+    document = models.names | {
         "verifier": name,
         "draft_process": process.name,
         "num_drafts": process.num_drafts,
         "draft_length": settings["draft_length"],
         "seed": settings["seed"],
-        "texts": [text.to_document(unloaded.decode) for text in found],
+        "texts": [text.to_document(pair.decode) for text in found],
     }
     if as_json:
         print_json(document | ({"speed": speed.to_document()} if speed else {}))
@@ -324,23 +288,8 @@ def generate(
     return 0
 
 
-def _asked_process(num_drafts: int, tree: str | None) -> tuple[int | None, DraftProcess | None]:
-    """The number of paths and the tree, as far as they were asked for."""
-    if tree is not None:
-        return None, process_of(num_drafts, tree)
-    return num_drafts if given("num_drafts") else None, None
-
-
-def _one_or_all(drafts: list[str]) -> str | list[str]:
-    """The name of the one draft model, or the names of one per path."""
-    return drafts[0] if len(drafts) == 1 else drafts
-
-
 @click.command(short_help="A pair file out of two language models.")
-@target_option
-@draft_option
 @click.option("--prompt", metavar="TEXT", help="The text that both models continue.")
-@prompts_option
 @click.option(
     "--prompt-number", type=int, default=1, show_default=True, metavar="N",
     help="Which prompt of --prompts or of the bundled ones.",
@@ -357,30 +306,19 @@ def _one_or_all(drafts: list[str]) -> str | list[str]:
     "--per-context", is_flag=True,
     help="The draft's M most likely tokens at every context, not the target's at the prompt.",
 )  # fmt: skip
-@temperature_option
-@top_k_option
-@top_p_option
-@device_option
-@dtype_option
 @click.option(
     "--out", type=click.Path(), metavar="PAIR.json", help="Write the pair there; default: print it."
 )
 @json_option
+@takes_models
 def restrict(
-    target: str,
-    draft: str,
+    models: Models,
     prompt: str | None,
-    prompts: str | None,
     prompt_number: int,
     max_prompt_tokens: int | None,
     num_tokens: int,
     draft_length: int,
     per_context: bool,
-    temperature: float,
-    top_k: int | None,
-    top_p: float | None,
-    device: str,
-    dtype: str | None,
     out: str | None,
     as_json: bool,
 ) -> int:
@@ -388,46 +326,39 @@ def restrict(
 
     Without --out the pair file itself is printed: spectheory restrict | spectheory certify - -v block.
     """
-    from spectheory import models
     from spectheory.command_line import tables
+    from spectheory.models import Restriction, check_sizes, encode_prompts, one_thread
+    from spectheory.models import restrict as restricted
     from spectheory.validate import check_count
 
-    if prompt is not None and prompts is not None:
-        raise InvalidInputError("--prompt and --prompts were both given; ask for one of them")
+    refuse_both("--prompt", "--prompts")
+    refuse_both("--prompt", "--prompt-number")
     if out is not None and (Path(out).is_dir() or not Path(out).absolute().parent.is_dir()):
         raise InvalidInputError(f"--out {out} is a folder, or lies in one that does not exist; name a file")
-    models.quiet_loading()
-    options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
-    numbered = click.get_current_context().get_parameter_source("prompt_number")
-    if prompt is not None and numbered is ParameterSource.COMMANDLINE:
-        raise InvalidInputError("--prompt and --prompt-number were both given; ask for one of them")
     if prompt is None:
-        texts = models.bundled_prompts() if prompts is None else models.read_prompts(prompts)
+        texts = models.texts()
         if check_count("prompt_number", prompt_number) > len(texts):
             raise InvalidInputError(f"there are {len(texts)} prompts, got --prompt-number {prompt_number}")
-        chosen = texts[prompt_number - 1]
-    else:
-        chosen = prompt
-    unloaded = models.UnloadedPair.find(target, draft, device=device, dtype=dtype)
-    models.check_sizes(unloaded, models.Restriction.per_context(num_tokens), draft_length)
-    (ids,) = models.encode_prompts(unloaded, [chosen], draft_length, max_prompt_tokens)
-    with models.one_thread():
-        pair = models.restrict(unloaded.loaded(), ids, num_tokens, draft_length, per_context, options)
-    if out is not None:
-        pair.save(out)
+    chosen = texts[prompt_number - 1] if prompt is None else prompt
+    unloaded = models.find()
+    check_sizes(unloaded, Restriction.per_context(num_tokens), draft_length)
+    (ids,) = encode_prompts(unloaded, [chosen], draft_length, max_prompt_tokens)
+    with one_thread():
+        pair = restricted(unloaded.loaded(), ids, num_tokens, draft_length, per_context, models.options)
+    if out is None:
+        print_json(pair.to_document())
+        return 0
+    pair.save(out)
     summary = {
         "out": out,
-        "target": target,
-        "draft": draft,
+        **models.names,
         "prompt": unloaded.decode(ids),
         "vocab": list(pair.vocab),
         "draft_length": pair.draft_length,
         "target_row": pair.target[0][0].tolist(),
         "draft_row": pair.draft[0][0].tolist(),
     }
-    if out is None:
-        print_json(pair.to_document())
-    elif as_json:
+    if as_json:
         print_json(summary)
     else:
         tables.print_restriction(summary)

@@ -53,7 +53,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
         raise InvalidInputError(
             f"--tree {tree!r} is not prefix_tree:K1,K2,.. or without_replacement:K1,K2,.. with whole numbers"
         ) from error
-    if given("num_drafts") and num_drafts != process.num_drafts:
+    if was_given("num_drafts") and num_drafts != process.num_drafts:
         raise InvalidInputError(
             f"--num-drafts is {num_drafts}, but --tree {tree} draws {process.num_drafts} paths; "
             "give one of the two"
@@ -61,48 +61,17 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
     return process
 
 
-def given(parameter: str) -> bool:
+def was_given(parameter: str) -> bool:
     """Whether an option of the running command was given, and is not its default."""
     return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
 
 
-MOST_NUMBERS = 100
-"""The longest list of numbers."""
-
-
-def numbers(option: str, listed: str) -> int | list[int]:
-    """Whole numbers as 2, 1,2,4 or 1-4; one of them alone is no list.
-
-    Example:
-        >>> numbers("--num-drafts", "2"), numbers("--num-drafts", "1-3,8")
-        (2, [1, 2, 3, 8])
-    """
-    found: list[int] = []
-    try:
-        for part in listed.split(","):
-            first, dash, last = part.strip().partition("-")
-            listing = range(int(first), int(last) + 1) if dash and first else [int(part)]
-            if len(listing) > MOST_NUMBERS:
-                raise ValueError
-            found += listing
-    except ValueError:
-        raise InvalidInputError(
-            f"{option} {listed!r} is no whole number and no list as 1,2,4 or 1-4, of {MOST_NUMBERS} at most"
-        ) from None
-    return found[0] if len(found) == 1 else found
-
-
-def shard_of(text: str) -> tuple[int, int]:
-    """A part of a run, as 2/8.
-
-    Example:
-        >>> shard_of("2/8")
-        (2, 8)
-    """
-    number, _, shards = text.partition("/")
-    if not (number.isdecimal() and shards.isdecimal()):
-        raise InvalidInputError(f"--shard {text!r} is not I/N with whole numbers, as 1/8")
-    return int(number), int(shards)
+def refuse_both(one: str, other: str) -> None:
+    """Refuse two options that were given together, by their flags."""
+    context = click.get_current_context()
+    by_flag = {flag: option.name for option in context.command.get_params(context) for flag in option.opts}
+    if was_given(by_flag[one] or "") and was_given(by_flag[other] or ""):
+        raise InvalidInputError(f"{one} and {other} were both given; ask for one of them")
 
 
 def verifier_names(listed: str) -> list[str]:

@@ -9,7 +9,6 @@ import click
 
 from spectheory.command_line.options import (
     csv_option,
-    given,
     json_option,
     load_pair,
     num_drafts_option,
@@ -17,6 +16,7 @@ from spectheory.command_line.options import (
     process_of,
     tree_option,
     verifier_names,
+    was_given,
 )
 from spectheory.command_line.output import (
     EXIT_DEFECT,
@@ -68,7 +68,7 @@ def certify(
     """
     if (pair_file is None) == (suite is None):
         raise click.UsageError("give either PAIR.json or --suite standard")
-    if suite is not None and (tree is not None or given("num_drafts")):
+    if suite is not None and (tree is not None or was_given("num_drafts")):
         raise click.UsageError("--suite standard has its own drafts; leave out --num-drafts and --tree")
     names = verifier_names(listed)
     table_wanted(as_json, as_csv)
@@ -199,7 +199,7 @@ def _several_calls(
         if draft_length is not None or memory is not None:
             raise click.UsageError("--draft-length and --memory go with --calls or --tokens")
         return None
-    if any(given(name) for name in ("num_drafts", "tree", "gap", "time_limit")):
+    if any(was_given(name) for name in ("num_drafts", "tree", "gap", "time_limit")):
         raise click.UsageError(
             "several calls have one path each and are solved exactly; leave out --num-drafts, --tree, --gap "
             "and --time-limit"

@@ -35,8 +35,7 @@ def generate(
     *,
     draft_model: Any,
     verifier: str | Any = "block",
-    num_drafts: int | None = None,
-    process: DraftProcess | None = None,
+    drafts: int | DraftProcess = 1,
     draft_length: int = 5,
     text_streamer: Any = None,
     logits_processor: LogitsProcessorList,
@@ -54,11 +53,10 @@ def generate(
     Args:
         model: the target.
         input_ids: [B, W] prompts, padded at the left.
-        draft_model: over the same tokens, on the same device; of a list each drafts a path.
+        draft_model: over the same tokens, on the same device; or a list of such models.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        num_drafts: K paths drafted i.i.d., 1 if neither it nor ``process`` is given; of several draft models
-            the first K, by default all.
-        process: another draft process, instead of ``num_drafts``.
+        drafts: K paths drafted i.i.d., or a draft process; of several draft models the first K draft a path
+            each.
         draft_length: L.
         text_streamer: put the tokens of every call there, for one prompt (``generate`` keeps ``streamer`` to
             itself when it is given a function).
@@ -74,7 +72,7 @@ def generate(
     found, draft_length = find_verifier(verifier), check_count("draft_length", draft_length)
     _refuse_what_is_not_done(generation_config, input_ids, text_streamer)
     pair = LanguageModelPair.of(model, draft_model)
-    process = pair.draft_process(num_drafts, process)
+    process = pair.draft_process(drafts)
     bound = found.bind(process)
     texts = _texts(input_ids, model_kwargs.get("attention_mask"), pair.device)
     stopping = _stopping(stopping_criteria, input_ids)

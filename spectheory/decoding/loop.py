@@ -98,8 +98,8 @@ def iterations(
             drawn_with = generator(numbers, [len(texts[number]) for number in numbers])
         lap("other")
         drafted = draft_and_score(
-            prefilled, process.num_drafts, draft_length, drawn_with, options,
-            process=process, processors=processors, wait=False, lap=lap,
+            prefilled, process, draft_length, drawn_with, options,
+            processors=processors, wait=False, lap=lap,
         )  # fmt: skip
         if modifications is not None:
             met = modifications.apply(drafted)

@@ -77,8 +77,7 @@ def decode(
     prompts: Sequence[str | Sequence[int]],
     verifier: str | Any = "block",
     *,
-    num_drafts: int | None = None,
-    process: DraftProcess | None = None,
+    drafts: int | DraftProcess = 1,
     draft_length: int = 8,
     max_new_tokens: int = 128,
     options: SamplingOptions | None = None,
@@ -99,9 +98,8 @@ def decode(
         pair: the models.
         prompts: texts or token ids.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
-        num_drafts: K paths drafted i.i.d., 1 if neither it nor ``process`` is given; of several draft models
-            the first K draft a path each, all if it is not given.
-        process: another draft process, instead of ``num_drafts``.
+        drafts: K paths drafted i.i.d., or a draft process; of several draft models the first K draft a path
+            each.
         draft_length: L.
         max_new_tokens: the longest text; prompt, text and a draft must fit into both models.
         options: temperature (0 is greedy), top-k and top-p of both models.
@@ -130,7 +128,7 @@ def decode(
         >>> pair.decode(text.token_ids)
         '\\n\\ndef _get'
     """
-    process = pair.draft_process(num_drafts, process)
+    process = pair.draft_process(drafts)
     bound = find_verifier(verifier).bind(process)
     draft_length, max_new_tokens = (
         check_count("draft_length", draft_length),

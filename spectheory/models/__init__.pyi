@@ -1,9 +1,7 @@
 from .device import cpu_threads as cpu_threads
 from .device import is_out_of_memory as is_out_of_memory
 from .device import one_thread as one_thread
-from .device import random_generator as random_generator
 from .device import resolve_device as resolve_device
-from .device import to_tensor as to_tensor
 from .drafting import DraftedBatch as DraftedBatch
 from .drafting import PrefilledPrompts as PrefilledPrompts
 from .drafting import draft_and_score as draft_and_score

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-import numpy as np
 import torch
-from torch import Tensor
 
 from spectheory.errors import InvalidInputError
 
@@ -51,16 +49,6 @@ def resolve_dtype(dtype: str | torch.dtype | None, device: torch.device) -> str 
     if dtype in known.values():
         return dtype
     raise InvalidInputError(f"dtype must be one of {', '.join(known)} or None, got {dtype!r}")
-
-
-def to_tensor(array: np.ndarray, device: str | torch.device) -> Tensor:
-    """The array on a device, with the same numbers."""
-    return torch.as_tensor(array, device=device)
-
-
-def random_generator(seed: int, device: str | torch.device) -> torch.Generator:
-    """A random generator on a device; the same seed gives the same numbers there."""
-    return torch.Generator(device=device).manual_seed(seed)
 
 
 @contextmanager

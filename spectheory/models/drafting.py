@@ -1,7 +1,7 @@
 """Draft K paths with the draft model, score them with the target: what a verifier is handed.
 
     prefilled = prefill(pair, prompts)                                        once
-    batch = draft_and_score(prefilled, num_drafts, draft_length, generator)   per draw
+    batch = draft_and_score(prefilled, drafts, draft_length, generator)       per draw
     prefilled.accept(path_index, draft_length, tokens, counts)                to go on behind a draw
 
 ``prefill`` has both models read the prompts without their last token.  A draw has them read the last token
@@ -34,7 +34,7 @@ from spectheory.models.sampling import (
 )
 from spectheory.models.texts import Texts
 from spectheory.outcome import first_path_with_prefix, sample_rows
-from spectheory.validate import check_count, check_num_drafts
+from spectheory.validate import check_count
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
 """(texts, drafted tokens [B, K, i], logits [B, K, V]) -> logits [B, K, V] of the next token."""
@@ -155,13 +155,12 @@ def prefill_texts(pair: LanguageModelPair, texts: Texts) -> PrefilledPrompts:
 @torch.no_grad()
 def draft_and_score(
     prefilled: PrefilledPrompts,
-    num_drafts: int,
+    drafts: int | DraftProcess,
     draft_length: int,
     generator: torch.Generator,
     options: SamplingOptions = PLAIN_SAMPLING,
     restriction: Restriction | None = None,
     *,
-    process: DraftProcess | None = None,
     processors: ScoreProcessors | None = None,
     wait: bool = True,
     lap: Lap = no_lap,
@@ -170,13 +169,11 @@ def draft_and_score(
 
     Args:
         prefilled: B prompts.
-        num_drafts: K.
+        drafts: K i.i.d. paths, or, of several draft models, a path from each of the first K; or a process.
         draft_length: L.
         generator: on the models' device, see ``LanguageModelPair.generator``.
         options: temperature, top-k and top-p of both models.
         restriction: condition both models on m tokens at every context; None for all tokens.
-        process: how the paths are drawn: i.i.d. (the default), as a tree of K leaves, or, of several draft
-            models, one path from each of the first K.
         processors: change the logits of both models, before ``options``.
         wait: look whether all logits were finite; otherwise the caller looks at ``failed``, which an
             accelerator need not have computed yet.
@@ -188,7 +185,7 @@ def draft_and_score(
             restriction leaves a row no mass or is one per context for several draft models.
     """
     pair = prefilled.pair
-    process = pair.draft_process(check_num_drafts(num_drafts), process)
+    process = pair.draft_process(drafts)
     draft_length = check_count("draft_length", draft_length)
     draws = process.draws(draft_length)
     pair.check_length(prefilled.texts.width, draft_length)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from spectheory.documents import json_sha256
 from spectheory.models.loading import BUNDLED, BUNDLED_FOLDER
 
 VALUES_PER_PARAMETER = 4096
@@ -31,11 +31,10 @@ def config_identity(config: Any) -> dict[str, Any]:
     # What the loader adds: neither where the model lies nor the type asked for is a property of the model.
     for key in ("transformers_version", "dtype", "torch_dtype"):
         content.pop(key, None)
-    text = json.dumps(content, sort_keys=True, default=str)
     return {
         "name": name,
         "revision": getattr(config, "_commit_hash", None),
-        "config": sha256(text.encode()).hexdigest(),
+        "config": json_sha256(content),
     }
 
 
@@ -58,5 +57,4 @@ def weights_identity(model: Any) -> dict[str, Any]:
 
 def tokenizer_identity(tokenizer: Any) -> str:
     """sha256 of the vocabulary; of an empty one where there is no tokenizer."""
-    vocabulary = {} if tokenizer is None else tokenizer.get_vocab()
-    return sha256(json.dumps(vocabulary, sort_keys=True).encode()).hexdigest()
+    return json_sha256({} if tokenizer is None else tokenizer.get_vocab())

@@ -14,7 +14,7 @@ import torch
 
 from spectheory.drafts import DraftProcess, PerPath, draft_process
 from spectheory.errors import InvalidInputError
-from spectheory.models.device import random_generator, resolve_device, resolve_dtype
+from spectheory.models.device import resolve_device, resolve_dtype
 from spectheory.models.loading import (
     ModelSource,
     check_same_tokenizer,
@@ -24,7 +24,7 @@ from spectheory.models.loading import (
 )
 from spectheory.models.probing import check_causal, reads_on_from_cache
 from spectheory.models.prompts import Prompt, check_text
-from spectheory.validate import check_count, check_num_drafts
+from spectheory.validate import check_count
 
 
 class _Texts(ABC):
@@ -43,27 +43,20 @@ class _Texts(ABC):
     def drafts(self) -> tuple[Any, ...]:
         """The draft models, or where they are: one for all paths, or one for each."""
 
-    def draft_process(
-        self, num_drafts: int | None = None, process: DraftProcess | None = None
-    ) -> DraftProcess:
-        """The process that was asked for, as far as these models can draft so.
+    def draft_process(self, drafts: int | DraftProcess) -> DraftProcess:
+        """The process that an argument ``drafts`` stands for, as far as these models can draft so.
 
         Args:
-            num_drafts: K i.i.d. paths; or, of several draft models, the first K draft a path each.
-            process: another draft process, instead of ``num_drafts``.
-
-        Returns:
-            If nothing was asked for, one path of the one draft model, or a path from each of several.
+            drafts: K i.i.d. paths, or, of several draft models, a path from each of the first K; or a draft
+                process.
 
         Raises:
-            InvalidInputError: K is no whole number of at least 1, there are not as many draft models, or the
+            InvalidInputError: K is not a whole number of at least 1, there are fewer draft models, or the
                 process is one of several models and there is one, or the other way round.
         """
-        models = len(self.drafts)
-        if process is None and models > 1:
-            count = models if num_drafts is None else check_num_drafts(num_drafts)
-            process = PerPath((self.drafts * count)[:count])
-        found = draft_process(process if process is not None else 1 if num_drafts is None else num_drafts)
+        models, found = len(self.drafts), draft_process(drafts)
+        if models > 1 and not isinstance(drafts, DraftProcess):
+            found = PerPath((self.drafts * found.num_drafts)[: found.num_drafts])
         if isinstance(found, PerPath) != (models > 1):
             raise InvalidInputError(
                 f"{found.name!r} drafts were asked for, and the pair has "
@@ -72,7 +65,7 @@ class _Texts(ABC):
             )
         if models > 1 and found.num_drafts > models:
             raise InvalidInputError(
-                f"num_drafts must be at most {models}, one path per draft model, got {found.num_drafts}"
+                f"drafts must be at most {models}, one path per draft model, got {found.num_drafts}"
             )
         return found
 
@@ -336,7 +329,7 @@ class LanguageModelPair(_Texts):
 
     def generator(self, seed: int) -> torch.Generator:
         """A random generator on the models' device; the same seed gives the same drafts there."""
-        return random_generator(seed, self.device)
+        return torch.Generator(device=self.device).manual_seed(seed)
 
 
 def _check_probs_dtype(dtype: torch.dtype) -> None:

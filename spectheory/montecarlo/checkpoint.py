@@ -14,12 +14,12 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, fields
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from spectheory.documents import json_sha256
 from spectheory.errors import InvalidInputError, Notice
 from spectheory.extras import installed
 from spectheory.montecarlo.estimates import Tally
@@ -229,22 +229,14 @@ def _whole_lines(path: Path) -> list[bytes]:
 
 def _header(path: Path, line: bytes) -> dict[str, Any]:
     try:
-        whole = json.loads(path.read_bytes()) if not line else json.loads(line)
-        if isinstance(whole, dict) and {"settings", "batches"} <= whole.keys():
-            raise InvalidInputError(
-                f"the checkpoint {path} was written by an earlier version, which did not record what it "
-                "belongs to; remove it and start again"
-            )
         content = _content(line)
         if content["format"] != FORMAT or not isinstance(content["identity"], dict):
             raise ValueError("another format")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
+        return content["identity"]
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise InvalidInputError(
             f"{path} is not a checkpoint of a simulation, or its first line is damaged; name another file"
         ) from None
-    return content["identity"]
 
 
 def _check_identity(
@@ -302,18 +294,14 @@ def _plain(tally: Tally) -> dict[str, Any]:
 
 def _line(content: Mapping[str, Any], chain: str = "") -> bytes:
     """One line of the file; Python's floats survive JSON bit by bit."""
-    return json.dumps({"sha256": _checksum(content, chain), "content": content}).encode() + b"\n"
+    return json.dumps({"sha256": json_sha256(content, chain), "content": content}).encode() + b"\n"
 
 
 def _content(line: bytes, chain: str = "") -> Any:
     record = json.loads(line)
-    if record["sha256"] != _checksum(record["content"], chain):
+    if record["sha256"] != json_sha256(record["content"], chain):
         raise ValueError("its checksum is wrong")
     return record["content"]
-
-
-def _checksum(content: Any, chain: str) -> str:
-    return sha256((chain + json.dumps(content, sort_keys=True)).encode()).hexdigest()
 
 
 def _first_line(error: BaseException) -> str:

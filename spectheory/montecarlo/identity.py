@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spectheory import __version__
+from spectheory.documents import json_sha256
 from spectheory.errors import InvalidInputError
 from spectheory.verifier import UsersOwn, Verifier
 
@@ -54,7 +55,7 @@ def identity_before_loading(
         "vocab_size": pair.vocab_size,
         "device_type": pair.device.type,
         "probabilities": str(pair.probs_dtype).removeprefix("torch."),
-        "prompt_tokens": _sha256([list(ids) for ids in prompts]),
+        "prompt_tokens": json_sha256([list(ids) for ids in prompts]),
         "verifiers": [verifier.name for verifier in verifiers],
         "verifier": {verifier.name: verifier_identity(verifier) for verifier in verifiers},
         "versions": {
@@ -93,7 +94,7 @@ def verifier_identity(verifier: Verifier) -> dict[str, Any]:
     content = reader.describe(described)
     return {
         "class": f"{type(described).__module__}.{type(described).__qualname__}",
-        "sha256": None if None in reader.sources.values() else _sha256([content, reader.sources]),
+        "sha256": None if None in reader.sources.values() else json_sha256([content, reader.sources]),
     }
 
 
@@ -203,7 +204,3 @@ def _imported(file: Path, module: str) -> Iterator[str]:
             start = f"{package.rsplit('.', node.level - 1)[0]}." if node.level else ""
             base = (start + (node.module or "")).rstrip(".")
             yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
-
-
-def _sha256(value: Any) -> str:
-    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

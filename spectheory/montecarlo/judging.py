@@ -12,7 +12,8 @@ from typing import Any
 from spectheory.arrays import Array, namespace, zeros_like
 from spectheory.errors import InvalidOutcomeError
 from spectheory.montecarlo.estimates import Tally
-from spectheory.montecarlo.sources import DraftedPaths, DraftSource, Draw
+from spectheory.montecarlo.settings import DrawSettings
+from spectheory.montecarlo.sources import DraftedPaths, DraftSource
 from spectheory.outcome import Outcome, Stop, correction_deviation, stop_deviation, without_entries
 from spectheory.verifier import Verifier
 from spectheory.vetting import check_answers
@@ -108,19 +109,17 @@ def law_errors(outcome: Outcome, stop: Stop, rows: Array) -> Array:
     return xp.stack([*deviations, empty])
 
 
-def check_users_own(
-    verifier: Verifier, source: DraftSource, draw: Draw, seed: int, tolerance: float | None
-) -> None:
-    """Refuse a user's verifier that is no function of its inputs, on a few tuples of a batch.
+def check_users_own(verifier: Verifier, source: DraftSource, num_drafts: int, settings: DrawSettings) -> None:
+    """Refuse a user's verifier that is not a function of its inputs, on a few tuples of the first batch.
 
     Raises:
         InvalidOutcomeError: the text names the fault.
     """
     # Two rounds, so that there are two tuples to be reordered even where a batch has one prompt.
-    draws = min(source.draws_at_once, VETTED_TUPLES // 2)
-    rounds = [draw(source.generator(seed + number), draws) for number in range(2)]
+    draw, draws = source.open_batch(0), min(source.draws_at_once, VETTED_TUPLES // 2)
+    rounds = [draw(source.generator(settings.seed + number), draws).first(num_drafts) for number in range(2)]
     drafted = [namespace(arrays[0]).concat(arrays)[-VETTED_TUPLES:] for arrays in zip(*rounds, strict=True)]
-    check_answers(verifier, drafted, tolerance_of(drafted[1], tolerance))
+    check_answers(verifier, drafted, tolerance_of(drafted[1], settings.tolerance))
 
 
 def tolerance_of(rows: Array, tolerance: float | None) -> float:

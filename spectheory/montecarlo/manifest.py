@@ -9,16 +9,13 @@ last, so that a folder with a manifest is complete.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from spectheory.documents import replace_file
 from spectheory.errors import InvalidInputError
-
-if TYPE_CHECKING:
-    from spectheory.montecarlo.simulation import Simulation
 
 FORMAT = "spectheory-results/1"
 ROWS, MANIFEST = "rows.jsonl", "manifest.json"
@@ -26,10 +23,10 @@ GIT_SECONDS = 10
 
 
 def check_folder(out: str | Path) -> Path:
-    """The folder, made if it is not there; better now than after the run.
+    """The folder, made before the run if it is not there.
 
     Raises:
-        InvalidInputError: it cannot be one.
+        InvalidInputError: it cannot be made.
     """
     folder = Path(out)
     try:
@@ -41,32 +38,36 @@ def check_folder(out: str | Path) -> Path:
     return folder
 
 
-def write_results(folder: Path, simulation: Simulation, identity: Mapping[str, Any]) -> None:
+def write_results(
+    folder: Path,
+    rows: Sequence[Mapping[str, Any]],
+    settings: Mapping[str, Any],
+    interrupted: bool,
+    identity: Mapping[str, Any],
+) -> None:
     """Write rows and manifest of a run, each at once or not at all.
 
     Args:
         folder: it exists.
-        simulation: the run.
-        identity: what the run is, as in a checkpoint.
+        rows: one per estimate.
+        settings: as they were resolved.
+        interrupted: whether the run was.
+        identity: of the run, as in a checkpoint.
     """
     manifest = {
         "format": FORMAT,
-        "settings": simulation.settings,
-        "interrupted": simulation.interrupted,
-        "run": {name: part for name, part in identity.items() if name not in simulation.settings},
+        "settings": settings,
+        "interrupted": interrupted,
+        "run": {name: part for name, part in identity.items() if name not in settings},
         "git": git_state(),
-        "rows": len(simulation.estimates),
+        "rows": len(rows),
     }
-    _write(folder / ROWS, "".join(f"{json.dumps(row)}\n" for row in simulation.rows()))
-    _write(folder / MANIFEST, f"{json.dumps(manifest, indent=1)}\n")
+    replace_file(folder / ROWS, "".join(f"{json.dumps(row)}\n" for row in rows))
+    replace_file(folder / MANIFEST, f"{json.dumps(manifest, indent=1)}\n")
 
 
 def git_state(folder: Path | None = None) -> dict[str, Any] | None:
-    """Commit, and whether tracked files differ from it; None where the package is no part of a checkout.
-
-    Args:
-        folder: of the package; None: of this one.
-    """
+    """The commit of a package's folder, and whether tracked files differ from it; None outside a checkout."""
     folder = Path(__file__).parent.parent if folder is None else folder
 
     def git(*arguments: str) -> str:
@@ -80,9 +81,3 @@ def git_state(folder: Path | None = None) -> dict[str, Any] | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return {"commit": commit, "modified": bool(changes)}
-
-
-def _write(path: Path, text: str) -> None:
-    part = path.with_name(f"{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)

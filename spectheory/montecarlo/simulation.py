@@ -9,21 +9,20 @@ of (tau, Y) is known in closed form, so each verifier gets two estimates of E[ta
 Prompts are strata: the estimand is the mean over the given prompts, and the interval covers the
 randomness of drafting and verifying, not the choice of prompts.
 
-With ``max_new_tokens`` whole texts are decoded, each verifier its own.  The estimand is tokens per call
-over all calls, the papers' block efficiency, and the interval covers the choice of prompts too.
+With ``max_new_tokens`` each verifier decodes whole texts.  The estimand is then tokens per call over all
+calls, the papers' block efficiency, and the interval covers the choice of prompts too.
 
-Several numbers of drafts share theirs: the first K' of K paths serve every K' <= K.
+Several numbers of drafts share their paths: the first K' of K paths serve every K' <= K.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast, overload
 
-from spectheory.drafts import DraftProcess, Iid
+from spectheory.drafts import Iid
 from spectheory.errors import InvalidInputError
 from spectheory.extras import installed
 from spectheory.montecarlo.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
@@ -41,40 +40,31 @@ from spectheory.montecarlo.identity import (
     refuse_unknown_sources,
 )
 from spectheory.montecarlo.manifest import check_folder, write_results
-from spectheory.montecarlo.sources import DraftSource, EnumeratedSource, LanguageModelSource
-from spectheory.montecarlo.spread import Jobs, processes, results
+from spectheory.montecarlo.parallel import processes, results
+from spectheory.montecarlo.settings import EnumeratedSettings, SimulationSettings, shows_settings
+from spectheory.montecarlo.sources import EnumeratedSource, LanguageModelSource
 from spectheory.montecarlo.texts import TextSource
 from spectheory.montecarlo.work import Stream, Work
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
 from spectheory.results import Result
-from spectheory.validate import (
-    check_confidence,
-    check_count,
-    check_num_drafts,
-    check_positive,
-    check_tolerance,
-)
 from spectheory.verifier import UsersOwn, Verifier
 
 if TYPE_CHECKING:
     import pandas
 
     from spectheory.decoding import Speed
-    from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
+    from spectheory.models import LanguageModelPair, UnloadedPair
 
-Progress = Callable[[int, int], None]
-"""Called with (draws done, draws in all); one draw is K paths after one prompt, or a text behind it."""
+P = ParamSpec("P")
 SMALL_MODELS = 100_000_000
 """Parameters of both models below which one CPU thread is faster than several that wait for each other."""
-MAX_THREADS = 1_024
-MAX_SAMPLES = 10**9
-"""The most draws per prompt; their error is far below that of float32 models."""
 FEWEST_PROMPTS = 16
-"""No run stops at the width asked for before so many prompts: over fewer a small variance is found by chance.
+"""The fewest prompts after which a run may stop at the width asked for.
 
-A run that stops where its intervals are narrow stops a little too often where they are too narrow.  From so
-many prompts on, its 90 % intervals cover 87 % to 93 % of the time in the tests; from 2 on, less than 86 %.
+With fewer prompts the variance estimate is unreliable, and a run that stops where its intervals are narrow
+stops a little too often where they are too narrow.  From 16 prompts on, its 90 % intervals cover 87 % to 93 %
+of the time in the tests; from 2 on, less than 86 %.
 """
 
 
@@ -193,175 +183,122 @@ def drafts_text(num_drafts: int | Sequence[int]) -> str:
     return f"{', '.join(map(str, num_drafts[:-1]))} or {num_drafts[-1]}"
 
 
+class _Simulate(Protocol[P]):
+    """The type of ``simulate``: all settings are keywords, with or without settings to start from."""
+
+    @overload
+    def __call__(
+        self,
+        pair: LanguageModelPair | UnloadedPair,
+        prompts: Sequence[str | Sequence[int]],
+        verifiers: Sequence[Any],
+        *args: P.args,
+        **changes: P.kwargs,
+    ) -> Simulation: ...
+    @overload
+    def __call__(
+        self,
+        pair: LanguageModelPair | UnloadedPair,
+        prompts: Sequence[str | Sequence[int]],
+        verifiers: Sequence[Any],
+        settings: SimulationSettings,
+        *args: P.args,
+        **changes: P.kwargs,
+    ) -> Simulation: ...
+
+
+def _typed(settings: Callable[P, SimulationSettings]) -> Callable[[Any], _Simulate[P]]:
+    """Tell type checkers and ``help`` which settings a function takes."""
+    return cast(Any, shows_settings(SimulationSettings))
+
+
+@_typed(SimulationSettings)
 def simulate(
     pair: LanguageModelPair | UnloadedPair,
     prompts: Sequence[str | Sequence[int]],
     verifiers: Sequence[str | Any],
-    *,
-    num_drafts: int | Sequence[int] = 1,
-    draft_length: int = 8,
-    samples: int | None = None,
-    max_new_tokens: int | None = None,
-    width: float | None = None,
-    with_ceilings: bool = False,
-    with_time: bool = False,
-    seed: int = 0,
-    options: SamplingOptions | None = None,
-    restriction: Restriction | None = None,
-    confidence: float = 0.95,
-    batch_size: int = 8,
-    max_prompt_tokens: int | None = None,
-    threads: int | None = None,
-    tolerance: float | None = None,
-    checkpoint: str | Path | None = None,
-    jobs: Jobs = None,
-    shard: tuple[int, int] | None = None,
-    out: str | Path | None = None,
-    progress: Progress | None = None,
+    settings: SimulationSettings | None = None,
+    **changes: Any,
 ) -> Simulation:
     """Estimate the block efficiency of verifiers on language models.
 
     Args:
-        pair: the models; of an ``UnloadedPair`` the weights are loaded once all else is found to be in order.
+        pair: the models; the weights of an ``UnloadedPair`` are loaded once all else is found to be in order.
         prompts: texts or token ids; the strata.
         verifiers: names, ``"package.module:attribute"``, or objects with ``outcome``.
-        num_drafts: K i.i.d. paths per draw; or several numbers, each with estimates of its own.  A verifier
-            that looks at one path gets one estimate for all of them.  Of several draft models the first K
-            draft a path each.
-        draft_length: L.
-        samples: draws per prompt, at least 2 (an interval needs a variance), 16 by default; where
-            ``max_new_tokens`` is given, texts per prompt, 1 by default.
-        max_new_tokens: decode whole texts of so many tokens behind every prompt, and estimate the tokens per
-            call over all calls together; None: look at one call after each prompt.  The interval is then one
-            over prompts: it covers which of them were chosen.
-        width: of whole texts: stop as soon as every interval is that narrow, from lower to upper end, after
-            a whole batch and at least ``FEWEST_PROMPTS`` prompts.
-        with_ceilings: of whole texts: estimate for verifiers that decide position by position the most that
-            any rule could earn at the positions met (``ceilings.py``).
-        with_time: of whole texts: decode the first batch of prompts once more in this process, with every
-            verifier and plainly, and take the time.
-        seed: the same seed gives the same numbers on one device with one number of threads.
-        options: temperature, top-k, top-p, applied to both models.
-        restriction: keep m tokens per context, so that the pair can also be enumerated.
-        confidence: level of the intervals.
-        batch_size: prompts drafted for at a time.
-        max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
-        threads: of the CPU; None: one for models of fewer than ``SMALL_MODELS`` parameters, otherwise as
-            torch is set.
-        tolerance: how far an answer of a verifier may be from a law, in probability; None: by the number type
-            of the probabilities, see ``judging.LAW_TOLERANCE``.
-        checkpoint: a file that keeps what is finished; the same run, started again, goes on from it, so that
-            neither Ctrl-C nor a kill loses a finished batch of prompts.  The file of a run with other models,
-            prompts, verifiers or settings is refused, by their content.
-        jobs: how many processes; ``"auto"``: on a CPU as many as there are cores for their threads.  None:
-            one, or what a surrounding ``joblib.parallel_config`` says, as of a cluster of machines.  The
-            numbers are the same, whoever computes them.
-        shard: (i, n): of the batches of prompts take every n-th alone, from the i-th on.  What the n runs
-            keep in checkpoints of their own, ``merge_checkpoints`` puts together to that of the whole run.
-        out: a folder for the results, a row per estimate, and a manifest of all they came from
-            (``manifest.py``).
-        progress: called with (draws done, draws in all).
+        settings: where to start from; None: the defaults.
+        changes: settings by keyword, as in ``SimulationSettings``, which describes each.
 
     Raises:
         InvalidInputError: a setting is out of range, a prompt cannot be read on from, or the checkpoint
             belongs to another run.
-        InvalidOutcomeError: a verifier answered with something that is no law, or a user's own one is no
-            function of its inputs.
+        InvalidOutcomeError: an answer of a verifier is not a law, or a user's verifier is not a function of
+            its inputs.
         InsufficientMemoryError: the batches are too large for the device.
-    """
-    from spectheory.models import SamplingOptions
 
-    options = options or SamplingOptions()
-    asked = _drafts_asked(num_drafts)
-    process, whole_texts = pair.draft_process(asked[-1]), max_new_tokens is not None
-    if samples is None:
-        samples = 1 if whole_texts else 16
-    run = _Run(
-        verifiers, asked, samples, seed, confidence, tolerance, process=pair.draft_process,
-        whole_texts=whole_texts, width=width,
-    )  # fmt: skip
-    threads = None if threads is None else check_count("threads", threads)
-    processes(jobs, None)  # refuses what is no number
-    shard = _checked_shard(shard, checkpoint)
-    if threads is not None and threads > MAX_THREADS:
-        raise InvalidInputError(f"threads must be at most {MAX_THREADS}, got {threads}")
-    given = (pair, prompts, process, draft_length, options, restriction, batch_size, max_prompt_tokens)
-    for what, wanted in (("ceilings", with_ceilings), ("time", with_time)):
-        if wanted and not whole_texts:
-            raise InvalidInputError(
-                f"{what} of whole texts: ask for them with max_new_tokens (--tokens), or leave the {what} out"
-            )
-    source = (
-        LanguageModelSource(*given)
-        if max_new_tokens is None
-        else TextSource(*given, max_new_tokens, with_ceilings)
-    )
-    settings = {
-        "verifiers": [verifier.name for verifier in run.given],
-        "num_drafts": asked[0] if len(asked) == 1 else asked,
-        "draft_length": source.draft_length,
+    Example:
+        ``simulate(pair, prompts, ["token", "block"], drafts=2, draft_length=6, max_new_tokens=64)``
+    """
+    settings = replace(settings or SimulationSettings(), **changes)
+    given, asked = _looked_up(verifiers), [pair.draft_process(entry) for entry in settings.listed_drafts]
+    source = (TextSource if settings.whole_texts else LanguageModelSource)(pair, prompts, asked[-1], settings)
+    # A text is written with as many drafts as its verifier looks at; a draw is there already.
+    streams = Stream.of(given, asked, pair.draft_process(1) if settings.whole_texts else asked[0])
+    document = {
+        "verifiers": [verifier.name for verifier in given],
         "prompts": len(prompts),
-        "samples_per_prompt": run.samples,
-        "seed": run.seed,
-        "confidence": run.confidence,
-        "tolerance": run.tolerance,
-        "batch_size": source.batch_size,
-        **asdict(options),
-        "restriction": None if restriction is None else asdict(restriction),
-        "max_prompt_tokens": None if max_prompt_tokens is None else int(max_prompt_tokens),
         "device": str(pair.device),
+        **settings.record(),
     }
-    if isinstance(source, TextSource):
-        settings |= {"max_new_tokens": source.max_new_tokens, "width": run.width}
-        settings |= {"with_ceilings": True} if with_ceilings else {}
     identity: dict[str, Any] = {}
-    if checkpoint is not None or out is not None:
-        identity = settings | identity_before_loading(pair, source.token_ids, run.given)
-    folder = None if out is None else check_folder(out)
-    if checkpoint is not None:
+    if settings.checkpoint is not None or settings.out is not None:
+        identity = document | identity_before_loading(pair, source.token_ids, given)
+    folder = None if settings.out is None else check_folder(settings.out)
+    if settings.checkpoint is not None:
         refuse_unknown_sources(identity)
-        check_place(checkpoint)
-        refuse_other_run(checkpoint, identity)
-    with _threads(source.pair, threads) as settings["threads"]:
+        check_place(settings.checkpoint)
+        refuse_other_run(settings.checkpoint, identity)
+    with _threads(source.pair, settings.threads) as threads:
+        document["threads"] = threads
         if identity:
-            identity |= {"threads": settings["threads"], **identity_of_weights(source.pair)}
+            identity |= {"threads": threads, **identity_of_weights(source.pair)}
+        work = Work(source, streams, source.settings, threads)
+        if settings.shard is not None:
+            document["shard"] = f"{settings.shard[0]}/{settings.shard[1]}"
         with open_checkpoint(
-            checkpoint, identity, list(run.streams), source.strata_per_batch, source.draft_length
+            settings.checkpoint, identity, list(streams), source.strata_per_batch, settings.draft_length
         ) as kept:
-            if shard is not None:
-                settings["shard"] = f"{shard[0]}/{shard[1]}"
-            count = processes(jobs, settings["threads"])
-            found = run.simulation(source, settings, kept, progress, settings["threads"], count, shard)
-            if with_time and isinstance(source, TextSource):
-                timed = [(stream.given, stream.num_drafts) for stream in run.streams.values()]
-                found = replace(found, speeds=source.speeds(timed, run.seed))
+            run = _Run(work, kept, settings.width)
+            run.draw(settings.shard, processes(settings.jobs, threads), settings.progress)
+            found = run.simulation(document)
+            if isinstance(source, TextSource):
+                used = sum(source.strata_per_batch[batch] for batch in run.used)
+                found = replace(found, settings=document | {"prompts_used": used})
+                if settings.with_time:
+                    timed = [(stream.given, stream.process) for stream in streams.values()]
+                    found = replace(found, speeds=source.speeds(timed))
         if folder is not None:
-            write_results(folder, found, identity)
+            write_results(folder, found.rows(), found.settings, found.interrupted, identity)
         return found
 
 
+@shows_settings(EnumeratedSettings)
 def simulate_enumerated(
     pair: ModelPair,
     verifiers: Sequence[str | Any],
-    *,
-    num_drafts: int = 1,
-    samples: int = 10_000,
-    seed: int = 0,
-    device: str = "cpu",
-    confidence: float = 0.95,
-    tolerance: float | None = None,
-    progress: Progress | None = None,
+    settings: EnumeratedSettings | None = None,
+    **changes: Any,
 ) -> Simulation:
     """Estimate the block efficiency of verifiers on an enumerated pair, in float64.
 
     Args:
         pair: the models; drafts are sampled from its tables.
-        verifiers, num_drafts, seed, confidence, tolerance, progress: as in ``simulate``.
-        samples: drafted K-tuples, at least 2.
-        device: ``"cpu"`` runs on numpy, ``"cuda"`` on torch.
+        verifiers: as in ``simulate``.
+        settings: where to start from; None: the defaults.
+        changes: settings by keyword, as in ``EnumeratedSettings``, which describes each.
 
     Raises:
-        InvalidInputError: a setting is out of range.
+        InvalidInputError: a setting is out of range, or the drafts are not independent paths.
         InvalidOutcomeError: as in ``simulate``.
 
     Example:
@@ -370,78 +307,47 @@ def simulate_enumerated(
         >>> estimate.interval[0] < 20 / 9 < estimate.interval[1]
         True
     """
-    process = Iid(check_num_drafts(num_drafts))
-    run = _Run(verifiers, [process.num_drafts], samples, seed, confidence, tolerance, pair=pair.to_float())
-    settings = {
-        "verifiers": list(run.streams),
-        "num_drafts": process.num_drafts,
-        "draft_length": pair.draft_length,
-        "samples": run.samples,
-        "seed": run.seed,
-        "confidence": run.confidence,
-        "device": device,
-    }
-    return run.simulation(EnumeratedSource(pair, process, device), settings, Checkpoint(), progress)
+    settings = replace(settings or EnumeratedSettings(), **changes)
+    given, pair = _looked_up(verifiers), pair.to_float()
+    asked = [Iid(entry) if isinstance(entry, int) else entry for entry in settings.listed_drafts]
+    source = EnumeratedSource(pair, asked[-1], settings.device)
+    work = Work(source, Stream.of(given, asked, asked[0], pair), replace(settings, progress=None))
+    run = _Run(work, Checkpoint())
+    run.draw(progress=settings.progress)
+    document = {"verifiers": [verifier.name for verifier in given], "draft_length": pair.draft_length}
+    return run.simulation(document | settings.record())
 
 
 class _Run:
-    """The verifiers bound to their drafts, and how often to draw.
+    """The batches of a run, drawn as far as the width asks.
+
+    Args:
+        work: all that the tasks need.
+        kept: the batches that are finished already; more are added.
+        width: stop once all intervals are that narrow.
 
     Attributes:
-        given: the verifiers as they were looked up.
-        streams: what gets an estimate of its own, by name.
+        used: the batches that the estimates rest on.
+        interrupted: whether Ctrl-C stopped the drawing.
     """
 
-    def __init__(
-        self,
-        verifiers: Sequence[str | Any],
-        num_drafts: Sequence[int],
-        samples: int,
-        seed: int,
-        confidence: float,
-        tolerance: float | None,
-        *,
-        process: Callable[[int], DraftProcess] = Iid,
-        pair: ModelPair | None = None,
-        whole_texts: bool = False,
-        width: float | None = None,
-    ) -> None:
-        self.given = _looked_up(verifiers)
-        # A text is written with as many drafts as its verifier looks at; a draw is there already.
-        on_one_path = 1 if whole_texts else num_drafts[0]
-        self.streams = Stream.of(self.given, num_drafts, on_one_path, process, pair)
-        advice = "" if whole_texts else "an interval needs a variance"
-        self.samples = check_count("samples", samples, at_least=1 if whole_texts else 2, advice=advice)
-        if self.samples > MAX_SAMPLES:
-            raise InvalidInputError(f"samples must be at most {MAX_SAMPLES}, got {self.samples}")
-        self.seed = check_count("seed", seed, at_least=0)
-        self.confidence = check_confidence(confidence)
-        self.tolerance = None if tolerance is None else check_positive("tolerance", tolerance)
-        if self.tolerance is not None:
-            check_tolerance("tolerance", self.tolerance)
-        self.width = None if width is None else check_positive("width", width)
-        if self.width is not None and not whole_texts:
-            raise InvalidInputError(
-                "a width was given, and without whole texts the estimate is the mean over all prompts; "
-                "ask for whole texts with max_new_tokens (--tokens), or leave the width out"
-            )
+    def __init__(self, work: Work, kept: Checkpoint, width: float | None = None) -> None:
+        self.work, self.kept, self.width = work, kept, width
+        self.used: list[int] = []
+        self.interrupted = False
 
-    def simulation(
+    def draw(
         self,
-        source: DraftSource,
-        settings: dict[str, Any],
-        kept: Checkpoint,
-        progress: Progress | None,
-        threads: int | None = None,
-        jobs: int | None = 1,
         shard: tuple[int, int] | None = None,
-    ) -> Simulation:
-        """Draw batch after batch, but for those that are kept already, as far as the width asks.
+        jobs: int | None = 1,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> None:
+        """Draw batch after batch, but for those that are kept already.
 
         A shard draws all of its batches: where the run may stop is seen once all shards are merged.
         """
-        work = Work(source, self.streams, self.samples, self.seed, self.tolerance, threads)
-        batches = _batches_of(shard, len(source.strata_per_batch))
+        work, kept = self.work, self.kept
+        batches = _batches_of(shard, len(work.source.strata_per_batch))
         done, total = 0, sum(map(work.draws, work.tasks(batches)))
 
         def step(draws: int) -> None:
@@ -450,7 +356,6 @@ class _Run:
             if progress:
                 progress(done, total)
 
-        used: list[int] = []
         missing = work.tasks([batch for batch in batches if batch not in kept.tallies])
         try:
             if not kept.tallies:
@@ -462,40 +367,40 @@ class _Run:
                         step(sum(map(work.draws, tasks)))
                     else:
                         kept.add(batch, {name: sums for _ in tasks for name, sums in next(found).items()})
-                    used.append(batch)
-                    if shard is None and self.width is not None and self._is_narrow(source, kept, used):
+                    self.used.append(batch)
+                    if shard is None and self._is_narrow():
                         break
-            interrupted = False
         except KeyboardInterrupt:
             if not kept.tallies:
                 raise
-            interrupted, used = True, sorted(kept.tallies)
+            self.interrupted, self.used = True, sorted(kept.tallies)
         except Exception as error:
             if kept.is_on_disk and kept.tallies:
                 error.add_note(
                     f"{len(kept.tallies)} of {len(batches)} batches are finished and kept in the checkpoint"
                 )
             raise
-        if isinstance(source, TextSource):
-            settings = settings | {"prompts_used": sum(source.strata_per_batch[batch] for batch in used)}
-        return Simulation(self._estimates(source, kept, used), settings, interrupted)
 
-    def _is_narrow(self, source: DraftSource, kept: Checkpoint, used: Sequence[int]) -> bool:
+    def simulation(self, document: dict[str, Any]) -> Simulation:
+        """The estimates over the batches used."""
+        return Simulation(self._estimates(), document, self.interrupted)
+
+    def _is_narrow(self) -> bool:
         """Whether the batches so far, all of them whole, give every interval the width that is asked for."""
-        assert self.width is not None
-        if sum(source.strata_per_batch[batch] for batch in used) < FEWEST_PROMPTS:
+        prompts = sum(self.work.source.strata_per_batch[batch] for batch in self.used)
+        if self.width is None or prompts < FEWEST_PROMPTS:
             return False
-        return are_narrow(self._estimates(source, kept, used), self.width)
+        return are_narrow(self._estimates(), self.width)
 
-    def _estimates(self, source: DraftSource, kept: Checkpoint, used: Sequence[int]) -> list[Estimate]:
-        estimates = []
-        for name, stream in self.streams.items():
-            sums = [kept.tallies[batch][name] for batch in used]
+    def _estimates(self) -> list[Estimate]:
+        estimates, settings = [], self.work.settings
+        for name, stream in self.work.streams.items():
+            sums = [self.kept.tallies[batch][name] for batch in self.used]
             subject = (stream.given.name, _said_to_be_lossless(stream.given), stream.num_drafts)
-            if isinstance(source, TextSource):
-                estimates.append(estimate_over_texts(subject, sums, self.confidence))
+            if settings.whole_texts:
+                estimates.append(estimate_over_texts(subject, sums, settings.confidence))
             else:
-                estimates.append(estimate(subject, sums, self.samples, self.confidence))
+                estimates.append(estimate(subject, sums, settings.samples_per_prompt, settings.confidence))
         return estimates
 
 
@@ -511,32 +416,7 @@ def _batches_of(shard: tuple[int, int] | None, count: int) -> range:
     return batches
 
 
-def _checked_shard(shard: tuple[int, int] | None, checkpoint: Any) -> tuple[int, int] | None:
-    """Which shard of how many, from 1."""
-    if shard is None:
-        return None
-    number, shards = (check_count("shard", part) for part in shard)
-    if number > shards:
-        raise InvalidInputError(f"shard must be from 1/{shards} to {shards}/{shards}, got {number}/{shards}")
-    if checkpoint is None:
-        raise InvalidInputError(
-            "a shard was asked for, and no checkpoint to keep it in; give one with checkpoint (--checkpoint)"
-        )
-    return number, shards
-
-
-def _drafts_asked(num_drafts: Any) -> list[int]:
-    """The numbers K, ascending; one number is a list of one."""
-    if isinstance(num_drafts, str) or not isinstance(num_drafts, Sequence):
-        return [check_num_drafts(num_drafts)]
-    found = sorted({check_num_drafts(entry) for entry in num_drafts})
-    if not found or len(found) < len(num_drafts):
-        raise InvalidInputError(f"num_drafts must be one number or several different ones, got {num_drafts}")
-    return found
-
-
 def _looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
-    """The verifiers, each looked up once."""
     if isinstance(verifiers, str) or not verifiers:
         raise InvalidInputError(f"verifiers must be a list of at least one verifier, got {verifiers!r}")
     found = [find_verifier(entry) for entry in verifiers]
@@ -548,7 +428,7 @@ def _looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
 
 
 def _said_to_be_lossless(verifier: Verifier) -> bool | None:
-    """What the package says of its own verifiers; of a user's own one only a denial is believed."""
+    """What the package says of its verifiers; for user verifiers only ``lossless = False`` is used."""
     return None if isinstance(verifier, UsersOwn) and verifier.lossless else verifier.lossless
 
 

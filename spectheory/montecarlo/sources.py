@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -13,10 +14,10 @@ from spectheory.drafts import DraftProcess, Iid
 from spectheory.errors import InvalidInputError
 from spectheory.outcome import sample_rows
 from spectheory.pair import ModelPair
-from spectheory.validate import check_count
 
 if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
+    from spectheory.models import LanguageModelPair, Restriction, UnloadedPair
+    from spectheory.montecarlo.settings import SimulationSettings
 
 MAX_NUM_DRAFTS = 10_000
 """The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
@@ -81,11 +82,7 @@ class LanguageModelSource:
         pair: the language models, loaded or not.
         prompts: texts or token ids; the strata.
         process: how the paths of a draw are drafted.
-        draft_length: L.
-        options: temperature, top-k and top-p of both models.
-        restriction: keep m tokens per context; None for all.
-        batch_size: prompts per batch.
-        max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
+        settings: of the run.
 
     Raises:
         InvalidInputError: there are no prompts, one cannot be read on from, or a number is out of range.
@@ -98,26 +95,21 @@ class LanguageModelSource:
         pair: LanguageModelPair | UnloadedPair,
         prompts: Sequence[str | Sequence[int]],
         process: DraftProcess,
-        draft_length: int,
-        options: SamplingOptions,
-        restriction: Restriction | None = None,
-        batch_size: int = 8,
-        max_prompt_tokens: int | None = None,
+        settings: SimulationSettings,
     ) -> None:
         from spectheory.models import encode_prompts
 
-        self.batch_size = check_count("batch_size", batch_size)
         if process.num_drafts > MAX_NUM_DRAFTS:
             raise InvalidInputError(
-                f"num_drafts must be at most {MAX_NUM_DRAFTS} for language models, got {process.num_drafts}"
+                f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {process.num_drafts}"
             )
-        self.process, self.options, self.restriction = process, options, restriction
-        self.draft_length = check_count("draft_length", draft_length)
-        self.prompts = prompts
-        self.token_ids = encode_prompts(pair, prompts, self.draft_length, max_prompt_tokens)
-        if restriction is not None:
-            restriction.check(pair.vocab_size, len(prompts))
-        self.unloaded = pair
+        self.settings = replace(settings, progress=None)  # which cannot go to another process
+        self.draft_length = settings.draft_length
+        process.draws(self.draft_length)  # refuses a tree of another length
+        self.process, self.prompts, self.unloaded = process, prompts, pair
+        self.token_ids = encode_prompts(pair, prompts, self.draft_length, settings.max_prompt_tokens)
+        if settings.restriction is not None:
+            settings.restriction.check(pair.vocab_size, len(prompts))
 
     @cached_property
     def pair(self) -> LanguageModelPair:
@@ -130,35 +122,36 @@ class LanguageModelSource:
 
     @property
     def strata_per_batch(self) -> list[int]:
-        size, count = self.batch_size, len(self.token_ids)
+        size, count = self.settings.batch_size, len(self.token_ids)
         return [min(size, count - first) for first in range(0, count, size)]
 
     def open_batch(self, batch: int) -> Draw:
         from spectheory.models import draft_and_score, prefill
 
-        first = batch * self.batch_size
-        prefilled = prefill(self.pair, self.token_ids[first : first + self.batch_size])
+        prefilled = prefill(self.pair, self.token_ids[self._places(batch)])
         restriction = self._restriction_of(batch)
 
         def draw(generator: Any, draws: int) -> DraftedPaths:
             # ``draws`` is 1, see ``draws_at_once``.
             drafted = draft_and_score(
-                prefilled, self.process.num_drafts, self.draft_length, generator, self.options, restriction,
-                process=self.process,
-            )  # fmt: skip
+                prefilled, self.process, self.draft_length, generator, self.settings.sampling, restriction
+            )
             return DraftedPaths(drafted.paths, drafted.target_rows, drafted.draft_rows)
 
         return draw
 
     def _restriction_of(self, batch: int) -> Restriction | None:
-        """The restriction of this batch: its own prompts' token sets where there is one per prompt."""
-        restriction = self.restriction
+        """The restriction of this batch: the token sets of its prompts where there is one per prompt."""
+        restriction = self.settings.restriction
         if restriction is None or restriction.token_sets is None or len(restriction.token_sets) == 1:
             return restriction
         from spectheory.models import Restriction
 
-        first = batch * self.batch_size
-        return Restriction.fixed(*restriction.token_sets[first : first + self.batch_size])
+        return Restriction.fixed(*restriction.token_sets[self._places(batch)])
+
+    def _places(self, batch: int) -> slice:
+        """Which of the prompts are those of a batch."""
+        return slice(batch * self.settings.batch_size, (batch + 1) * self.settings.batch_size)
 
     def generator(self, seed: int) -> Any:
         return self.pair.generator(seed)
@@ -166,7 +159,7 @@ class LanguageModelSource:
     def place(self, batch: int, stratum: int) -> str:
         from spectheory.models import prompt_name
 
-        number = batch * self.batch_size + stratum
+        number = batch * self.settings.batch_size + stratum
         return f"after {prompt_name(number + 1, self.prompts[number])}"
 
 
@@ -179,20 +172,25 @@ class EnumeratedSource:
         device: ``"cpu"`` runs on numpy, ``"cuda"`` on torch.
 
     Raises:
-        InvalidInputError: there is no such device.
+        InvalidInputError: there is no such device, or the paths are not independent.
     """
 
     strata_per_batch: Sequence[int] = (1,)
     draws_at_once = 2_000
 
-    def __init__(self, pair: ModelPair, process: Iid, device: str) -> None:
+    def __init__(self, pair: ModelPair, process: DraftProcess, device: str) -> None:
+        if not isinstance(process, Iid):
+            raise InvalidInputError(
+                f"an enumerated pair is simulated with independent paths, got {process}; certify takes "
+                "every draft process"
+            )
         if device not in ("cpu", "cuda"):
             raise InvalidInputError(f"device must be 'cpu' or 'cuda', got {device!r}")
         if device == "cuda":
             from spectheory.models import resolve_device
 
             resolve_device(device)
-        self.pair, self.process = pair.to_float(), process
+        self.pair, self.process = pair, process
         self.draft_length, self.device = pair.draft_length, device
 
     def open_batch(self, batch: int) -> Draw:
@@ -217,16 +215,16 @@ class EnumeratedSource:
     def _to_device(self, array: np.ndarray) -> Array:
         if self.device == "cpu":
             return array
-        from spectheory.models import to_tensor
+        import torch
 
-        return to_tensor(array, self.device)
+        return torch.as_tensor(array, device=self.device)
 
     def generator(self, seed: int) -> Any:
         if self.device == "cpu":
             return np.random.default_rng(seed)
-        from spectheory.models import random_generator
+        import torch
 
-        return random_generator(seed, self.device)
+        return torch.Generator(device=self.device).manual_seed(seed)
 
     def place(self, batch: int, stratum: int) -> str:
         return "on the enumerated pair"

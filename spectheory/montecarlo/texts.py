@@ -1,7 +1,7 @@
 """Whole texts behind prompts: every call of the target judged, summed by prompt.
 
-Each verifier writes texts of its own, for behind the first call the contexts differ.  Where two are at one
-context they draw the same drafts (``CommonNumbers``).
+Each verifier writes its own texts, because the contexts differ behind the first call.  Two verifiers at one
+context draw the same drafts (``CommonRandomNumbers``).
 """
 
 from __future__ import annotations
@@ -11,34 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.drafts import DraftProcess
+from spectheory.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.montecarlo.ceilings import ceilings, has_ceiling
 from spectheory.montecarlo.estimates import Tally
 from spectheory.montecarlo.judging import FAULTS, law_errors, refuse_what_is_no_law, tolerance_of
 from spectheory.montecarlo.sources import LanguageModelSource
 from spectheory.outcome import Stop
-from spectheory.validate import check_count
 from spectheory.verifier import Verifier
 
 if TYPE_CHECKING:
     from spectheory.decoding import Iteration, Speed
-    from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
+    from spectheory.models import LanguageModelPair, UnloadedPair
+    from spectheory.montecarlo.settings import SimulationSettings
 
 
 class TextSource(LanguageModelSource):
-    """Prompts in batches, behind which whole texts are decoded.
-
-    Args:
-        pair, prompts, process, draft_length, options, batch_size, max_prompt_tokens: as in
-            ``LanguageModelSource``.
-        restriction: None; texts are written in the whole vocabulary.
-        max_new_tokens: of a text; it ends before that at an end-of-sequence token of the target.
-        with_ceilings: whether ceilings are added up for the verifiers that have one.
+    """Prompts in batches, behind which whole texts are decoded; arguments as in ``LanguageModelSource``.
 
     Raises:
         InvalidInputError: as in ``LanguageModelSource``; there is one prompt only, over which no interval
-            can be taken; or ceilings are asked for and several models draft.
+            can be taken; or ceilings are asked for and the paths are not i.i.d.
     """
 
     def __init__(
@@ -46,67 +39,58 @@ class TextSource(LanguageModelSource):
         pair: LanguageModelPair | UnloadedPair,
         prompts: Any,
         process: DraftProcess,
-        draft_length: int,
-        options: SamplingOptions,
-        restriction: Restriction | None,
-        batch_size: int,
-        max_prompt_tokens: int | None,
-        max_new_tokens: int,
-        with_ceilings: bool = False,
+        settings: SimulationSettings,
     ) -> None:
-        super().__init__(pair, prompts, process, draft_length, options, None, batch_size, max_prompt_tokens)
-        self.max_new_tokens = check_count("max_new_tokens", max_new_tokens)
-        self.with_ceilings = with_ceilings
-        if with_ceilings and len(pair.drafts) > 1:
-            raise InvalidInputError("ceilings are those of i.i.d. paths, and there are several draft models")
-        if restriction is not None:
+        super().__init__(pair, prompts, process, settings)
+        assert settings.max_new_tokens is not None
+        self.max_new_tokens = settings.max_new_tokens
+        if settings.with_ceilings and not isinstance(process, Iid):
+            raise InvalidInputError(
+                f"ceilings are those of i.i.d. paths of one draft model, got {process.name!r} drafts; leave "
+                "them out"
+            )
+        if settings.restriction is not None:
             raise InvalidInputError("whole texts are not restricted to few tokens; leave the restriction out")
         if len(self.token_ids) < 2:
             raise InvalidInputError("an interval over texts needs at least 2 prompts, got 1")
         for ids in self.token_ids:
             pair.check_length(len(ids) + self.max_new_tokens, self.draft_length)
 
-    def tally(
-        self,
-        verifier: Verifier,
-        num_drafts: int,
-        batch: int,
-        texts_per_prompt: int,
-        seed: int,
-        tolerance: float | None,
-    ) -> Tally:
+    def tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
         """Sums over all calls of one verifier's texts behind the prompts of a batch.
 
         Args:
-            verifier: bound to ``num_drafts`` paths.
-            num_drafts: K.
+            verifier: bound to the process.
+            process: how its paths are drafted.
             batch: its number.
-            texts_per_prompt: how many are decoded behind each prompt.
-            seed: of the run.
-            tolerance: as in ``Judge``.
 
         Raises:
-            InvalidOutcomeError: an answer was no law.
+            InvalidOutcomeError: an answer is not a law.
         """
         from spectheory.decoding import Stopping, end_of_sequence, iterations
         from spectheory.models import prefill
-        from spectheory.montecarlo.common_numbers import CommonNumbers
+        from spectheory.montecarlo.common_random_numbers import CommonRandomNumbers
 
-        with_ceilings = self.with_ceilings and has_ceiling(verifier)
-        first = batch * self.batch_size
-        prompts = self.token_ids[first : first + self.batch_size]
-        texts = prompts * texts_per_prompt
-        shape = (len(texts), self.max_new_tokens, self.draft_length, num_drafts)
+        settings, tolerance = self.settings, self.settings.tolerance
+        with_ceilings = settings.with_ceilings and has_ceiling(verifier)
+        prompts = self.token_ids[self._places(batch)]
+        texts = prompts * settings.samples_per_prompt
+        # Draws of a call: one of all paths per depth, or one per path without replacement; stop and token.
+        one_by_one = isinstance(process, WithoutReplacement)
+        draws = 2 + (int(process.draws(self.draft_length).sum()) if one_by_one else self.draft_length)
         tally, errors = Tally.zeros(len(prompts), self.draft_length), np.zeros((len(FAULTS), len(prompts)))
         for call in iterations(
             prefill(self.pair, texts),
             verifier,
-            self.pair.draft_process(num_drafts),
+            process,
             self.draft_length,
             Stopping(self.max_new_tokens, end_of_sequence(self.pair.target_model)),
-            CommonNumbers((seed, batch), *shape, self.pair.device),
-            self.options,
-        ):
+            CommonRandomNumbers(
+                (settings.seed, batch), len(texts), self.max_new_tokens, draws, process.num_drafts,
+                self.pair.device,
+            ),
+            settings.sampling,
+        ):  # fmt: skip
             stratum = np.array(call.numbers) % len(prompts)
             expected, length_probs, found = _looked_up(call)
             most = _ceilings(call, verifier) if with_ceilings else 0.0
@@ -117,20 +101,21 @@ class TextSource(LanguageModelSource):
         refuse_what_is_no_law(verifier, errors, tolerance, lambda stratum: self.place(batch, stratum))
         return tally
 
-    def speeds(self, wanted: Sequence[tuple[Verifier, int]], seed: int) -> list[Speed]:
-        """How fast the first batch of prompts is decoded, by verifier and K, beside one plain decoding."""
+    def speeds(self, wanted: Sequence[tuple[Verifier, DraftProcess]]) -> list[Speed]:
+        """How fast each decodes the first batch of prompts, beside one plain decoding."""
         from spectheory.decoding import plain_decoding, timed_decode
 
-        prompts, size = self.token_ids[: self.batch_size], self.batch_size
-        length, options = self.max_new_tokens, self.options
-        plain = plain_decoding(self.pair, prompts, max_new_tokens=length, options=options, batch_size=size)
+        prompts, settings = self.token_ids[self._places(0)], self.settings
+        asked: dict[str, Any] = {
+            "max_new_tokens": self.max_new_tokens, "options": settings.sampling,
+            "batch_size": settings.batch_size,
+        }  # fmt: skip
+        plain = plain_decoding(self.pair, prompts, **asked)
+        asked |= {"draft_length": self.draft_length, "seed": settings.seed, "plain": plain}
         return [
-            timed_decode(
-                self.pair, prompts, verifier, plain=plain, num_drafts=num_drafts, max_new_tokens=length,
-                draft_length=self.draft_length, options=options, batch_size=size, seed=seed,
-            )[1]
-            for verifier, num_drafts in wanted
-        ]  # fmt: skip
+            timed_decode(self.pair, prompts, verifier, drafts=process, **asked)[1]
+            for verifier, process in wanted
+        ]
 
 
 def _ceilings(call: Iteration, verifier: Verifier) -> np.ndarray:

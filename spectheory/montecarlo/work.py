@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.drafts import DraftProcess, Iid
+from spectheory.drafts import DraftProcess
 from spectheory.errors import InsufficientMemoryError
 from spectheory.montecarlo.estimates import Tally
 from spectheory.montecarlo.judging import Judge, check_users_own
+from spectheory.montecarlo.settings import DrawSettings
 from spectheory.montecarlo.sources import DraftSource
 from spectheory.montecarlo.texts import TextSource
 from spectheory.pair import ModelPair
@@ -22,43 +23,44 @@ from spectheory.verifier import UsersOwn, Verifier
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """A verifier on K drafts: what gets an estimate of its own.
+    """A verifier on K drafts, which gets an estimate.
 
     Attributes:
-        name: the verifier's; with K where there are several.
         given: the verifier as it was looked up.
-        verifier: bound to K drafted paths.
-        num_drafts: K.
+        verifier: bound to the process.
+        process: how the K paths are drafted.
     """
 
-    name: str
     given: Verifier
     verifier: Verifier
-    num_drafts: int
+    process: DraftProcess
+
+    @property
+    def num_drafts(self) -> int:
+        """K."""
+        return self.process.num_drafts
 
     @staticmethod
     def of(
         verifiers: Sequence[Verifier],
-        num_drafts: Sequence[int],
-        on_one_path: int,
-        process: Callable[[int], DraftProcess] = Iid,
+        processes: Sequence[DraftProcess],
+        on_one_path: DraftProcess,
         pair: ModelPair | None = None,
     ) -> dict[str, Stream]:
-        """Name -> stream, for every verifier and K.
+        """The streams of every verifier and K, by the verifier's name, with K where there are several.
 
         Args:
             verifiers: as they were looked up.
-            num_drafts: the numbers K, ascending.
-            on_one_path: the one K of a verifier that looks at one path only.
-            process: how K paths are drafted.
+            processes: one for each K, ascending.
+            on_one_path: the one process of a verifier that looks at one path only.
             pair: the enumerated pair that is drafted from, if one is.
         """
         found = {}
         for given in verifiers:
-            for drafts in [on_one_path] if given.single_path else num_drafts:
-                several = len(num_drafts) > 1 and not given.single_path
-                name = f"{given.name} K={drafts}" if several else given.name
-                found[name] = Stream(name, given, given.bind(process(drafts), pair), drafts)
+            for process in [on_one_path] if given.single_path else processes:
+                several = len(processes) > 1 and not given.single_path
+                name = f"{given.name} K={process.num_drafts}" if several else given.name
+                found[name] = Stream(given, given.bind(process, pair), process)
         return found
 
 
@@ -76,17 +78,13 @@ class Work:
     Attributes:
         source: of the drafted paths.
         streams: by name.
-        samples: draws per stratum.
-        seed: of the run.
-        tolerance: as in ``Judge``.
+        settings: of the run, without its progress, which cannot go to another process.
         threads: of the CPU; None leaves them as they are.
     """
 
     source: DraftSource
     streams: dict[str, Stream]
-    samples: int
-    seed: int
-    tolerance: float | None
+    settings: DrawSettings
     threads: int | None = None
 
     def tasks(self, batches: Sequence[int]) -> list[Task]:
@@ -98,21 +96,14 @@ class Work:
     def draws(self, task: Task) -> int:
         """How many draws a task makes: K paths after one prompt, or a text behind it."""
         texts = len(task.streams) if isinstance(self.source, TextSource) else 1
-        return self.samples * self.source.strata_per_batch[task.batch] * texts
+        return self.settings.samples_per_prompt * self.source.strata_per_batch[task.batch] * texts
 
     def check_users_own(self) -> None:
         """Refuse a user's verifier that is no function of its inputs, on the first batch."""
-        users_own = [entry for entry in self.streams.values() if isinstance(entry.verifier, UsersOwn)]
-        for stream in users_own:
-            draw = self.source.open_batch(0)
-
-            def first(
-                generator: Any, draws: int, draw: Any = draw, num_drafts: int = stream.num_drafts
-            ) -> Any:
-                return draw(generator, draws).first(num_drafts)
-
-            with _memory(self.source.strata_per_batch[0]):
-                check_users_own(stream.verifier, self.source, first, self.seed, self.tolerance)
+        for stream in self.streams.values():
+            if isinstance(stream.verifier, UsersOwn):
+                with _memory(self.source.strata_per_batch[0]):
+                    check_users_own(stream.verifier, self.source, stream.num_drafts, self.settings)
 
     def do(self, task: Task, step: Callable[[int], None]) -> dict[str, Tally]:
         """The sums of every stream of a task.
@@ -128,25 +119,25 @@ class Work:
         strata = self.source.strata_per_batch[task.batch]
         with _memory(strata), nullcontext() if self.threads is None else _cpu_threads(self.threads):
             if isinstance(self.source, TextSource):
-                return {name: self._of_texts(self.source, self.streams[name], task, step)
-                        for name in task.streams}  # fmt: skip
+                found = {}
+                for name in task.streams:
+                    stream = self.streams[name]
+                    found[name] = self.source.tally(stream.verifier, stream.process, task.batch)
+                    step(self.draws(Task(task.batch, (name,))))
+                return found
             return self._of_drafts(task, strata, step)
 
-    def _of_texts(self, source: TextSource, stream: Stream, task: Task, step: Callable[[int], None]) -> Tally:
-        found = source.tally(
-            stream.verifier, stream.num_drafts, task.batch, self.samples, self.seed, self.tolerance
-        )
-        step(self.draws(Task(task.batch, (stream.name,))))
-        return found
-
     def _of_drafts(self, task: Task, strata: int, step: Callable[[int], None]) -> dict[str, Tally]:
-        source, batch = self.source, task.batch
+        source, batch, settings = self.source, task.batch, self.settings
         streams = [self.streams[name] for name in task.streams]
-        judges = [Judge(stream.verifier, strata, source.draft_length, self.tolerance) for stream in streams]
+        judges = [
+            Judge(stream.verifier, strata, source.draft_length, settings.tolerance) for stream in streams
+        ]
         draw = source.open_batch(batch)
-        for number, first in enumerate(range(0, self.samples, source.draws_at_once)):
-            draws = min(source.draws_at_once, self.samples - first)
-            draft_seed, verify_seed = _seeds(self.seed, batch, number)
+        for number, first in enumerate(range(0, settings.samples_per_prompt, source.draws_at_once)):
+            draws = min(source.draws_at_once, settings.samples_per_prompt - first)
+            state = np.random.SeedSequence([settings.seed, batch, number]).generate_state(2, dtype=np.uint32)
+            draft_seed, verify_seed = map(int, state)
             drafted = draw(source.generator(draft_seed), draws)
             for stream, judge in zip(streams, judges, strict=True):
                 # The same generator state for every verifier: common random numbers.
@@ -154,11 +145,6 @@ class Work:
             step(draws * strata)
         found = zip(task.streams, judges, strict=True)
         return {name: judge.tally(lambda stratum: source.place(batch, stratum)) for name, judge in found}
-
-
-def _seeds(seed: int, batch: int, number: int) -> Iterator[int]:
-    state = np.random.SeedSequence([seed, batch, number]).generate_state(2, dtype=np.uint32)
-    return iter(int(value) for value in state)
 
 
 def _cpu_threads(count: int) -> Any:

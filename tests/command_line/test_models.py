@@ -103,8 +103,8 @@ def test_whole_texts_by_the_number_of_drafts(
     assert one["estimates"][0]["speed_up"] == pytest.approx(one["estimates"][0]["block_efficiency"] / 1.5)
     assert (one["num_drafts"], [entry["num_drafts"] for entry in one["estimates"]]) == (3, [1, 3, 1])
     for wrong, words in (
-        (("-k", "1,1"), "num_drafts must be one number or several different ones"),
-        (("-k", "1-x"), "no whole number and no list"),
+        (("-k", "1,1"), "drafts must be one number or several different ones"),
+        (("-k", "1-x"), "is not a whole number or a list"),
         (("-k", "1-1000000000"), "of 100 at most"),
         (("--one-call",), "--one-call and --tokens were both given"),
         (("--width", "0"), "width must be a positive number"),
@@ -274,10 +274,10 @@ def test_numbers_are_checked_before_weights_are_loaded(
     for arguments, words in (
         (("--seed", "-1"), "seed must be a whole number of at least 0"),
         (("--samples", "1" + "0" * 21), "samples must be at most 1000000000, got 1000"),
-        (("-k", "1000000000"), "num_drafts must be at most 10000 for language models"),
+        (("-k", "1000000000"), "drafts must be at most 10000 for language models"),
         (("--samples", "1"), "samples must be a whole number of at least 2"),
         (("--batch-size", "0"), "batch_size must be a whole number of at least 1"),
-        (("--num-drafts", "0"), "num_drafts must be"),
+        (("--num-drafts", "0"), "drafts must be"),
         (("--draft-length", "0"), "draft_length must be"),
         (("--draft-length", "100"), "prompt 1 ('def main(argument):'): a prompt of"),
         (("--confidence", "2"), "confidence must lie between 0 and 1"),

@@ -59,7 +59,7 @@ def test_greedy_texts_are_those_of_transformers(
         found = pair.target_model.generate(
             **asked, custom_generate=spectheory.generate, verifier=verifier,
             draft_model=both if verifier == "multi_round" else pair.draft_model,
-            num_drafts=1 if verifier == "block" else 2,
+            drafts=1 if verifier == "block" else 2,
         )  # fmt: skip
         if "return_dict_in_generate" in settings:
             assert isinstance(found, GenerateDecoderOnlyOutput)
@@ -91,7 +91,7 @@ def test_sampled_texts_follow_the_law() -> None:
     inputs = padded([list(prompt) for prompt in PROMPTS] * 1_000)
     found = tiny.target_model.generate(
         **inputs, custom_generate=spectheory.generate, draft_model=tiny.draft_model, verifier="spectr",
-        num_drafts=2, draft_length=2, do_sample=True, temperature=0.7, top_k=2, max_new_tokens=4,
+        drafts=2, draft_length=2, do_sample=True, temperature=0.7, top_k=2, max_new_tokens=4,
         pad_token_id=0, eos_token_id=None,
     )  # fmt: skip
     texts = found[:, inputs["input_ids"].shape[1] :].numpy() @ 3 ** np.arange(4)[::-1]

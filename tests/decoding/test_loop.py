@@ -26,7 +26,7 @@ from spectheory.models import LanguageModelPair, PrefilledPrompts, SamplingOptio
 from spectheory.models.caches import SlotCache
 from spectheory.models.reading import CachedReading
 from spectheory.models.texts import Texts
-from spectheory.montecarlo.common_numbers import CommonNumbers
+from spectheory.montecarlo.common_random_numbers import CommonRandomNumbers
 from spectheory.outcome import Sample
 from spectheory.resolve import find_verifier
 
@@ -127,7 +127,7 @@ def test_partner_wrong_verifiers_do_not(pair: LanguageModelPair, verifier: str) 
 def test_a_text_does_not_depend_on_its_batch(pair: LanguageModelPair, verifier: str, num_drafts: int) -> None:
     """Token for token, drawn with the same numbers alone and beside texts that end before it."""
     prompts, process = list(PROMPTS) * 2, Iid(num_drafts)
-    numbers = CommonNumbers((1,), len(prompts), max_new_tokens=12, draft_length=3, num_drafts=num_drafts)
+    numbers = CommonRandomNumbers((1,), len(prompts), max_new_tokens=12, draws=5, num_drafts=num_drafts)
 
     def texts(chosen: list[int]) -> list[list[int]]:
         found: list[list[int]] = [[] for _ in chosen]

@@ -51,7 +51,7 @@ def test_greedy_texts_of_every_family(family: str) -> None:
         assert pair.cached == ((family != "mamba"),) * 2
         one = decode(pair, PROMPTS, "block", draft_length=3, max_new_tokens=16, options=GREEDY)
         three = decode(
-            pair, PROMPTS, "greedy_multipath", num_drafts=3, draft_length=2, max_new_tokens=16, options=GREEDY
+            pair, PROMPTS, "greedy_multipath", drafts=3, draft_length=2, max_new_tokens=16, options=GREEDY
         )
     assert [text.token_ids for text in one] == wanted
     assert [text.token_ids for text in three] == wanted
@@ -64,9 +64,7 @@ def test_greedy_texts_of_every_family(family: str) -> None:
 @pytest.mark.parametrize("verifier", VERIFIERS)
 def test_greedy_texts_of_every_verifier(bundled: LanguageModelPair, verifier: str) -> None:
     prompts = [bundled.encode(text)[: 4 + 5 * n] for n, text in enumerate(bundled_prompts()[:2])]
-    texts = decode(
-        bundled, prompts, verifier, num_drafts=2, draft_length=4, max_new_tokens=10, options=GREEDY
-    )
+    texts = decode(bundled, prompts, verifier, drafts=2, draft_length=4, max_new_tokens=10, options=GREEDY)
     assert [t.token_ids for t in texts] == [alone(bundled.target_model, p, 10) for p in prompts]
 
 
@@ -109,9 +107,9 @@ def test_texts_end_where_they_are_told_to(bundled: LanguageModelPair) -> None:
 def test_one_seed_one_text_whatever_comes_after(bundled: LanguageModelPair) -> None:
     prompts = bundled_prompts()[:4]
     settings: dict[str, Any] = {"draft_length": 3, "max_new_tokens": 8, "batch_size": 2}
-    first = decode(bundled, prompts, "multi_round", process=PrefixTree((2, 1, 1)), **settings)
-    again = decode(bundled, prompts[:2], "multi_round", process=PrefixTree((2, 1, 1)), **settings)
-    other = decode(bundled, prompts, "multi_round", num_drafts=2, seed=1, **settings)
+    first = decode(bundled, prompts, "multi_round", drafts=PrefixTree((2, 1, 1)), **settings)
+    again = decode(bundled, prompts[:2], "multi_round", drafts=PrefixTree((2, 1, 1)), **settings)
+    other = decode(bundled, prompts, "multi_round", drafts=2, seed=1, **settings)
     assert first[:2] == again
     assert [text.token_ids for text in first] != [text.token_ids for text in other]
 
@@ -126,13 +124,13 @@ def test_the_parts_of_a_text() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"num_drafts": 0}, "num_drafts"),
+        ({"drafts": 0}, "drafts"),
         ({"draft_length": 0}, "draft_length"),
         ({"max_new_tokens": 0}, "max_new_tokens"),
         ({"max_new_tokens": 600}, r"prompt 1 .*512 positions"),
-        ({"process": PrefixTree((2, 2))}, "the tree has 2 widths"),
+        ({"drafts": PrefixTree((2, 2))}, "the tree has 2 widths"),
         (
-            {"verifier": "spectr", "process": WithoutReplacement((2,)), "draft_length": 1},
+            {"verifier": "spectr", "drafts": WithoutReplacement((2,)), "draft_length": 1},
             "not valid for 'without_replacement'",
         ),
         ({"verifier": "blok"}, "did you mean 'block'"),

@@ -133,11 +133,11 @@ def test_a_draft_model_per_path(pair: LanguageModelPair) -> None:
     torch.testing.assert_close(batch.draft_rows[:, 1], batch.target_rows[:, 1, :3], atol=1e-5, rtol=0)
     assert torch.equal(batch.target_rows[:, 0, 0], batch.target_rows[:, 1, 0])
     iid, tree = Iid(2), PrefixTree((2, 1, 1))
-    for refused in ({"num_drafts": 3}, {"num_drafts": 2, "process": iid}, {"num_drafts": 2, "process": tree}):
+    for refused in ({"drafts": 3}, {"drafts": iid}, {"drafts": tree}):
         with pytest.raises(InvalidInputError, match="draft model"):
             draft_and_score(prefilled, draft_length=3, generator=several.generator(5), **refused)
     with pytest.raises(InvalidInputError, match="one draft model"):
-        pair.draft_process(process=several.draft_process())
+        pair.draft_process(several.draft_process(2))
     with pytest.raises(InvalidInputError, match="fixed"):
         draft_and_score(prefilled, 2, 3, several.generator(5), restriction=Restriction.per_context(4))
 
@@ -169,7 +169,7 @@ def test_first_drafted_tokens_follow_the_row(pair: LanguageModelPair) -> None:
 
 @pytest.mark.parametrize(
     ("num_drafts", "draft_length", "words"),
-    [(0, 1, "num_drafts"), (1, 0, "draft_length"), (True, 1, "num_drafts"), (1, 60, "64 positions")],
+    [(0, 1, "drafts must be"), (1, 0, "draft_length"), (True, 1, "drafts must be"), (1, 60, "64 positions")],
 )
 def test_bad_sizes_are_refused(
     pair: LanguageModelPair, num_drafts: int, draft_length: int, words: str

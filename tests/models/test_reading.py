@@ -107,7 +107,7 @@ def test_a_recurrent_model_is_read_without_a_cache(tmp_path: Path) -> None:
     assert pair.cached == (False, True)
     with warnings.catch_warnings():
         warnings.simplefilter("error", Notice)
-        simulate(pair, PROMPTS, ["token"], num_drafts=2, draft_length=2, samples=2)
+        simulate(pair, PROMPTS, ["token"], drafts=2, draft_length=2, samples=2)
 
 
 def test_a_sliding_window_is_read_right(tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_recomputing_gives_the_numbers_of_caching(tmp_path: Path, monkeypatch: p
     recomputed = LanguageModelPair.load(*folders, device="cpu")
     vars(recomputed)["cached"] = (False, False)
     found = [
-        simulate(pair, PROMPTS, ["block"], num_drafts=2, draft_length=3, samples=4).estimates[0]
+        simulate(pair, PROMPTS, ["block"], drafts=2, draft_length=3, samples=4).estimates[0]
         for pair in (cached, recomputed)
     ]
     assert found[0].counted == found[1].counted

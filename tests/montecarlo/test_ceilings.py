@@ -61,7 +61,7 @@ def pair() -> LanguageModelPair:
 def test_ceilings_along_texts(pair: LanguageModelPair) -> None:
     """Of ``token`` it is what it earns, within four joint errors; no other number of the run is changed."""
     names = ["token", "spectr", "block"]
-    settings: dict[str, Any] = {"num_drafts": 3, "draft_length": 2, "max_new_tokens": 12, "batch_size": 27}
+    settings: dict[str, Any] = {"drafts": 3, "draft_length": 2, "max_new_tokens": 12, "batch_size": 27}
     found = simulate(pair, MANY, names, with_ceilings=True, **settings)
     token, spectr, block = found.estimates
     assert token.ceiling_interval is not None
@@ -78,8 +78,8 @@ def test_ceilings_along_texts(pair: LanguageModelPair) -> None:
 
 
 def test_ceilings_need_texts_and_one_draft_model(pair: LanguageModelPair) -> None:
-    with pytest.raises(InvalidInputError, match="ceilings of whole texts"):
+    with pytest.raises(InvalidInputError, match="with_ceilings was asked for without whole texts"):
         simulate(pair, MANY, ["token"], with_ceilings=True)
     several = LanguageModelPair.of(pair.target_model, [pair.draft_model, pair.target_model])
-    with pytest.raises(InvalidInputError, match="several draft models"):
+    with pytest.raises(InvalidInputError, match="got 'per_path' drafts"):
         simulate(several, MANY, ["token"], max_new_tokens=4, with_ceilings=True)

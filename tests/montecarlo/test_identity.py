@@ -80,7 +80,7 @@ def test_a_copy_of_the_folder_is_told_by_its_name(folders: tuple[Path, Path], tm
     [
         ({"seed": 5}, r"seed \(4 there, 5 here\)"),
         ({"samples": 4}, "samples_per_prompt"),
-        ({"num_drafts": 3}, "num_drafts"),
+        ({"drafts": 3}, "num_drafts"),
         ({"draft_length": 2}, "draft_length"),
         ({"batch_size": 2}, "batch_size"),
         ({"confidence": 0.5}, "confidence"),

@@ -105,7 +105,7 @@ def test_what_is_no_law_is_refused_on_language_models(models: LanguageModelPair,
         stops = torch.where(first[..., None], outcome.stop_probs, changed.stop_probs)
         return Outcome(stops, correction)
 
-    settings: dict[str, Any] = {"num_drafts": 1, "draft_length": 3, "samples": 40, "batch_size": 2, "seed": 4}
+    settings: dict[str, Any] = {"drafts": 1, "draft_length": 3, "samples": 40, "batch_size": 2, "seed": 4}
     calls = itertools.count()
 
     def after_vetting(outcome: Outcome, paths: Any) -> Outcome:
@@ -218,7 +218,7 @@ def test_no_function_of_its_inputs(
 ) -> None:
     """Refused before anything is drawn for the estimates, with one prompt too."""
     with pytest.raises(InvalidOutcomeError, match=words) as caught:
-        simulate(models, PROMPTS[:prompts], [build()], num_drafts=2, draft_length=3, samples=2)
+        simulate(models, PROMPTS[:prompts], [build()], drafts=2, draft_length=3, samples=2)
     assert "\n" not in str(caught.value)
 
 
@@ -229,7 +229,7 @@ def test_vetting_moves_no_number(models: LanguageModelPair) -> None:
         models,
         PROMPTS,
         ["token", Changed(lambda outcome, _: outcome), "block"],
-        num_drafts=2,
+        drafts=2,
         draft_length=3,
         samples=3,
         batch_size=1,

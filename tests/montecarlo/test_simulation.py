@@ -24,7 +24,7 @@ DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 def test_both_estimators_agree_with_the_exact_value(build: Any, device: str) -> None:
     """The exact E[τ+1] and P(τ = i) lie within 4.5 standard errors of either estimate (fixed seed)."""
     pair = build(2)
-    simulation = simulate_enumerated(pair, NAMES, num_drafts=2, samples=8_000, seed=11, device=device)
+    simulation = simulate_enumerated(pair, NAMES, drafts=2, samples=8_000, seed=11, device=device)
     assert [estimate.verifier for estimate in simulation.estimates] == NAMES
     for estimate in simulation.estimates:
         law = output_law(estimate.verifier, pair.to_float(), 2)
@@ -47,7 +47,7 @@ def test_estimate_partner_another_verifier_is_outside() -> None:
 
 def test_rao_blackwell_never_has_the_larger_error() -> None:
     """theory.md §7: Var E[τ+1 | drafts] <= Var (τ+1); strictly smaller where verifying is random."""
-    simulation = simulate_enumerated(instances.two_token(3), NAMES, num_drafts=3, samples=8_000, seed=5)
+    simulation = simulate_enumerated(instances.two_token(3), NAMES, drafts=3, samples=8_000, seed=5)
     for estimate in simulation.estimates:
         assert estimate.standard_error < estimate.counted_standard_error
 
@@ -55,10 +55,10 @@ def test_rao_blackwell_never_has_the_larger_error() -> None:
 def test_all_verifiers_judge_the_same_drafts() -> None:
     """Common random numbers: an estimate does not depend on which other verifiers are listed."""
     pair = instances.sticky_chain(3)
-    together = simulate_enumerated(pair, NAMES, num_drafts=2, samples=400, seed=2).estimates
+    together = simulate_enumerated(pair, NAMES, drafts=2, samples=400, seed=2).estimates
     for name, estimate in zip(NAMES, together, strict=True):
-        assert simulate_enumerated(pair, [name], num_drafts=2, samples=400, seed=2).estimates == [estimate]
-    other = simulate_enumerated(pair, NAMES, num_drafts=2, samples=400, seed=3).estimates
+        assert simulate_enumerated(pair, [name], drafts=2, samples=400, seed=2).estimates == [estimate]
+    other = simulate_enumerated(pair, NAMES, drafts=2, samples=400, seed=3).estimates
     assert other[0].block_efficiency != together[0].block_efficiency
 
 
@@ -93,7 +93,7 @@ def test_a_seed_gives_the_numbers_it_always_gave() -> None:
     pair = instances.sticky_chain(3)
 
     def counted(seed: int) -> list[float]:
-        simulation = simulate_enumerated(pair, ["block", "spectr"], num_drafts=2, samples=4_000, seed=seed)
+        simulation = simulate_enumerated(pair, ["block", "spectr"], drafts=2, samples=4_000, seed=seed)
         return [estimate.counted for estimate in simulation.estimates]
 
     assert counted(5) == [3.2445, 3.479]
@@ -120,7 +120,7 @@ def test_language_models_agree_with_their_enumeration(models: LanguageModelPair)
         models,
         [PROMPTS[0]] * 8,
         NAMES,
-        num_drafts=2,
+        drafts=2,
         draft_length=2,
         samples=150,
         restriction=restriction,
@@ -140,7 +140,7 @@ def test_language_models_agree_with_their_enumeration(models: LanguageModelPair)
     ("changes", "message"),
     [
         ({"samples": 1}, "samples must be a whole number of at least 2, got 1; an interval needs a variance"),
-        ({"num_drafts": 0}, "num_drafts must be a whole number of at least 1"),
+        ({"drafts": 0}, "drafts must be a whole number of at least 1"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
         ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
         ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
@@ -168,6 +168,6 @@ def test_bad_lists(models: LanguageModelPair) -> None:
 
 def test_a_verifier_that_needs_the_pair_is_given_it() -> None:
     pair = instances.two_token(2)
-    estimate = simulate_enumerated(pair, ["optimal_multipath"], num_drafts=2, samples=4_000).estimates[0]
+    estimate = simulate_enumerated(pair, ["optimal_multipath"], drafts=2, samples=4_000).estimates[0]
     low, high = estimate.interval
     assert low < 212 / 81 < high

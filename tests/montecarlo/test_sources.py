@@ -6,14 +6,16 @@ import torch
 
 from montecarlo_support import PROMPTS
 from spectheory.drafts import Iid
-from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
+from spectheory.models import LanguageModelPair, Restriction
+from spectheory.montecarlo.settings import SimulationSettings
 from spectheory.montecarlo.sources import LanguageModelSource
 
 SETS = ([3, 5], [7, 9], [11, 13])
 
 
 def source(models: LanguageModelPair, restriction: Restriction | None = None) -> LanguageModelSource:
-    return LanguageModelSource(models, PROMPTS[:3], Iid(2), 3, SamplingOptions(), restriction, batch_size=2)
+    settings = SimulationSettings(draft_length=3, restriction=restriction, batch_size=2)
+    return LanguageModelSource(models, PROMPTS[:3], Iid(2), settings)
 
 
 def test_the_last_batch_has_what_is_left(models: LanguageModelPair) -> None:

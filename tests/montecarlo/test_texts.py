@@ -29,7 +29,7 @@ def pair() -> LanguageModelPair:
 
 def simulated(pair: LanguageModelPair, verifiers: list[Any], **changes: Any) -> Simulation:
     settings: dict[str, Any] = {
-        "prompts": list(PROMPTS), "num_drafts": 2, "draft_length": 2, "max_new_tokens": 12, "batch_size": 100,
+        "prompts": list(PROMPTS), "drafts": 2, "draft_length": 2, "max_new_tokens": 12, "batch_size": 100,
     }  # fmt: skip
     return simulate(pair, verifiers=verifiers, **(settings | changes))
 
@@ -62,7 +62,7 @@ def test_rao_blackwell_and_counting_agree(pair: LanguageModelPair) -> None:
 
 def test_a_model_that_is_its_own_draft_earns_all(pair: LanguageModelPair) -> None:
     own = LanguageModelPair.of(pair.target_model, pair.target_model)
-    (found,) = simulated(own, ["block"], num_drafts=1, samples=2).estimates
+    (found,) = simulated(own, ["block"], drafts=1, samples=2).estimates
     assert found.counted == 3
     assert found.block_efficiency == pytest.approx(3, abs=1e-9)
     assert found.samples == 4 * 2 * 4  # twelve tokens in four calls
@@ -84,12 +84,12 @@ def test_a_run_goes_on_from_its_checkpoint(pair: LanguageModelPair, tmp_path: Pa
 def test_several_numbers_of_drafts_are_what_each_is_alone(pair: LanguageModelPair) -> None:
     """By verifier and K, up to the rounding of batches; a verifier of one path is decoded once."""
     names = ["token", "spectr", "greedy_multipath", "block"]
-    together = simulated(pair, names, num_drafts=[1, 2, 4], samples=2).estimates
+    together = simulated(pair, names, drafts=[1, 2, 4], samples=2).estimates
     shapes = [(found.verifier, found.num_drafts) for found in together]
     several = [(name, drafts) for name in names[1:3] for drafts in (1, 2, 4)]
     assert shapes == [("token", 1), *several, ("block", 1)]
     for found in together:
-        (alone,) = simulated(pair, [found.verifier], num_drafts=found.num_drafts, samples=2).estimates
+        (alone,) = simulated(pair, [found.verifier], drafts=found.num_drafts, samples=2).estimates
         assert alone.counted_length_probs == found.counted_length_probs  # the same texts
         assert alone.block_efficiency == pytest.approx(found.block_efficiency, abs=1e-12)
     by_shape = dict(zip(shapes, together, strict=True))
@@ -97,18 +97,18 @@ def test_several_numbers_of_drafts_are_what_each_is_alone(pair: LanguageModelPai
     for name, other in (("spectr", "token"), ("greedy_multipath", "block")):
         assert by_shape[name, 1].counted_length_probs == by_shape[other, 1].counted_length_probs
     assert by_shape["token", 1].counted_length_probs != by_shape["block", 1].counted_length_probs
-    (other,) = simulated(pair, ["token"], num_drafts=1, samples=2, seed=1).estimates  # the partner
+    (other,) = simulated(pair, ["token"], drafts=1, samples=2, seed=1).estimates  # the partner
     assert other.counted_length_probs != by_shape["token", 1].counted_length_probs
 
 
 def test_fewer_drafts_are_the_first_of_more_in_one_call(pair: LanguageModelPair) -> None:
     """Without whole texts all K are judged on one set of drafts, of which the first is drawn alike."""
     settings: dict[str, Any] = {"max_new_tokens": None, "samples": 4}
-    several = simulated(pair, ["block", "spectr"], num_drafts=[1, 3], **settings).estimates
+    several = simulated(pair, ["block", "spectr"], drafts=[1, 3], **settings).estimates
     assert [(found.verifier, found.num_drafts) for found in several] == [
         ("block", 1), ("spectr", 1), ("spectr", 3),
     ]  # fmt: skip
-    three = simulated(pair, ["block", "spectr"], num_drafts=3, **settings).estimates
+    three = simulated(pair, ["block", "spectr"], drafts=3, **settings).estimates
     assert three[1] == several[2]
     assert three[0].block_efficiency == several[0].block_efficiency  # block looks at the first path
 

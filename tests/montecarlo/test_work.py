@@ -11,6 +11,7 @@ from decoding_support import PROMPTS, tiny_pair
 from spectheory import instances, verifiers
 from spectheory.drafts import Iid
 from spectheory.montecarlo.estimates import Tally
+from spectheory.montecarlo.settings import EnumeratedSettings, SimulationSettings
 from spectheory.montecarlo.sources import EnumeratedSource
 from spectheory.montecarlo.texts import TextSource
 from spectheory.montecarlo.work import Stream, Task, Work
@@ -18,13 +19,10 @@ from spectheory.montecarlo.work import Stream, Task, Work
 GIVEN = [verifiers[name] for name in ("token", "spectr")]
 
 
-def text_work(num_drafts: list[int] = [1, 2]) -> Work:  # noqa: B006
-    from spectheory.models import SamplingOptions
-
-    source = TextSource(
-        tiny_pair(), list(PROMPTS), Iid(2), 2, SamplingOptions(), None, 2, None, max_new_tokens=4
-    )
-    return Work(source, Stream.of(GIVEN, num_drafts, 1), samples=3, seed=5, tolerance=None)
+def text_work() -> Work:
+    settings = SimulationSettings(draft_length=2, batch_size=2, max_new_tokens=4, samples=3, seed=5)
+    source = TextSource(tiny_pair(), list(PROMPTS), Iid(2), settings)
+    return Work(source, Stream.of(GIVEN, [Iid(1), Iid(2)], Iid(1)), settings)
 
 
 def done(work: Work, task: Task) -> tuple[dict[str, Tally], int]:
@@ -40,11 +38,12 @@ def assert_same(found: Tally, wanted: Tally) -> None:
 
 def test_streams_are_named_by_verifier_and_where_there_are_several_by_drafts() -> None:
     """A verifier of one path is one stream, with the K that is asked for it."""
-    several = Stream.of(GIVEN, [2, 4], on_one_path=1)
+    several = Stream.of(GIVEN, [Iid(2), Iid(4)], on_one_path=Iid(1))
     assert [(name, stream.num_drafts) for name, stream in several.items()] == [
         ("token", 1), ("spectr K=2", 2), ("spectr K=4", 4),
     ]  # fmt: skip
-    assert [(n, s.num_drafts) for n, s in Stream.of(GIVEN, [3], 3).items()] == [("token", 3), ("spectr", 3)]
+    alone = Stream.of(GIVEN, [Iid(3)], Iid(3))
+    assert [(name, stream.num_drafts) for name, stream in alone.items()] == [("token", 3), ("spectr", 3)]
 
 
 def test_texts_are_a_task_per_stream_and_common_drafts_are_one() -> None:
@@ -52,7 +51,7 @@ def test_texts_are_a_task_per_stream_and_common_drafts_are_one() -> None:
     names = ["token", "spectr K=1", "spectr K=2"]
     assert texts.tasks([0, 1]) == [Task(batch, (name,)) for batch in (0, 1) for name in names]
     source = EnumeratedSource(instances.two_token(2), Iid(2), "cpu")
-    drafts = Work(source, Stream.of(GIVEN, [2], 2), samples=10, seed=0, tolerance=None)
+    drafts = Work(source, Stream.of(GIVEN, [Iid(2)], Iid(2)), EnumeratedSettings(samples=10))
     assert drafts.tasks([0]) == [Task(0, ("token", "spectr"))]
     assert [drafts.draws(task) for task in drafts.tasks([0])] == [10]
 

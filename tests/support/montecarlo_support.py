@@ -14,5 +14,5 @@ PROMPTS = ["def main(", "import", "for index in range"]
 
 def run(models: LanguageModelPair, checkpoint: Path | None = None, **changes: Any) -> Simulation:
     """Token and block on three prompts, one prompt per batch, three draws each."""
-    settings: dict[str, Any] = {"num_drafts": 2, "draft_length": 3, "samples": 3, "batch_size": 1, "seed": 4}
+    settings: dict[str, Any] = {"drafts": 2, "draft_length": 3, "samples": 3, "batch_size": 1, "seed": 4}
     return simulate(models, PROMPTS, ["token", "block"], checkpoint=checkpoint, **(settings | changes))

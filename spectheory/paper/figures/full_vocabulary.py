@@ -75,7 +75,7 @@ def full_vocabulary(
     asked += [(name, 1, length) for name in ONE_PATH for length in draft_lengths]
     simulation = whole(
         simulate(
-            bundled_pair(), prompts, [OnFirst(*one) for one in asked], num_drafts=most, draft_length=longest,
+            bundled_pair(), prompts, [OnFirst(*one) for one in asked], drafts=most, draft_length=longest,
             samples=samples, seed=seed, confidence=confidence, batch_size=16,
         )
     )  # fmt: skip

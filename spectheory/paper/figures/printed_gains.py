@@ -179,7 +179,7 @@ def _estimates(
             simulate(
                 bundled_pair(), bundled_prompts()[:num_prompts],
                 [OnFirst(verifier, drafts, length) for _, drafts, length, verifier in asked],
-                num_drafts=max(shape[1] for shape in asked), draft_length=max(shape[2] for shape in asked),
+                drafts=max(shape[1] for shape in asked), draft_length=max(shape[2] for shape in asked),
                 samples=samples, seed=seed, confidence=confidence, batch_size=16,
                 options=SamplingOptions(temperature=temperature),
             )

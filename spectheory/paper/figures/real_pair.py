@@ -128,7 +128,7 @@ def _rows(
         models,
         [text] * drafts_at_once,
         verifiers,
-        num_drafts=setting.num_drafts,
+        drafts=setting.num_drafts,
         draft_length=setting.draft_length,
         samples=max(2, samples // drafts_at_once),
         seed=seed + prompt,

@@ -61,7 +61,7 @@ def temperature(
     for value in temperatures:
         simulation = whole(
             simulate(
-                bundled_pair(), prompts, VERIFIERS, num_drafts=num_drafts, draft_length=draft_length,
+                bundled_pair(), prompts, VERIFIERS, drafts=num_drafts, draft_length=draft_length,
                 samples=samples, seed=seed, confidence=confidence, batch_size=16,
                 options=SamplingOptions(temperature=value),
             )

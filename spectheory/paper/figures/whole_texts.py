@@ -61,7 +61,7 @@ def whole_texts(
     for drafts, names in [(1, ONE_PATH), *((drafts, SEVERAL) for drafts in num_drafts)]:
         simulation = whole(
             simulate(
-                bundled_pair(), prompts, names, num_drafts=drafts, draft_length=draft_length,
+                bundled_pair(), prompts, names, drafts=drafts, draft_length=draft_length,
                 max_new_tokens=tokens, seed=seed, confidence=confidence, batch_size=32,
             )
         )  # fmt: skip

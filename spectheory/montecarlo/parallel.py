@@ -10,36 +10,25 @@ import time
 from collections.abc import Callable, Generator, Sequence
 from functools import lru_cache
 
-from spectheory.errors import InvalidInputError
 from spectheory.extras import installed
 from spectheory.montecarlo.estimates import Tally
+from spectheory.montecarlo.settings import Jobs
 from spectheory.montecarlo.work import Task, Work
-from spectheory.validate import check_count
-
-Jobs = int | str | None
-"""How many processes: a number; ``"auto"``, as many as there are cores; or None, as joblib is configured."""
 
 
 def processes(jobs: Jobs, threads: int | None) -> int | None:
     """The number that joblib is asked for.
 
     Args:
-        jobs: as it was asked for.
+        jobs: as in ``SimulationSettings``.
         threads: of the CPU, in each process; None: the models are on another device.
-
-    Raises:
-        InvalidInputError: it is no number of processes.
 
     Example:
         >>> processes(3, 1), processes(None, 1), processes("auto", None)
         (3, None, 1)
     """
-    if jobs is None:
-        return None
-    if jobs != "auto":
-        if isinstance(jobs, str):
-            raise InvalidInputError(f"jobs must be a whole number of at least 1 or 'auto', got {jobs!r}")
-        return check_count("jobs", jobs)
+    if not isinstance(jobs, str):
+        return jobs
     if threads is None:
         return 1
     with installed():

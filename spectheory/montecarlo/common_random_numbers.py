@@ -10,24 +10,24 @@ import torch
 from torch import Tensor
 
 
-class CommonNumbers:
+class CommonRandomNumbers:
     """The uniform numbers of every call that a batch of texts may make, by text, length and path.
 
     A call is drawn with the numbers of the length that its text has.  So texts that hold the same tokens draw
-    the same drafts, whichever verifier wrote them and in however many calls.  Path k has numbers of its own:
+    the same drafts, whichever verifier wrote them and in however many calls.  Each path has separate numbers:
     the first K' of K paths are the K' paths of a run with K'.  A text starts one call at most at each length,
     so that each text alone is drawn with independent numbers.
 
     Args:
-        seed: what tells the batch from all others, whole numbers.
+        seed: whole numbers that tell the batch from all others.
         texts: how many.
         max_new_tokens: the longest text; a call starts at 0..max_new_tokens - 1 tokens.
-        draft_length: L; a call has L draws of K tokens, one stop and one token behind it.
+        draws: of a call: L draws of K tokens, the stop, and the token behind it.
         num_drafts: K.
         device: where the numbers are wanted.
 
     Example:
-        >>> numbers = CommonNumbers([7], texts=2, max_new_tokens=3, draft_length=1, num_drafts=2)
+        >>> numbers = CommonRandomNumbers([7], texts=2, max_new_tokens=3, draws=3, num_drafts=2)
         >>> first, again = (numbers([1, 0], [2, 0]) for _ in range(2))
         >>> torch.equal(first((2, 2, 1)), again((2, 2, 1)))
         True
@@ -38,11 +38,11 @@ class CommonNumbers:
         seed: Sequence[int],
         texts: int,
         max_new_tokens: int,
-        draft_length: int,
+        draws: int,
         num_drafts: int,
         device: torch.device | str = "cpu",
     ) -> None:
-        shape = (texts, max_new_tokens, draft_length + 2)
+        shape = (texts, max_new_tokens, draws)
         paths = [np.random.default_rng([*seed, path]).random(shape) for path in range(num_drafts)]
         self._numbers = torch.tensor(np.stack(paths, axis=-1), device=device)
 

@@ -19,7 +19,7 @@ from models_support import save_pair
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import UnloadedPair
 from spectheory.montecarlo import Simulation, merge_checkpoints, simulate
-from spectheory.montecarlo.spread import processes
+from spectheory.montecarlo.parallel import processes
 
 PROMPTS = [f"import module{number}" for number in range(6)]
 
@@ -33,7 +33,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> UnloadedPair:
 def run(pair: UnloadedPair, checkpoint: Path | None, **changes: Any) -> Simulation:
     """Three batches of two prompts, three streams."""
     settings: dict[str, Any] = {
-        "num_drafts": [1, 2], "draft_length": 2, "max_new_tokens": 5, "batch_size": 2, "seed": 3,
+        "drafts": [1, 2], "draft_length": 2, "max_new_tokens": 5, "batch_size": 2, "seed": 3,
     }  # fmt: skip
     names = settings | changes
     return simulate(pair, PROMPTS, ["token", "spectr"], checkpoint=checkpoint, **names)
@@ -78,7 +78,7 @@ def test_a_dask_cluster_of_two_workers(
     with joblib.parallel_config(backend="dask"):
         assert run(pair, file) == whole[0]
     assert file.read_bytes() == whole[1]
-    loaded = cluster.run(lambda: "spectheory.montecarlo.spread" in sys.modules)
+    loaded = cluster.run(lambda: "spectheory.montecarlo.parallel" in sys.modules)
     assert len(loaded) == 2
     assert any(loaded.values())
 
@@ -99,7 +99,7 @@ def test_shards_merged(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_
 
 
 def test_the_width_stops_a_merged_run_as_it_stops_a_whole_one(pair: UnloadedPair, tmp_path: Path) -> None:
-    settings: dict[str, Any] = {"width": 100.0, "batch_size": 1, "max_new_tokens": 1, "num_drafts": 1}
+    settings: dict[str, Any] = {"width": 100.0, "batch_size": 1, "max_new_tokens": 1, "drafts": 1}
     prompts = [f"import module{number}" for number in range(18)]
     asked = ["token"]
     stopped = simulate(pair, prompts, asked, draft_length=1, **settings)
@@ -180,7 +180,7 @@ def test_as_many_processes_as_there_are_cores_for_their_threads(monkeypatch: pyt
 TWO_THAT_SLEEP = """
 import fcntl, os, sys, time
 from pathlib import Path
-from spectheory.montecarlo import spread
+from spectheory.montecarlo import parallel
 
 class Sleeps:
     def do(self, task, step):
@@ -188,7 +188,7 @@ class Sleeps:
             fcntl.flock(file, fcntl.LOCK_EX)
             time.sleep(300)
 
-list(spread.results(Sleeps(), [1, 2], 2, print))
+list(parallel.results(Sleeps(), [1, 2], 2, print))
 """
 
 
