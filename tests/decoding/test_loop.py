@@ -67,12 +67,12 @@ def two_drafts(pair: LanguageModelPair) -> LanguageModelPair:
 
 def test_texts_follow_the_target_with_a_draft_model_per_path(two_drafts: LanguageModelPair) -> None:
     assert two_drafts.cached == (True, True, True)
-    assert losslessness(two_drafts, "multi_round", RUNS, two_drafts.draft_process()) > LEVEL
+    assert losslessness(two_drafts, "multi_round", RUNS, two_drafts.draft_process(2)) > LEVEL
 
 
 def test_partner_a_verifier_that_takes_the_paths_for_iid_does_not(two_drafts: LanguageModelPair) -> None:
     """``greedy_multipath`` is refused; told that it is not, and set up for i.i.d. paths, it is wrong."""
-    process = two_drafts.draft_process()
+    process = two_drafts.draft_process(2)
     with pytest.raises(InvalidInputError, match="is not valid for 'per_path' drafts"):
         find_verifier("greedy_multipath").bind(process)
 
@@ -89,7 +89,7 @@ def test_draft_models_read_the_accepted_path_whosever_it_was(
     """Rows with caches are those without; the partner keeps of every model the path that it drafted."""
 
     def rows(cached: bool) -> list[torch.Tensor]:
-        pair, process = replace(two_drafts), two_drafts.draft_process()
+        pair, process = replace(two_drafts), two_drafts.draft_process(2)
         vars(pair)["cached"] = (cached,) * 3
         calls = loop.iterations(
             prefill(pair, list(PROMPTS) * 4), find_verifier("multi_round").bind(process), process, 3,

@@ -10,6 +10,7 @@ import torch
 
 from montecarlo_support import NAMES, PROMPTS, run
 from spectheory import instances
+from spectheory.drafts import PrefixTree, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.law import output_law
 from spectheory.models import LanguageModelPair, Restriction
@@ -134,6 +135,29 @@ def test_language_models_agree_with_their_enumeration(models: LanguageModelPair)
     token = simulation.estimates[0]
     away = abs(token.block_efficiency - float(output_law("token", wrong).block_efficiency))
     assert away > 6 * token.standard_error
+
+
+TREES = {
+    "multi_round": PrefixTree((1, 3)),
+    "multi_round_without_replacement": WithoutReplacement((1, 2)),
+}
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_trees_of_drafts_agree_with_their_enumeration(models: LanguageModelPair, name: str) -> None:
+    """The exact law of a restricted pair on a tree; the widths the other way round earn something else."""
+    tree, restriction = TREES[name], Restriction.fixed([5, 90, 200])
+    asked: dict[str, Any] = {"draft_length": 2, "samples": 200, "restriction": restriction, "seed": 1}
+    found = simulate(models, [PROMPTS[0]] * 8, [name], drafts=tree, **asked)
+    assert found.settings["draft_process"] == f"{tree.name}:{','.join(map(str, tree.widths))}"
+    (estimate,) = found.estimates
+    pair = restricted_pair(models, PROMPTS[0], restriction, 2)
+    exact = float(output_law(name, pair, process=tree).block_efficiency)
+    assert abs(estimate.block_efficiency - exact) <= 4.5 * estimate.standard_error + 1e-6
+    assert abs(estimate.counted - exact) <= 4.5 * estimate.counted_standard_error
+    turned = type(tree)(tree.widths[::-1])
+    other = float(output_law(name, pair, process=turned).block_efficiency)
+    assert abs(estimate.block_efficiency - other) > 4.5 * estimate.standard_error  # the partner
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from scripts import load
 from spectheory.models import SamplingOptions, logits_to_probs
 
-END_OF_TEXT = "<|endoftext|>"
 TEXTS = ["def main(argument):", "    return argument", "import argparse", "for index in range(10):"]
 FAMILIES = ("llama", "gpt2")
 # Three lengths; the shortest, of one token, is padded over its whole prefilled width.
@@ -20,18 +19,11 @@ PROMPTS = ["def main(argument):\n    return", "import", "x"]
 
 def save_tokenizer(folder: Path, texts: list[str] = TEXTS, vocab_size: int = 280) -> None:
     """A byte-level BPE: 256 bytes, the end of text, and merges learnt from ``texts``."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=vocab_size,
-        special_tokens=[END_OF_TEXT],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
+    script = load("scripts", "train_bundled_pair")
     PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, bos_token=END_OF_TEXT, eos_token=END_OF_TEXT
+        tokenizer_object=script.train_tokenizer(texts, vocab_size),
+        bos_token=script.END_OF_TEXT,
+        eos_token=script.END_OF_TEXT,
     ).save_pretrained(folder)
 
 
