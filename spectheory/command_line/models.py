@@ -256,7 +256,7 @@ def generate(
     """
     from spectheory.command_line import tables
     from spectheory.decoding import decode, timed_decode
-    from spectheory.models import one_thread
+    from spectheory.models import cpu_threads
 
     refuse_both("--prompt", "--prompts")
     (name,) = verifier_names(verifier) if "," not in verifier else (verifier,)
@@ -266,7 +266,7 @@ def generate(
     pair = models.find()
     process = pair.draft_process(num_drafts if tree is None else process_of(num_drafts, tree))
     settings |= {"drafts": process, "options": models.options}
-    with one_thread():
+    with cpu_threads(1):
         if with_time:
             found, speed = timed_decode(pair.loaded(), prompts, name, **settings)
         else:
@@ -327,7 +327,7 @@ def restrict(
     Without --out the pair file itself is printed: spectheory restrict | spectheory certify - -v block.
     """
     from spectheory.command_line import tables
-    from spectheory.models import Restriction, check_sizes, encode_prompts, one_thread
+    from spectheory.models import Restriction, check_sizes, cpu_threads, encode_prompts
     from spectheory.models import restrict as restricted
     from spectheory.validate import check_count
 
@@ -341,10 +341,11 @@ def restrict(
             raise InvalidInputError(f"there are {len(texts)} prompts, got --prompt-number {prompt_number}")
     chosen = texts[prompt_number - 1] if prompt is None else prompt
     unloaded = models.find()
-    check_sizes(unloaded, Restriction.per_context(num_tokens), draft_length)
+    tokens = Restriction.per_context(num_tokens) if per_context else num_tokens
+    check_sizes(unloaded, tokens, draft_length)
     (ids,) = encode_prompts(unloaded, [chosen], draft_length, max_prompt_tokens)
-    with one_thread():
-        pair = restricted(unloaded.loaded(), ids, num_tokens, draft_length, per_context, models.options)
+    with cpu_threads(1):
+        pair = restricted(unloaded.loaded(), ids, tokens, draft_length, models.options)
     if out is None:
         print_json(pair.to_document())
         return 0

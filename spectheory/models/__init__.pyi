@@ -1,6 +1,5 @@
 from .device import cpu_threads as cpu_threads
 from .device import is_out_of_memory as is_out_of_memory
-from .device import one_thread as one_thread
 from .device import resolve_device as resolve_device
 from .drafting import DraftedBatch as DraftedBatch
 from .drafting import PrefilledPrompts as PrefilledPrompts
@@ -19,7 +18,6 @@ from .prompts import read_prompts as read_prompts
 from .quiet import quiet_loading as quiet_loading
 from .restrict import check_sizes as check_sizes
 from .restrict import restrict as restrict
-from .restrict import restricted_pair as restricted_pair
 from .restriction import Restriction as Restriction
 from .sampling import SamplingOptions as SamplingOptions
 from .sampling import logits_to_probs as logits_to_probs

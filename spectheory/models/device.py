@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 
 import torch
 
@@ -53,18 +53,13 @@ def resolve_dtype(dtype: str | torch.dtype | None, device: torch.device) -> str 
 
 @contextmanager
 def cpu_threads(count: int) -> Iterator[None]:
-    """Run torch on so many threads: how a sum is split among them decides its last bits."""
+    """Run torch on so many threads: how a sum is split decides its last bits, and 1 fixes its order."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def one_thread() -> AbstractContextManager[None]:
-    """Run torch on one thread: sums then have one order, whatever the number of cores."""
-    return cpu_threads(1)
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:

@@ -28,9 +28,8 @@ MAX_CONTEXTS = 20_000
 def restrict(
     pair: LanguageModelPair,
     prompt: Prompt,
-    num_tokens: int,
+    tokens: int | Restriction,
     draft_length: int,
-    per_context: bool = False,
     options: SamplingOptions = PLAIN_SAMPLING,
     *,
     max_contexts: int = MAX_CONTEXTS,
@@ -38,13 +37,14 @@ def restrict(
 ) -> ModelPair:
     """The enumerated pair of the models' real conditionals on m tokens after a prompt.
 
+    All contexts are scored from their full text, without a cache: a route independent of drafting.
+
     Args:
         pair: the language models.
         prompt: a text or its token ids; the root context of the result.
-        num_tokens: m, the vocabulary size of the result.
+        tokens: m, to keep the m most likely tokens of the *target* at the prompt, everywhere; or the
+            restriction that paths were drafted with.
         draft_length: L.
-        per_context: False keeps the m most likely tokens of the *target* at the prompt, everywhere;
-            True keeps at every context the m most likely there under the *draft*.
         options: temperature, top-k and top-p, applied before the restriction to both models.
         max_contexts: the largest m^L that is enumerated.
         batch_size: contexts per forward call.
@@ -57,38 +57,14 @@ def restrict(
         EnumerationTooLargeError: m^L is above ``max_contexts``.
         InvalidInputError: an argument is out of range, or top-k/top-p leaves a set without mass.
     """
-    restriction = Restriction.per_context(num_tokens)
-    draft_length, batch_size = check_sizes(pair, restriction, draft_length, max_contexts, batch_size)
-    if not per_context:
-        root = torch.tensor([pair.encode(prompt)], device=pair.device)
-        logits = _last_logits(pair, pair.target_model, root, batch_size)
-        restriction = Restriction.fixed(most_likely(logits[0], num_tokens).tolist())
-    return restricted_pair(
-        pair, prompt, restriction, draft_length, options, max_contexts=max_contexts, batch_size=batch_size
-    )
-
-
-def restricted_pair(
-    pair: LanguageModelPair,
-    prompt: Prompt,
-    restriction: Restriction,
-    draft_length: int,
-    options: SamplingOptions = PLAIN_SAMPLING,
-    *,
-    max_contexts: int = MAX_CONTEXTS,
-    batch_size: int = 64,
-) -> ModelPair:
-    """As ``restrict``, for a restriction that is given: the one that paths were drafted with.
-
-    All contexts are scored from their full text, without a cache: a route independent of drafting.
-
-    Raises:
-        EnumerationTooLargeError, InvalidInputError: as ``restrict``.
-    """
-    draft_length, batch_size = check_sizes(pair, restriction, draft_length, max_contexts, batch_size)
+    batch_size = check_count("batch_size", batch_size)
+    restriction, draft_length = check_sizes(pair, tokens, draft_length, max_contexts)
     root = pair.encode(prompt)
     pair.check_length(len(root), draft_length)
     texts = torch.tensor([root], device=pair.device)
+    if not isinstance(tokens, Restriction):
+        logits = _last_logits(pair, pair.target_model, texts, batch_size)
+        restriction = Restriction.fixed(most_likely(logits[0], restriction.num_tokens).tolist())
     target_levels, draft_levels = [], []
     for depth in range(draft_length + 1):
         # Per context the set at depth L too is the draft's choice, though nothing is drafted there.
@@ -105,20 +81,17 @@ def restricted_pair(
 
 def check_sizes(
     pair: LanguageModelPair | UnloadedPair,
-    restriction: Restriction,
+    tokens: int | Restriction,
     draft_length: int,
     max_contexts: int = MAX_CONTEXTS,
-    batch_size: int = 64,
-) -> tuple[int, int]:
-    """The draft length and the batch size, once the tree is found to be small enough; needs no weights.
+) -> tuple[Restriction, int]:
+    """A restriction of that size and the draft length, if the tree is small enough; needs no weights.
 
     Raises:
         EnumerationTooLargeError, InvalidInputError: as ``restrict``.
     """
-    draft_length, batch_size = (
-        check_count("draft_length", draft_length),
-        check_count("batch_size", batch_size),
-    )
+    draft_length = check_count("draft_length", draft_length)
+    restriction = tokens if isinstance(tokens, Restriction) else Restriction.per_context(tokens)
     restriction.check(pair.vocab_size, num_prompts=1)
     size = restriction.num_tokens**draft_length
     if size > check_count("max_contexts", max_contexts):
@@ -126,7 +99,7 @@ def check_sizes(
             f"{restriction.num_tokens} tokens and draft_length {draft_length} have {size} contexts, more "
             f"than max_contexts={max_contexts}; use fewer tokens, a shorter draft, or raise max_contexts"
         )
-    return draft_length, batch_size
+    return restriction, draft_length
 
 
 def _last_logits(pair: LanguageModelPair, model: Any, texts: Tensor, batch_size: int) -> Tensor:

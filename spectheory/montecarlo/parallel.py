@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
 from functools import lru_cache
 
 from spectheory.extras import installed
@@ -77,7 +78,11 @@ def _do(packed: bytes, task: Task) -> dict[str, Tally]:
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that has the results
         _end_with_parent()
-    return _unpacked(packed).do(task, lambda draws: None)
+    from spectheory.models import cpu_threads
+
+    work = _unpacked(packed)
+    with nullcontext() if work.threads is None else cpu_threads(work.threads):
+        return work.do(task, lambda draws: None)
 
 
 @lru_cache(maxsize=1)

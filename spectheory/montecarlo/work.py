@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -79,7 +79,7 @@ class Work:
         source: of the drafted paths.
         streams: by name.
         settings: of the run, without its progress, which cannot go to another process.
-        threads: of the CPU; None leaves them as they are.
+        threads: of the CPU, in every process; None leaves them as they are.
     """
 
     source: DraftSource
@@ -117,7 +117,7 @@ class Work:
             InsufficientMemoryError: there is no room for the batch.
         """
         strata = self.source.strata_per_batch[task.batch]
-        with _memory(strata), nullcontext() if self.threads is None else _cpu_threads(self.threads):
+        with _memory(strata):
             if isinstance(self.source, TextSource):
                 found = {}
                 for name in task.streams:
@@ -147,19 +147,18 @@ class Work:
         return {name: judge.tally(lambda stratum: source.place(batch, stratum)) for name, judge in found}
 
 
-def _cpu_threads(count: int) -> Any:
-    from spectheory.models import cpu_threads
-
-    return cpu_threads(count)
-
-
 @contextmanager
 def _memory(strata: int) -> Iterator[None]:
     """Say what to do where memory runs out."""
     try:
         yield
     except Exception as error:
-        if not _is_out_of_memory(error):
+        out_of_memory = isinstance(error, MemoryError)
+        if "torch" in sys.modules:
+            from spectheory.models import is_out_of_memory
+
+            out_of_memory = is_out_of_memory(error)
+        if not out_of_memory:
             raise
         advice = (
             f"try batch_size {strata // 2} (--batch-size {strata // 2})"
@@ -169,13 +168,3 @@ def _memory(strata: int) -> Iterator[None]:
         raise InsufficientMemoryError(
             f"memory ran out while drafting for {strata} prompts at a time; {advice}"
         ) from error
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    if isinstance(error, MemoryError):
-        return True
-    if "torch" not in sys.modules:
-        return False
-    from spectheory.models import is_out_of_memory
-
-    return is_out_of_memory(error)

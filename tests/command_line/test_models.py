@@ -39,31 +39,25 @@ def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     return ["--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu"]
 
 
-def one_call(tiny_models: list[str]) -> list[str]:
-    """The beginning of a command that looks at one call after each prompt."""
-    return ["simulate", *tiny_models, "--one-call", "--jobs", "1"]
+def one_call(tiny_models: list[str], *more: str) -> list[str]:
+    """A command that looks at one call after each prompt, two draws of paths of two tokens."""
+    few = ("-l", "2", "--samples", "2")
+    return ["simulate", *tiny_models, "--one-call", "--jobs", "1", *few, *more]
 
 
 def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
-    arguments = [
-        *one_call(tiny_models),
-        "--draft-length",
-        "3",
-        "--samples",
-        "4",
-        "--num-drafts",
-        "2",
-    ]
-    document = run_json(capsys, *arguments, "--verifier", "token,block,spectr,greedy_multipath")
-    assert document["interrupted"] is False
+    arguments = one_call(tiny_models, "-l", "3", "--samples", "4", "-k", "2")
+    document = run_json(capsys, *arguments, "--max-prompt-tokens", "2")
+    assert (document["interrupted"], document["max_prompt_tokens"]) == (False, 2)
     assert [e["verifier"] for e in document["estimates"]] == ["token", "block", "spectr", "greedy_multipath"]
     for estimate in document["estimates"]:
         low, high = estimate["interval"]
         assert 1 <= low <= estimate["block_efficiency"] <= high <= 5
         assert sum(estimate["length_probs"]) == pytest.approx(1, abs=1e-9)
         assert estimate["samples"] == 12
-    assert run_json(capsys, *arguments, "--verifier", "token")["estimates"] == document["estimates"][:1]
-    assert main([*arguments, "--verifier", "token"]) == 0
+    arguments += ["--max-prompt-tokens", "2", "--verifier", "token"]
+    assert run_json(capsys, *arguments)["estimates"] == document["estimates"][:1]
+    assert main(arguments) == 0
     assert f"{document['estimates'][0]['block_efficiency']:.4f}" in capsys.readouterr().out
 
 
@@ -163,6 +157,14 @@ def test_generate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) ->
     assert "--prompt and --prompts" in run_error(capsys, *arguments, "--prompt", "x")
 
 
+def test_simulate_drafts_a_tree(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    arguments = [*tiny_models, "-l", "2", "--tokens", "4", "-v", "multi_round", "--tree", "prefix_tree:2,2"]
+    document = run_json(capsys, "simulate", *arguments)
+    assert (document["num_drafts"], document["draft_process"]) == (4, "prefix_tree:2,2")
+    assert [entry["num_drafts"] for entry in document["estimates"]] == [4]
+    assert "--tree and --num-drafts were both given" in run_error(capsys, "simulate", *arguments, "-k", "4")
+
+
 def test_a_draft_model_per_path(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
 ) -> None:
@@ -188,15 +190,7 @@ def test_simulate_goes_on_from_a_checkpoint(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
 ) -> None:
     file = str(tmp_path / "checkpoint.jsonl")
-    arguments = [
-        *one_call(tiny_models),
-        "--draft-length",
-        "2",
-        "--samples",
-        "2",
-        "--checkpoint",
-        file,
-    ]
+    arguments = one_call(tiny_models, "--checkpoint", file)
     first = run_json(capsys, *arguments)
     assert run_json(capsys, *arguments) == first
     assert "seed (0 there, 1 here)" in run_error(capsys, *arguments, "--seed", "1")
@@ -210,15 +204,7 @@ def test_a_torn_checkpoint_is_said_on_stderr_alone(
 ) -> None:
     """One line that is no error; the JSON on stdout is that of an unbroken run."""
     file = tmp_path / "checkpoint.jsonl"
-    arguments = [
-        *one_call(tiny_models),
-        "--draft-length",
-        "2",
-        "--samples",
-        "2",
-        "--checkpoint",
-        str(file),
-    ]
+    arguments = one_call(tiny_models, "--checkpoint", str(file))
     first = run_json(capsys, *arguments)
     file.write_bytes(file.read_bytes()[:-10])
     assert main([*arguments, "--json"]) == 0
@@ -246,15 +232,7 @@ def test_what_is_kept_is_said_with_the_error(
 
     monkeypatch.setattr(drafting, "_score", fail)
     file = str(tmp_path / "checkpoint.jsonl")
-    arguments = [
-        *one_call(tiny_models),
-        "--draft-length",
-        "2",
-        "--samples",
-        "2",
-        "--batch-size",
-        "1",
-    ]
+    arguments = one_call(tiny_models, "--batch-size", "1")
     error = run_error(capsys, *arguments, "--checkpoint", file)
     assert error.startswith("error: memory ran out while drafting for 1 prompts at a time; use fewer drafts")
     assert error.endswith("; 1 of 3 batches are finished and kept in the checkpoint\n")
@@ -294,6 +272,7 @@ def test_numbers_are_checked_before_weights_are_loaded(
         (("--checkpoint", str(tmp_path)), "is a folder"),
         (("--checkpoint", str(tmp_path / "no" / "file")), "does not exist"),
         (("--prompts", str(tmp_path / "long.txt")), "prompt 2 ('long long long long long'...)"),
+        (("--prompts", str(tmp_path / "long.txt")), "with max_prompt_tokens (--max-prompt-tokens)"),
         (("--csv", "--json"), "--csv and --json"),
     ):
         assert words in run_error(capsys, *one_call(tiny_models), *arguments)
@@ -301,34 +280,9 @@ def test_numbers_are_checked_before_weights_are_loaded(
         main(["simulate", *tiny_models])
 
 
-def test_max_prompt_tokens(
-    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
-) -> None:
-    (tmp_path / "long.txt").write_text("long " * 100)
-    arguments = [
-        "simulate",
-        *tiny_models,
-        "--one-call",
-        "--prompts",
-        str(tmp_path / "long.txt"),
-        "--samples",
-        "2",
-    ]
-    assert "--max-prompt-tokens" in run_error(capsys, *arguments)
-    assert run_json(capsys, *arguments, "--max-prompt-tokens", "20")["max_prompt_tokens"] == 20
-
-
 def test_csv(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
     """One line per verifier, with the numbers of the JSON."""
-    arguments = [
-        *one_call(tiny_models),
-        "--draft-length",
-        "3",
-        "--samples",
-        "4",
-        "-v",
-        "token,greedy_block",
-    ]
+    arguments = one_call(tiny_models, "-v", "token,greedy_block")
     document = run_json(capsys, *arguments)
     assert main([*arguments, "--csv"]) == 0
     captured = capsys.readouterr()
@@ -346,7 +300,7 @@ def test_csv(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None
 def test_verifiers_that_are_not_lossless_are_marked(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str]
 ) -> None:
-    arguments = [*one_call(tiny_models), "--draft-length", "2", "--samples", "2"]
+    arguments = one_call(tiny_models)
     document = run_json(capsys, *arguments, "-v", "block,greedy_block")
     assert [estimate["lossless"] for estimate in document["estimates"]] == [True, False]
     assert main([*arguments, "-v", "block,greedy_block"]) == 0
@@ -362,15 +316,7 @@ def test_threads_and_number_types(capsys: pytest.CaptureFixture[str], tiny_model
     """One thread for small models unless another number is asked for; torch is left as it was."""
     import torch
 
-    arguments = [
-        *one_call(tiny_models),
-        "--draft-length",
-        "2",
-        "--samples",
-        "2",
-        "-v",
-        "token",
-    ]
+    arguments = one_call(tiny_models, "-v", "token")
     before = torch.get_num_threads()
     single = run_json(capsys, *arguments)
     assert single["threads"] == 1
@@ -401,7 +347,7 @@ def test_simulate_interrupted(
 
     monkeypatch.setattr(drafting, "_score", stopped)
     checkpoint = tmp_path / "checkpoint.jsonl"
-    arguments = [*one_call(tiny_models), "--draft-length", "2", "--samples", "2", "--batch-size", "1"]
+    arguments = one_call(tiny_models, "--batch-size", "1")
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
     try:
         assert main([*arguments, "--checkpoint", str(checkpoint), "--json"]) == code

@@ -19,7 +19,6 @@ from spectheory.models import (
     most_likely_at_prompts,
     prefill,
     restrict,
-    restricted_pair,
 )
 
 
@@ -35,10 +34,10 @@ def rows_by_hand(
 
 
 @pytest.mark.parametrize("per_context", [False, True])
-def test_restricted_pair_holds_the_real_conditionals(pair: LanguageModelPair, per_context: bool) -> None:
+def test_a_restriction_holds_the_real_conditionals(pair: LanguageModelPair, per_context: bool) -> None:
     """Every row is the full row conditioned on the stated set, at every context; sums are 1 to 1e-12."""
     options = SamplingOptions(temperature=0.8)
-    result = restrict(pair, PROMPTS[0], 3, 2, per_context, options)
+    result = restrict(pair, PROMPTS[0], Restriction.per_context(3) if per_context else 3, 2, options)
     assert (result.vocab_size, result.draft_length, result.arithmetic) == (3, 2, "float64")
     root = pair.encode(PROMPTS[0])
     fixed = full_row(pair.target_model, root, options).argsort(descending=True)[:3].tolist()
@@ -80,7 +79,7 @@ def test_drafting_under_a_restriction_agrees_with_the_enumeration(pair: Language
         if kind == "per prompt":
             assert restriction.token_sets is not None
             single = Restriction.fixed(restriction.token_sets[b])
-        enumerated = restricted_pair(pair, prompt, single, 2)
+        enumerated = restrict(pair, prompt, single, 2)
         for k in range(3):
             number = 0
             for depth in range(3):
@@ -98,7 +97,7 @@ def test_restrict_picks_the_set_drafting_picks(pair: LanguageModelPair) -> None:
     restriction = most_likely_at_prompts(prefill(pair, PROMPTS), 4)
     assert restriction.token_sets is not None
     for prompt, ids in zip(PROMPTS, restriction.token_sets, strict=True):
-        given = restricted_pair(pair, prompt, Restriction.fixed(ids), 1)
+        given = restrict(pair, prompt, Restriction.fixed(ids), 1)
         chosen = restrict(pair, prompt, 4, 1)
         assert given.vocab == chosen.vocab
         np.testing.assert_allclose(given.target[1], chosen.target[1], atol=1e-12)
@@ -118,7 +117,7 @@ def test_correction_tokens_translate_back(pair: LanguageModelPair) -> None:
 def test_names_of_a_fixed_set_are_unique(gpt2_pair: LanguageModelPair) -> None:
     """Lone bytes of a multi-byte character all decode to the replacement character."""
     broken = [t for t in range(gpt2_pair.vocab_size) if gpt2_pair.decode([t]) == "�"][:3]
-    result = restricted_pair(gpt2_pair, "x", Restriction.fixed([*broken, gpt2_pair.encode("a")[0]]), 1)
+    result = restrict(gpt2_pair, "x", Restriction.fixed([*broken, gpt2_pair.encode("a")[0]]), 1)
     assert result.vocab == (*(f"�#{token}" for token in broken), "a")
 
 
@@ -134,12 +133,12 @@ def test_a_set_without_mass_is_refused(gpt2_pair: LanguageModelPair) -> None:
     row = full_row(gpt2_pair.target_model, gpt2_pair.encode("x"), SamplingOptions())
     unlikely = Restriction.fixed(row.argsort()[:3].tolist())
     with pytest.raises(InvalidInputError, match="no mass"):
-        restricted_pair(gpt2_pair, "x", unlikely, 1, SamplingOptions(top_k=1))
+        restrict(gpt2_pair, "x", unlikely, 1, SamplingOptions(top_k=1))
     with pytest.raises(InvalidInputError, match="no mass"):
         draft_and_score(
             prefill(gpt2_pair, ["x"]), 1, 1, gpt2_pair.generator(0), SamplingOptions(top_k=1), unlikely
         )
-    assert restricted_pair(gpt2_pair, "x", unlikely, 1).vocab_size == 3
+    assert restrict(gpt2_pair, "x", unlikely, 1).vocab_size == 3
 
 
 def test_low_temperatures_do_not_underflow_a_restriction(gpt2_pair: LanguageModelPair) -> None:
@@ -148,7 +147,7 @@ def test_low_temperatures_do_not_underflow_a_restriction(gpt2_pair: LanguageMode
     full = full_row(gpt2_pair.target_model, gpt2_pair.encode("x"), SamplingOptions())
     ids = full.argsort()[:2].tolist()
     assert float(full_row(gpt2_pair.target_model, gpt2_pair.encode("x"), options)[ids].sum()) == 0
-    row = restricted_pair(gpt2_pair, "x", Restriction.fixed(ids), 1, options).target[0][0]
+    row = restrict(gpt2_pair, "x", Restriction.fixed(ids), 1, options).target[0][0]
     odds = (np.log(float(full[ids[1]])) - np.log(float(full[ids[0]]))) / 0.002
     np.testing.assert_allclose(np.log(row[1] / row[0]), odds, rtol=1e-3, atol=1e-3)
 
@@ -161,8 +160,8 @@ def test_bad_restrictions_are_refused(gpt2_pair: LanguageModelPair) -> None:
         (lambda: Restriction.fixed(), "no set"),
         (lambda: restrict(gpt2_pair, "x", 281, 1), "281"),
         (lambda: restrict(gpt2_pair, "x", 2, 0), "draft_length"),
-        (lambda: restricted_pair(gpt2_pair, "x", Restriction.fixed([280]), 1), "0..279"),
-        (lambda: restricted_pair(gpt2_pair, "x", Restriction.fixed([1], [2]), 1), "2 sets"),
+        (lambda: restrict(gpt2_pair, "x", Restriction.fixed([280]), 1), "0..279"),
+        (lambda: restrict(gpt2_pair, "x", Restriction.fixed([1], [2]), 1), "2 sets"),
     ):
         with pytest.raises(InvalidInputError, match=words):
             build()

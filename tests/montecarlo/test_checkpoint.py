@@ -117,50 +117,25 @@ def edited(line: bytes, change: Any, with_checksum: str | None = None) -> bytes:
     return json.dumps(record).encode() + b"\n"
 
 
-def more_tokens(content: dict[str, Any]) -> None:
-    content["tallies"]["block"]["expected"][0] += 1.0
+def block(content: dict[str, Any]) -> dict[str, Any]:
+    return content["tallies"]["block"]
 
 
-def fewer_lengths(content: dict[str, Any]) -> None:
-    content["tallies"]["block"]["length_probs"][0].pop()
+DAMAGES: list[tuple[Any, str]] = [
+    (lambda content: block(content)["length_probs"][0].pop(), "length_probs is no array"),
+    (lambda content: block(content)["expected"].__setitem__(0, float("nan")), "expected is no array"),
+    (
+        lambda content: content["tallies"].update(spectr=content["tallies"].pop("block")),
+        "its verifiers are not",
+    ),
+    (lambda content: content.update(batch=3), "batch 3 is none of this run"),
+    (lambda content: content.update(batch=0), "stands there twice"),
+    (lambda content: block(content).update(bonus=[1.0]), "fields that are not known"),
+    (lambda content: content.pop("tallies"), "tallies"),
+]
 
 
-def not_a_number(content: dict[str, Any]) -> None:
-    content["tallies"]["block"]["expected"][0] = float("nan")
-
-
-def another_verifier(content: dict[str, Any]) -> None:
-    content["tallies"]["spectr"] = content["tallies"].pop("block")
-
-
-def another_batch(content: dict[str, Any]) -> None:
-    content["batch"] = 3
-
-
-def the_first_batch_again(content: dict[str, Any]) -> None:
-    content["batch"] = 0
-
-
-def one_more_field(content: dict[str, Any]) -> None:
-    content["tallies"]["block"]["bonus"] = [1.0]
-
-
-def no_tallies(content: dict[str, Any]) -> None:
-    del content["tallies"]
-
-
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (fewer_lengths, "length_probs is no array"),
-        (not_a_number, "expected is no array"),
-        (another_verifier, "its verifiers are not those"),
-        (another_batch, "batch 3 is none of this run"),
-        (the_first_batch_again, "stands there twice"),
-        (one_more_field, "fields that are not known"),
-        (no_tallies, "tallies"),
-    ],
-)
+@pytest.mark.parametrize(("change", "words"), DAMAGES)
 def test_a_damaged_line_is_named(
     models: LanguageModelPair, written: list[bytes], tmp_path: Path, change: Any, words: str
 ) -> None:
@@ -193,7 +168,8 @@ def test_a_line_of_something_else_is_named(
 
 def test_edited_numbers_are_refused(models: LanguageModelPair, written: list[bytes], tmp_path: Path) -> None:
     state = tmp_path / "state.jsonl"
-    state.write_bytes(b"".join([*written[:3], edited(written[3], more_tokens)]))
+    more_tokens = edited(written[3], lambda content: block(content)["expected"].__setitem__(0, 9.0))
+    state.write_bytes(b"".join([*written[:3], more_tokens]))
     with pytest.raises(InvalidInputError, match=r"line 4 .* is damaged \(its checksum is wrong"):
         run(models, state)
 

@@ -183,6 +183,8 @@ from pathlib import Path
 from spectheory.montecarlo import parallel
 
 class Sleeps:
+    threads = None
+
     def do(self, task, step):
         with (Path(sys.argv[1]) / str(os.getpid())).open("w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)

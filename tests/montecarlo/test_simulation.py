@@ -13,8 +13,7 @@ from spectheory import instances
 from spectheory.drafts import PrefixTree, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.law import output_law
-from spectheory.models import LanguageModelPair, Restriction
-from spectheory.models.restrict import restricted_pair
+from spectheory.models import LanguageModelPair, Restriction, restrict
 from spectheory.montecarlo import simulate, simulate_enumerated
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
@@ -116,7 +115,7 @@ def test_progress_counts_draws() -> None:
 def test_language_models_agree_with_their_enumeration(models: LanguageModelPair) -> None:
     """The cross-check on a restricted pair: cached drafting and sampling against the exact law."""
     restriction = Restriction.fixed([5, 90, 200])
-    pair = restricted_pair(models, PROMPTS[0], restriction, 2)
+    pair = restrict(models, PROMPTS[0], restriction, 2)
     simulation = simulate(
         models,
         [PROMPTS[0]] * 8,
@@ -131,7 +130,7 @@ def test_language_models_agree_with_their_enumeration(models: LanguageModelPair)
         exact = float(output_law(estimate.verifier, pair, 2).block_efficiency)
         assert abs(estimate.block_efficiency - exact) <= 4.5 * estimate.standard_error + 1e-6
         assert abs(estimate.counted - exact) <= 4.5 * estimate.counted_standard_error
-    wrong = restricted_pair(models, PROMPTS[0], Restriction.fixed([7, 33, 120]), 2)  # partner: other tokens
+    wrong = restrict(models, PROMPTS[0], Restriction.fixed([7, 33, 120]), 2)  # partner: other tokens
     token = simulation.estimates[0]
     away = abs(token.block_efficiency - float(output_law("token", wrong).block_efficiency))
     assert away > 6 * token.standard_error
@@ -151,7 +150,7 @@ def test_trees_of_drafts_agree_with_their_enumeration(models: LanguageModelPair,
     found = simulate(models, [PROMPTS[0]] * 8, [name], drafts=tree, **asked)
     assert found.settings["draft_process"] == f"{tree.name}:{','.join(map(str, tree.widths))}"
     (estimate,) = found.estimates
-    pair = restricted_pair(models, PROMPTS[0], restriction, 2)
+    pair = restrict(models, PROMPTS[0], restriction, 2)
     exact = float(output_law(name, pair, process=tree).block_efficiency)
     assert abs(estimate.block_efficiency - exact) <= 4.5 * estimate.standard_error + 1e-6
     assert abs(estimate.counted - exact) <= 4.5 * estimate.counted_standard_error

@@ -14,8 +14,7 @@ from decoding_support import PROMPTS, tiny_pair
 from spectheory import certify
 from spectheory.drafts import WithoutReplacement
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.models import LanguageModelPair, Restriction
-from spectheory.models.restrict import restricted_pair
+from spectheory.models import LanguageModelPair, Restriction, restrict
 from spectheory.montecarlo import Simulation, simulate
 from spectheory.outcome import Outcome
 
@@ -40,7 +39,7 @@ def test_texts_of_one_token_are_one_call(pair: LanguageModelPair) -> None:
     of the mean over calls."""
     exact = {}
     for name in ("token", "spectr", "greedy_multipath"):
-        whole = [restricted_pair(pair, list(p), Restriction.fixed([0, 1, 2]), 2) for p in PROMPTS]
+        whole = [restrict(pair, list(p), Restriction.fixed([0, 1, 2]), 2) for p in PROMPTS]
         values = [certify(name, p, num_drafts=2, with_optimum=False).block_efficiency for p in whole]
         exact[name] = float(np.mean([float(value) for value in values]))
     for found in simulated(pair, list(exact), max_new_tokens=1, samples=1_500).estimates:

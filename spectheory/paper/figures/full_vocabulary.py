@@ -139,7 +139,7 @@ def defects_on_two_tokens(
         bundled_prompts,
         most_likely_at_prompts,
         prefill,
-        restricted_pair,
+        restrict,
     )  # fmt: skip
 
     models, text = bundled_pair(), bundled_prompts()[0]
@@ -147,9 +147,7 @@ def defects_on_two_tokens(
     rows = []
     for temperature in temperatures:
         options = SamplingOptions(temperature=temperature)
-        pairs = {
-            length: restricted_pair(models, text, restriction, length, options) for length in ENUMERATED[1]
-        }
+        pairs = {length: restrict(models, text, restriction, length, options) for length in ENUMERATED[1]}
         for name in names:
             for drafts, lengths in ENUMERATED.items():
                 if (drafts == 1) != (name in ONE_PATH):

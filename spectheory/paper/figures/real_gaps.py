@@ -47,13 +47,13 @@ def real_gaps(contexts: int = 50, settings: Sequence[Setting] = SETTINGS) -> Fin
         contexts: texts per setting.
         settings: m tokens, L drafted tokens, K drafts.
     """
-    from spectheory.models import bundled_prompts, one_thread, restrict
+    from spectheory.models import bundled_prompts, cpu_threads, restrict
 
     models, prompts = bundled_pair(), bundled_prompts()
     rows: list[tuple[Any, ...]] = []
     for number, (setting, context) in enumerate((s, c) for s in settings for c in range(contexts)):
         prompt, length = number % len(prompts), SHORTEST + STEP * (number // len(prompts))
-        with one_thread():
+        with cpu_threads(1):
             text = models.encode(prompts[prompt])[:length]
             pair = restrict(models, text, setting.num_tokens, setting.draft_length)
             best = optimum(pair, setting.num_drafts)

@@ -77,14 +77,14 @@ def real_pair(
         confidence: with which all intervals of the table together cover (Bonferroni).
         drafts_at_once: copies of the prompt in one batch.
     """
-    from spectheory.models import one_thread
+    from spectheory.models import cpu_threads
 
     comparisons = 2 * len(prompts) * len(settings) * len(verifiers)
     level = 1 - (1 - confidence) / comparisons
     rows = []
     for setting in settings:
         for prompt in prompts:
-            with one_thread():
+            with cpu_threads(1):
                 rows += _rows(setting, prompt, verifiers, samples, seed, level, drafts_at_once)
     table = ResultTable(
         "real_pair",
@@ -118,11 +118,11 @@ def _rows(
     level: float,
     drafts_at_once: int,
 ) -> list[tuple[Any, ...]]:
-    from spectheory.models import bundled_prompts, most_likely_at_prompts, prefill, restricted_pair
+    from spectheory.models import bundled_prompts, most_likely_at_prompts, prefill, restrict
 
     models, text = bundled_pair(), bundled_prompts()[prompt]
     restriction = most_likely_at_prompts(prefill(models, [text]), setting.num_tokens)
-    enumerated = restricted_pair(models, text, restriction, setting.draft_length)
+    enumerated = restrict(models, text, restriction, setting.draft_length)
     best = optimum(enumerated, setting.num_drafts)
     simulation = simulate(
         models,
