@@ -8,9 +8,7 @@ import pytest
 import torch
 
 from models_support import FAMILIES, save_pair
-from spectheory.models import (
-    LanguageModelPair,
-)
+from spectheory.models import LanguageModelPair
 
 
 @pytest.fixture(scope="session")

@@ -9,13 +9,10 @@ import pytest
 import torch
 from scipy.stats import chi2
 
-from models_support import PROMPTS, full_row
+from models_support import PROMPTS, full_row, largest_difference
 from spectheory.drafts import Iid, PrefixTree
-from spectheory.errors import (
-    InvalidInputError,
-)
+from spectheory.errors import InvalidInputError
 from spectheory.models import (
-    DraftedBatch,
     LanguageModelPair,
     Restriction,
     SamplingOptions,
@@ -24,24 +21,6 @@ from spectheory.models import (
 )
 from spectheory.models.drafting import _share
 from spectheory.models.reading import run_model
-
-
-def largest_difference(pair: LanguageModelPair, batch: DraftedBatch, options: SamplingOptions) -> float:
-    """Largest deviation of any row of the batch from the one of a full pass."""
-    differences = []
-    for b, prompt in enumerate(PROMPTS):
-        for k in range(batch.paths.shape[1]):
-            path = batch.token_ids[b, k].tolist()
-            for depth in range(len(path) + 1):
-                text = pair.encode(prompt) + path[:depth]
-                sides = [(pair.target_model, batch.target_rows)]
-                if depth < len(path):
-                    sides.append((pair.draft_model, batch.draft_rows))
-                for model, rows in sides:
-                    gap = rows[b, k, depth] - full_row(model, text, options)
-                    differences.append(float(gap.abs().max()))
-    assert len(differences) == len(PROMPTS) * batch.paths.shape[1] * (2 * batch.paths.shape[2] + 1)
-    return max(differences)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +48,7 @@ def test_wrong_padding_would_be_noticed(gpt2_pair: LanguageModelPair) -> None:
     as_text = dataclasses.replace(texts, starts=torch.zeros_like(texts.starts))
     wrong = dataclasses.replace(prefilled, texts=as_text)
     batch = draft_and_score(wrong, 2, 3, gpt2_pair.generator(5))
-    assert largest_difference(gpt2_pair, batch, SamplingOptions()) > 1e-3
+    assert largest_difference(gpt2_pair, batch) > 1e-3
 
 
 def test_prompts_of_one_token_only(pair: LanguageModelPair) -> None:
@@ -129,7 +108,7 @@ def test_a_draft_model_per_path(pair: LanguageModelPair) -> None:
     prefilled = prefill(several, PROMPTS)
     batch = draft_and_score(prefilled, 2, 3, several.generator(5))
     of_the_first = dataclasses.replace(batch, paths=batch.paths[:, :1], draft_rows=batch.draft_rows[:, :1])
-    assert largest_difference(pair, of_the_first, SamplingOptions()) < 1e-5
+    assert largest_difference(pair, of_the_first) < 1e-5
     torch.testing.assert_close(batch.draft_rows[:, 1], batch.target_rows[:, 1, :3], atol=1e-5, rtol=0)
     assert torch.equal(batch.target_rows[:, 0, 0], batch.target_rows[:, 1, 0])
     iid, tree = Iid(2), PrefixTree((2, 1, 1))

@@ -13,18 +13,8 @@ import pytest
 import torch
 
 from models_support import PROMPTS, full_row, save_model, save_tokenizer
-from spectheory.errors import (
-    InsufficientMemoryError,
-    InvalidInputError,
-    TokenizerMismatchError,
-)
-from spectheory.models import (
-    LanguageModelPair,
-    SamplingOptions,
-    draft_and_score,
-    prefill,
-    restrict,
-)
+from spectheory.errors import InsufficientMemoryError, InvalidInputError, TokenizerMismatchError
+from spectheory.models import LanguageModelPair, SamplingOptions, draft_and_score, prefill, restrict
 
 
 def test_stored_half_precision_is_upcast_on_cpu(

@@ -9,16 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory.errors import (
-    InvalidInputError,
-)
-from spectheory.models import (
-    LanguageModelPair,
-    UnloadedPair,
-    bundled_prompts,
-    encode_prompts,
-    read_prompts,
-)
+from spectheory.errors import InvalidInputError
+from spectheory.models import LanguageModelPair, UnloadedPair, bundled_prompts, encode_prompts, read_prompts
 from spectheory.models.loading import ModelSource
 from spectheory.montecarlo import simulate
 

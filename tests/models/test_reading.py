@@ -12,16 +12,13 @@ import torch
 from transformers import (
     BertConfig,
     BertForMaskedLM,
-    MambaConfig,
-    MambaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
     PreTrainedModel,
     T5Config,
     T5ForConditionalGeneration,
 )
 
-from models_support import PROMPTS, full_row, save_model, save_pair, save_tokenizer
+from families import family_pair
+from models_support import PROMPTS, full_row, largest_difference, save_pair, save_tokenizer
 from spectheory.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, draft_and_score, prefill
 from spectheory.models.caches import SlotCache
@@ -31,24 +28,6 @@ from spectheory.models.texts import Texts
 from spectheory.montecarlo import simulate
 
 IDS = {"vocab_size": 280, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
-
-
-def mamba() -> PreTrainedModel:
-    """Recurrent: a state in place of a cache of keys and values."""
-    return MambaForCausalLM(
-        MambaConfig(hidden_size=32, state_size=4, num_hidden_layers=1, initializer_range=0.15, **IDS)
-    )
-
-
-def sliding_window(window: int = 4) -> PreTrainedModel:
-    """Attention to the last four tokens only, fewer than a prompt has."""
-    return MistralForCausalLM(
-        MistralConfig(
-            hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2,
-            num_key_value_heads=1, sliding_window=window, max_position_embeddings=64, initializer_range=0.15,
-            **IDS,
-        )
-    )  # fmt: skip
 
 
 def bert(kind: type[PreTrainedModel] = BertForMaskedLM, **options: Any) -> PreTrainedModel:
@@ -74,53 +53,37 @@ def save(folder: Path, model: PreTrainedModel) -> Path:
     return folder
 
 
-def with_target(folder: Path, build: Callable[[], PreTrainedModel]) -> LanguageModelPair:
-    """The model as the target of a small draft model."""
-    torch.manual_seed(3)
-    target = save(folder / "target", build())
-    save_model(folder / "draft", "llama", seed=2, layers=1)
-    save_tokenizer(folder / "draft")
-    return LanguageModelPair.load(target, folder / "draft", device="cpu")
+def difference(pair: LanguageModelPair, prompts: list[list[int]]) -> float:
+    """Of the rows of a batch drafted behind the prompts from those of full, uncached passes."""
+    batch = draft_and_score(prefill(pair, prompts), 2, 3, pair.generator(5))
+    return largest_difference(pair, batch, prompts=prompts)
 
 
-def largest_difference(pair: LanguageModelPair) -> float:
-    """Of the target's rows of a drafted batch from those of full, uncached passes, over prompts of three
-    lengths."""
-    batch = draft_and_score(prefill(pair, PROMPTS), 2, 3, pair.generator(5))
-    differences = []
-    for b, prompt in enumerate(PROMPTS):
-        for k in range(2):
-            path = batch.token_ids[b, k].tolist()
-            for depth in range(4):
-                row = full_row(pair.target_model, pair.encode(prompt) + path[:depth], SamplingOptions())
-                differences.append(float((batch.target_rows[b, k, depth] - row).abs().max()))
-    assert len(differences) == 24
-    return max(differences)
-
-
-def test_a_recurrent_model_is_read_without_a_cache(tmp_path: Path) -> None:
-    """Slower, right, and said once."""
-    pair = with_target(tmp_path, mamba)
-    with pytest.warns(Notice, match="the target model .* cannot read on from a cache") as caught:
-        assert largest_difference(pair) < 1e-5
-    assert len(caught) == 1
-    assert pair.cached == (False, True)
+def test_a_recurrent_model_is_read_without_a_cache() -> None:
+    """Slower, right, and said once of each model."""
+    pair, prompts = family_pair("mamba"), [[5], [7, 3, 9, 4], [1, 30]]
+    with pytest.warns(Notice, match="the (target|draft) model .* cannot read on from a cache") as caught:
+        assert difference(pair, prompts) < 1e-5
+    assert len(caught) == 2
+    assert pair.cached == (False, False)
     with warnings.catch_warnings():
         warnings.simplefilter("error", Notice)
-        simulate(pair, PROMPTS, ["token"], drafts=2, draft_length=2, samples=2)
+        simulate(pair, prompts, ["token"], drafts=2, draft_length=2, samples=2)
 
 
-def test_a_sliding_window_is_read_right(tmp_path: Path) -> None:
-    """Prompts longer than the window, whichever way the model is read."""
-    pair = with_target(tmp_path, sliding_window)
-    assert max(len(pair.encode(prompt)) for prompt in PROMPTS) > 6
+def test_a_sliding_window_is_read_right() -> None:
+    """Prompts shorter and longer than the window, which matters: with a wider one the rows are others."""
+    pair, prompts = (
+        family_pair("mistral, sliding"),
+        [[7, 3, 9, 4, 11, 2, 8, 1, 30, 22, 5, 6, 40, 41, 17], [5, 6]],
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Notice)
-        assert largest_difference(pair) < 1e-5
-    wide = with_target(tmp_path / "wide", lambda: sliding_window(64))  # the partner: the window matters
-    text = pair.encode(PROMPTS[0])
-    rows = [full_row(models.target_model, text, SamplingOptions()) for models in (pair, wide)]
-    assert float((rows[0] - rows[1]).abs().max()) > 1e-3
+        assert difference(pair, prompts) < 1e-5
+    row = full_row(pair.target_model, prompts[0], SamplingOptions())
+    pair.target_model.config.sliding_window = 64
+    wide = full_row(pair.target_model, prompts[0], SamplingOptions())
+    assert float((row - wide).abs().max()) > 1e-3  # the partner
 
 
 def test_recomputing_gives_the_numbers_of_caching(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,10 +7,7 @@ import pytest
 import torch
 
 from models_support import PROMPTS, full_row
-from spectheory.errors import (
-    EnumerationTooLargeError,
-    InvalidInputError,
-)
+from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.models import (
     LanguageModelPair,
     Restriction,

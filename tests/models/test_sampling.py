@@ -8,16 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory.errors import (
-    ComputationError,
-    InvalidInputError,
-    InvalidOutcomeError,
-)
-from spectheory.models import (
-    SamplingOptions,
-    logits_to_probs,
-    sampling,
-)
+from spectheory.errors import ComputationError, InvalidInputError, InvalidOutcomeError
+from spectheory.models import SamplingOptions, logits_to_probs, sampling
 from spectheory.models.sampling import LogitsCheck, scaled_logits
 from spectheory.outcome import sample_rows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from scripts import load
-from spectheory.models import SamplingOptions, logits_to_probs
+from spectheory.models import DraftedBatch, LanguageModelPair, SamplingOptions, logits_to_probs
 
 TEXTS = ["def main(argument):", "    return argument", "import argparse", "for index in range(10):"]
 FAMILIES = ("llama", "gpt2")
@@ -66,3 +67,25 @@ def full_row(model: torch.nn.Module, token_ids: list[int], options: SamplingOpti
     with torch.no_grad():
         logits = model(torch.tensor([token_ids])).logits[0, -1]
     return logits_to_probs(logits, options)
+
+
+def largest_difference(
+    pair: LanguageModelPair,
+    batch: DraftedBatch,
+    options: SamplingOptions = SamplingOptions(),  # noqa: B008
+    prompts: Sequence[Any] = PROMPTS,
+) -> float:
+    """Largest deviation of any row of a batch drafted behind prompts from the one of a full pass."""
+    differences = []
+    for b, prompt in enumerate(prompts):
+        for k, path in enumerate(batch.token_ids[b, : batch.paths.shape[1]].tolist()):
+            for depth in range(len(path) + 1):
+                text = pair.encode(prompt) + path[:depth]
+                sides = [(pair.target_model, batch.target_rows)]
+                if depth < len(path):
+                    sides.append((pair.draft_model, batch.draft_rows))
+                for model, rows in sides:
+                    gap = rows[b, k, depth] - full_row(model, text, options)
+                    differences.append(float(gap.abs().max()))
+    assert len(differences) == len(prompts) * batch.paths.shape[1] * (2 * batch.paths.shape[2] + 1)
+    return max(differences)
