@@ -168,7 +168,7 @@ def simulate(
     elif len(models.drafts) > 1 and not was_given("drafts"):
         settings["drafts"] = list(range(1, len(models.drafts) + 1))
     if cost_ratio is not None:
-        predicted_speed_up(1.0, settings["draft_length"], cost_ratio)  # refuses what is no ratio
+        predicted_speed_up(1.0, settings["draft_length"], cost_ratio)  # refuses a wrong ratio
     names, texts, pair = verifier_names(verifiers), models.texts(), models.find()
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, options=models.options, progress=progress, **settings)
@@ -202,7 +202,7 @@ def simulate(
 def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
     """Put the checkpoints of simulate --shard together.
 
-    The command of simulate without --shard then goes on from it: it computes what is missing, and prints.
+    The command of simulate without --shard then goes on from it: it computes the missing batches, and prints.
     """
     from spectheory.montecarlo import merge_checkpoints
 

@@ -19,7 +19,7 @@ from spectheory.outcome import Outcome, Sample
 from spectheory.verifier import Verifier
 
 NumbersOfCall = Callable[[list[int], list[int]], Any]
-"""(numbers of the texts in the batch, how many tokens each has) -> what the next call is drawn with."""
+"""(numbers of the texts in the batch, how many tokens each has) -> the generator of the next call."""
 PARTS = ("draft", "target", "verification", "other")
 """The parts of an iteration, as laps name them."""
 
@@ -30,9 +30,9 @@ class Iteration:
 
     Attributes:
         numbers: of these texts in the batch, b of them, ascending.
-        drafted: what was drafted and scored, its target rows modified where the verifier asks for it.
-        outcome: what the verifier says of it.
-        sample: what was drawn from the outcome, fields [b].
+        drafted: the paths and rows, the target's modified where the verifier asks for it.
+        outcome: the verifier's answer.
+        sample: drawn from the outcome, fields [b].
         tokens: of each text the accepted tokens and the one behind them, as far as the text takes them.
         accepted: how many drafted tokens were accepted, cut off or not, per text.
         finished: why each text is finished by these tokens, None if it is not.
@@ -79,11 +79,11 @@ def iterations(
         lap: called with one of ``PARTS`` whenever it has ended.
 
     Yields:
-        What was drafted, said and drawn in each call.
+        The paths, outcome and sample of each call.
 
     Raises:
         ComputationError: a model returned logits without a finite maximum.
-        InvalidOutcomeError: the verifier's answer is no law where it was drawn from.
+        InvalidOutcomeError: the verifier's answer is not a law where it was drawn from.
     """
     numbers, prompt_width = list(range(prefilled.num_prompts)), prefilled.texts.width
     texts: list[list[int]] = [[] for _ in numbers]

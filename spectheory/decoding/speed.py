@@ -22,7 +22,7 @@ class Speed:
         tokens: decoded, of all texts.
         seconds: by part: ``draft`` (the draft model, its rows and the drawing of paths), ``target`` (its
             calls and rows), ``verification`` (the verifier's answer and the drawing from it), ``other``
-            (reading the prompts, and what the loop does besides).
+            (reading the prompts, and the rest of the loop).
         plain_tokens, plain_seconds: of the target alone on the same prompts, by ``generate`` of transformers.
     """
 
@@ -112,7 +112,7 @@ def timed_decode(
     Raises:
         InvalidInputError, InvalidOutcomeError: as ``decode``.
     """
-    decode(pair, prompts, verifier, **settings | {"max_new_tokens": 1})  # what is done once is done
+    decode(pair, prompts, verifier, **settings | {"max_new_tokens": 1})  # warm up
     watch = Stopwatch(pair.device)
     texts = decode(pair, prompts, verifier, lap=watch, **settings)
     watch("other")
@@ -145,7 +145,7 @@ def plain_decoding(
     ends = end_of_sequence(pair.target_model)
     encoded = encode_prompts(pair, prompts, 0, max_prompt_tokens)
     tokens, watch = 0, Stopwatch(pair.device)
-    with torch.random.fork_rng():  # the caller's random numbers stay what they are
+    with torch.random.fork_rng():  # the caller's random numbers are left alone
         for length in (1, max_new_tokens):  # once to warm up
             tokens, watch = 0, Stopwatch(pair.device)
             for first in range(0, len(encoded), batch_size):

@@ -22,7 +22,7 @@ from spectheory.validate import check_count
 
 @dataclass
 class DecodedText:
-    """What was decoded behind one prompt.
+    """The text decoded behind one prompt.
 
     Attributes:
         prompt_ids: token ids of the prompt.
@@ -119,7 +119,7 @@ def decode(
     Raises:
         InvalidInputError: an argument is out of range, a prompt cannot be read on from, or the verifier is
             not valid for the draft process.
-        InvalidOutcomeError: the verifier's answer is no law where it was drawn from.
+        InvalidOutcomeError: the verifier's answer is not a law where it was drawn from.
 
     Example:
         >>> from spectheory.models import LanguageModelPair

@@ -2,7 +2,7 @@
 
 A text's token has the slot of its column (``Texts``).  Drafted tokens are written behind the end of their
 row, whatever the ends of the other rows are.  A rejected token needs no removal: its slot lies beyond the
-end of the text, is seen by nobody and is written over.
+end of the text, is not seen and is written over.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Draft K paths with the draft model, score them with the target: what a verifier is handed.
+"""Draft K paths with the draft model and score them with the target, for a verifier.
 
     prefilled = prefill(pair, prompts)                                        once
     batch = draft_and_score(prefilled, drafts, draft_length, generator)       per draw
@@ -100,7 +100,7 @@ class DraftedBatch:
 
     N is the vocabulary size V or, under a restriction, its number of tokens m; tokens are then
     numbered 0..m-1 in ``paths`` and in the rows.  Paths of one prompt that share a prefix carry
-    bitwise the same rows there, but for draft rows of models of their own.
+    bitwise the same rows there, except draft rows of several draft models.
 
     Attributes:
         paths: [B, K, L] int64.
@@ -108,7 +108,7 @@ class DraftedBatch:
         draft_rows: [B, K, L, N], row i is the one token i was drawn from.
         token_ids: [B, K, L], the drafted tokens in the models' vocabulary.
         candidates: [B, K, L+1, m], the token id each number stands for; None without restriction.
-        failed: a truth value on the device, whether logits were met that are no law; None: there were none.
+        failed: a truth value on the device, whether some logits had no finite maximum; None: none had.
     """
 
     paths: Tensor
@@ -117,13 +117,6 @@ class DraftedBatch:
     token_ids: Tensor
     candidates: Tensor | None = None
     failed: Tensor | None = None
-
-    def to_token_ids(self, path_index: Tensor, depth: Tensor, numbers: Tensor) -> Tensor:
-        """Token ids of correction tokens, one per prompt: numbers [B] drawn at (path, depth)."""
-        if self.candidates is None:
-            return numbers
-        prompt = torch.arange(self.paths.shape[0], device=self.paths.device)
-        return self.candidates[prompt, path_index, depth, numbers]
 
 
 def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledPrompts:
@@ -293,7 +286,7 @@ def _draw(
     Args:
         rows: [B, K, N].
         process: i.i.d. or a tree.
-        draws: which paths draw a token of their own, [K].
+        draws: which paths draw their own token, [K].
         paths: so far, [B, K, i].
         generator: of the draws.
     """

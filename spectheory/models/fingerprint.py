@@ -1,4 +1,4 @@
-"""Fingerprints of models and tokenizers: by what they hold, not by what they are called."""
+"""Fingerprints of models and tokenizers, by content and not by name."""
 
 from __future__ import annotations
 
@@ -56,5 +56,5 @@ def weights_identity(model: Any) -> dict[str, Any]:
 
 
 def tokenizer_identity(tokenizer: Any) -> str:
-    """sha256 of the vocabulary; of an empty one where there is no tokenizer."""
+    """sha256 of the vocabulary, an empty one where there is no tokenizer."""
     return json_sha256({} if tokenizer is None else tokenizer.get_vocab())

@@ -28,7 +28,7 @@ from spectheory.validate import check_count
 
 
 class _Texts(ABC):
-    """From prompts to token ids: what needs a tokenizer and two configurations, but no weights."""
+    """The part of a pair that needs a tokenizer and configurations, but no weights."""
 
     tokenizer: Any
     vocab_size: int
@@ -73,7 +73,7 @@ class _Texts(ABC):
         """Token ids of a prompt; an empty text becomes the beginning-of-text token.
 
         Raises:
-            InvalidInputError: the prompt is empty or no text, or an id is no token of both models.
+            InvalidInputError: the prompt is empty or not a text, or an id is not a token of both models.
         """
         if isinstance(prompt, str):
             if self.tokenizer is None:
@@ -102,7 +102,7 @@ class _Texts(ABC):
         return self.tokenizer.decode(list(token_ids))
 
     def check_length(self, prompt_length: int, draft_length: int) -> None:
-        """Refuse texts beyond what the models were built for, where they would score garbage.
+        """Refuse texts longer than the models were built for, where they would score garbage.
 
         Raises:
             InvalidInputError: prompt and draft together are longer than ``max_positions``.

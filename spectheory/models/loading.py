@@ -27,7 +27,7 @@ class ModelSource:
     Attributes:
         side: ``"target"`` or ``"draft"``; names the model in errors.
         name: as it was given.
-        location: what the loader is handed: a folder or a hub name.
+        location: the folder or hub name for the loader.
         local: no hub is to be asked: a folder, or the hub cannot be reached.
         unreachable: why the hub could not be asked, if so.
     """

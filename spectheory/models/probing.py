@@ -1,4 +1,4 @@
-"""What a loaded model does, rather than what its class is called: does it look ahead, is its cache right."""
+"""Probes of a loaded model: does it look ahead, and is its cache right?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_causal(side: str, model: Any, vocab_size: int) -> None:
     other[3:] = text[:-3]
     try:
         rows, changed = (_rows(run_model(model, ids[None], keep=len(ids))[0])[0, :3] for ids in (text, other))
-    except Exception as error:  # whatever it is that the model takes: it is no text
+    except Exception as error:  # the model takes something other than a text
         raise InvalidInputError(
             f"the {side} model {_name(model)!r} cannot score a text ({type(error).__name__}: {error}); "
             "expected a causal language model"

@@ -19,7 +19,7 @@ SHOWN_CHARACTERS = 24
 
 
 class TextModels(Protocol):
-    """What is asked of a pair of language models, loaded or not, to read prompts."""
+    """A pair of language models, loaded or not, as far as prompts are concerned."""
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Token ids of a prompt."""
@@ -38,7 +38,7 @@ def bundled_prompts() -> list[Prompt]:
 
 
 def read_prompts(path: str | Path) -> list[Prompt]:
-    """Prompts of a file in UTF-8; its first character that is no space decides how it is read.
+    """Prompts of a file in UTF-8; its first character other than a space decides how it is read.
 
     - ``{``, ``[`` or a quotation mark: JSON, either one array of prompts or one prompt per line (JSON Lines).
       A prompt is a string, an object with a ``"text"``, or a list of token ids.
@@ -85,8 +85,8 @@ def encode_prompts(
         max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
 
     Raises:
-        InvalidInputError: there are no prompts, or one is empty, too long or no text; the error names it by
-            its number, from 1, and its first characters.
+        InvalidInputError: there are no prompts, or one is empty, too long or not a text; the error has its
+            number, from 1, and its first characters.
     """
     if isinstance(prompts, str) or not prompts:
         raise InvalidInputError(f"expected a list of at least one prompt, got {prompts!r}")
@@ -124,15 +124,11 @@ def prompt_name(number: int, prompt: Any) -> str:
 
 
 def check_text(prompt: Prompt) -> None:
-    """Refuse a text that is none: with a NUL or half of a surrogate pair in it.
-
-    Raises:
-        InvalidInputError: the error says which, and where.
-    """
+    """Refuse a text with a NUL or half of a surrogate pair in it; the error says where."""
     for place, character in enumerate(prompt if isinstance(prompt, str) else ""):
         if character == "\0" or "\ud800" <= character <= "\udfff":
             kind = "NUL" if character == "\0" else f"half of a surrogate pair, U+{ord(character):04X}"
-            raise InvalidInputError(f"character {place} is {kind}, which is no text; take it out")
+            raise InvalidInputError(f"character {place} is {kind}, which is not text; take it out")
 
 
 def _lines(content: str) -> list[Prompt]:

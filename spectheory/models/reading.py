@@ -30,7 +30,7 @@ class Reading(Protocol):
     def follow(self, texts: Texts, paths: Tensor, first: int) -> Tensor:
         """The logits behind the first i drafted tokens of every path, for i = ``first``..d.
 
-        The texts are those that the reading was opened with, lengthened by what was accepted since.  Calls
+        The texts are those that the reading was opened with, with the tokens accepted since.  Calls
         between two acceptances may start anew (``first`` = 0) any number of times, or go on with
         longer paths (``first`` = d): the tokens read before are then those of this call's paths.
 
@@ -142,7 +142,7 @@ class CachedReading:
         slots = (ends + comb.behind).clamp(min=0)
         self._cache.slots, self._cache.width = slots, texts.width + max(last, 0) * self._num_drafts
         # [B, n, width]: a token sees its text up to itself, and its own path up to itself.  Padding sees
-        # itself, so that its softmax is no 0/0; it is seen by no token.
+        # itself, so that its softmax is not 0/0; it is seen by no token.
         slot = torch.arange(self._cache.width, device=tokens.device)
         sees = (slot >= torch.minimum(starts, slots)[..., None]) & (slot <= slots[..., None])
         if self._num_drafts > 1 and last > 0:
@@ -223,7 +223,7 @@ class RecomputedReading:
 
 
 class ReadingPerPath:
-    """Models of their own for the paths: model k reads the texts and path k alone.
+    """One model per path: model k reads the texts and path k alone.
 
     Args:
         readings: of the models on the same texts.
@@ -267,7 +267,7 @@ def run_model(
         model: a causal language model in Hugging Face format.
         input_ids: [N, n] new tokens.
         keep: how many of the n positions are wanted; others need not be computed.
-        attention_mask: [N, 1, n, width], what is added to the scores of attention.
+        attention_mask: [N, 1, n, width], added to the scores of attention.
         position_ids: [N, n].
         cache: keys and values of the past, extended in place.
 

@@ -18,7 +18,7 @@ from spectheory.validate import check_count
 class Restriction:
     """The tokens that are left: fixed sets, or the m most likely at every context.
 
-    "Per context" means most likely under the *draft* model: whoever drafts must know the set
+    "Per context" means most likely under the *draft* model, because the set must be known
     before the target is called.  Tokens are numbered 0..m-1 in the order of their set; per context
     that is the order of draft probability, equals by lower id.
 

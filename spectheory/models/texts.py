@@ -14,7 +14,7 @@ class Texts:
     """B texts.  All prompts end in one column, padded at the left; behind it each row grows by itself.
 
     Attributes:
-        token_ids: [B, W]; what lies outside a row's ends means nothing.
+        token_ids: [B, W]; entries outside a row's ends mean nothing.
         starts: [B], the column of the first token.
         ends: [B], one past the column of the last token.
         rows: [B], the number that each text had in the first batch.
@@ -55,7 +55,7 @@ class Texts:
         return self.ends - self.starts
 
     def last(self, count: int) -> Tensor:
-        """The last tokens of each text, [B, count]; a text of fewer repeats what lies before it."""
+        """The last tokens of each text, [B, count]; before a shorter text they mean nothing."""
         columns = self.ends[:, None] + torch.arange(-count, 0, device=self.ends.device)
         return self.token_ids.gather(1, columns.clamp(min=0))
 

@@ -7,8 +7,8 @@ row.  So no rule at that position accepts one of them with a probability above �
     1 + Σ_{i=0..min(τ, L-1)} α_n(i)
 
 has a mean over the calls of no less than E[τ + 1], and of exactly that for a rule that is optimal at every
-position, as ``token`` is on one path.  What is missing to the ceiling is lost by the rule.  What lies above
-it can only be earned by looking at whole paths.
+position, as ``token`` is on one path.  A rule loses the tokens between its value and the ceiling.  A verifier
+earns more than the ceiling only if it looks at whole paths.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Checkpoint: the finished batches of a run, and the file that keeps them.
 
-The file is JSON Lines: a header with what the run is, then one line per finished batch, appended, flushed
-and synchronised.  Every line carries a sha256 over its content and over the header's, so that neither damage
-nor a line of another run passes.  A last line without its end was being written when the process was killed;
-it is cut off.
+The file is JSON Lines: a header with the identity of the run, then one line per finished batch, appended,
+flushed and synchronised.  Every line carries a sha256 over its content and over the header's, so that neither
+damage nor a line of another run passes.  An unfinished last line, of a process that was killed, is cut off.
 """
 
 from __future__ import annotations
@@ -75,8 +74,8 @@ def open_checkpoint(
         draft_length: L.
 
     Raises:
-        InvalidInputError: the file is no checkpoint, is damaged, belongs to another run, has no folder to lie
-            in, or another process uses it.
+        InvalidInputError: the file is not a checkpoint, is damaged, belongs to another run, has no folder, or
+            another process uses it.
     """
     if path is None:
         yield Checkpoint()
@@ -97,16 +96,12 @@ def open_checkpoint(
 
 
 def check_place(path: str | Path) -> None:
-    """Refuse a path that no checkpoint can be written to; better now than after the first batch.
-
-    Raises:
-        InvalidInputError: it is a folder, or has none to lie in.
-    """
+    """Refuse a path that no checkpoint can be written to, before the first batch is drawn."""
     path = Path(path)
     if path.is_dir():
         raise InvalidInputError(f"the checkpoint {path} is a folder; name a file")
     if path.exists() and not path.is_file():
-        raise InvalidInputError(f"the checkpoint {path} is no regular file; name another")
+        raise InvalidInputError(f"the checkpoint {path} is not a regular file; name another")
     if not path.parent.is_dir():
         raise InvalidInputError(f"the checkpoint {path} lies in a folder that does not exist; make it")
 
@@ -115,7 +110,8 @@ def refuse_other_run(path: str | Path, known: Mapping[str, Any]) -> None:
     """Refuse the file of another run as far as that can be seen from a part of this run's identity.
 
     Raises:
-        InvalidInputError: the file is no checkpoint, or belongs to another run; the text says what differs.
+        InvalidInputError: the file is not a checkpoint, or belongs to another run; the text names the
+            difference.
     """
     path = Path(path)
     if not path.exists():
@@ -139,8 +135,8 @@ def merge_checkpoints(paths: Sequence[str | Path], out: str | Path) -> list[int]
         The numbers of the batches that it holds.
 
     Raises:
-        InvalidInputError: a file is no checkpoint, is damaged or of another run; two hold different numbers
-            for one batch; or the new file is there already.
+        InvalidInputError: a file is not a checkpoint, is damaged or of another run; two hold different
+            numbers for one batch; or the new file is there already.
     """
     out = Path(out)
     check_place(out)
@@ -278,7 +274,7 @@ def _tally(sums: Any, like: Tally) -> Tally:
     for entry in fields(Tally):
         array, shape = np.array(sums[entry.name], dtype=float), getattr(like, entry.name).shape
         if array.shape != shape or not np.isfinite(array).all():
-            raise ValueError(f"{entry.name} is no array of {shape} numbers")
+            raise ValueError(f"{entry.name} is not an array of {shape} numbers")
         arrays[entry.name] = array
     if len(sums) != len(arrays):
         raise ValueError("it has fields that are not known")
@@ -310,11 +306,7 @@ def _first_line(error: BaseException) -> str:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock file beside the checkpoint; it stays there, unlocked, when the run has ended.
-
-    Raises:
-        InvalidInputError: another process holds it.
-    """
+    """Hold the lock file beside the checkpoint; it stays there, unlocked, when the run has ended."""
     with installed():
         from filelock import FileLock, Timeout
     lock = FileLock(f"{path.resolve()}.lock", timeout=0)  # one lock, whatever links lead to the file

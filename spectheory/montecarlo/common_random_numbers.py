@@ -47,11 +47,6 @@ class CommonRandomNumbers:
         self._numbers = torch.tensor(np.stack(paths, axis=-1), device=device)
 
     def __call__(self, texts: list[int], lengths: list[int]) -> Callable[[tuple[int, ...]], Tensor]:
-        """What the next call of these texts is drawn with, in shapes [b, 1] and [b, K', 1].
-
-        Args:
-            texts: b numbers of texts.
-            lengths: how many tokens each of them has.
-        """
+        """The draws of a call, in shapes [b, 1] and [b, K', 1], for b texts of these lengths in tokens."""
         draws = iter(self._numbers[texts, lengths].unbind(dim=1))
         return lambda shape: next(draws)[:, : prod(shape[1:])].reshape(shape)

@@ -15,7 +15,7 @@ def predicted_speed_up(block_efficiency: float, draft_length: int, cost_ratio: f
 
         speed-up = B / (1 + L c).
 
-    Verification is taken to be free, and K paths to cost what one costs.
+    Verification is taken to be free, and K paths to cost as much as one path.
 
     Args:
         block_efficiency: B, tokens per target call.
@@ -23,7 +23,7 @@ def predicted_speed_up(block_efficiency: float, draft_length: int, cost_ratio: f
         cost_ratio: c, the time of a call of the draft over that of a call of the target.
 
     Raises:
-        InvalidInputError: the ratio is negative or no number, or L is no whole number of at least 1.
+        InvalidInputError: the ratio is not a number of at least 0, or L is not a whole number of at least 1.
 
     Example:
         >>> predicted_speed_up(3.0, 8, 0.25), predicted_speed_up(3.0, 8, 0)

@@ -19,13 +19,13 @@ _NUMPY = np.zeros(0)
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(Result):
-    """What Monte Carlo says of one verifier.
+    """The Monte Carlo estimates of one verifier.
 
     Attributes:
         verifier: its name.
-        lossless: whether it is said to be, by this package or, if it denies it, by a user's own verifier;
-            otherwise ``None``, because no estimate can tell.
-        num_drafts: K, the drafted paths that it was given; one value serves every K where it looks at one.
+        lossless: whether this package says so; of a user's verifier False if it says so, otherwise None,
+            because no estimate can tell.
+        num_drafts: K, the number of drafted paths; one value serves every K for a verifier of one path.
         block_efficiency: Rao-Blackwell estimate of E[tau + 1], tokens per target call.
         interval: confidence interval of it.
         standard_error: of it.
@@ -136,7 +136,7 @@ class Tally:
         length_probs: Array,
         ceilings: Array | float = 0.0,
     ) -> None:
-        """Add single draws, each of a stratum of its own; all [n] but P(tau), which is [n, L+1]; numpy."""
+        """Add single draws and their strata, as numpy arrays; all [n] but P(tau), which is [n, L+1]."""
         counted = (lengths[:, None] == np.arange(length_probs.shape[-1])).astype(float)
         for sums, values in (
             (self.expected, expected),
@@ -172,7 +172,7 @@ def estimate(subject: Subject, tallies: Sequence[Tally], draws: int, confidence:
     """The estimates of one verifier.
 
     Args:
-        subject: what is estimated.
+        subject: the verifier and K.
         tallies: of all strata.
         draws: per stratum, at least 2.
         confidence: level of the intervals, which are normal approximations.
@@ -192,7 +192,7 @@ def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: 
     """The estimates of one verifier over whole texts: tokens per call of the target, all calls together.
 
     Args:
-        subject: what is estimated.
+        subject: the verifier and K.
         tallies: of all prompts; a draw is a call.
         confidence: level of the intervals, which are those of ``clustered``.
     """

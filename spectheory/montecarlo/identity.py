@@ -1,7 +1,7 @@
-"""What a run is: the content of all that determines its numbers, so that no other run is taken for it.
+"""The identity of a run: the content of everything that determines its numbers.
 
 Names alone do not tell runs apart: a folder can hold other weights tomorrow, and a user's verifier is edited
-under its name.  So models, tokenizers, prompts and sources of verifiers count by what they hold.
+under its name.  So models, tokenizers, prompts and sources of verifiers count by their content.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def identity_of_weights(pair: LanguageModelPair) -> dict[str, Any]:
 
 
 def _one_or_all(entries: list[Any]) -> Any:
-    """What is said of one draft model, or the list for one per path."""
+    """The entry of the one draft model, or the list for one per path."""
     return entries[0] if len(entries) == 1 else entries
 
 
@@ -120,7 +120,7 @@ class _Sources:
         self._inside: list[int] = []
 
     def describe(self, value: Any) -> Any:
-        """What JSON can hold and what distinguishes ``value`` from another one."""
+        """The content of a value, as JSON can hold it."""
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if id(value) in self._inside:
@@ -165,7 +165,7 @@ class _Sources:
                 self._read(base)
 
     def _read(self, kind: Any) -> None:
-        """The source of the module of a class or function; of itself where the module has no file."""
+        """Read the module of a class or function, or its own source where the module has no file."""
         file = getattr(sys.modules.get(kind.__module__), "__file__", None)
         name = kind.__module__ if file else f"{kind.__module__}.{kind.__qualname__}"
         if name not in self.sources:
@@ -178,7 +178,7 @@ class _Sources:
                 self._read_imports(Path(file), kind.__module__, Path(file).parent)
 
     def _read_imports(self, file: Path, module: str, folder: Path) -> None:
-        """The sources, in the folder and below, of what a module imports anywhere in its text."""
+        """Read the modules in the folder and below that a module imports anywhere in its text."""
         for name in _imported(file, module):
             try:
                 spec = find_spec(name)

@@ -1,7 +1,6 @@
 """Judging drafted paths: one verifier's answers to the draws of a batch, summed, and checked to be laws.
 
-Sums, and how far answers are from laws, stay on the device until the batch is done: the check waits for
-nothing on its own.
+Sums and errors stay on the device until the batch is done, so that the check waits for nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from spectheory.vetting import check_answers
 LAW_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 """By the type of the probabilities: how far an answer may be from a law, in probability."""
 VETTED_TUPLES = 8
-"""Tuples of drafted paths about which a user's own verifier is asked again."""
+"""Tuples of drafted paths on which a user's verifier is checked to be a function."""
 FAULTS = (
     "stop probabilities that are not a law",
     "correction rows that are not laws",
@@ -70,17 +69,15 @@ class Judge:
             place: from a stratum to its name in an error.
 
         Raises:
-            InvalidOutcomeError: an answer was no law; the text names the verifier, the fault and the stratum.
+            InvalidOutcomeError: an answer is not a law; the text names verifier, fault and stratum.
         """
         assert self._tally is not None
         assert self._tolerance is not None
-        refuse_what_is_no_law(self.verifier, self._errors, self._tolerance, place)
+        refuse_errors(self.verifier, self._errors, self._tolerance, place)
         return self._tally.to_numpy()
 
 
-def refuse_what_is_no_law(
-    verifier: Verifier, errors: Array, tolerance: float, place: Callable[[int], str]
-) -> None:
+def refuse_errors(verifier: Verifier, errors: Array, tolerance: float, place: Callable[[int], str]) -> None:
     """Raise the error that ``Judge.tally`` documents, from the largest of ``law_errors``, [3, strata]."""
     # Written so that NaN, which fails every comparison, counts as wrong.
     wrong = ~(errors <= tolerance)

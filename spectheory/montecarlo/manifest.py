@@ -1,9 +1,8 @@
-"""Results on disk: a row per estimate, and a manifest of all that they came from.
+"""Results on disk: a row per estimate, and a manifest of everything that they came from.
 
-``rows.jsonl`` has one JSON object per line, as ``Simulation.rows``.  ``manifest.json`` says how they were
-made: the settings as they were resolved; what the run is (models, weights, number types, prompts, verifiers
-and versions, by content, as in a checkpoint); and the state of this package's repository.  It is written
-last, so that a folder with a manifest is complete.
+``rows.jsonl`` has one JSON object per line, as ``Simulation.rows``.  ``manifest.json`` has the resolved
+settings, the identity of the run as in a checkpoint, and the state of this package's repository.  It is
+written last, so that a folder with a manifest is complete.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ def git_state(folder: Path | None = None) -> dict[str, Any] | None:
         return done.stdout.strip()
 
     try:
-        git("ls-files", "--error-unmatch", "__init__.py")  # fails inside somebody else's repository
+        git("ls-files", "--error-unmatch", "__init__.py")  # fails inside another repository
         commit, changes = git("rev-parse", "HEAD"), git("status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.SubprocessError):
         return None

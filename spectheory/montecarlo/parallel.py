@@ -40,10 +40,10 @@ def processes(jobs: Jobs, threads: int | None) -> int | None:
 def results(
     work: Work, tasks: Sequence[Task], jobs: int | None, step: Callable[[int], None]
 ) -> Generator[dict[str, Tally]]:
-    """The sums of all tasks, in their order, whoever does them and in whatever order they are finished.
+    """The sums of all tasks in their order, whatever process does them and in whatever order they end.
 
     Args:
-        work: what a task needs.
+        work: everything that a task needs.
         tasks: to be done.
         jobs: how many processes; None: as many as a surrounding ``joblib.parallel_config`` says, or one.
         step: called with the draws that were made.
@@ -51,7 +51,7 @@ def results(
     Yields:
         What ``Work.do`` returns.
     """
-    # Where joblib was not imported, nobody has configured it.
+    # Where joblib was not imported, it is not configured either.
     if jobs == 1 or len(tasks) < 2 or (jobs is None and "joblib" not in sys.modules):
         for task in tasks:
             yield work.do(task, step)
@@ -70,7 +70,7 @@ def results(
             step(work.draws(task))
             yield tallies
     finally:
-        found.close()  # what was not asked for is not begun
+        found.close()  # no further task is begun
 
 
 def _do(packed: bytes, task: Task) -> dict[str, Tally]:
@@ -87,7 +87,7 @@ def _do(packed: bytes, task: Task) -> dict[str, Tally]:
 
 @lru_cache(maxsize=1)
 def _end_with_parent() -> None:
-    """Watch the process that has the results: once it was killed, nobody waits for this one's."""
+    """End this process once the process that collects the results was killed."""
     parent = os.getppid()
 
     def watch() -> None:

@@ -74,7 +74,7 @@ class Simulation(Result):
 
     Attributes:
         estimates: one per verifier, in the order asked for.
-        settings: what was asked for.
+        settings: the record of the settings, and of the models and prompts.
         interrupted: stopped by Ctrl-C; the estimates cover the prompts that were finished.
         speeds: how fast each was on the first batch of prompts, one per estimate; none if not asked for.
     """
@@ -240,6 +240,7 @@ def simulate(
         ``simulate(pair, prompts, ["token", "block"], drafts=2, draft_length=6, max_new_tokens=64)``
     """
     settings = replace(settings or SimulationSettings(), **changes)
+    record = settings.record()
     given, asked = _looked_up(verifiers), [pair.draft_process(entry) for entry in settings.listed_drafts]
     source = (TextSource if settings.whole_texts else LanguageModelSource)(pair, prompts, asked[-1], settings)
     # A text is written with as many drafts as its verifier looks at; a draw is there already.
@@ -248,7 +249,7 @@ def simulate(
         "verifiers": [verifier.name for verifier in given],
         "prompts": len(prompts),
         "device": str(pair.device),
-        **settings.record(),
+        **record,
     }
     identity: dict[str, Any] = {}
     if settings.checkpoint is not None or settings.out is not None:
@@ -428,7 +429,7 @@ def _looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
 
 
 def _said_to_be_lossless(verifier: Verifier) -> bool | None:
-    """What the package says of its verifiers; for user verifiers only ``lossless = False`` is used."""
+    """The claim of a verifier of the package; for user verifiers only ``lossless = False`` is used."""
     return None if isinstance(verifier, UsersOwn) and verifier.lossless else verifier.lossless
 
 

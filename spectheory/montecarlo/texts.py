@@ -15,7 +15,7 @@ from spectheory.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.montecarlo.ceilings import ceilings, has_ceiling
 from spectheory.montecarlo.estimates import Tally
-from spectheory.montecarlo.judging import FAULTS, law_errors, refuse_what_is_no_law, tolerance_of
+from spectheory.montecarlo.judging import FAULTS, law_errors, refuse_errors, tolerance_of
 from spectheory.montecarlo.sources import LanguageModelSource
 from spectheory.outcome import Stop
 from spectheory.verifier import Verifier
@@ -98,7 +98,7 @@ class TextSource(LanguageModelSource):
             np.maximum.at(errors.T, stratum, found)
             tolerance = tolerance_of(call.drafted.target_rows, tolerance)
         assert tolerance is not None
-        refuse_what_is_no_law(verifier, errors, tolerance, lambda stratum: self.place(batch, stratum))
+        refuse_errors(verifier, errors, tolerance, lambda stratum: self.place(batch, stratum))
         return tally
 
     def speeds(self, wanted: Sequence[tuple[Verifier, DraftProcess]]) -> list[Speed]:

@@ -99,7 +99,7 @@ class Work:
         return self.settings.samples_per_prompt * self.source.strata_per_batch[task.batch] * texts
 
     def check_users_own(self) -> None:
-        """Refuse a user's verifier that is no function of its inputs, on the first batch."""
+        """Refuse a user's verifier that is not a function of its inputs, on the first batch."""
         for stream in self.streams.values():
             if isinstance(stream.verifier, UsersOwn):
                 with _memory(self.source.strata_per_batch[0]):
@@ -113,8 +113,8 @@ class Work:
             step: called with the draws that were made, as soon as they are.
 
         Raises:
-            InvalidOutcomeError: an answer was no law.
-            InsufficientMemoryError: there is no room for the batch.
+            InvalidOutcomeError: an answer is not a law.
+            InsufficientMemoryError: the batch does not fit into memory.
         """
         strata = self.source.strata_per_batch[task.batch]
         with _memory(strata):

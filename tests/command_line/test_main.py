@@ -90,7 +90,7 @@ def test_enumeration_too_large_is_refused(capsys: pytest.CaptureFixture[str], tm
         (["simulate", "--one-call", "--samples", "1"], "at least 2"),
         (["simulate", "--verifier", ","], "at least one verifier"),
         (["simulate", "--verifier", "token,token"], "twice"),
-        (["simulate", "--num-drafts", "0", "--samples", "2"], "num_drafts"),
+        (["simulate", "--num-drafts", "0", "--samples", "2"], "drafts must be"),
         (["simulate", "--draft-length", "0", "--samples", "2"], "draft_length"),
         (["simulate", "--confidence", "1"], "confidence"),
         (["simulate", "--temperature", "-1"], "temperature"),

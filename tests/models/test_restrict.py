@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from models_support import PROMPTS, full_row
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
@@ -98,17 +97,6 @@ def test_restrict_picks_the_set_drafting_picks(pair: LanguageModelPair) -> None:
         chosen = restrict(pair, prompt, 4, 1)
         assert given.vocab == chosen.vocab
         np.testing.assert_allclose(given.target[1], chosen.target[1], atol=1e-12)
-
-
-def test_correction_tokens_translate_back(pair: LanguageModelPair) -> None:
-    prefilled = prefill(pair, PROMPTS)
-    batch = draft_and_score(prefilled, 2, 2, pair.generator(4), restriction=Restriction.per_context(3))
-    path, depth, number = torch.tensor([0, 1, 1]), torch.tensor([2, 0, 1]), torch.tensor([2, 1, 0])
-    ids = batch.to_token_ids(path, depth, number)
-    assert batch.candidates is not None
-    assert ids.tolist() == [int(batch.candidates[b, path[b], depth[b], number[b]]) for b in range(3)]
-    plain = draft_and_score(prefilled, 2, 2, pair.generator(4))
-    assert torch.equal(plain.to_token_ids(path, depth, number), number)
 
 
 def test_names_of_a_fixed_set_are_unique(gpt2_pair: LanguageModelPair) -> None:

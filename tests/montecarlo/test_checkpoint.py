@@ -122,8 +122,8 @@ def block(content: dict[str, Any]) -> dict[str, Any]:
 
 
 DAMAGES: list[tuple[Any, str]] = [
-    (lambda content: block(content)["length_probs"][0].pop(), "length_probs is no array"),
-    (lambda content: block(content)["expected"].__setitem__(0, float("nan")), "expected is no array"),
+    (lambda content: block(content)["length_probs"][0].pop(), "length_probs is not an array"),
+    (lambda content: block(content)["expected"].__setitem__(0, float("nan")), "expected is not an array"),
     (
         lambda content: content["tallies"].update(spectr=content["tallies"].pop("block")),
         "its verifiers are not",
