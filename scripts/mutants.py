@@ -1,9 +1,10 @@
 """A mutation check: each small wrong change of the package must fail a test near it.
 
 ``scripts/mutants.toml`` names functions of the package and changes of their syntax trees, which
-``syntax_edits.py`` makes; ``--sample N`` draws N from all changes of all functions, room by room.  The nearest tests of
-a module are those that mirror it, and those that the list adds.  A mutant that no test can tell from the
-original says why in ``equivalent``.  The check runs on copies of the tree in a temporary folder.
+``syntax_edits.py`` makes; ``--sample N`` draws N from all changes of all functions, room by room.
+The nearest tests of a module are those that mirror it, and those that the list adds.  A mutant that no test
+can tell from the original says why in ``equivalent``.  The check runs on copies of the tree in a temporary
+folder.
 
     python scripts/mutants.py                           the listed ones, results to build/mutants.jsonl
     python scripts/mutants.py --sample 150 --seed 1     150 drawn ones
