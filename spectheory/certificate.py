@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from spectheory.contexts import Context
-from spectheory.documents import both, number_text, plain
+from spectheory.documents import both, count_text, number_text, to_json
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
@@ -17,7 +17,7 @@ from spectheory.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.programs.interval.interval import CertifiedInterval
 from spectheory.programs.optimum import optimum
 from spectheory.programs.solving.solution import Solution
-from spectheory.results import Result
+from spectheory.results import Result, Templates
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class AntichainViolation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Result):
-    """Everything that is known of one verifier on one pair, in one place.
+    """What is known of one verifier on one pair.
 
-    Exact quantities are Fractions, and floats where the arithmetic is float64.
+    Exact quantities are Fractions; they are floats where the arithmetic is float64.
 
     Attributes:
         verifier: its name.
@@ -116,6 +116,28 @@ class Certificate(Result):
     row_defect: float
     law: OutputLaw
 
+    facts: ClassVar[Templates] = {
+        "algorithm": "{algorithm}",
+        "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
+        "block efficiency": "{block_efficiency} tokens per target call",
+        "optimum": "{optimum} ({optimum_note})\nnot computed: {not_computed}",
+        "gap to the optimum": "{gap}\nat most {largest_gap:.3g}",
+        "undefined output": "with probability {undefined:short} it is 0/0",
+        "target-matching": "{target_matching}, total variation {total_variation:short}",
+        "prefix-matching": "{prefix_matching}",
+        "assumed": "{assumed}, as the verifier declares; checked on a sample of drafts",
+        "rows of the pair": "sums off 1 by up to {row_defect:.3g}; every row was divided by its sum",
+        "law of the first token": "{first_token_law}",
+        "counterexample": "{in_words}",
+    }
+    columns: ClassVar[Templates] = {
+        "verifier": "{verifier}",
+        "lossless on it": "{lossless}",
+        "block efficiency": "{block_efficiency}",
+        "gap to the optimum": "{gap_float:.6f}",
+        "total variation": "{total_variation:short}",
+    }
+
     @property
     def vocab_size(self) -> int:
         """V."""
@@ -148,48 +170,26 @@ class Certificate(Result):
         """The verdict."""
         return f"{self.verifier}: {'lossless on this pair' if self.is_valid else 'NOT lossless'}"
 
-    def facts(self) -> list[tuple[str, str]]:
-        """The numbers, and for an invalid verifier the counterexample in words."""
-        drafts = "1 draft" if self.num_drafts == 1 else f"{self.num_drafts} drafts"
-        facts = [
-            ("algorithm", self.source),
-            (
-                "pair",
-                f"{self.vocab_size} tokens, draft length {self.draft_length}, {drafts}, "
-                f"{self.arithmetic} arithmetic",
-            ),
-            ("block efficiency", number_text(self.block_efficiency) + " tokens per target call"),
-        ]
-        if self.best is None:
-            facts.append(("optimum", f"not computed: {self.optimum_note}"))
-        else:
-            exact_gap = isinstance(self.best, Solution)
-            gap = (
-                number_text(self.optimum - self.block_efficiency)
-                if exact_gap
-                else f"at most {self.gap_float:.3g}"
-            )
-            facts.append(("optimum", f"{number_text(self.optimum)} ({self.optimum_note})"))
-            facts.append(("gap to the optimum", gap))
-        if self.undefined:
-            facts.append(("undefined output", f"with probability {_short(self.undefined)} it is 0/0"))
-        matching = f"{_YES[self.target_matching]}, total variation {_short(self.total_variation)}"
-        facts.append(("target-matching", matching))
-        facts.append(("prefix-matching", _YES[self.prefix_matching]))
-        if self.assumed:
-            facts.append(
-                ("assumed", f"{self.assumed}, as the verifier declares; checked on a sample of drafts")
-            )
-        if self.row_defect > ROUNDING_OF_A_ROW:
-            off = f"sums off 1 by up to {self.row_defect:.3g}; every row was divided by its sum"
-            facts.append(("rows of the pair", off))
-        law = zip(self.vocab, self.first_token_law, strict=True)
-        facts.append(
-            ("law of the first token", ", ".join(f"{name!r} {_short(value)}" for name, value in law))
-        )
-        if not self.is_valid:
-            facts.append(("counterexample", self.in_words()))
-        return facts
+    def shown(self) -> dict[str, Any]:
+        """Exact numbers and sentences."""
+        gap = self.optimum - self.block_efficiency if isinstance(self.best, Solution) else None
+        return {
+            "algorithm": self.source,
+            "drafts": count_text(self.num_drafts, "draft"),
+            "lossless": self.is_valid,
+            "block_efficiency": self.block_efficiency,
+            "total_variation": self.total_variation,
+            "optimum": self.optimum,
+            "not_computed": self.optimum_note if self.best is None else None,
+            "gap": gap,
+            "largest_gap": self.gap_float if gap is None else None,
+            "undefined": self.undefined or None,
+            "prefix_matching": "not checked" if self.prefix_matching is None else self.prefix_matching,
+            "assumed": self.assumed,
+            "row_defect": self.row_defect if self.row_defect > ROUNDING_OF_A_ROW else None,
+            "first_token_law": dict(zip(self.vocab, self.first_token_law, strict=True)),
+            "in_words": None if self.is_valid else self.in_words(),
+        }
 
     def __eq__(self, other: object) -> bool:
         """The same document of the same models and drafts."""
@@ -235,8 +235,8 @@ class Certificate(Result):
             "arithmetic": self.arithmetic,
             **both("block_efficiency", self.block_efficiency),
             "target_matching": self.target_matching,
-            "total_variation": plain(self.total_variation),
-            "undefined": plain(self.undefined),
+            "total_variation": to_json(self.total_variation),
+            "undefined": to_json(self.undefined),
             "prefix_matching": self.prefix_matching,
             "optimum": best.get("value"),
             "optimum_float": best.get("value_float"),
@@ -245,11 +245,11 @@ class Certificate(Result):
             "optimum_note": self.optimum_note,
             "gap_float": self.gap_float,
             "first_token_law": {
-                name: plain(value) for name, value in zip(self.vocab, self.first_token_law, strict=True)
+                name: to_json(value) for name, value in zip(self.vocab, self.first_token_law, strict=True)
             },
-            "worst_path": plain(self.worst_path),
-            "counterexample": plain(self.counterexample),
-            "antichain_violation": plain(self.antichain_violation),
+            "worst_path": to_json(self.worst_path),
+            "counterexample": to_json(self.counterexample),
+            "antichain_violation": to_json(self.antichain_violation),
         }
 
 
@@ -382,9 +382,6 @@ def _counterexample(law: OutputLaw, slack: Any) -> Counterexample | None:
             named = tuple(_names(law, path) for path in drafts)
             return Counterexample(_names(law, found[0]), *found[1:], named, given)
     return None
-
-
-_YES = {True: "yes", False: "NO", None: "not checked"}
 
 
 def _short(value: Any) -> str:

@@ -11,18 +11,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from spectheory import instances
 from spectheory.certificate import Certificate, certify
 from spectheory.defects import defects
-from spectheory.documents import plain
+from spectheory.documents import count_text, to_json
 from spectheory.drafts import ALL_PROCESSES, DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
-from spectheory.results import Result
+from spectheory.results import Result, Templates
 from spectheory.validate import unknown_name
 from spectheory.verifier import UsersOwn, Verifier
 
@@ -164,26 +164,30 @@ class SuiteCertificate(Result):
         """The cases on which it is not."""
         return tuple(verdict for verdict in self.verdicts if not verdict.is_lossless)
 
+    facts: ClassVar[Templates] = {
+        "algorithm": "{algorithm}",
+        "cases": "{cases} of a pair and its drafts, {failures} failed",
+        "refused": "{refusals}, such as {first_refusal}",
+        "smallest failure": "{smallest_failure}",
+        "counterexample": "{in_words}",
+    }
+
     def headline(self) -> str:
         """The verdict."""
         verdict = "lossless" if self.is_lossless else "NOT lossless"
-        cases = f"{len(self.verdicts)} case{'s' if len(self.verdicts) != 1 else ''}"
         refused = f", {len(self.refused)} refused" if self.refused else ""
-        return f"{self.verifier}: {verdict} on {cases} of the suite{refused}"
+        return f"{self.verifier}: {verdict} on {count_text(len(self.verdicts), 'case')} of the suite{refused}"
 
-    def facts(self) -> list[tuple[str, str]]:
-        """How many pairs, and the smallest counterexample."""
-        facts = [
-            ("algorithm", self.source),
-            ("cases", f"{len(self.verdicts)} of a pair and its drafts, {len(self.failures)} failed"),
-        ]
-        if self.refused:
-            case, reason = next(iter(self.refused.items()))
-            facts.append(("refused", f"{len(self.refused)}, such as {case}: {reason}"))
-        if self.counterexample is not None:
-            facts.append(("smallest failure", self.failures[0].case))
-            facts.append(("counterexample", self.counterexample.in_words()))
-        return facts
+    def shown(self) -> dict[str, Any]:
+        """The source, one refusal and the smallest counterexample, in words."""
+        found = self.counterexample
+        return {
+            "algorithm": self.source,
+            "refusals": len(self.refused),
+            "first_refusal": next((f"{case}: {reason}" for case, reason in self.refused.items()), None),
+            "smallest_failure": None if found is None else self.failures[0].case,
+            "in_words": None if found is None else found.in_words(),
+        }
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory certify --suite --json``."""
@@ -195,7 +199,7 @@ class SuiteCertificate(Result):
             "failures": len(self.failures),
             "refused": dict(self.refused),
             "counterexample": None if found is None else found.to_document(),
-            "verdicts": [plain(verdict) for verdict in self.verdicts],
+            "verdicts": [to_json(verdict) for verdict in self.verdicts],
         }
 
 
@@ -363,7 +367,7 @@ def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProce
 
 def _in_words(process: DraftProcess) -> str:
     number = process.num_drafts
-    drafts = "1 draft" if number == 1 else f"{number} drafts"
+    drafts = count_text(number, "draft")
     widths = getattr(process, "widths", None)
     shape = f" {','.join(map(str, widths))}" if widths else ""
     return drafts if process.name == "iid" else f"{drafts} ({process.name}{shape})"

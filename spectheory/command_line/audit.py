@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spectheory.command_line.options import csv_option, json_option, load_pair
-from spectheory.command_line.output import EXIT_DEFECT, note, print_csv, print_json
+from spectheory.command_line.output import EXIT_DEFECT, note, print_json, print_results
 from spectheory.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def audit(
         from spectheory.auditing import audit_sampler
     if names[0] == FETCH:
         return _fetch(names[1:], cache)
-    from spectheory.command_line import audit_reports, tables
+    from spectheory.command_line import audit_reports
     from spectheory.command_line.progress import progress_bar
 
     samplers = _samplers(names, signature, mixes, cache)
@@ -72,19 +72,13 @@ def audit(
     for sampler in samplers:
         with progress_bar(sampler.name) as progress:
             found.append(audit_sampler(sampler, pairs, progress=progress))
-    documents = [certificate.to_document() for certificate in found]
-    if as_csv:
-        print_csv(documents)
-    elif as_json:
-        print_json(documents[0] if len(documents) == 1 else {"audits": documents})
-    elif as_page:
+    if as_page:
         click.echo(audit_reports.page(found, datetime.date.today()), nl=False)
     elif as_sarif:
         print_json(audit_reports.sarif(found))
-    elif len(found) == 1:
-        tables.print_result(found[0])
     else:
-        tables.print_audits(found)
+        title = "audits of shipped samplers" if len(found) > 1 else None
+        print_results(found, as_json, as_csv, name="audits", title=title)
     return EXIT_DEFECT if any(certificate.is_defective for certificate in found) else 0
 
 
