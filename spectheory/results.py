@@ -56,24 +56,29 @@ class Table:
     note: str = ""
     is_record: bool = False
 
-    def templates(self) -> Templates:
-        """The template of every column."""
+    def labels(self) -> list[str]:
+        """The labels of the columns."""
         if self.columns is not None:
-            return self.columns
-        fields = dict.fromkeys(field for row in self.rows for field in row)
-        return {field.replace("_", " "): f"{{{field}}}" for field in fields}
+            return list(self.columns)
+        return [field.replace("_", " ") for field in _fields(self.rows)]
 
     def header(self) -> list[str]:
-        """The labels of the columns; empty for a record."""
-        return [] if self.is_record else list(self.templates())
+        """The labels above the columns; a record has none."""
+        return [] if self.is_record else self.labels()
 
     def texts(self) -> list[list[str]]:
         """The cells of every row; of a record a label and a line each."""
-        templates = self.templates()
-        cells = [[_filled(template, row) for template in templates.values()] for row in self.rows]
+        if self.columns is None:
+            fields = _fields(self.rows)
+            cells = [
+                ["" if _is_empty(row.get(name)) else value_text(row[name]) for name in fields]
+                for row in self.rows
+            ]
+        else:
+            cells = [[_filled(template, row) for template in self.columns.values()] for row in self.rows]
         if not self.is_record:
             return cells
-        facts = [fact for row in cells for fact in zip(templates, row, strict=True) if fact[1]]
+        facts = [fact for row in cells for fact in zip(self.labels(), row, strict=True) if fact[1]]
         return [[label, line] for label, text in facts for line in text.split("\n")]
 
     def numeric(self) -> list[bool]:
@@ -238,18 +243,26 @@ class _Cell:
         return repr(self.value)
 
 
+def _fields(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(field for row in rows for field in row))
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ("", (), [], {})
+
+
 def _filled(template: str, row: Row) -> str:
     """The template with the fields of the row, without the lines that have an empty field."""
     lines = []
     for line in template.split("\n"):
         fields = {name: row.get(name) for _, name, _, _ in Formatter().parse(line) if name}
-        if not any(value is None or value in ("", (), [], {}) for value in fields.values()):
+        if not any(map(_is_empty, fields.values())):
             lines.append(line.format_map({name: _Cell(value) for name, value in fields.items()}))
     return "\n".join(lines)
 
 
 def _html(text: str) -> str:
-    return escape(text).replace("\n", "<br>")
+    return escape(text).replace("\n", "<br/>")
 
 
 _LATEX = str.maketrans(

@@ -27,10 +27,13 @@ def print_tables(tables: Sequence[Table]) -> None:
         has_lines = bool(labels) and any("\n" in text for row in texts for text in row)
         grid = Grid(title=Text(table.title), show_header=bool(labels), show_lines=has_lines)
         for number, is_numeric in enumerate(table.numeric() or [False] * len(labels)):
-            style = None if labels or number else "bold"
-            justify = "right" if is_numeric else "left"
-            label = Text(labels[number]) if labels else ""
-            grid.add_column(label, justify=justify, style=style, overflow="fold", no_wrap=number == 0)
+            grid.add_column(
+                Text(labels[number]) if labels else "",
+                justify="right" if is_numeric else "left",
+                style=None if labels or number else "bold",
+                overflow="fold",
+                no_wrap=number == 0,
+            )
         for row in texts:
             grid.add_row(*map(Text, row))
         console.print(grid)
