@@ -1,4 +1,4 @@
-"""acceptance(): everything about one position, its optimum, its rules and its bounds."""
+"""Acceptance at one position: the optimum, the published rules and the bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from spectheory.results import Result, Templates
 from spectheory.validate import check_num_drafts
 
 MAX_EXACT_POWER = 50_000
-"""Beyond this the K-th powers of rationals have too many digits."""
+"""The largest K in rationals; K-th powers beyond have too many digits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +42,7 @@ class Acceptance(Result):
         multi_round: of recursive rejection.
         lower_bound: spectr2023 Lemma 3, the upper bound times 1 - (1 - 1/K)^K.
         upper_bound: spectr2023 Lemma 3; it is always attained (theory.md Statement 3.4).
-        spectr_gbv_bound: spectrgbv2026 Eq. 5 as printed; it is no bound on lossless rules (theory.md §2).
+        spectr_gbv_bound: spectrgbv2026 Eq. 5 as printed; it does not bound lossless rules (theory.md §2).
     """
 
     target: tuple[Any, ...]
@@ -64,7 +64,7 @@ class Acceptance(Result):
         "K-SEQ": "{kseq} (division factor {kseq_division_factor:.6f})",
         "multi-round": "{multi_round} (recursive rejection)",
         "lower bound": "{lower_bound} (Lemma 3, the upper bound times 1 - (1 - 1/K)^K)",
-        "Bound(K)": "{spectr_gbv_bound} (spectrgbv2026 Eq. 5 as printed: bounds no lossless verifier)",
+        "Bound(K)": "{spectr_gbv_bound} (spectrgbv2026 Eq. 5 as printed: not a bound on lossless verifiers)",
     }
 
     def headline(self) -> str:
@@ -96,7 +96,7 @@ class Acceptance(Result):
 
 
 def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_drafts: int) -> Acceptance:
-    """Optimal acceptance with its cut, K-SEQ, multi-round rejection and bounds, at one position.
+    """Compute optimal acceptance with its cut, K-SEQ, multi-round rejection and bounds at one position.
 
     Args:
         target_probs, draft_probs: one probability per token, all exact (strings) or all float.

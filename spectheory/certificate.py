@@ -1,4 +1,4 @@
-"""certify(): what a verifier outputs, whether that is lossless, and how far it is from the optimum."""
+"""Certify a verifier on one pair: its output law, whether it is lossless, its distance from the optimum."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PathDeviation:
 
 @dataclass(frozen=True)
 class Counterexample(PathDeviation):
-    """The shortest prefix on which the output law is wrong, and the drafts that are most to blame for it.
+    """The shortest prefix on which the output law is wrong, and the drafts that contribute most to the error.
 
     Attributes beyond ``PathDeviation``'s:
         drafts: K drafted paths, token names: those that move the law of the prefix furthest from the target's
@@ -69,7 +69,7 @@ class Certificate(Result):
     Exact quantities are Fractions; they are floats where the arithmetic is float64.
 
     Attributes:
-        verifier: its name.
+        verifier: the name of the verifier.
         vocab, vocab_size, draft_length, num_drafts: the setting: V, L and K.
         draft_process: how the K paths were drawn, ``"iid"`` unless another was asked for.
         arithmetic: ``"exact"`` or ``"float64"``.
@@ -85,13 +85,13 @@ class Certificate(Result):
         worst_path: the path of L+1 tokens with the largest deviation; ``None`` if there is none.
         counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.
-        best: the optimum over all valid verifiers of the pair, whoever is judged: a ``Solution`` or a
-            ``CertifiedInterval``; ``None`` where it was not asked for or is out of reach.
+        best: the optimum over all valid verifiers of the pair: a ``Solution`` or a ``CertifiedInterval``;
+            ``None`` where it was not asked for or is out of reach.
         optimum_note: why ``best`` is ``None``, or how it was obtained.
-        assumed: what of a user's verifier was taken at its word and checked on a sample only.
-        row_defect: how far the sum of a float row of the pair that was given is from 1; where that is more
-            than rounding, all rows were divided by their sums before anything was computed.
-        law: the output law itself.
+        assumed: the declarations of a user's verifier that were checked on a sample only.
+        row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
+            rounding, all rows were divided by their sums first.
+        law: the output law.
     """
 
     verifier: str
@@ -163,7 +163,7 @@ class Certificate(Result):
 
     @property
     def is_valid(self) -> bool:
-        """Target-matching and prefix-matching: the verifier is lossless on this pair."""
+        """Whether the verifier is lossless on this pair: target-matching and prefix-matching."""
         return self.target_matching and self.prefix_matching is not False
 
     def headline(self) -> str:
@@ -198,7 +198,7 @@ class Certificate(Result):
     __hash__ = Result.__hash__
 
     def in_words(self) -> str:
-        """The smallest counterexample of an invalid verifier as a sentence; ``"none"`` for a valid one."""
+        """The smallest counterexample of an invalid verifier as a sentence; ``"none"`` of a valid one."""
         found = self.counterexample
         if found is not None:
             numbers = (found.law, found.target, found.given_drafts)
@@ -221,9 +221,9 @@ class Certificate(Result):
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory certify --json``.
 
-        Rationals are strings such as ``"20/9"``.  Quantities computed in float64 are null there and
-        stand in their ``_float`` fields; the optimum of an exact pair is exact even where the
-        verifier's law is not.
+        Rationals are strings such as ``"20/9"``.  A quantity computed in float64 is null there, and its
+        ``_float`` field has the number.  The optimum of an exact pair is exact even where the verifier's law
+        is not.
         """
         best = {} if self.best is None else self.best.to_document()
         return {
@@ -333,12 +333,10 @@ class _Steps:
         self.done = self.tuples = 0
 
     def enumerated(self, done: int, total: int) -> None:
-        """So many tuples are summed."""
         self.done, self.tuples = done, total
         self._report()
 
     def next(self) -> None:
-        """One check is made."""
         self.done += self.weight
         self._report()
 
@@ -385,12 +383,11 @@ def _counterexample(law: OutputLaw, slack: Any) -> Counterexample | None:
 
 
 def _short(value: Any) -> str:
-    """A probability without its decimal, as a list of them is read."""
     return number_text(value, decimal=False)
 
 
 def _words(names: tuple[str, ...]) -> str:
-    """Token names as they are written in quotes, so that spaces and line breaks in them show."""
+    """Token names in quotes, which show spaces and line breaks."""
     return " ".join(repr(name) for name in names)
 
 
@@ -399,7 +396,6 @@ def _names(law: OutputLaw, context: Context) -> tuple[str, ...]:
 
 
 def _violation(law: OutputLaw, slack: Any) -> AntichainViolation | None:
-    """The most violated antichain, if one is violated."""
     excess, antichain = law.largest_excess or (0, ())
     if not excess > slack:
         return None

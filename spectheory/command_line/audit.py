@@ -46,9 +46,9 @@ def audit(
 ) -> int:
     """Audit samplers as they are shipped: their random numbers are replaced, their code is not.
 
-    SAMPLER is a library's (transformers, sglang, sglang-block, vllm), "all" that are there, or your own as
-    package.module:function with --as SIGNATURE: speculative_sampling, evaluate_posterior, coins, batch or
-    sampler.  Exits with 1 where a defect was found.
+    SAMPLER is the name of a library (transformers, sglang, sglang-block, vllm), "all" for those that are
+    installed or fetched, or your own sampler as package.module:function with --as SIGNATURE:
+    speculative_sampling, evaluate_posterior, coins, batch or sampler.  Exits with 1 where a defect was found.
 
     "audit fetch sglang==0.5.23" downloads the wheel of a library with pip and keeps the few files that hold
     its samplers; nothing is installed.  "audit fetch all" takes every library, each in the tested version.
@@ -83,7 +83,7 @@ def audit(
 
 
 def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
-    """Keep the files of these libraries."""
+    """Download the files of libraries that hold their samplers."""
     from spectheory.audit.fetch import default_cache, fetch, parsed
     from spectheory.audit.libraries import LIBRARIES
     from spectheory.validate import unknown_name
@@ -108,7 +108,7 @@ def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
 def _samplers(
     names: tuple[str, ...], signature: str | None, mixes: tuple[str, ...], cache: Path | None
 ) -> list[Shipped]:
-    """The samplers of these names, each found before the first is audited."""
+    """The samplers of these names; all are loaded before the first is audited."""
     from spectheory.audit.libraries import SUBJECTS, load_subject
     from spectheory.audit.shipped import Shipped
     from spectheory.audit.signatures import SIGNATURES

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -29,11 +28,7 @@ from spectheory.command_line.output import (
 )
 
 if TYPE_CHECKING:
-    from spectheory.certificate import Certificate
     from spectheory.programs.several_calls import SeveralCalls
-    from spectheory.suite import SuiteCertificate
-
-Found = TypeVar("Found")
 
 
 @click.command(short_help="Certify verifiers on an enumerated pair, or on a suite of pairs.")
@@ -72,43 +67,26 @@ def certify(
         raise click.UsageError("--suite standard has its own drafts; leave out --num-drafts and --tree")
     names = verifier_names(listed)
     check_form(as_json, as_csv)
-    if suite is not None:
-        of_suite = _certify_suite(names)
-        print_results(of_suite, as_json, as_csv, name="certificates")
-        return 0 if all(certificate.is_lossless for certificate in of_suite) else EXIT_DEFECT
-    found = _certify_pair(names, str(pair_file), num_drafts, tree)
+    from spectheory.certificate import certify as certify_one
+    from spectheory.command_line.progress import progress_bar
+    from spectheory.suite import certify_suite
+
+    pair, process = None if pair_file is None else load_pair(pair_file), process_of(num_drafts, tree)
+    found: list[Any] = []
+    for name in names:
+        with progress_bar(name) as progress:
+            found.append(
+                certify_suite(name, progress=progress)
+                if pair is None
+                else certify_one(name, pair, process=process, progress=progress)
+            )
     title = None
-    if len(found) > 1 and not (as_json or as_csv):
+    if pair is not None and len(found) > 1 and not (as_json or as_csv):
         title = "verifiers on this pair, the best first"
         found.sort(key=lambda certificate: -certificate.block_efficiency_float)
     print_results(found, as_json, as_csv, name="certificates", title=title)
-    return 0 if all(certificate.is_valid for certificate in found) else EXIT_DEFECT
-
-
-def _certify_pair(names: list[str], pair_file: str, num_drafts: int, tree: str | None) -> list[Certificate]:
-    from spectheory.certificate import certify as make_certificate
-
-    pair, process = load_pair(pair_file), process_of(num_drafts, tree)
-    return _each(
-        names, lambda name, progress: make_certificate(name, pair, process=process, progress=progress)
-    )
-
-
-def _certify_suite(names: list[str]) -> list[SuiteCertificate]:
-    from spectheory.suite import certify_suite
-
-    return _each(names, lambda name, progress: certify_suite(name, progress=progress))
-
-
-def _each(names: list[str], ask: Callable[[str, Any], Found]) -> list[Found]:
-    """The answers for all verifiers, each with a progress bar."""
-    from spectheory.command_line.progress import progress_bar
-
-    found = []
-    for name in names:
-        with progress_bar(name) as progress:
-            found.append(ask(name, progress))
-    return found
+    verdicts = (result.is_lossless if pair is None else result.is_valid for result in found)
+    return 0 if all(verdicts) else EXIT_DEFECT
 
 
 @click.command(short_help="The best block efficiency of any lossless verifier.")
