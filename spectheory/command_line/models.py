@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -185,13 +186,9 @@ def simulate(
     pair = models.UnloadedPair.find(target, drafts, device=device, dtype=dtype)
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, options=options, progress=progress, **settings)
+    simulation = replace(simulation, cost_ratio=cost_ratio)
     document = {"target": target, "draft": _one_or_all(drafts), **simulation.to_document()}
-    if cost_ratio is not None:
-        document["cost_ratio"] = cost_ratio
-        found = simulation.speed_ups(cost_ratio)
-        for entry, (value, low, high) in zip(document["estimates"], found, strict=True):
-            entry |= {"speed_up": value, "speed_up_interval": [low, high]}
-    print_found(document, simulation.tables(cost_ratio), simulation.rows(cost_ratio), as_json, as_csv)
+    print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv)
     if simulation.interrupted:
         finished = simulation.estimates[0].samples
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,19 +66,19 @@ def reproduce(
         from spectheory.paper.reproduction import EXHIBITS, find_exhibits, reproduce_each
 
     if listed:
-        exhibits = [_listed(shown) for shown in find_exhibits(names)]
+        exhibits = [_listed(exhibit) for exhibit in find_exhibits(names)]
         columns = {"name": "{name}", "title": "{title}", "source": "{source}"}
         hint = "spectheory reproduce NAME --list shows the parameters of one."
-        found = [Table("figures and tables", exhibits, columns, hint)]
+        shown = [Table("figures and tables", exhibits, columns, hint)]
         if names:
             columns = {"parameter": "{name}", "default": "{default}", "what it is": "{about}"}
-            titles = (f"{shown['name']}: {shown['title']}" for shown in exhibits)
-            hint = "Change them with --set NAME=VALUE; several values are separated by commas."
-            found = [
-                Table(title, shown["parameters"], columns, hint)
-                for title, shown in zip(titles, exhibits, strict=True)
+            shown = [
+                Table(f"{exhibit['name']}: {exhibit['title']}", exhibit["parameters"], columns)
+                for exhibit in exhibits
             ]
-        print_found({"exhibits": exhibits}, found, exhibits, as_json, False)
+            hint = "Change them with --set NAME=VALUE; several values are separated by commas."
+            shown[-1] = replace(shown[-1], note=hint)
+        print_found({"exhibits": exhibits}, shown, exhibits, as_json, False)
         return 0
     models.quiet_loading()
     wanted_formats = [ending.strip() for ending in formats.split(",") if ending.strip()]
@@ -91,7 +92,7 @@ def reproduce(
         except KeyboardInterrupt:
             interrupted = True
     written.sort(key=lambda found: list(EXHIBITS).index(found.name))
-    document = {
+    document: dict[str, Any] = {
         "out": out,
         "passed": all(found.findings.passed for found in written),
         "results": [found.to_document() for found in written],

@@ -177,7 +177,7 @@ def verifiers(as_csv: bool, as_json: bool) -> int:
     from spectheory.results import Table
 
     check_form(as_json, as_csv)
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "name": verifier.name,
             "source": verifier.source,

@@ -84,19 +84,26 @@ class Simulation(Result):
         settings: what was asked for.
         interrupted: stopped by Ctrl-C; the estimates cover the prompts that were finished.
         speeds: how fast each was on the first batch of prompts, one per estimate; none if not asked for.
+        cost_ratio: the time of a call of the draft over that of a call of the target; it predicts speed-ups.
     """
 
     estimates: list[Estimate]
     settings: dict[str, Any]
     interrupted: bool = False
     speeds: Sequence[Speed] = ()
+    cost_ratio: float | None = None
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory simulate --json``."""
         estimates = [entry.to_document() for entry in self.estimates]
         for entry, speed in zip(estimates, self.speeds, strict=False):
             entry["speed"] = speed.to_document()
-        return {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
+        document = {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
+        if self.cost_ratio is None:
+            return document
+        for entry, (value, low, high) in zip(estimates, self.speed_ups(self.cost_ratio), strict=True):
+            entry |= {"speed_up": value, "speed_up_interval": [low, high]}
+        return document | {"cost_ratio": self.cost_ratio}
 
     def speed_ups(self, cost_ratio: float) -> list[tuple[float, float, float]]:
         """The speed-up that every estimate predicts, and the ends of its interval (``predicted_speed_up``).
@@ -110,22 +117,12 @@ class Simulation(Result):
             for entry in self.estimates
         ]
 
-    @property
-    def names(self) -> list[str]:
-        """The verifiers, each once, in the order asked for."""
-        return list(dict.fromkeys(entry.verifier for entry in self.estimates))
-
     def headline(self) -> str:
-        drafts = drafts_text(self.settings["num_drafts"])
-        length = self.settings["draft_length"]
-        return f"block efficiency of {', '.join(self.names)}, {drafts} x {length} drafted tokens"
+        names = ", ".join(dict.fromkeys(entry.verifier for entry in self.estimates))
+        return f"block efficiency of {names}, {self._drafted()}"
 
-    def rows(self, cost_ratio: float | None = None) -> list[dict[str, Any]]:
-        """One flat row per verifier and K.
-
-        Args:
-            cost_ratio: as in ``speed_ups``; adds the predicted speed-ups.
-        """
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row per verifier and K."""
         rows: list[dict[str, Any]] = [
             {
                 "verifier": entry.verifier,
@@ -152,47 +149,29 @@ class Simulation(Result):
         for row, speed in zip(rows, self.speeds, strict=False):
             row |= {"tokens_per_second": speed.tokens_per_second, "measured_speed_up": speed.speed_up}
             row |= {f"{part}_share": share for part, share in speed.shares.items()}
-        if cost_ratio is not None:
-            for row, (value, low, high) in zip(rows, self.speed_ups(cost_ratio), strict=True):
+        if self.cost_ratio is not None:
+            for row, (value, low, high) in zip(rows, self.speed_ups(self.cost_ratio), strict=True):
                 row |= {"speed_up": value, "speed_up_low": low, "speed_up_high": high}
         return rows
 
-    def tables(self, cost_ratio: float | None = None) -> list[Table]:
+    def tables(self) -> list[Table]:
         """The estimates; ceilings, predicted speed-ups and times where they are known."""
-        settings = self.settings
-        rows = [
-            row | {"name": row["verifier"] + (" *" if row["lossless"] is False else "")}
-            for row in self.rows(cost_ratio)
-        ]
-        title = "block efficiency in tokens per target call\n" + self._setting()
+        settings, rows = self.settings, self.rows()
         level = f"{100 * settings['confidence']:g}%"
-        note = "* not lossless on its own: its output differs from the target's"
-        note = note if any(row["lossless"] is False for row in rows) else ""
-        if isinstance(settings["num_drafts"], list):
-            estimates = self._by_drafts(title, rows, "{block_efficiency:.3f} ({low:.3f} to {high:.3f})", note)
-        else:
-            columns = {
-                "verifier": "{name}",
-                "estimate": "{block_efficiency:.4f}",
-                f"{level} interval": "{low:.4f} to {high:.4f}",
-                "counted": "{counted:.4f}",
-                f"its {level} interval": "{counted_low:.4f} to {counted_high:.4f}",
-                "calls" if settings.get("max_new_tokens") else "draws": "{samples}",
-            }
-            estimates = Table(title, rows, columns, note)
-        found = [estimates]
+        for row in rows:
+            row["name"] = row["verifier"] + (" *" if row["lossless"] is False else "")
+        tables = [self._estimates(rows, level)]
         limited = [row for row in rows if row.get("ceiling") is not None]
         if limited:
-            title = "the most that any rule could earn at the positions met"
             text = "{ceiling:.3f} ({ceiling_low:.3f} to {ceiling_high:.3f})"
-            found.append(self._by_drafts(title, limited, text))
-        if cost_ratio is not None:
-            title = f"predicted speed-up over plain decoding, a draft call at {cost_ratio:g} of a target call"
+            title = "the most that any rule could earn at the positions met"
+            tables.append(self._by_drafts(title, limited, text, level))
+        if self.cost_ratio is not None:
             text = "{speed_up:.3f} ({speed_up_low:.3f} to {speed_up_high:.3f})"
-            found.append(self._by_drafts(title, rows, text))
+            title = "predicted speed-up over plain decoding, a draft call at "
+            title += f"{self.cost_ratio:g} of a target call"
+            tables.append(self._by_drafts(title, rows, text, level))
         if self.speeds:
-            plain = self.speeds[0].plain_tokens / self.speeds[0].plain_seconds
-            title = f"time on {settings['device']}, plain decoding {plain:.0f} tokens per second"
             columns = {
                 "verifier": "{name}",
                 "K": "{num_drafts}",
@@ -200,21 +179,37 @@ class Simulation(Result):
                 "times plain": "{measured_speed_up:.2f}",
                 **{part: f"{{{part}_share:.0%}}" for part in self.speeds[0].seconds},
             }
-            found.append(Table(title, rows, columns))
-        return found
+            plain = self.speeds[0].plain_tokens / self.speeds[0].plain_seconds
+            title = f"time on {settings['device']}, plain decoding {plain:.0f} tokens per second"
+            tables.append(Table(title, rows, columns))
+        return tables
 
-    def _setting(self) -> str:
-        """The drafts and the size of the run."""
-        settings = self.settings
-        drafted = f"{drafts_text(settings['num_drafts'])} x {settings['draft_length']} drafted tokens"
-        if "samples_per_prompt" not in settings:
-            return f"{drafted}, {count_text(settings['samples'], 'draw')}"
-        tokens, samples = settings.get("max_new_tokens"), settings["samples_per_prompt"]
-        each = count_text(samples, "draw" if tokens is None else "text")
-        each += "" if tokens is None else f" of {tokens} tokens"
-        return f"{drafted}, {settings.get('prompts_used', settings['prompts'])} prompts, {each} each"
+    def _estimates(self, rows: list[dict[str, Any]], level: str) -> Table:
+        """Block efficiency, of one K with the counted estimate; the title has the size of the run."""
+        settings, tokens = self.settings, self.settings.get("max_new_tokens")
+        if "prompts" in settings:
+            prompts = settings.get("prompts_used", settings["prompts"])
+            each = count_text(settings["samples_per_prompt"], "text" if tokens else "draw")
+            size = f"{prompts} prompts, {each}{f' of {tokens} tokens' if tokens else ''} each"
+        else:
+            size = count_text(settings["samples"], "draw")
+        title = f"block efficiency in tokens per target call\n{self._drafted()}, {size}"
+        note = "* not lossless on its own: its output differs from the target's"
+        note = note if any(row["lossless"] is False for row in rows) else ""
+        if isinstance(settings["num_drafts"], list):
+            text = "{block_efficiency:.3f} ({low:.3f} to {high:.3f})"
+            return self._by_drafts(title, rows, text, level, note)
+        columns = {
+            "verifier": "{name}",
+            "estimate": "{block_efficiency:.4f}",
+            f"{level} interval": "{low:.4f} to {high:.4f}",
+            "counted": "{counted:.4f}",
+            f"its {level} interval": "{counted_low:.4f} to {counted_high:.4f}",
+            "calls" if tokens else "draws": "{samples}",
+        }
+        return Table(title, rows, columns, note)
 
-    def _by_drafts(self, title: str, rows: Sequence[Row], text: str, note: str = "") -> Table:
+    def _by_drafts(self, title: str, rows: Sequence[Row], text: str, level: str, note: str = "") -> Table:
         """A row per verifier, a column per K; a verifier of one path has one value, in the first column."""
         asked = self.settings["num_drafts"]
         labels = [f"K = {number}" for number in (asked if isinstance(asked, list) else [asked])]
@@ -222,9 +217,11 @@ class Simulation(Result):
         for row in rows:
             cells = by_name.setdefault(row["name"], {"verifier": row["name"]})
             cells[labels[len(cells) - 1]] = text.format_map(row)
-        level = f"with {100 * self.settings['confidence']:g}% intervals"
-        notes = (f"{level}; one value: of one path, for every K", *([note] if note else []))
-        return Table(title, list(by_name.values()), note="\n".join(notes))
+        note = f"with {level} intervals; one value: of one path, for every K\n{note}".rstrip()
+        return Table(title, list(by_name.values()), note=note)
+
+    def _drafted(self) -> str:
+        return f"{drafts_text(self.settings['num_drafts'])} x {self.settings['draft_length']} drafted tokens"
 
 
 def drafts_text(num_drafts: int | Sequence[int]) -> str:
