@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -30,11 +30,11 @@ from spectheory.audit.replay import HiddenRandomnessError, NotEnumerableError
 from spectheory.audit.shipped import HIDDEN, Provenance, Shipped
 from spectheory.audit.two_calls import call_twice, pairs_of_calls
 from spectheory.certificate import Certificate, certify
-from spectheory.documents import number_text, plain
+from spectheory.documents import number_text, to_json
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.law import OutputLaw, output_law
 from spectheory.pair import ModelPair
-from spectheory.results import Result
+from spectheory.results import Result, Templates
 
 EXACT = "exactly lossless"
 ARITHMETIC = "lossless up to arithmetic"
@@ -187,34 +187,51 @@ class AuditCertificate(Result):
         """What is found of forbidden tokens, which is said beside the verdict."""
         return tuple(text for kind, text in self.findings if kind == BOUNDARY)
 
+    facts: ClassVar[Templates] = {
+        "code": "{release}, sha256 {sha256}",
+        "called as": "{signature}",
+        "note": "{note}",
+        "pairs": "{pairs}",
+        "batches of": "{batches}",
+        "stated law": "{relaxation}",
+        "largest total variation": "{total_variation}",
+        "seen by a χ² test with": "{samples:,} samples",
+        "because": "{reasons}",
+        BOUNDARY: "{boundary}",
+        "counterexample": "{in_words}",
+        "random numbers": "{primitives}",
+        "stand-in": "{stand_ins}",
+        "probed": "{probes}",
+        "assumed": "{assumptions}",
+    }
+    columns: ClassVar[Templates] = {
+        "sampler": "{sampler}",
+        "code": "{code}",
+        "verdict": "{verdict}",
+        "total variation": "{total_variation:.3g}",
+        "forbidden": "{forbidden:.3g}",
+        "because": "{because}",
+    }
+
     def headline(self) -> str:
         """The verdict, with the first reason."""
         return f"{self.sampler}: {': '.join((self.verdict, *self.reasons[:1]))}"
 
-    def facts(self) -> list[tuple[str, str]]:
-        """The code, the law, the findings."""
-        code = f"{self.provenance.package} {self.provenance.version} {self.provenance.file}".strip()
-        facts = [
-            ("code", f"{code}, sha256 {self.provenance.sha256[:16] or 'none'}"),
-            ("called as", self.signature),
-            *([("note", self.note)] if self.note else []),
-            ("pairs", f"{len(self.cases)}"),
-            *([("batches of", ", ".join(self.batches))] if self.batches else []),
-        ]
-        if self.relaxation:
-            facts.append(("stated law", self.relaxation))
-        if self.cases:
-            facts.append(("largest total variation", number_text(self.total_variation)))
-        if self.samples is not None:
-            facts.append(("seen by a χ² test with", f"{self.samples:,} samples".replace(",", " ")))
-        facts += [("because", reason) for reason in self.reasons]
-        facts += [(BOUNDARY, text) for text in self.boundary]
-        if self.counterexample is not None:
-            facts.append(("counterexample", self.counterexample.in_words()))
-        facts += [("random numbers", text) for text in self.primitives]
-        facts += [("stand-in", text) for text in self.stand_ins]
-        facts += [("probed", text) for text in self.probes]
-        return facts + [("assumed", text) for text in self.assumptions]
+    def shown(self) -> dict[str, Any]:
+        """The code, exact numbers and the counterexample in words."""
+        code, found = self.provenance, self.counterexample
+        return {
+            "code": f"{code.package} {code.version}".strip() or code.file,
+            "release": f"{code.package} {code.version} {code.file}".strip(),
+            "sha256": code.sha256[:16] or "none",
+            "pairs": str(len(self.cases)),
+            "batches": ", ".join(self.batches),
+            "total_variation": self.total_variation,
+            "forbidden": self.forbidden,
+            "boundary": self.boundary,
+            "because": next(iter(self.reasons), self.relaxation),
+            "in_words": None if found is None else found.in_words(),
+        }
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory audit --json``."""
@@ -224,14 +241,14 @@ class AuditCertificate(Result):
             "signature": self.signature,
             "verdict": self.verdict,
             "reasons": list(self.reasons),
-            "total_variation": plain(self.total_variation),
-            "forbidden": plain(self.forbidden),
+            "total_variation": to_json(self.total_variation),
+            "forbidden": to_json(self.forbidden),
             "samples": self.samples,
             "relaxation": self.relaxation,
             "counterexample": None if found is None else found.to_document(),
             "batches": list(self.batches),
             "findings": [list(finding) for finding in self.findings],
-            "cases": [plain(case) for case in self.cases],
+            "cases": [to_json(case) for case in self.cases],
             "provenance": asdict(self.provenance),
             "primitives": list(self.primitives),
             "stand_ins": list(self.stand_ins),

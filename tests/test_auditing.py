@@ -185,7 +185,7 @@ def test_transformers() -> None:
     assert found.total_variation < Fraction(1, 10**6)
     assert (found.verdict, found.reasons, len(found.boundary)) == (ARITHMETIC, (), 1)
     assert found.findings == (("boundary", found.boundary[0]),)
-    assert ("boundary", found.boundary[0]) in found.facts()
+    assert ["boundary", found.boundary[0]] in found.tables()[0].texts()
     assert found.headline() == "transformers: lossless up to arithmetic"
     pairs = {"thirds": instances.two_token(2), "dyadic": random_dyadic(3, 3, 1)}
     ensemble = audit_sampler(load_subject("transformers-ensemble"), pairs)
@@ -337,7 +337,7 @@ def test_results_print_and_refuse_floats() -> None:
     repeated, runs = (int(word) for word in document["probes"][1].split() if word.isdigit())
     assert 4 <= repeated <= runs / 2  # the first run of every drafted path
     assert document["probes"][2] == "16 runs of two calls in a row"
-    assert ("pairs", "1") in found.facts()
+    assert ["pairs", "1"] in found.tables()[0].texts()
     with pytest.raises(InvalidInputError, match="write the rows of 'floats' as texts, such as \"1/3\""):
         audit_sampler(Shipped(token_verification, "sampler"), {"floats": pairs["thirds"].to_float()})
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from spectheory.command_line.options import csv_option, json_option, load_pair
-from spectheory.command_line.output import EXIT_DEFECT, note, print_csv, print_json
+from spectheory.command_line.output import EXIT_DEFECT, note, print_json, print_results
 from spectheory.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def audit(
 ) -> int:
     """Audit samplers as they are shipped: their random numbers are replaced, their code is not.
 
-    SAMPLER is a library's (transformers, sglang, sglang-block, vllm), "all" that are there, or your own as
-    package.module:function with --as SIGNATURE: speculative_sampling, evaluate_posterior, coins, batch or
-    sampler.  Exits with 1 where a defect was found.
+    SAMPLER is the name of a library (transformers, sglang, sglang-block, vllm), "all" for those that are
+    installed or fetched, or your own sampler as package.module:function with --as SIGNATURE:
+    speculative_sampling, evaluate_posterior, coins, batch or sampler.  Exits with 1 where a defect was found.
 
     "audit fetch sglang==0.5.23" downloads the wheel of a library with pip and keeps the few files that hold
     its samplers; nothing is installed.  "audit fetch all" takes every library, each in the tested version.
@@ -63,7 +63,7 @@ def audit(
         from spectheory.auditing import audit_sampler
     if names[0] == FETCH:
         return _fetch(names[1:], cache)
-    from spectheory.command_line import audit_reports, tables
+    from spectheory.command_line import audit_reports
     from spectheory.command_line.progress import progress_bar
 
     samplers = _samplers(names, signature, mixes, cache)
@@ -72,24 +72,18 @@ def audit(
     for sampler in samplers:
         with progress_bar(sampler.name) as progress:
             found.append(audit_sampler(sampler, pairs, progress=progress))
-    documents = [certificate.to_document() for certificate in found]
-    if as_csv:
-        print_csv(documents)
-    elif as_json:
-        print_json(documents[0] if len(documents) == 1 else {"audits": documents})
-    elif as_page:
+    if as_page:
         click.echo(audit_reports.page(found, datetime.date.today()), nl=False)
     elif as_sarif:
         print_json(audit_reports.sarif(found))
-    elif len(found) == 1:
-        tables.print_result(found[0])
     else:
-        tables.print_audits(found)
+        title = "audits of shipped samplers" if len(found) > 1 else None
+        print_results(found, as_json, as_csv, name="audits", title=title)
     return EXIT_DEFECT if any(certificate.is_defective for certificate in found) else 0
 
 
 def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
-    """Keep the files of these libraries."""
+    """Download the files of libraries that hold their samplers."""
     from spectheory.audit.fetch import default_cache, fetch, parsed
     from spectheory.audit.libraries import LIBRARIES
     from spectheory.validate import unknown_name
@@ -114,7 +108,7 @@ def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
 def _samplers(
     names: tuple[str, ...], signature: str | None, mixes: tuple[str, ...], cache: Path | None
 ) -> list[Shipped]:
-    """The samplers of these names, each found before the first is audited."""
+    """The samplers of these names; all are loaded before the first is audited."""
     from spectheory.audit.libraries import SUBJECTS, load_subject
     from spectheory.audit.shipped import Shipped
     from spectheory.audit.signatures import SIGNATURES

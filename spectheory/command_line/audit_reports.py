@@ -1,4 +1,4 @@
-"""Audits for readers of other formats: a Markdown page, and SARIF for tools that show findings in code."""
+"""Audits as a Markdown page, and as SARIF for tools that show findings in code."""
 
 from __future__ import annotations
 
