@@ -23,9 +23,8 @@ from typing import Any
 import click
 import numpy as np
 
-from spectheory import ModelPair, OutputLaw, output_law
-from spectheory.adapt import per_sample
-from spectheory.audit.relaxations import Mixture
+from spectheory import ModelPair, OutputLaw, output_law, per_sample
+from spectheory.auditing.subjects.relaxations import Mixture
 from spectheory.instances import random_rational
 from spectheory.programs import lossy_optimum
 

@@ -13,6 +13,10 @@ MOST_LINES = 500
 
 ELSEWHERE = {
     "acceptance": "command_line/test_theory",
+    "auditing/__init__": "test_imports",
+    "auditing/tape/coins": "auditing/tape/test_decisions",
+    "auditing/tape/races": "auditing/tape/test_atoms",
+    "auditing/verdicts/audit_certificate": "auditing/verdicts/test_sampler_audit",
     "decoding/__init__": "test_imports",
     "errors": "bounds/test_skewed_draft",
     "models/__init__": "test_imports",
