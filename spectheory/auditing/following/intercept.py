@@ -2,9 +2,9 @@
 
 During one run ``intercepted`` replaces torch's random functions, by a function mode, those of Python's
 ``random`` and of ``numpy.random``, and Triton's interpreter.  Refused are generators of Python and numpy that
-the sampler makes itself, the system's randomness, and everything that leaves the process (``outside``).  The
-tag ``nondeterministic_seeded`` shows every other torch operator that reads a generator.  The states of
-existing generators of Python and numpy, before and after, show numbers drawn by any other name.
+the sampler makes itself, the system's randomness, and everything that leaves the process.  The tag
+``nondeterministic_seeded`` shows every other torch operator that reads a generator.  The states of existing
+generators of Python and numpy, before and after, show numbers drawn by any other name.
 
 The state of a generator when a number is drawn identifies the number.  Two draws in one state get the same
 numbers and are a finding.
@@ -28,10 +28,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from spectheory.auditing.following.isolation import Replacement, closed, refusing, replaced
 from spectheory.auditing.following.kernel_draws import Draws, read_again
-from spectheory.auditing.following.outside import closed
 from spectheory.auditing.following.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
-from spectheory.auditing.following.replacement import Replacement, replaced
 from spectheory.auditing.following.triton_kernels import followed
 from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.coins import CoinGenerator
@@ -312,10 +311,7 @@ _NUMPY_GENERATORS = "Generator RandomState MT19937 PCG64 PCG64DXSM Philox SFC64 
 
 
 def _refusal(what: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise NotEnumerableError(f"the sampler draws from {what}, which cannot be followed")
-
-    return refuse
+    return refusing(f"the sampler draws from {what}, which cannot be followed")
 
 
 @cache

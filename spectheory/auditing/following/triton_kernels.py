@@ -21,10 +21,10 @@ from typing import Any
 import numpy as np
 import torch
 
+from spectheory.auditing.following.isolation import Replacement, refusing, replaced
 from spectheory.auditing.following.kernel_draws import INTERPRETER, Draws, drawing, rand
 from spectheory.auditing.following.random_array import RandomArray, moved, random_array, settled
 from spectheory.auditing.following.random_tensor import PART_OF_A_TENSOR, RandomTensor, unwrapped
-from spectheory.auditing.following.replacement import Replacement, replaced
 from spectheory.auditing.tape.atoms import Number
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.errors import InvalidInputError
@@ -236,7 +236,7 @@ def _followed_functions(interpreter: Any, memory: _Memory) -> Iterator[Replaceme
     for module in (interpreter.tl, interpreter.tl.random):
         yield module, "rand", rand
         for name in _RANDOM:
-            yield module, name, _refused_primitive(name)
+            yield module, name, refusing(f"a kernel draws from tl.{name}, whose law is not known here")
     yield interpreter, "_patch_lang", _patched_once(interpreter._patch_lang)
     for name in dir(builder):
         if name in ("create_splat", "create_unsplat"):
@@ -264,13 +264,6 @@ _FOLLOWED = (
 """Operations lane by lane, where ``RandomArray`` decides whether they are followed, and moves of entries."""
 _RANDOM = ["philox", "rand4x", "randint", "randint4x", "randn", "randn4x"]
 """Triton's own random functions that are not followed."""
-
-
-def _refused_primitive(name: str) -> Callable[..., Any]:
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise NotEnumerableError(f"a kernel draws from tl.{name}, whose law is not known here")
-
-    return refuse
 
 
 def _is_random(part: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Laws as dictionaries, outcome -> exact probability: marginals, conditionals, total variation."""
+"""Laws as dictionaries, outcome -> exact probability: marginals and total variation."""
 
 from __future__ import annotations
 
@@ -22,21 +22,6 @@ def marginal(law: Mapping[tuple[Outcome, ...], Fraction], place: int) -> dict[Ou
     for outcomes, mass in law.items():
         masses[outcomes[place]] += mass
     return masses
-
-
-def given(law: Mapping[tuple[Outcome, ...], Fraction]) -> dict[Outcome, dict[Outcome, Fraction]]:
-    """The law of the second entry of a pair given the first one.
-
-    Example:
-        >>> law = {("a", "x"): Fraction(1, 2), ("a", "y"): Fraction(1, 4), ("b", "y"): Fraction(1, 4)}
-        >>> print(given(law)["a"]["x"])
-        2/3
-    """
-    first = marginal(law, 0)
-    laws: dict[Outcome, dict[Outcome, Fraction]] = defaultdict(dict)
-    for (condition, outcome), mass in law.items():
-        laws[condition][outcome] = mass / first[condition]
-    return laws
 
 
 def total_variation(first: Mapping[Any, Fraction], second: Mapping[Any, Fraction]) -> Fraction:

@@ -12,7 +12,7 @@ from itertools import islice
 
 import numpy as np
 
-from spectheory.auditing.rounds.joint_laws import given, marginal, total_variation
+from spectheory.auditing.rounds.joint_laws import marginal, total_variation
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Call
 from spectheory.auditing.tape.decisions import (
@@ -97,17 +97,22 @@ def follow_two_calls(
     rows = sampler.told(paths, target_rows, draft_rows)
     law, followed = _law_of_two_calls(sampler, paths, rows, max_runs)
     sampler.journal.pairs_of_calls += followed
-    once = {} if law is None else marginal(law, 0)
-    distances = {
-        tokens: total_variation(later, once) for tokens, later in given(law or {}).items() if later != once
-    }
-    if distances:
+    once = marginal(law or {}, 0)
+    distances = {tokens: total_variation(later, once) for tokens, later in _second_given_first(law or {})}
+    if any(distances.values()):
         if _law_of_two_calls(sampler, paths, rows, max_runs)[0] != law:
             raise HiddenRandomnessError(f"{HIDDEN}: followed twice, two calls in a row have two laws")
         worst = max(distances, key=lambda tokens: distances[tokens])
         text = f"after the tokens {list(worst)} the next call has another law, total variation"
         sampler.journal.findings.add(("randomness", f"{text} {float(distances[worst]):.3g}"))
     return followed
+
+
+def _second_given_first(
+    law: dict[tuple[Tokens, ...], Fraction],
+) -> Iterator[tuple[Tokens, dict[Tokens, Fraction]]]:
+    for tokens, share in marginal(law, 0).items():
+        yield tokens, {second: mass / share for (first, second), mass in law.items() if first == tokens}
 
 
 def _law_of_two_calls(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from spectheory.pair import ModelPair
 from spectheory.stop_rows import StopRows
 
 
+@dataclass(frozen=True)
 class Relaxation:
     """The statement of a lossy sampler: a law that replaces the target, or a verifier.
 
@@ -25,47 +25,16 @@ class Relaxation:
         words: the statement in words.
         verifier: a verifier with the stated law; ``None`` where the sampler must be lossless for ``stated``.
         is_about_tokens: whether the law of the correction token is stated too.
+        weight: w in (0, 1]; tokens at drafted positions have the law w p + (1-w) q.
     """
 
     words: str
     verifier: Token | None = None
-    is_about_tokens: ClassVar[bool] = True
+    is_about_tokens: bool = True
+    weight: Fraction = Fraction(1)
 
     def stated(self, pair: ModelPair) -> ModelPair:
         """The pair with the stated law as its target."""
-        return pair
-
-    def target_rows(self, stated_rows: np.ndarray, draft_rows: np.ndarray) -> np.ndarray:
-        """The rows that the sampler is given, from those of the stated pair."""
-        return stated_rows
-
-
-@dataclass(frozen=True)
-class Mixture(Relaxation):
-    """Tokens have the law w p + (1-w) q at drafted positions, and p after the last.
-
-    Attributes:
-        weight: w, the weight of the target, in (0, 1].
-
-    Example:
-        >>> from spectheory import instances
-        >>> pair = Mixture(Fraction(1, 2)).stated(instances.bernoulli("1/2", "1"))
-        >>> print(pair.target[0][0][0], pair.target[1][0][0])
-        1/4 0
-    """
-
-    weight: Fraction
-
-    def __post_init__(self) -> None:
-        if not 0 < self.weight <= 1:
-            raise InvalidInputError(f"the weight must lie above 0 and be at most 1, got {self.weight}")
-
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        """The statement in words."""
-        return f"tokens at drafted positions have the law {self.weight} p + {1 - self.weight} q"
-
-    def stated(self, pair: ModelPair) -> ModelPair:
         mixed = [
             self.weight * target + (1 - self.weight) * draft
             for target, draft in zip(pair.target, pair.draft, strict=False)
@@ -73,38 +42,62 @@ class Mixture(Relaxation):
         return ModelPair((*mixed, pair.target[-1]), pair.draft, pair.vocab)
 
     def target_rows(self, stated_rows: np.ndarray, draft_rows: np.ndarray) -> np.ndarray:
-        """The target's rows p [K, L+1, V] from the stated rows."""
+        """The target's rows [K, L+1, V], which the sampler is given, from those of the stated pair."""
         rows = stated_rows.copy()
         rows[..., :-1, :] = (stated_rows[..., :-1, :] - (1 - self.weight) * draft_rows) / self.weight
         return rows
 
 
-class SyntheticAcceptance(Relaxation):
+def mixture(weight: Fraction) -> Relaxation:
+    """Tokens have the law w p + (1-w) q at drafted positions, and p after the last.
+
+    Args:
+        weight: w, the weight of the target, in (0, 1].
+
+    Example:
+        >>> from spectheory import instances
+        >>> pair = mixture(Fraction(1, 2)).stated(instances.bernoulli("1/2", "1"))
+        >>> print(pair.target[0][0][0], pair.target[1][0][0])
+        1/4 0
+    """
+    if not 0 < weight <= 1:
+        raise InvalidInputError(f"the weight must lie above 0 and be at most 1, got {weight}")
+    return Relaxation(f"tokens at drafted positions have the law {weight} p + {1 - weight} q", weight=weight)
+
+
+def synthetic_acceptance(rates: tuple[Fraction, ...]) -> Relaxation:
     """Drafted tokens are accepted with given rates, whatever the models; nothing else is stated.
 
     Args:
         rates: one per position, each given that the token before was accepted.
-    """
-
-    is_about_tokens = False
-
-    def __init__(self, rates: tuple[Fraction, ...]) -> None:
-        self.rates = rates
-        self.words = f"drafted tokens are accepted with the rates {', '.join(map(str, rates))}"
-        self.verifier = _AtRates(rates)
-
-
-class _AtRates(Token):
-    """Token verification whose acceptance probabilities are given.
 
     Example:
         >>> from spectheory import certify, instances
-        >>> verifier = _AtRates((Fraction(3, 4), Fraction(1, 2)))
-        >>> found = certify(verifier, instances.bernoulli("1/4", "1/2", 2), with_optimum=False)
+        >>> stated = synthetic_acceptance((Fraction(3, 4), Fraction(1, 2)))
+        >>> found = certify(stated.verifier, instances.bernoulli("1/4", "1/2", 2), with_optimum=False)
         >>> print(found.block_efficiency)
         17/8
     """
+    words = f"drafted tokens are accepted with the rates {', '.join(map(str, rates))}"
+    return Relaxation(words, _AtRates(rates), is_about_tokens=False)
 
+
+def deferred_rejection(window: int, threshold: float, top_k: int) -> Relaxation:
+    """FLy: a rejection at high entropy is deferred, and dropped if the next tokens are accepted.
+
+    Args:
+        window: the number of tokens that must be accepted after a deferred rejection.
+        threshold: the least entropy of the position, in nats.
+        top_k: the number of largest probabilities that enter the entropy.
+    """
+    words = (
+        f"a rejected token is kept where the {top_k} likeliest tokens have an entropy of at least "
+        f"{threshold} and the next {window} drafted tokens are accepted"
+    )
+    return Relaxation(words, _Deferring(window, threshold, top_k))
+
+
+class _AtRates(Token):
     name, source, lossless = "synthetic", "stated relaxation", False
 
     def __init__(self, rates: tuple[Fraction, ...]) -> None:
@@ -117,23 +110,6 @@ class _AtRates(Token):
     def residual(self, rows: StopRows) -> Array:
         """Any law: none is stated."""
         return rows.target_row
-
-
-class DeferredRejection(Relaxation):
-    """FLy: a rejection at high entropy is deferred, and dropped if the next tokens are accepted.
-
-    Args:
-        window: the number of tokens that must be accepted after a deferred rejection.
-        threshold: the least entropy of the position, in nats.
-        top_k: the number of largest probabilities that enter the entropy.
-    """
-
-    def __init__(self, window: int, threshold: float, top_k: int) -> None:
-        self.words = (
-            f"a rejected token is kept where the {top_k} likeliest tokens have an entropy of at least "
-            f"{threshold} and the next {window} drafted tokens are accepted"
-        )
-        self.verifier = _Deferring(window, threshold, top_k)
 
 
 class _Deferring(Token):

@@ -168,17 +168,17 @@ class Shipped(BlackBox, Verifier):
         """The probability of every output, () for a run without output, and of runs with a box's answer."""
 
         def once(tape: Tape) -> Tokens:
-            try:
-                (tokens,) = self.calls(Call(paths, target_rows, draft_rows, tape, self.journal))
-            except UndefinedDrawError as error:
-                self.journal.undefined.add(str(error))
-                return ()
+            (tokens,) = self.calls(Call(paths, target_rows, draft_rows, tape, self.journal))
             return tokens
 
-        return self._law_of_runs(once)
+        return self._law_of_runs(once, ())
 
-    def _law_of_runs(self, once: Callable[[Tape], T]) -> tuple[dict[T, Fraction], Fraction]:
+    def _law_of_runs(self, once: Callable[[Tape], T], nothing: T) -> tuple[dict[T, Fraction], Fraction]:
         """The probability of every result, and of runs with a box's answer.
+
+        Args:
+            once: the result of one run.
+            nothing: the result of a run without output.
 
         Raises:
             HiddenRandomnessError: a repeated run had another result.
@@ -187,11 +187,18 @@ class Shipped(BlackBox, Verifier):
 
         def run(tape: Tape) -> tuple[T, bool]:
             tape.box_bits = self.box_bits
-            result = once(tape)
+            result = defined(tape)
             self.journal.runs += 1
             if next(number) % REPEATED == 0:
-                self._must_repeat(once, result, tape)
+                self._must_repeat(defined, result, tape)
             return result, tape.is_approximate
+
+        def defined(tape: Tape) -> T:
+            try:
+                return once(tape)
+            except UndefinedDrawError as error:
+                self.journal.undefined.add(str(error))
+                return nothing
 
         law: dict[T, Fraction] = defaultdict(Fraction)
         undecided = Fraction(0)
@@ -263,15 +270,10 @@ class Shipped(BlackBox, Verifier):
 
         def once(tape: Tape) -> tuple[Tokens, ...]:
             call = Call(nothing, nothing, nothing, tape, self.journal)
-            try:
-                with intercepted(tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
-                    outputs = verified_batch(self.sampler, call, rows)
-            except UndefinedDrawError as error:
-                self.journal.undefined.add(str(error))
-                outputs = [[] for _ in rows]
-            return tuple(map(tuple, outputs))
+            with intercepted(tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
+                return tuple(map(tuple, verified_batch(self.sampler, call, rows)))
 
-        return self._law_of_runs(once)
+        return self._law_of_runs(once, tuple(() for _ in rows))
 
 
 def _text(tokens: Any) -> str:

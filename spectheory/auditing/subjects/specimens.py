@@ -32,28 +32,26 @@ def _by_inversion(weights: Tensor, coin: Tensor) -> int:
 
 
 def _verify(
-    path: Tensor,
-    acceptance: Callable[[int, int], Any],
-    correction: Callable[[int], Tensor],
-    coins: Tensor,
+    paths: Tensor,
+    target: Tensor,
+    draft: Tensor,
     generator: Any,
+    *,
+    coins: Tensor | None = None,
+    accepts: Callable[[int, int], Any] | None = None,
+    row: Callable[[int], Tensor] | None = None,
 ) -> list[int]:
-    """Accept tokens until a coin is not below the acceptance probability."""
+    """Token verification of the first path; a mistake replaces its coins, its test or its correction row."""
+    p, q, drafted = target[0], draft[0], paths[0].tolist()
+    coins = torch.rand(len(drafted), generator=generator) if coins is None else coins
     tokens: list[int] = []
-    for place, token in enumerate(path.tolist()):
-        if not coins[place] < acceptance(place, token):
+    for place, token in enumerate(drafted):
+        if not (accepts(place, token) if accepts else coins[place] < p[place, token] / q[place, token]):
             break
         tokens.append(token)
-    return [*tokens, _drawn(correction(len(tokens)), generator)]
-
-
-def _ratio(target: Tensor, draft: Tensor) -> Callable[[int, int], Tensor]:
-    return lambda place, token: target[place, token] / draft[place, token]
-
-
-def _residual_rows(target: Tensor, draft: Tensor) -> Callable[[int], Tensor]:
-    length = len(draft)
-    return lambda place: _residual(target[place], draft[place]) if place < length else target[place]
+    place = len(tokens)
+    correction = row(place) if row else _residual(p[place], q[place]) if place < len(q) else p[place]
+    return [*tokens, _drawn(correction, generator)]
 
 
 # ------------------------------------------------------------------------- lossless
@@ -61,9 +59,7 @@ def _residual_rows(target: Tensor, draft: Tensor) -> Callable[[int], Tensor]:
 
 def token_verification(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Speculative sampling, without a mistake."""
-    p, q = target[0], draft[0]
-    coins = torch.rand(paths.shape[1], generator=generator)
-    return _verify(paths[0], _ratio(p, q), _residual_rows(p, q), coins, generator)
+    return _verify(paths, target, draft, generator)
 
 
 def sample_and_compare(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
@@ -81,22 +77,19 @@ def exponential_race(paths: Tensor, target: Tensor, draft: Tensor, generator: An
     p, q = target[0], draft[0]
     noise = torch.empty_like(p[0]).exponential_(generator=generator)
     tokens: list[int] = []
-    rows = _residual_rows(p, q)
     for place, token in enumerate(paths[0].tolist()):
         if not torch.rand((), generator=generator) * q[place, token] < p[place, token]:
-            break
+            return [*tokens, int((_residual(p[place], q[place]) / noise).argmax())]
         tokens.append(token)
-    return [*tokens, int((rows(len(tokens)) / noise).argmax())]
+    return [*tokens, int((p[-1] / noise).argmax())]
 
 
-def block_verification(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+def block_verification(
+    paths: Tensor, target: Tensor, draft: Tensor, generator: Any, cap: float = 1.0
+) -> list[int]:
     """The longest prefix that its own coin accepts (block2024 Algorithm 2)."""
-    coins = torch.rand(paths.shape[1], generator=generator)
-    return _block(paths[0], target[0], draft[0], coins, generator)
-
-
-def _block(path: Tensor, p: Tensor, q: Tensor, coins: Tensor, generator: Any, cap: float = 1.0) -> list[int]:
-    length = len(path)
+    path, p, q, length = paths[0], target[0], draft[0], paths.shape[1]
+    coins = torch.rand(length, generator=generator)
     weights = [torch.ones(())]
     for place, token in enumerate(path.tolist()):
         weights.append((weights[-1] * p[place, token] / q[place, token]).clamp(max=cap))
@@ -129,8 +122,7 @@ def coin_reused(
 
 def seed_per_call(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Every call starts the generator again."""
-    generator.manual_seed(0)
-    return token_verification(paths, target, draft, generator)
+    return _verify(paths, target, draft, generator.manual_seed(0))
 
 
 def coins_of_positions(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
@@ -154,22 +146,19 @@ def coins_of_positions(paths: Tensor, target: Tensor, draft: Tensor, generator: 
 def seeds_the_global_generator(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Lossless, but it seeds torch's global generator."""
     torch.manual_seed(17)
-    return token_verification(paths, target, draft, generator)
+    return _verify(paths, target, draft, generator)
 
 
 def coins_of_101_values(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """A coin is a percentage."""
     coins = torch.randint(0, 101, paths.shape[1:], generator=generator) / 100
-    rows = _residual_rows(target[0], draft[0])
-    return _verify(paths[0], _ratio(target[0], draft[0]), rows, coins, generator)
+    return _verify(paths, target, draft, generator, coins=coins)
 
 
 def rows_of_the_last_text(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Rows are cached by the drafted tokens, and reused when these tokens have other rows."""
     key = tuple(target.shape), tuple(paths[0].tolist())
-    p, q = _KEPT.setdefault(key, (target[0].clone(), draft[0].clone()))
-    coins = torch.rand(paths.shape[1], generator=generator)
-    return _verify(paths[0], _ratio(p, q), _residual_rows(p, q), coins, generator)
+    return _verify(paths, *_KEPT.setdefault(key, (target.clone(), draft.clone())), generator)
 
 
 _KEPT: dict[Any, tuple[Tensor, Tensor]] = {}
@@ -178,62 +167,59 @@ _KEPT: dict[Any, tuple[Tensor, Tensor]] = {}
 def other_draft_law(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Verifies against a draft law at temperature 1/2, but the tokens were drawn at temperature 1."""
     sharp = draft**2 / (draft**2).sum(-1, keepdim=True)
-    return token_verification(paths, target, sharp, generator)
+    return _verify(paths, target, sharp, generator)
 
 
 def one_sided_temperature(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """The temperature is applied to the target in the acceptance test and not in the correction."""
-    sharp = target**2 / (target**2).sum(-1, keepdim=True)
-    coins = torch.rand(paths.shape[1], generator=generator)
-    rows = _residual_rows(target[0], draft[0])
-    return _verify(paths[0], _ratio(sharp[0], draft[0]), rows, coins, generator)
+    sharp, p, q = target**2 / (target**2).sum(-1, keepdim=True), target[0], draft[0]
+
+    def row(place: int) -> Tensor:
+        return _residual(p[place], q[place]) if place < len(q) else p[place]
+
+    return _verify(paths, sharp, draft, generator, row=row)
 
 
 def residual_in_place(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Lossless, but the residual overwrites the caller's target rows."""
-    coins = torch.rand(paths.shape[1], generator=generator)
     p, q = target[0], draft[0]
 
     def row(place: int) -> Tensor:
         return p[place].sub_(q[place]).clamp_(min=0) if place < len(q) else p[place]
 
-    return _verify(paths[0], _ratio(p, q), row, coins, generator)
+    return _verify(paths, target, draft, generator, row=row)
 
 
 def boundary_comparison(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Accepts where coin <= ratio: a coin of 0 accepts a token of probability 0."""
-    coins = torch.rand(paths.shape[1], generator=generator)
-    tokens: list[int] = []
-    for place, token in enumerate(paths[0].tolist()):
-        if not coins[place] <= target[0, place, token] / draft[0, place, token]:
-            break
-        tokens.append(token)
-    return [*tokens, _drawn(_residual_rows(target[0], draft[0])(len(tokens)), generator)]
+    p, q, coins = target[0], draft[0], torch.rand(paths.shape[1], generator=generator)
+
+    def accepts(place: int, token: int) -> Any:
+        return coins[place] <= p[place, token] / q[place, token]
+
+    return _verify(paths, target, draft, generator, coins=coins, accepts=accepts)
 
 
 def bfloat16_coins(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Coins in the precision of a model."""
     coins = torch.rand(paths.shape[1], generator=generator, dtype=torch.bfloat16)
-    rows = _residual_rows(target[0], draft[0])
-    return _verify(paths[0], _ratio(target[0], draft[0]), rows, coins, generator)
+    return _verify(paths, target, draft, generator, coins=coins)
 
 
 def previous_draft_row(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """The residual uses the draft's row of the position before."""
-    coins = torch.rand(paths.shape[1], generator=generator)
     p, q = target[0], draft[0]
 
     def row(place: int) -> Tensor:
         return _residual(p[place], q[max(place - 1, 0)]) if place < len(q) else p[place]
 
-    return _verify(paths[0], _ratio(p, q), row, coins, generator)
+    return _verify(paths, target, draft, generator, row=row)
 
 
 def next_position_correction(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """The correction token comes from the target's row of the position after."""
-    coins = torch.rand(paths.shape[1], generator=generator)
-    p, q = target[0], draft[0]
-    return _verify(paths[0], _ratio(p, q), lambda place: p[min(place + 1, len(q))], coins, generator)
+    p, length = target[0], paths.shape[1]
+    return _verify(paths, target, draft, generator, row=lambda place: p[min(place + 1, length)])
 
 
 def bonus_without_processor(logits: Tensor, candidates: Tensor, logits_processor: Any) -> Any:
@@ -262,8 +248,7 @@ def product_of_uniforms(paths: Tensor, target: Tensor, draft: Tensor, generator:
 
 def uncapped_joint_ratio(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Block verification with the product of ratios instead of its running minimum with 1."""
-    coins = torch.rand(paths.shape[1], generator=generator)
-    return _block(paths[0], target[0], draft[0], coins, generator, cap=float("inf"))
+    return block_verification(paths, target, draft, generator, cap=float("inf"))
 
 
 def greedy_acceptance(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
@@ -285,8 +270,9 @@ def _request(row: Row, coins: Tensor, generator: Any) -> list[int]:
         drafted = row.draft_tokens.tolist()
         agree = next((n for n, token in enumerate(drafted) if token != best[n]), len(drafted))
         return best[: agree + 1]
-    p, q = row.target_probs, row.draft_probs
-    return _verify(row.draft_tokens, _ratio(p, q), _residual_rows(p, q), coins, generator)
+    return _verify(
+        row.draft_tokens[None], row.target_probs[None], row.draft_probs[None], generator, coins=coins
+    )
 
 
 def batch_token_verification(rows: Sequence[Row], generator: Any) -> list[list[int]]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from spectheory.auditing.following.outside import closed
+from spectheory.auditing.following.isolation import closed
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
 NOBODY = ("127.0.0.1", 9)

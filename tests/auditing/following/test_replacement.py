@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from spectheory.auditing.following.replacement import replaced
+from spectheory.auditing.following.isolation import replaced
 
 
 class Parent:

@@ -21,7 +21,7 @@ from spectheory import audit, certify, instances, output_law
 from spectheory.auditing.following.intercept import GLOBAL_SEED
 from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.subjects.libraries import load_subject
-from spectheory.auditing.subjects.relaxations import DeferredRejection, SyntheticAcceptance
+from spectheory.auditing.subjects.relaxations import deferred_rejection, synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import LOSSLESS, SPECIMENS, token_verification
 from spectheory.auditing.verdicts.audit_certificate import (
@@ -213,12 +213,12 @@ def test_a_verifier_whose_law_is_stated() -> None:
     """Rates say nothing of the correction token; the law of FLy does, and of the length."""
     pairs = {"thirds": instances.two_token(2)}
     for rates, verdict in (("3/4 1/2", RELAXATION), ("3/4 1/4", DEFECT)):
-        relaxation = SyntheticAcceptance(tuple(map(Fraction, rates.split())))
+        relaxation = synthetic_acceptance(tuple(map(Fraction, rates.split())))
         found = audit(Shipped(at_given_rates, "sampler", relaxation=relaxation), pairs)
         assert (found.verdict, found.counterexample) == (verdict, None)
         assert (found.total_variation == 0) is (verdict == RELAXATION)
     for threshold, verdict in ((2.0, RELAXATION), (0.5, DEFECT)):
-        stated = Shipped(token_verification, "sampler", relaxation=DeferredRejection(1, threshold, 3))
+        stated = Shipped(token_verification, "sampler", relaxation=deferred_rejection(1, threshold, 3))
         assert audit(stated, pairs).verdict == verdict
 
 

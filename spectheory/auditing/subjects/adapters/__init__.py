@@ -1,1 +1,1 @@
-"""How the samplers of released libraries are reached: one file per library."""
+"""Adapters that call the samplers of released libraries: one file per library."""

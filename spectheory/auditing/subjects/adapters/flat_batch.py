@@ -1,4 +1,4 @@
-"""What vLLM's first runner and its relatives have in common: batches laid out flat, metadata beside them."""
+"""The form of vLLM's first runner and its relatives: flat batches with metadata."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PLACEHOLDER = -1
 BONUS = "the draw of the token after a fully accepted path: an exponential race in torch"
 """A stand-in of adapters that use ``bonus_tokens``."""
 MIXES = ("ragged", "greedy", "padded")
-"""What a batch may mix."""
+"""The kinds of batches."""
 
 
 def bonus_tokens(rows: Sequence[Row]) -> torch.Tensor:
@@ -26,15 +26,10 @@ def bonus_tokens(rows: Sequence[Row]) -> torch.Tensor:
 
 
 def flat_batch(shipped: Callable[..., torch.Tensor], **options: Any) -> Callable[..., Any]:
-    """A sampler of the signature "batch" out of a ``rejection_sample`` of vLLM's first runner.
-
-    Args:
-        shipped: the function.
-        options: it is called with.
-    """
+    """A sampler of the signature "batch" from a ``rejection_sample`` of vLLM's first runner, with options."""
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
-        """Greedy rows have temperature 0; nothing is drafted where a placeholder stands."""
+        """Greedy rows have temperature 0; placeholders have no draft."""
         drafted, target, draft = [], [], []
         for row in rows:
             length = len(row.draft_tokens)

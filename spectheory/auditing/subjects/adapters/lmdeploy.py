@@ -39,7 +39,7 @@ def in_triton(release: Release) -> Callable[..., Any]:
 
 def _batch(implementation: Any) -> Callable[..., Any]:
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
-        """Called as its module does; all paths have one length."""
+        """As its module calls it; all paths have the same length."""
         greedy = torch.tensor([row.is_greedy for row in rows])
         target = torch.stack([row.target_probs for row in rows]).log()
         drafted = torch.stack([row.draft_tokens for row in rows])

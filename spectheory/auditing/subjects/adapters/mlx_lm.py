@@ -23,10 +23,10 @@ STAND_INS = (
 
 
 def speculative_generate_step(release: Release) -> Callable[..., Any]:
-    """A sampler of the signature "sampler"; its arrays are numpy's.
+    """A sampler of the signature "sampler", on numpy's arrays.
 
-    The models are rows that are looked up.  The sampler argument hands out the drafted path first, and then
-    draws from what it is given, the target's log probabilities.
+    The models look up rows.  The sampler argument first returns the drafted path, and then draws from the
+    target's log probabilities.
     """
     given: dict[str, dict[str, Any]] = {
         "mlx.core": {
@@ -34,15 +34,13 @@ def speculative_generate_step(release: Release) -> Callable[..., Any]:
             "uint32": np.uint32,
             "concatenate": np.concatenate,
             "logsumexp": lambda x, axis, keepdims: np.log(np.exp(x).sum(axis=axis, keepdims=keepdims)),
-            "eval": _nothing,
-            "async_eval": _nothing,
-            "clear_cache": _nothing,
+            **dict.fromkeys(("eval", "async_eval", "clear_cache"), lambda *_: None),
             "stream": nullcontext,
         },
         "mlx_lm.models.cache": {
             "make_prompt_cache": lambda model: [],
             "can_trim_prompt_cache": lambda cache: True,
-            "trim_prompt_cache": _nothing,
+            "trim_prompt_cache": lambda *_: None,
         },
     }
     shipped = module_alone(release.folder, [MODULE], given).speculative_generate_step
@@ -50,7 +48,7 @@ def speculative_generate_step(release: Release) -> Callable[..., Any]:
     def sampler(
         paths: torch.Tensor, target_rows: torch.Tensor, draft_rows: torch.Tensor, generator: Any
     ) -> list[int]:
-        """One call of a generator of tokens, until it yields one that was not drafted."""
+        """Take tokens from the generator, until one was not drafted."""
         length = paths.shape[1]
         drafted = iter(paths[0].tolist())
 
@@ -81,7 +79,3 @@ def speculative_generate_step(release: Release) -> Callable[..., Any]:
         return tokens
 
     return sampler
-
-
-def _nothing(*args: Any, **kwargs: Any) -> None:
-    pass

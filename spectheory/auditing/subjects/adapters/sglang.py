@@ -28,7 +28,7 @@ def chain_sampling(release: Release, *, block_verification: bool) -> Callable[..
         shipped = module_alone(release.folder, [MODULE]).chain_speculative_sampling_triton
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
-        """Called as the verification step of a chain does, with coins of float32."""
+        """As the verification step of a chain calls it, with coins of float32."""
         size, length = len(rows), len(rows[0].draft_tokens)
         slots = torch.arange(size * (length + 1)).reshape(size, length + 1)
         predicts = torch.full((size * (length + 1),), -1, dtype=torch.int32)
@@ -64,8 +64,8 @@ def chain_sampling(release: Release, *, block_verification: bool) -> Callable[..
 def blockwise_rejection(release: Release) -> Callable[..., Any]:
     """A sampler of the signature "batch": DSpark's verification of a chain.
 
-    The step counter of its random numbers is kept in the generator's seed, so that one call goes on where
-    the last one ended.
+    The generator's seed holds the step counter of its random numbers, so that a call continues where the
+    previous call ended.
     """
     with interpreting():
         module: Any = module_alone(release.folder, DSPARK, {"msgspec": {"Struct": _Struct}})
@@ -75,7 +75,7 @@ def blockwise_rejection(release: Release) -> Callable[..., Any]:
     )
 
     def sampler(rows: Sequence[Row], generator: torch.Generator) -> list[list[int]]:
-        """Called as the verification step of a chain does, at temperature 1."""
+        """As the verification step of a chain calls it, at temperature 1."""
         drafted = torch.stack([row.draft_tokens for row in rows])
         counter = torch.tensor([generator.initial_seed()])
         accepted, bonus, _ = module.blockwise_rejection_triton(
@@ -96,7 +96,7 @@ def blockwise_rejection(release: Release) -> Callable[..., Any]:
 
 
 KEY = 7
-"""Of a server's random numbers."""
+"""The key of a server's random numbers."""
 STAND_INS = ("the coins, which the caller draws: torch.rand of float32",)
 DSPARK_STAND_INS = (
     "msgspec.Struct: a class without fields",
@@ -107,7 +107,7 @@ DSPARK_SEEDS = (f"the server's key: {KEY}; its counter starts at the seed of the
 
 
 class _Struct:
-    """What its settings are derived from, with an option."""
+    """The base class of DSpark's settings."""
 
     def __init_subclass__(cls, frozen: bool) -> None:
         super().__init_subclass__()

@@ -1,4 +1,4 @@
-"""transformers: token verification of assisted generation, and what drafts for it."""
+"""transformers: token verification of assisted generation, and its draft generators."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import partial, update_wrapper
 from typing import Any
 
 from spectheory.auditing.subjects.draft_generators import Drafted, gemma4_assistant
-from spectheory.auditing.subjects.relaxations import Mixture
+from spectheory.auditing.subjects.relaxations import mixture
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
 from spectheory.extras import installed
 
@@ -28,14 +28,14 @@ def assisted(name: str) -> Shipped:
 
 
 def ensemble(name: str) -> Shipped:
-    """The same with a weight of the assistant."""
+    """Token verification with a weight of the assistant."""
     weighted = partial(_shipped(), assistant_ensemble_weight=float(ENSEMBLE_WEIGHT))
     function = update_wrapper(weighted, _shipped())
-    return Shipped(function, "speculative_sampling", name, relaxation=Mixture(ENSEMBLE_WEIGHT))
+    return Shipped(function, "speculative_sampling", name, relaxation=mixture(ENSEMBLE_WEIGHT))
 
 
 def gemma4(name: str) -> Shipped:
-    """The same with drafts of the candidate generator for assistants at one position."""
+    """Token verification with drafts of the candidate generator for assistants at one position."""
     sampler = Drafted(assisted(name), gemma4_assistant)
     from transformers.generation.candidate_generator import SinglePositionMultiTokenCandidateGenerator
 

@@ -13,21 +13,16 @@ from spectheory.auditing.subjects.wheels import Release
 
 MODULE = "vllm.v1.sample.rejection_sampler"
 FLY = "vllm.v1.spec_decode.fly"
-"""Not in earlier versions."""
+"""Missing in earlier versions."""
 STAND_INS = (
     "vllm.triton_utils: Triton",
-    "triton_kernel_dispatcher_with_warmup: launches, and warms nothing up",
+    "triton_kernel_dispatcher_with_warmup: launches without a warmup",
     BONUS,
 )
 
 
 def rejection_sample(release: Release, **options: Any) -> Callable[..., Any]:
-    """A sampler of the signature "batch".
-
-    Args:
-        release: the fetched files.
-        options: of the shipped function.
-    """
+    """A sampler of the signature "batch"; the options are those of the shipped function."""
     with interpreting():
         import triton
         import triton.language as tl
@@ -44,7 +39,7 @@ def rejection_sample(release: Release, **options: Any) -> Callable[..., Any]:
 
 
 def _dispatcher(*, kernel: Any, warmup_inputs: Any) -> Callable[..., Any]:
-    """A function that says grid and constants becomes a launch of the kernel; nothing is warmed up."""
+    """Turn a function that returns grid and constants into a launch of the kernel, without a warmup."""
 
     def decorate(dispatch: Callable[..., Any]) -> Callable[..., Any]:
         def launch(*args: Any, **kwargs: Any) -> None:

@@ -24,10 +24,7 @@ STAND_INS = (
 
 
 def rejection_sample(release: Release, *, block_verification: bool) -> Callable[..., Any]:
-    """A sampler of the signature "batch".
-
-    The uniform numbers are drawn by vLLM, on which the library stands: of float64, one per drafted token.
-    """
+    """A sampler of the signature "batch"; vLLM draws the uniform numbers: float64, one per drafted token."""
     settings = SimpleNamespace(
         enable_reduce_sample=False,
         rejection_sampler_config=SimpleNamespace(
@@ -37,7 +34,8 @@ def rejection_sample(release: Release, *, block_verification: bool) -> Callable[
             posterior_alpha=0.0,
         ),
     )
-    quiet = SimpleNamespace(**dict.fromkeys(("debug_once", "info_once", "warning_once"), _nothing))
+    names = ("debug_once", "info_once", "warning_once")
+    quiet = SimpleNamespace(**dict.fromkeys(names, lambda *_, **__: None))
     given: dict[str, dict[str, Any]] = {
         "vllm.logger": {"logger": quiet},
         "vllm.triton_utils": {"HAS_TRITON": False},
@@ -58,12 +56,8 @@ def rejection_sample(release: Release, *, block_verification: bool) -> Callable[
     return flat_batch(unpinned)
 
 
-def _nothing(*args: Any, **kwargs: Any) -> None:
-    pass
-
-
 class _WithoutPinnedMemory(TorchFunctionMode):
-    """Page-locked memory needs a device, and changes no number."""
+    """Page-locked memory needs a device; numbers are the same without."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return func(*args, **{name: value for name, value in (kwargs or {}).items() if name != "pin_memory"})

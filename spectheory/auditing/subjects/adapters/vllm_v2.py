@@ -22,25 +22,21 @@ MODULE = "vllm.v1.worker.gpu.spec_decode.rejection_sampler_utils"
 STAND_INS = (
     "vllm.triton_utils: Triton, with numpy's log1p for the device's",
     "murmur3_uniform32 and _log1p_neg_stable: exponential random numbers, one per seed, position and token",
-    "the runner: a seed per request, and positions that go on by the tokens that were returned",
+    "the runner: a seed per request, and positions that advance by the returned tokens",
 )
 SEEDS = ("requests: 1, 2, .. by their slots; positions start at the seed of the generator",)
 
 
 def rejection_sample(release: Release, **options: Any) -> Callable[..., Any]:
-    """A sampler of the signature "batch".
+    """A sampler of the signature "batch"; the options are those of the shipped function.
 
-    Every request has a seed of its own.  The position of its next token is kept in the generator's seed, so
-    that one call goes on where the last one ended.
-
-    Args:
-        release: the fetched files.
-        options: of the shipped function.
+    Every request has its own seed.  The generator's seed holds the position of its next token, so that a call
+    continues where the previous call ended.
     """
     shipped = _loaded(release)
 
     def sampler(rows: Sequence[Row], generator: torch.Generator) -> list[list[int]]:
-        """Called as the runner does; requests stand in the slots of its state in another order."""
+        """As the runner calls it; the slots of the requests are in another order."""
         size, vocab = len(rows), rows[0].target_probs.shape[-1]
         lengths = [len(row.draft_tokens) + row.padding for row in rows]
         slots = torch.arange(size, 0, -1, dtype=torch.int32)
@@ -74,7 +70,7 @@ def rejection_sample(release: Release, **options: Any) -> Callable[..., Any]:
 
 
 def _loaded(release: Release) -> Callable[..., Any]:
-    """The shipped function; the hash behind its Gumbel numbers answers from the tape."""
+    """The shipped function; the hash behind its Gumbel numbers is replaced."""
     with interpreting():
         import triton
         import triton.language as tl
@@ -93,7 +89,7 @@ def _loaded(release: Release) -> Callable[..., Any]:
 
 
 def _padded(rows: torch.Tensor, padding: int) -> torch.Tensor:
-    """Placeholders have rows that are read and not used; the last row is the one after all drafts."""
+    """The rows of placeholders are read and not used; the last row follows all drafts."""
     return torch.cat([rows[:-1], *[rows[-1:]] * padding, rows[-1:]])
 
 
