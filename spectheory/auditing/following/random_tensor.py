@@ -161,7 +161,7 @@ def _chosen(condition: torch.Tensor, first: Any, second: Any) -> torch.Tensor:
         torch.ones((), dtype=_dtype(part)) if isinstance(part, RandomTensor) else part
         for part in (first, second)
     ]
-    dtype = torch.where(torch.ones((), dtype=torch.bool), *stand_ins).dtype
+    dtype = torch.where(torch.ones((), dtype=torch.bool), stand_ins[0], stand_ins[1]).dtype
     return _settled_if_known(random_tensor(np.where(condition.numpy(), *parts), dtype))
 
 

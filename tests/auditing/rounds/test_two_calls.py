@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import torch
 
 from spectheory import certify, instances
 from spectheory.auditing.rounds.battery import audit_pairs
+from spectheory.auditing.rounds.joint_laws import marginal, total_variation
 from spectheory.auditing.rounds.two_calls import call_twice, follow_two_calls, least_accepted, pairs_of_calls
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import coins_of_positions, token_verification
@@ -87,3 +89,16 @@ def test_partner_numbers_of_their_own() -> None:
     shipped = Shipped(token_verification, "sampler")
     assert follow_two_calls(shipped, *THREE_TOKENS) == 25
     assert shipped.journal.findings == set()
+
+
+def test_total_variation_is_a_metric_up_to_1() -> None:
+    """0 for equal laws, 1 for disjoint laws, symmetric, with the triangle inequality."""
+    law = {(0, 0): Fraction(1, 2), (0, 1): Fraction(1, 8), (1, 1): Fraction(1, 8), (1, 2): Fraction(1, 4)}
+    assert marginal(law, 1) == {0: Fraction(1, 2), 1: Fraction(1, 4), 2: Fraction(1, 4)}
+    laws = [marginal(law, 0), marginal(law, 1), {7: Fraction(1)}]
+    for a in laws:
+        assert total_variation(a, a) == 0
+        for b in laws:
+            assert total_variation(a, b) == total_variation(b, a)
+            assert (total_variation(a, b) == 1) is not any(a.get(key, 0) * b.get(key, 0) for key in {*a, *b})
+            assert all(total_variation(a, b) <= total_variation(a, c) + total_variation(c, b) for c in laws)

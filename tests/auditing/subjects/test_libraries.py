@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from transformers.generation import utils as transformers_utils
@@ -23,7 +25,19 @@ def test_the_shipped_function_itself_is_loaded(name: str) -> None:
     inner = getattr(found.sampler, "func", found.sampler)
     assert inner is transformers_utils._speculative_sampling
     assert found.name == name
-    assert found.provenance.package == "transformers"
+    assert (found.provenance.package, found.provenance.file) == (
+        "transformers",
+        "transformers/generation/utils.py",
+    )
+
+
+def test_what_the_adapters_of_transformers_add() -> None:
+    """The weight that the relaxation states; the file of the draft generator."""
+    ensemble: Any = load_subject("transformers-ensemble")
+    assert ensemble.sampler.keywords == {"assistant_ensemble_weight": 0.5}
+    assert ensemble.relaxation.weight == Fraction(1, 2)
+    note = load_subject("transformers-gemma4").note
+    assert "drafted by transformers/generation/candidate_generator.py, sha256 " in note
 
 
 def test_a_file_that_was_not_tested_says_so(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,8 +1,9 @@
-"""Networks, processes and devices are refused inside, by whatever name; nothing is refused outside."""
+"""Isolation: refuse what leaves the process; restore what was replaced, whatever happens."""
 
 from __future__ import annotations
 
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from spectheory.auditing.following.isolation import closed
+from spectheory.auditing.following.isolation import closed, replaced
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
 NOBODY = ("127.0.0.1", 9)
@@ -67,3 +68,61 @@ def test_partner_nothing_is_refused_outside_and_in_other_threads() -> None:
     assert found == [1, 1]
     with closed(), open(__file__, "rb") as file:
         assert file.read(3) == b'"""'
+
+
+class Parent:
+    word = "parent"
+
+    @staticmethod
+    def static() -> str:
+        return "static"
+
+
+class Child(Parent):
+    own = "child"
+
+
+def test_everything_is_as_before() -> None:
+    """Own and inherited attributes, a static method, a module; one replaced twice; after an error too."""
+    before = dict(vars(Child)), dict(vars(Parent)), random.random
+    changes = [
+        (Child, "word", "first"),
+        (Child, "own", "first"),
+        (Child, "own", "second"),
+        (Parent, "static", lambda: "other"),
+        (random, "random", lambda: 2.0),
+    ]
+
+    def fails() -> None:
+        with replaced(changes):
+            assert (Child.word, Child.own, Parent.word) == ("first", "second", "parent")
+            assert Parent.static() == "other"
+            assert random.random() == 2.0
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fails()
+    assert (dict(vars(Child)), dict(vars(Parent)), random.random) == before
+
+
+def test_an_interruption_before_a_replacement() -> None:
+    """What was replaced before is put back, and the inherited name that was about to be is not missed."""
+
+    class Interrupting(type):
+        def __setattr__(cls, name: str, value: object) -> None:
+            raise KeyboardInterrupt
+
+    class Heir(Parent, metaclass=Interrupting):
+        pass
+
+    with pytest.raises(KeyboardInterrupt), replaced([(Child, "own", "other"), (Heir, "word", "other")]):
+        raise AssertionError
+    assert (Child.own, Heir.word) == ("child", "parent")
+
+
+def test_what_is_not_there_is_refused() -> None:
+    """And what was replaced before it is put back."""
+    with pytest.raises(AttributeError), replaced([(Child, "own", "other"), (Child, "none", 1)]):
+        raise AssertionError
+    assert Child.own == "child"
+    assert not hasattr(Child, "none")
