@@ -11,7 +11,6 @@ import atexit
 import os
 import re
 import sys
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import cache
@@ -85,39 +84,17 @@ def _put_back(environment: dict[str, str]) -> None:
 
 def _taken() -> dict[str, ModuleType]:
     """Remove Triton's modules from the process and return them; compiled ones stay."""
-    found = {name: sys.modules[name] for name in _names_of_triton()}
+    names = [name for name in sys.modules if name.startswith("triton")]  # every run asks: no slower test
+    found = {name: sys.modules[name] for name in names if f"{name}.".startswith("triton.")}
     for name in found:
         if not f"{name}.".startswith("triton._C."):
             del sys.modules[name]
     return found
 
 
-def _names_of_triton() -> list[str]:
-    """Triton's modules in the process.
-
-    There are thousands of modules, and every run asks twice.  To compare the list of all names with the last
-    lists is faster than to look at each name.
-    """
-    everything = list(sys.modules)
-    for names, found in _LOOKED_THROUGH:
-        if names == everything:
-            return found
-    found = [name for name in everything if f"{name}.".startswith("triton.")]
-    _LOOKED_THROUGH.append((everything, found))
-    return found
-
-
-_LOOKED_THROUGH: deque[tuple[list[str], list[str]]] = deque(maxlen=2)
-"""Names of all modules and of Triton's: with the process's Triton, and with ours."""
-
-
 @contextmanager
 def followed(draws: Draws) -> Iterator[None]:
-    """Follow random numbers through all kernels; no effect where Triton is not in use.
-
-    Args:
-        draws: the numbers that kernels draw themselves.
-    """
+    """Follow random numbers through all kernels, with those that kernels draw; no effect without Triton."""
     with ExitStack() as stack:
         if _OWN:
             stack.enter_context(_own_triton())

@@ -31,15 +31,10 @@ SEED = 1
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a sampler.
+    """One call of a sampler, on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V].
 
-    Attributes:
-        paths: [K, L].
-        target_rows: [K, L+1, V].
-        draft_rows: [K, L, V].
-        tape: the decisions of the run.
-        journal: receives the observations.
-        generator: for samplers that take one.
+    The tape has the decisions of the run, the journal receives the observations, and the generator is for
+    samplers that take a generator.
     """
 
     paths: np.ndarray
@@ -196,10 +191,10 @@ SIGNATURES: Mapping[str, Signature] = {
 
 
 def signature_called(name: str) -> Signature:
-    """The signature of that name.
+    """The signature of a name.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: no signature has this name.
     """
     if name not in SIGNATURES:
         raise unknown_name("signature", name, SIGNATURES)

@@ -24,12 +24,7 @@ WHEEL = "wheel.json"
 
 
 class Release(NamedTuple):
-    """Files of one version of a library.
-
-    Attributes:
-        package, version: of the library.
-        folder: contains the library's package.
-    """
+    """Files of one version of a library; the folder contains the library's package."""
 
     package: str
     version: str

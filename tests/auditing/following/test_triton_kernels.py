@@ -225,45 +225,37 @@ def test_the_environment_is_that_of_before(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.usefixtures("kernels")
-@pytest.mark.parametrize("hides", [False, True], ids=["one comes", "one comes for one that goes"])
-def test_a_module_of_triton_that_comes_between_runs(hides: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is the process's and not ours, also where as many modules are left and the last one is the last."""
-    for name in ("made_up_module", "made_up_last"):
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))
-    with interpreting():
-        pass
-    length, (name, last) = len(sys.modules), next(reversed(sys.modules.items()))
+def test_a_module_of_triton_that_comes_between_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the process's and not ours."""
     theirs = ModuleType("triton.made_up")
     monkeypatch.setitem(sys.modules, "triton.made_up", theirs)
-    if hides:
-        del sys.modules["made_up_module"], sys.modules[name]
-        sys.modules[name] = last
-        assert (len(sys.modules), next(reversed(sys.modules))) == (length, name)
     with interpreting():
         assert "triton.made_up" not in sys.modules
     assert sys.modules["triton.made_up"] is theirs
 
 
-@pytest.mark.parametrize("is_imported_before", [False, True])
-def test_a_triton_for_a_device_is_left_alone(is_imported_before: bool) -> None:
-    """The interpreter is a copy of our own, whether the process imports Triton before or after."""
-    code = (
-        "import triton.language\n" * is_imported_before
-        + "from spectheory.auditing.following.triton_kernels import interpreting\n"
-        + "with interpreting():\n    import triton.language as ours\n"
-        + "import triton.language\n"
-        + "print(hasattr(ours.max, 'rewriter'), hasattr(triton.language.max, 'rewriter'))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True False\n"
+@pytest.mark.parametrize(
+    ("before", "environment", "says"),
+    [
+        ("", "", "True False False"),
+        ("import triton.language\n", "", "True False False"),
+        ("import triton.language\n", "1", "True True True"),
+    ],
+    ids=["later", "before", "a process that interprets"],
+)
+def test_a_triton_for_a_device_is_left_alone(
+    before: str, environment: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The interpreter is a copy of our own, whether the process imports Triton before or after.
 
-
-def test_a_process_that_interprets_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels of a user, imported with TRITON_INTERPRET=1."""
+    Where the process imports Triton with TRITON_INTERPRET=1, there is no copy: a user's kernels are followed.
+    """
     code = (
-        "import triton.language\nfrom spectheory.auditing.following.triton_kernels import interpreting\n"
-        "with interpreting():\n    import triton.language as ours\nprint(ours is triton.language)"
+        f"{before}from spectheory.auditing.following.triton_kernels import interpreting\n"
+        "with interpreting():\n    import triton.language as ours\n"
+        "import triton.language as theirs\n"
+        "print(hasattr(ours.max, 'rewriter'), hasattr(theirs.max, 'rewriter'), ours is theirs)"
     )
-    monkeypatch.setenv("TRITON_INTERPRET", "1")
+    monkeypatch.setenv("TRITON_INTERPRET", environment or "0")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
+    assert done.stdout == f"{says}\n"

@@ -7,19 +7,16 @@ from typing import Any
 
 import pytest
 import torch
+from transformers.generation.utils import _speculative_sampling
 
 from spectheory import certify, instances
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import SIGNATURES, signature_called, with_point_mass_drafts
-from spectheory.auditing.subjects.specimens import batch_token_verification
+from spectheory.auditing.subjects.specimens import batch_token_verification, token_verification
 from spectheory.errors import UnknownNameError
 
 FLOAT32 = 1e-6
 PAIR = instances.sticky_chain(2)
-
-
-def residual(target: torch.Tensor, draft: torch.Tensor) -> torch.Tensor:
-    return (target - draft).clamp(min=0)
 
 
 def with_coins(draft_tokens: Any, target_probs: Any, draft_probs: Any, coins: Any, final_coin: Any) -> Any:
@@ -28,15 +25,10 @@ def with_coins(draft_tokens: Any, target_probs: Any, draft_probs: Any, coins: An
     accepted = len(draft_tokens)
     for place, token in enumerate(draft_tokens):
         if coins[place] * draft_probs[place, token] >= target_probs[place, token]:
-            row, accepted = residual(target_probs[place], draft_probs[place]), place
+            row, accepted = (target_probs[place] - draft_probs[place]).clamp(min=0), place
             break
     token = torch.searchsorted(row.cumsum(0) / row.sum(), final_coin[None], right=True)
     return torch.cat([draft_tokens[:accepted], token])
-
-
-def with_generator(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
-    coins = torch.rand(paths.shape[1] + 1, generator=generator)
-    return with_coins(paths[0], target_rows[0], draft_rows[0], coins[:-1], coins[-1]).tolist()
 
 
 def posterior(logits: Any, candidates: Any, logits_processor: Any) -> Any:
@@ -52,19 +44,11 @@ def posterior(logits: Any, candidates: Any, logits_processor: Any) -> Any:
     return 0, accepted, probs[-1]
 
 
-def in_transformers_form(ids: Any, candidate_logits: Any, length: int, new_logits: Any) -> Any:
-    tokens = ids[:, -length:]
-    target, draft = new_logits.softmax(-1)[0], candidate_logits.softmax(-1)[0]
-    coins = torch.rand(length + 1)
-    found = with_coins(tokens[0], target, draft, coins[:-1], coins[-1])
-    return found[None], len(found) - 1
-
-
 SAMPLERS = {
     "coins": with_coins,
-    "sampler": with_generator,
+    "sampler": token_verification,
     "evaluate_posterior": posterior,
-    "speculative_sampling": in_transformers_form,
+    "speculative_sampling": _speculative_sampling,
     "batch": batch_token_verification,
 }
 
@@ -104,7 +88,7 @@ def test_changed_inputs_and_wrong_counts_are_findings() -> None:
     """Each in one line."""
 
     def changes(ids: Any, candidate_logits: Any, length: int, new_logits: Any) -> Any:
-        tokens, accepted = in_transformers_form(ids, candidate_logits, length, new_logits)
+        tokens, accepted = _speculative_sampling(ids, candidate_logits, length, new_logits)
         new_logits[0, 0] = 0
         return tokens, accepted + 1
 
