@@ -101,19 +101,21 @@ def test_philox_draws_from_that_law(kernels: ModuleType) -> None:
         assert_drawn_from(drawn(kernels, 1, torch.int64, lambda: next(counter)), found, draws=80)
 
 
-def test_two_seeds_are_two_coins(kernels: ModuleType) -> None:
+@pytest.mark.parametrize(
+    ("seed", "outcomes", "findings"),
+    [
+        (1, {(0, 0), (0, 1), (1, 0), (1, 1)}, set()),
+        (0, {(0, 0), (0, 1), (1, 1)}, {"tl.rand reads random numbers that it has read before"}),
+    ],
+    ids=["two seeds", "partner: one seed"],
+)
+def test_a_counter_that_is_read_twice(
+    seed: int, outcomes: set[Any], findings: set[str], kernels: ModuleType
+) -> None:
+    """It gives two coins with two seeds and one coin with one seed, which is a finding."""
     journal = Journal()
-    assert law(drawn(kernels, 0, torch.int64, lambda: 0, seed=1), journal).keys() == {
-        (first, second) for first in (0, 1) for second in (0, 1)
-    }
-    assert journal.findings == set()
-
-
-def test_partner_a_counter_that_is_read_twice_is_one_coin(kernels: ModuleType) -> None:
-    journal = Journal()
-    found = law(drawn(kernels, 0, torch.int64, lambda: 0), journal)
-    assert found.keys() == {(1, 1), (0, 1), (0, 0)}
-    assert journal.findings == {("randomness", "tl.rand reads random numbers that it has read before")}
+    assert law(drawn(kernels, 0, torch.int64, lambda: 0, seed=seed), journal).keys() == outcomes
+    assert {text for _, text in journal.findings} == findings
 
 
 def test_gumbel_numbers_of_a_hash(kernels: ModuleType) -> None:

@@ -36,15 +36,6 @@ def drawn(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list
     return tokens[0].tolist()
 
 
-def test_a_coin_of_zero_is_at_most_a_ratio_of_zero() -> None:
-    """`r <= 0` holds for one atom of 2^24: a token without target mass that is drafted half of the time."""
-    law = output_law(
-        Shipped(transformers_utils._speculative_sampling, "speculative_sampling"),
-        instances.bernoulli("1/2", "1"),
-    )
-    assert min(law.prefix_law(1)) == Fraction(1, 2**25)
-
-
 def test_provenance_says_which_bytes_were_run() -> None:
     found = Provenance.of(transformers_utils._speculative_sampling)
     content = Path(transformers_utils.__file__).read_bytes()
