@@ -30,9 +30,10 @@ def pair_file(tmp_path: Path) -> Path:
 
 
 def test_certify_loads_no_model_library(pair_file: Path) -> None:
-    """``spectheory.certify`` of a pair file, with the optimum, on two drafts."""
+    """``spectheory.certify`` of a pair file, with the optimum, on two drafts; nor does ``black_box``."""
     loaded = modules_after(
-        "import spectheory\n"
+        "import spectheory\nfrom spectheory import black_box\n"
+        "from spectheory.testing import assert_lossless\n"
         f"pair = spectheory.ModelPair.load({str(pair_file)!r})\n"
         "for name in ('token', 'block', 'spectr', 'greedy_multipath'):\n"
         "    assert spectheory.certify(name, pair, num_drafts=2).is_valid\n"

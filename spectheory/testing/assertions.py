@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from spectheory.auditing import audit
 from spectheory.pair import ModelPair
 from spectheory.suite import SuiteCase, SuiteCertificate, certify_suite
 
@@ -74,6 +73,8 @@ def assert_sampler_lossless(
         >>> found.verdict
         'exactly lossless'
     """
+    from spectheory.auditing import audit
+
     found = audit(sampler, pairs, signature=signature, stop_at_first=True)
     if not found.is_lossless:
         words = "" if found.counterexample is None else f". {found.counterexample.in_words()}"
