@@ -11,10 +11,10 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-
-from spectheory import ModelPair, acceptance, certify, instances, optimum, output_law
 from spectheory.audit.shipped import Shipped
 from spectheory.audit.specimens import SPECIMENS
+
+from spectheory import ModelPair, acceptance, certify, instances, optimum, output_law
 from spectheory.auditing import audit_sampler
 from spectheory.defects import defects
 from spectheory.drafts import Iid, PrefixTree
