@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +20,7 @@ from spectheory.command_line.options import (
     verifier_names,
     was_given,
 )
-from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_csv, print_json, table_wanted
+from spectheory.command_line.output import EXIT_INTERRUPTED, check_form, fail, print_found, print_json
 from spectheory.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -153,12 +154,11 @@ def simulate(
 
     Verifiers, prompts and all numbers are checked before weights are loaded.
     """
-    from spectheory.command_line import tables
     from spectheory.command_line.progress import progress_bar
     from spectheory.montecarlo import predicted_speed_up
     from spectheory.montecarlo import simulate as run_simulation
 
-    as_table = table_wanted(as_json, as_csv)
+    check_form(as_json, as_csv)
     refuse_both("--one-call", "--tokens")
     refuse_both("--tree", "--num-drafts")
     if one_call:
@@ -172,19 +172,9 @@ def simulate(
     names, texts, pair = verifier_names(verifiers), models.texts(), models.find()
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, options=models.options, progress=progress, **settings)
-    document, rows = models.names | simulation.to_document(), simulation.rows()
-    if cost_ratio is not None:
-        document["cost_ratio"] = cost_ratio
-        found = simulation.speed_ups(cost_ratio)
-        for row, entry, (value, low, high) in zip(rows, document["estimates"], found, strict=True):
-            row |= {"speed_up": value, "speed_up_low": low, "speed_up_high": high}
-            entry |= {"speed_up": value, "speed_up_interval": [low, high]}
-    if as_table:
-        tables.print_simulation(document)
-    elif as_csv:
-        print_csv(rows)
-    else:
-        print_json(document)
+    simulation = replace(simulation, cost_ratio=cost_ratio)
+    document = models.names | simulation.to_document()
+    print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv)
     if simulation.interrupted:
         finished, what = simulation.estimates[0].samples, "draws" if one_call else "calls"
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""
@@ -326,9 +316,9 @@ def restrict(
 
     Without --out the pair file itself is printed: spectheory restrict | spectheory certify - -v block.
     """
-    from spectheory.command_line import tables
     from spectheory.models import Restriction, check_sizes, cpu_threads, encode_prompts
     from spectheory.models import restrict as restricted
+    from spectheory.results import Table
     from spectheory.validate import check_count
 
     refuse_both("--prompt", "--prompts")
@@ -350,17 +340,19 @@ def restrict(
         print_json(pair.to_document())
         return 0
     pair.save(out)
+    text, target_row, draft_row = unloaded.decode(ids), pair.target[0][0].tolist(), pair.draft[0][0].tolist()
     summary = {
         "out": out,
         **models.names,
-        "prompt": unloaded.decode(ids),
+        "prompt": text,
         "vocab": list(pair.vocab),
         "draft_length": pair.draft_length,
-        "target_row": pair.target[0][0].tolist(),
-        "draft_row": pair.draft[0][0].tolist(),
+        "target_row": target_row,
+        "draft_row": draft_row,
     }
-    if as_json:
-        print_json(summary)
-    else:
-        tables.print_restriction(summary)
+    named = zip(pair.vocab, target_row, draft_row, strict=True)
+    rows = [{"token": repr(token), "target": p, "draft": q} for token, p, q in named]
+    title = f"after {text if len(text) <= 60 else '...' + text[-57:]!r}"
+    note = f"{len(rows)} tokens, draft length {draft_length}, written to {out}"
+    print_found(summary, [Table(title, rows, note=note)], rows, as_json, False)
     return 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from spectheory.continued import ContinuedPair
 from spectheory.documents import both, number_text
 from spectheory.exact_numbers import plain_number
 from spectheory.pair import ModelPair, check_pair
-from spectheory.results import Result
+from spectheory.results import Result, Templates
 from spectheory.validate import check_count
 
 
@@ -38,14 +38,16 @@ class SeveralCalls(Result):
     block: Any
     first_call: tuple[np.ndarray, ...]
 
+    facts: ClassVar[Templates] = {"optimum": "{value}", "block verification": "{block}"}
+
     def to_document(self) -> dict[str, Any]:
         return {"question": self.question, **both("value", self.value), **both("block", self.block)}
 
     def headline(self) -> str:
         return f"{self.question}: {number_text(self.value)}, by block verification {number_text(self.block)}"
 
-    def facts(self) -> list[tuple[str, str]]:
-        return [("optimum", number_text(self.value)), ("block verification", number_text(self.block))]
+    def shown(self) -> dict[str, Any]:
+        return {"value": self.value, "block": self.block}
 
 
 def most_decoded_tokens(
