@@ -32,9 +32,9 @@ import numpy as np
 from spectheory.arrays import Array, divide_or_zero, like_entries, namespace, take_token, zeros_like
 from spectheory.bounds.context_tree import ContextTree, Levels
 from spectheory.bounds.dual_scores import least_scores, slacks_of_shares, upper_bound
+from spectheory.contexts import first_path_with_prefix
 from spectheory.errors import InvalidInputError
 from spectheory.exact_numbers import exact_number, flint_if_exact, fractions_if_exact
-from spectheory.outcome import first_path_with_prefix
 from spectheory.pair import ModelPair
 from spectheory.validate import check_confidence, check_num_drafts
 

@@ -20,8 +20,8 @@ certified."""
 SUM_TOLERANCE = 1e-9
 """How far the sum of a law may be from 1."""
 
-ROW_SUM_TOLERANCE = 1e-4
-"""How far the sum of a row at one position may be from 1; rows of models in float32 are that far off."""
+FLOAT32_ROW_SUM_TOLERANCE = 1e-4
+"""How far the sum of a row at one position may be from 1, for the rows of models in float32."""
 
 TIE_TOLERANCE = 1e-12
 """How far apart, relatively, two masses may be and still count as equal."""

@@ -127,9 +127,9 @@ class ChordProgram:
         start = self.restart
         scores = _bin_scores(self.live, start.y)
         s = np.take(start.s, inside, axis=1)  # indexing would order it by columns
-        turn = np.multiply.outer(scores, slopes - self.slopes[inside])
-        turn -= (turn - 0.5 * s).max(axis=0)
-        s -= turn
+        fall = np.multiply.outer(scores, slopes - self.slopes[inside])
+        fall -= (fall - 0.5 * s).max(axis=0)
+        s -= fall
         pi = np.take(start.pi, inside, axis=1)
         pi *= widths / self.widths[inside]
         return ChordProgram(self.live, self.num_drafts, edges, start._replace(pi=pi, s=s))
@@ -151,7 +151,7 @@ class ChordProgram:
             raise SolverError("the interior-point step is not finite: machine precision is exhausted")
         primal, dual = lengths.tolist()
         pi, s = self._spare_pairs()
-        moved_pairs(point.pi, point.s, step.turn, step.targets.pairs, primal, dual, pi, s)
+        moved_pairs(point.pi, point.s, step.direction, step.targets.pairs, primal, dual, pi, s)
         u, y = point.u + primal * step.u, point.y + dual * step.y
         v, z = point.v + primal * step.v, point.z + dual * step.z
         # Ctrl-C between the two does no harm: to remember one iterate twice is to remember it once
@@ -209,7 +209,7 @@ class ChordProgram:
     def _corrected(self, predictor: Step, aim: float, pairs: np.ndarray) -> Targets:
         """Targets aim - Δπ Δs and so on, which lead to products of aim but for third order (mehrotra1992)."""
         point, rows, columns = self.point, np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
-        corrected_targets(point.pi, point.s, predictor.turn, self._pair_aim(aim), pairs, rows, columns)
+        corrected_targets(point.pi, point.s, predictor.direction, self._pair_aim(aim), pairs, rows, columns)
         u = (aim * self._node_weights - predictor.u * predictor.y) / (point.u * point.y) - 1.0
         v = (aim * self._node_weights - predictor.v * predictor.z) / (point.v * point.z) - 1.0
         return Targets(pairs, rows, columns, u, v)
@@ -220,7 +220,7 @@ class ChordProgram:
         point, targets, (primal, dual), goal = self.point, step.targets, lengths, self._pair_aim(aim)
         rows, columns = np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
         recentred_targets(
-            point.pi, point.s, step.turn, targets.pairs, primal, dual, goal, pairs, rows, columns
+            point.pi, point.s, step.direction, targets.pairs, primal, dual, goal, pairs, rows, columns
         )
 
         def recentred(
@@ -287,7 +287,7 @@ def _predicted_gap(gap: float, point: Point, predictor: Step, primal: float, dua
     the step and the dual part are orthogonal but for ρ and γ, what rounding left missing from the marginals
     of π (``newton``).  Only the aim of the step depends on it.
     """
-    _, alpha, beta, scores = predictor.turn
+    _, alpha, beta, scores = predictor.direction
     rows, tilted = predictor.targets.of_rows.T  # of a predictor these and ``of_columns`` are the sums of -π
     pairs = scores @ tilted - alpha @ rows - beta @ predictor.targets.of_columns
     d = float(pairs + point.u @ predictor.y + point.v @ predictor.z)
@@ -297,7 +297,7 @@ def _predicted_gap(gap: float, point: Point, predictor: Step, primal: float, dua
 def _steepest(point: Point, step: Step) -> np.ndarray:
     """The least Δ/present of the primal and of the dual entries, [2]; NaN where one is NaN."""
     pairs = np.full((2, point.pi.shape[1]), np.inf)
-    least_ratios(point.s, step.turn, step.targets.pairs, pairs)
+    least_ratios(point.s, step.direction, step.targets.pairs, pairs)
     uv = np.minimum((step.u / point.u).min(), (step.v / point.v).min())
     yz = np.minimum((step.y / point.y).min(), (step.z / point.z).min())
     return np.minimum(pairs.min(axis=1), [uv, yz])

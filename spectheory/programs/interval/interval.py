@@ -32,7 +32,7 @@ from spectheory.pair import ModelPair
 from spectheory.programs.interval.breakpoints import chord_errors, first_breakpoints, refined_breakpoints
 from spectheory.programs.interval.interior_point import ChordProgram
 from spectheory.programs.interval.live_tree import LiveTree
-from spectheory.programs.one_position.optimal_rankings import optimal_skewed_row
+from spectheory.programs.one_position.ranking_plan import optimal_skewed_row
 from spectheory.programs.solving.solution import Bracketed
 from spectheory.validate import check_num_drafts, check_positive
 

@@ -43,7 +43,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from spectheory.errors import SolverError
 from spectheory.programs.interval.live_tree import LiveTree
 from spectheory.programs.interval.row_passes import (
-    Turn,
+    SlackDirection,
     column_products,
     row_moments,
     row_products,
@@ -82,9 +82,9 @@ class Targets(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step: Δs as a ``Turn``, Δπ/π + Δs/s = H as the H of its targets, and Δu, Δy, Δv, Δz [n]."""
+    """A step: Δs as a ``SlackDirection``, Δπ/π + Δs/s = H as the H of its targets, and Δu, Δy, Δv, Δz [n]."""
 
-    turn: Turn
+    direction: SlackDirection
     targets: Targets
     u: np.ndarray
     y: np.ndarray
@@ -184,8 +184,8 @@ class NewtonSystem:
         alpha = (rows - plain) / self._total + self._mean * at_bins
         y = c - np.append(0.0, c)[live.parent]
         v = live.target_conditionals * np.append(0.0, x)[live.parent] - x
-        turn = Turn(self._slopes, alpha, beta, at_bins)
-        return Step(turn, targets, edges.g * (gy - y), y, v, gz - edges.h * v)
+        direction = SlackDirection(self._slopes, alpha, beta, at_bins)
+        return Step(direction, targets, edges.g * (gy - y), y, v, gz - edges.h * v)
 
     def _children_sum(self, values: np.ndarray) -> np.ndarray:
         return np.bincount(self._live.parent, weights=values, minlength=self._live.size + 1)[1:]

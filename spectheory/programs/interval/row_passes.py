@@ -6,7 +6,7 @@ H = R_π/(π s) a step has
 
     Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   σ_bj = Δs_bj / s_bj,   Δπ_bj / π_bj = H_bj - σ_bj,
 
-so it is H and a ``Turn``.  Neither Δs nor Δπ nor the weights of the central path are stored.
+so it is H and a ``SlackDirection``.  Neither Δs nor Δπ nor the weights of the central path are stored.
 
 H is [B, N], or [1, N] if all its rows are equal: every pass that reads it takes it by ``_row_of``.
 
@@ -28,7 +28,7 @@ LEAST_SHARE, MOST_SHARE, MOST_DOWN = 0.1, 10.0, 10.0
 but down by at most ``MOST_DOWN`` times its aim."""
 
 
-class Turn(NamedTuple):
+class SlackDirection(NamedTuple):
     """What Δs consists of: φ [N], Δα [B], Δβ [N], and Δc at the bins [B]."""
 
     slopes: np.ndarray
@@ -82,18 +82,18 @@ def row_moments(
 
 @_compiled
 def corrected_targets(
-    pi: np.ndarray, s: np.ndarray, turn: Turn, aim: Weights,
+    pi: np.ndarray, s: np.ndarray, direction: SlackDirection, aim: Weights,
     targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
 ) -> None:  # fmt: skip
     """The corrector's H = aim/(π s) - 1 - (Δπ/π) σ after a predictor of H = -1, which has Δπ/π = -1 - σ.
 
     Args:
-        turn: of the predictor.
+        direction: of the predictor.
         targets: H, [B, N].
         of_rows: Σ_j π H and Σ_j φ π H, [B, 2].
         of_columns: Σ_b π H is added, [N].
     """
-    slopes, alpha, beta, scores = turn
+    slopes, alpha, beta, scores = direction
     bins, widths, even = aim
     for b in range(len(pi)):
         here, margin, out = pi[b], s[b], targets[b]
@@ -107,17 +107,17 @@ def corrected_targets(
 
 @_compiled
 def recentred_targets(
-    pi: np.ndarray, s: np.ndarray, turn: Turn, present: np.ndarray, primal: float, dual: float, aim: Weights,
-    targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
+    pi: np.ndarray, s: np.ndarray, direction: SlackDirection, present: np.ndarray, primal: float, dual: float,
+    aim: Weights, targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
 ) -> None:  # fmt: skip
     """Targets H + pull/(π s) that pull the products t of a trial point towards their aim (``_pull``).
 
     Args:
-        turn, present: the step and its H, [B, N] or [1, N].
+        direction, present: the step and its H, [B, N] or [1, N].
         primal, dual: the step lengths that lead to the trial point.
         targets, of_rows, of_columns: as for ``corrected_targets``.
     """
-    slopes, alpha, beta, scores = turn
+    slopes, alpha, beta, scores = direction
     bins, widths, even = aim
     for b in range(len(pi)):
         here, margin, old, out = pi[b], s[b], _row_of(present, b), targets[b]
@@ -172,14 +172,14 @@ def _add_up(
 
 
 @_compiled
-def least_ratios(s: np.ndarray, turn: Turn, targets: np.ndarray, least: np.ndarray) -> None:
+def least_ratios(s: np.ndarray, direction: SlackDirection, targets: np.ndarray, least: np.ndarray) -> None:
     """The least Δπ/π and σ of every segment; NaN where one is NaN.
 
     Args:
         targets: H, [B, N] or [1, N].
         least: [2, N], lowered to the least ratios.
     """
-    slopes, alpha, beta, scores = turn
+    slopes, alpha, beta, scores = direction
     for b in range(len(s)):
         margin, goal = s[b], _row_of(targets, b)
         shift, score = alpha[b], scores[b]
@@ -192,16 +192,16 @@ def least_ratios(s: np.ndarray, turn: Turn, targets: np.ndarray, least: np.ndarr
 
 @_compiled
 def moved_pairs(
-    pi: np.ndarray, s: np.ndarray, turn: Turn, targets: np.ndarray, primal: float, dual: float,
+    pi: np.ndarray, s: np.ndarray, direction: SlackDirection, targets: np.ndarray, primal: float, dual: float,
     new_pi: np.ndarray, new_s: np.ndarray,
 ) -> None:  # fmt: skip
     """π + primal Δπ and s + dual Δs, [B, N] each.
 
     Args:
-        turn, targets: the step and its H, [B, N] or [1, N].
+        direction, targets: the step and its H, [B, N] or [1, N].
         primal, dual: the step lengths.
     """
-    slopes, alpha, beta, scores = turn
+    slopes, alpha, beta, scores = direction
     for b in range(len(pi)):
         here, margin, goal, out, new = pi[b], s[b], _row_of(targets, b), new_pi[b], new_s[b]
         shift, score = alpha[b], scores[b]

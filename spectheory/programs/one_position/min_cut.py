@@ -12,7 +12,7 @@ import numpy as np
 
 from spectheory.arrays import Array, namespace
 from spectheory.bounds.level_sets import SortedByRatio, ratios
-from spectheory.bounds.tolerances import ROW_SUM_TOLERANCE, SUM_TOLERANCE
+from spectheory.bounds.tolerances import FLOAT32_ROW_SUM_TOLERANCE, SUM_TOLERANCE
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.exact_numbers import flint_if_exact, fractions_if_exact, is_exact, plain_number
 from spectheory.rows import parse_probs
@@ -41,7 +41,7 @@ def optimal_acceptance(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
     num_drafts: int,
-    row_sum_tolerance: float = ROW_SUM_TOLERANCE,
+    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
 ) -> MinCut:
     """The largest probability that the output is one of K i.i.d. drafts, in O(V log V).
 
@@ -83,7 +83,7 @@ def optimal_acceptance_curve(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
     max_num_drafts: int,
-    row_sum_tolerance: float = ROW_SUM_TOLERANCE,
+    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
 ) -> list[MinCut]:
     """α_1, .., α_K with their minimising sets; the tokens are sorted once.
 
@@ -167,7 +167,7 @@ def min_cut_of_law(
 def check_rows(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
-    row_sum_tolerance: float = ROW_SUM_TOLERANCE,
+    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
 ) -> tuple[Array, Array]:
     """Both rows as arrays of one shape and arithmetic, each a probability distribution.
 

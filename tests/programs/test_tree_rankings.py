@@ -14,7 +14,7 @@ from spectheory import instances
 from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs.best_ranking import best_ranking, count_tree_rankings
+from spectheory.programs.tree_rankings import best_ranking, count_tree_rankings
 from spectheory.testing.strategies import pairs
 
 

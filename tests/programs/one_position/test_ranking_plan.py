@@ -12,7 +12,7 @@ import pytest
 from spectheory.errors import InvalidInputError
 from spectheory.instances import random_rational
 from spectheory.programs import optimal_acceptance, optimal_rankings, otm_optimum
-from spectheory.programs.one_position.optimal_rankings import OptimalRankings
+from spectheory.programs.one_position.ranking_plan import OptimalRankings
 
 ZERO = Fraction(0)
 
