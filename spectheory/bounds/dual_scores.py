@@ -24,7 +24,6 @@ proof, rounded outward.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -39,11 +38,10 @@ from spectheory.bounds.context_tree import (
     subtree_sums,
 )
 from spectheory.bounds.tolerances import FEASIBILITY_TOLERANCE, TIE_TOLERANCE
-from spectheory.contexts import Context, all_contexts
-from spectheory.errors import InfeasiblePointError, InvalidInputError
+from spectheory.errors import InfeasiblePointError
 from spectheory.exact_numbers import fractions_if_exact, plain_number
 from spectheory.pair import ModelPair
-from spectheory.validate import check_confidence, check_num_drafts
+from spectheory.validate import check_num_drafts
 
 # --------------------------------------------------------------------------- the conditions
 
@@ -370,84 +368,3 @@ def _refuse(
             (context,),
             float(plain_number(violation[worst])),
         )
-
-
-# -------------------------------------------------------------- path scores and their maxima
-
-
-def path_scores(pair: ModelPair, scores: Sequence[np.ndarray]) -> np.ndarray:
-    """c(a_{1:L}) = Σ_{i=0..L} y(a_{1:i}) at every path, [V^L]."""
-    return prefix_sums(scores, pair.vocab_size)[-1]
-
-
-class SampledBound(NamedTuple):
-    """A Monte Carlo estimate of an upper bound (tokens per target call).
-
-    Attributes:
-        mean: the mean of max_k c(X^(k)) over the samples.
-        standard_error: of the mean.
-        low, high: the normal interval of the confidence asked for.
-        samples: how many K-tuples of drafts.
-    """
-
-    mean: float
-    standard_error: float
-    low: float
-    high: float
-    samples: int
-
-
-def sampled_upper_bound(
-    leaf_scores: np.ndarray, leaves: np.ndarray, confidence: float = 0.99
-) -> SampledBound:
-    """The upper bound estimated from sampled drafts: the mean of the largest path score of each K-tuple.
-
-    Args:
-        leaf_scores: c at every path (``path_scores``), [V^L].
-        leaves: the numbers of the drafted paths, [N, K], N independent tuples.
-        confidence: of the interval.
-
-    Raises:
-        InvalidInputError: fewer than two tuples, unknown leaves, or a confidence outside (0, 1).
-
-    Example:
-        >>> sampled_upper_bound(np.array([1.0, 3.0]), np.array([[0, 0], [0, 1]])).mean
-        2.0
-    """
-    if leaves.ndim != 2 or len(leaves) < 2 or leaves.shape[1] < 1:
-        raise InvalidInputError(f"leaves has shape {leaves.shape}; expected (N, K) with N at least 2")
-    if leaves.min() < 0 or leaves.max() >= len(leaf_scores):
-        raise InvalidInputError(f"a leaf is outside 0..{len(leaf_scores) - 1}, the paths that have scores")
-    check_confidence(confidence)
-    best = leaf_scores.astype(float)[leaves].max(axis=1)
-    mean, error = float(best.mean()), float(best.std(ddof=1) / np.sqrt(len(best)))
-    width = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    return SampledBound(mean, error, mean - width, mean + width, len(best))
-
-
-def level_set_weights(pair: ModelPair, scores: Sequence[np.ndarray]) -> dict[tuple[Context, ...], Any]:
-    """The cheapest weights λ(T) with Σ_{T∋a} λ(T) = y(a): those of the level sets of the path scores.
-
-    With s(a_{1:i}) = Σ_{j≤i} y(a_{1:j}), the antichain of a threshold t holds the contexts at which s
-    first reaches t; its weight is the distance to the next smaller value of s.
-
-    Args:
-        pair: the models; only their shape is used.
-        scores: y(a) ≥ 0 by depth 0..L.
-
-    Example:
-        >>> pair = ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75], draft_length=1)
-        >>> scores = [np.array([1.0]), np.array([0.0, 0.5])]
-        >>> {T: float(weight) for T, weight in level_set_weights(pair, scores).items()}
-        {((),): 1.0, ((1,),): 0.5}
-    """
-    sums = prefix_sums(scores, pair.vocab_size)
-    reached = np.concatenate(sums)
-    before = np.concatenate([scores[0] * 0, *(np.repeat(level, pair.vocab_size) for level in sums[:-1])])
-    nodes = all_contexts(pair.vocab_size, pair.draft_length)
-    weights, last = {}, reached[0] * 0
-    for threshold in sorted(set(reached[reached > 0].tolist())):
-        first = np.flatnonzero((before < threshold) & (reached >= threshold))
-        weights[tuple(nodes[node] for node in first)] = threshold - last
-        last = threshold
-    return weights

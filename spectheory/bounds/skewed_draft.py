@@ -31,7 +31,6 @@ from spectheory.bounds.context_tree import (
     Levels,
     accepted_masses,
     check_level,
-    node_probs,
     subtree_sums,
 )
 from spectheory.bounds.level_sets import LevelSets
@@ -158,22 +157,6 @@ class SkewedDraft:
     def block_efficiency(self, pair: ModelPair) -> Any:
         """E[tau + 1] of block verification with this draft: the objective of Eq. 16, tokens per call."""
         return plain_number(sum(level.sum() for level in self._accepted_masses(pair)))
-
-    def lemma_4_7_bound(self, pair: ModelPair) -> Any:
-        """A lower bound on ``block_efficiency``, (L + 1) min_a r(a)/p(a) over a ∈ V^{≤L} with p(a) > 0.
-
-        Source: Eq. 18.  A context with p(a) = 0 has no part in the objective.  The bound is L + 1,
-        and attained, when r = p.
-
-        Example:
-            >>> from spectheory import instances
-            >>> draft = SkewedDraft.from_leaf_law(instances.two_token(1), ["4/9", "5/9"])
-            >>> print(draft.lemma_4_7_bound(instances.two_token(1)))
-            5/3
-        """
-        skewed, (target_probs, _) = np.concatenate(self.node_laws), node_probs(pair)
-        present = target_probs > 0
-        return plain_number((pair.draft_length + 1) * np.min(skewed[present] / target_probs[present]))
 
     def _accepted_masses(self, pair: ModelPair) -> Levels:
         laws = [flint_if_exact(law) for law in self.node_laws]

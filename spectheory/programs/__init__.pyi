@@ -1,10 +1,6 @@
 from .block_transport import block_transport_optimum as block_transport_optimum
 from .block_transport import block_transport_program as block_transport_program
 from .block_transport import block_transport_value as block_transport_value
-from .compact_form import compact_form_program as compact_form_program
-from .dual import dual_optimum as dual_optimum
-from .dual import dual_program as dual_program
-from .dual import scores_of as scores_of
 from .greedy_polymatroid import RankingDecomposition as RankingDecomposition
 from .greedy_polymatroid import decompose_into_rankings as decompose_into_rankings
 from .interval.interval import CertifiedInterval as CertifiedInterval
@@ -15,6 +11,7 @@ from .multi_path import antichains as antichains
 from .multi_path import count_antichains as count_antichains
 from .multi_path import multi_path_optimum as multi_path_optimum
 from .multi_path import multi_path_program as multi_path_program
+from .multi_path import optimal_scores as optimal_scores
 from .on_path import on_path_optimum as on_path_optimum
 from .on_path import on_path_program as on_path_program
 from .one_position.closed_forms import bernoulli_acceptance as bernoulli_acceptance
@@ -60,5 +57,4 @@ from .transport import transport_feasibility as transport_feasibility
 from .tree_rankings import BestRanking as BestRanking
 from .tree_rankings import best_ranking as best_ranking
 from .tree_rankings import count_tree_rankings as count_tree_rankings
-from .unsimplified import unsimplified_optimum as unsimplified_optimum
 from .unsimplified import unsimplified_program as unsimplified_program

@@ -1,7 +1,7 @@
 """The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3).
 
-``optimum`` solves it for several drafted paths and any draft process.  Three other programs cross-check its
-value (``unsimplified``, ``dual``, ``path_selection``), and so does ``multi_path_interval``.
+``optimum`` solves it for several drafted paths and any draft process.  ``unsimplified_program``,
+``path_selection_optimum`` and ``multi_path_interval`` cross-check its value.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from spectheory.arrays import some_draft_probs
-from spectheory.bounds.context_tree import node_probs
-from spectheory.contexts import Context, all_contexts, count_nodes
+from spectheory.bounds.context_tree import Levels, node_probs
+from spectheory.bounds.dual_scores import feasible_scores
+from spectheory.contexts import Context, all_contexts, count_nodes, split_by_depth
 from spectheory.drafts import DraftProcess, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.exact_numbers import flint_if_exact, plain_number
@@ -203,6 +204,35 @@ def multi_path_optimum(
         return solve_exact(program)
     single_nodes = range(count_nodes(pair.vocab_size, pair.draft_length))
     return solve_exact_by_rows(program, PREFIX_MATCHING, single_nodes)
+
+
+def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
+    """The path scores with the least upper bound: the optimum itself.
+
+    Source: theory.md Statement 5.13.  With λ(T) the multipliers of (12), y(a) = Σ_{T∋a} λ(T).  They are
+    clipped to feasible scores (``feasible_scores``), which only lowers the bound E[max_k c(X^(k))].
+
+    Args:
+        pair: the models.
+        solution: of ``multi_path_optimum`` or ``single_path_optimum`` for this pair, with any draft process.
+
+    Returns:
+        y by depth 0..L, arrays [V^depth]: Fractions for an exact solution.
+
+    Example:
+        >>> from spectheory.bounds import upper_bound
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
+        >>> print(upper_bound(pair, 2, optimal_scores(pair, multi_path_optimum(pair, 2))))
+        17/9
+    """
+    V, L, weights = pair.vocab_size, pair.draft_length, solution.dual[PREFIX_MATCHING]
+    nodes, used = count_nodes(V, L), np.flatnonzero(weights)
+    # one path has the single nodes only, which come first
+    members = np.eye(nodes, dtype=bool) if len(weights) == nodes else antichains(V, L, len(weights))[1:]
+    zero = weights[:1] - weights[:1]
+    scores = [zero.sum() + weights[used[members[used, node]]].sum() for node in range(nodes)]
+    levels = split_by_depth(np.array(scores, dtype=weights.dtype), V, L)
+    return feasible_scores(pair, levels)
 
 
 def _hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:

@@ -1,24 +1,18 @@
 """The multi-path program before its simplification, in the output law R (greedy2026 Lemma A.5).
 
-It cross-checks ``multi_path`` through other variables: one optimum, and an output law with R = 0 where p = 0.
-``lossy`` relaxes it.
+``lossy_program`` relaxes it.  It cross-checks ``multi_path_program`` through other variables.
 """
 
 from __future__ import annotations
 
-from functools import partial
-
 import numpy as np
 
-from spectheory.bounds.context_tree import prefix_sums
-from spectheory.contexts import all_contexts, count_nodes, parent_nodes, prefix_of_leaf, split_by_depth
+from spectheory.contexts import all_contexts, count_nodes, parent_nodes, prefix_of_leaf
 from spectheory.drafts import DraftProcess
 from spectheory.pair import ModelPair
-from spectheory.programs.budgets import PREFIX_MATCHING, feasible_budgets
+from spectheory.programs.budgets import PREFIX_MATCHING
 from spectheory.programs.multi_path import antichains, multi_path_program
-from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, ones
-from spectheory.programs.solving.solution import Solution
 
 MAX_ANTICHAINS = 1_000
 TARGET_MATCHING = "target matching"
@@ -78,36 +72,7 @@ def unsimplified_program(
             _prefix_matching(pair, members, budgets.block(PREFIX_MATCHING).rhs),
         ),
         box=1.0,
-        repair=partial(_as_law, budgets=budgets, pair=pair),
     )
-
-
-def unsimplified_optimum(
-    pair: ModelPair,
-    num_drafts: int | None = None,
-    max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
-) -> Solution:
-    """The largest block efficiency of any valid verifier, with its output law.
-
-    The optimum is that of ``multi_path_optimum``, found through other variables.
-
-    Args and errors are those of ``unsimplified_program``.
-
-    Returns:
-        The solution (tokens per target call); ``primal`` is R, by output sequence.
-
-    Raises:
-        SolverError, CertificationError: no optimal solution was reached.
-
-    Example:
-        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
-        >>> print(unsimplified_optimum(pair, 2).value)
-        17/9
-    """
-    program = unsimplified_program(pair, num_drafts, max_antichains, process=process)
-    return solve_in_its_arithmetic(program)
 
 
 def _target_matching(pair: ModelPair) -> ConstraintBlock:
@@ -135,19 +100,3 @@ def _prefix_matching(pair: ModelPair, members: np.ndarray, limits: np.ndarray) -
     rows, columns = np.nonzero(below[:, 1:])
     one = ones(len(rows), pair.is_exact)
     return ConstraintBlock(PREFIX_MATCHING, "greedy2026 Eq. 39", "<=", rows, columns, one, limits)
-
-
-def _as_law(program: LinearProgram, point: np.ndarray, budgets: LinearProgram, pair: ModelPair) -> np.ndarray:
-    """An output law that satisfies every constraint: through its node budgets and back.
-
-    D(a_{1:i}) = D(a_{1:i-1}) - R(a_{1:i}) / p(a_{1:i}), and R is the fall of D times p.
-    """
-    V, L = pair.vocab_size, pair.draft_length
-    probs = np.concatenate([pair.target_path_probs(depth).astype(float) for depth in range(L + 2)])
-    falls = np.where(probs[1:] > 0, point / np.where(probs[1:] > 0, probs[1:], 1.0), 0.0)
-    steps = split_by_depth(np.concatenate([np.ones(1), -falls]), V, L + 1)
-    found = np.concatenate(prefix_sums(steps, V))
-    inner = budgets.num_variables
-    found[:inner] = feasible_budgets(budgets, found[:inner], V, L)
-    found[inner:] = 0.0
-    return (found[parent_nodes(V, L + 1)] - found[1:]) * probs[1:]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 
-from program_support import ALL_PAIRS, assert_solved
+from program_support import ALL_PAIRS, assert_certified
 from reference import number_of
 from spectheory import instances
 from spectheory.drafts import PerPath, PrefixTree, WithoutReplacement
 from spectheory.pair import ModelPair
 from spectheory.programs import multi_path_optimum
-from spectheory.programs.dual import dual_optimum
-from spectheory.programs.unsimplified import unsimplified_optimum, unsimplified_program
+from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
+from spectheory.programs.unsimplified import unsimplified_program
 
 
 @pytest.mark.parametrize("first", range(8))
@@ -23,11 +25,13 @@ def test_unsimplified_program_is_the_antichain_program(first: int) -> None:
 
 def assert_one_optimum(pair: ModelPair, num_drafts: int) -> None:
     """On one pair."""
-    exact = unsimplified_optimum(pair, num_drafts)
+    program = unsimplified_program(pair, num_drafts)
+    exact = solve_in_its_arithmetic(program)
     assert exact.value == multi_path_optimum(pair, num_drafts).value
-    floats = pair.to_float()
-    programs = unsimplified_program(pair, num_drafts), unsimplified_program(floats, num_drafts)
-    assert_solved(programs[0], exact, programs[1], unsimplified_optimum(floats, num_drafts))
+    assert_certified(program, exact, 0)
+    floating = solve_in_its_arithmetic(unsimplified_program(pair.to_float(), num_drafts))
+    assert floating.value == pytest.approx(float(exact.value), abs=1e-9)
+    assert exact.value <= Fraction(floating.upper)
 
     for depth in range(1, pair.draft_length + 2):
         for index, prob in enumerate(pair.target_path_probs(depth)):
@@ -41,11 +45,10 @@ def assert_one_optimum(pair: ModelPair, num_drafts: int) -> None:
             assert sum(exact.primal[a] / p for a, p in zip(prefixes, probs, strict=True)) == 1
 
 
-def test_unsimplified_program_and_dual_for_other_processes() -> None:
+def test_unsimplified_program_for_other_processes() -> None:
     """Trees of drafts and drafts without replacement change the right-hand sides only."""
     for number in range(24):
         pair = instances.random_rational(100 + number, 2, 2, zero_probability=0)
         for process in (PrefixTree((2, 2)), WithoutReplacement((2, 1)), PerPath((pair, pair))):
             best = multi_path_optimum(pair, process=process).value
-            assert unsimplified_optimum(pair, process=process).value == best
-            assert dual_optimum(pair, process=process).value == best
+            assert solve_in_its_arithmetic(unsimplified_program(pair, process=process)).value == best

@@ -20,7 +20,7 @@ from spectheory.arrays import (
     some_draft_probs,
     zeros_like,
 )
-from spectheory.bounds.level_sets import ratios
+from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.errors import InvalidInputError
 from spectheory.exact_numbers import flint_if_exact, fractions_if_exact
 from spectheory.programs.greedy_polymatroid import RankingDecomposition
@@ -166,8 +166,8 @@ def optimal_skewed_row(target: np.ndarray, draft: np.ndarray, num_drafts: int) -
         >>> best.skewed_row, best.order, best.cut
         (array([0.25, 0.75]), array([1, 0]), 0)
     """
-    drafted = np.flatnonzero(draft > 0)
-    order = drafted[np.argsort(-ratios(target, draft)[drafted], kind="stable")]
+    order = SortedByRatio.of(-target, draft).order
+    order = order[draft[order] > 0]
     positions, demanded = (_cumulative(row[order]) for row in (draft, target))
     limits = some_draft_probs(positions, num_drafts)
     surplus = limits - demanded

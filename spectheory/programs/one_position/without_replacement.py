@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import Array, divide_or_zero
+from spectheory.arrays import Array
+from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.exact_numbers import flint_if_exact, plain_number
 from spectheory.programs.one_position.min_cut import MinCut, check_rows
@@ -67,8 +68,7 @@ def optimal_acceptance_without_replacement(
             "use fewer drafts"
         )
     p, q = flint_if_exact(target), flint_if_exact(draft)
-    ratio = divide_or_zero(p, q)
-    order = sorted(drafted.tolist(), key=lambda token: ratio[token])
+    order = [token for token in SortedByRatio.of(p, q).order.tolist() if q[token] > 0]
     one = q.sum() * 0 + 1
     # Σ 1/(1 - q(D)) over the sets D of j tokens so far, and their q(D).
     sums = [one, *[one * 0] * (num_drafts - 1)]

@@ -7,12 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from compact_form import compact_form_program
 from interval_checks import proofs_hold
 from spectheory import instances
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs import multi_path_optimum, optimal_acceptance, single_path_optimum
+from spectheory.programs import multi_path_optimum, optimal_acceptance, single_path_optimum, solve
 from spectheory.programs.interval.interval import multi_path_interval
 
 SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1), (2, 2), (3, 2))
@@ -323,3 +324,12 @@ def test_a_draft_at_the_edge_of_float64_does_not_stop_the_method() -> None:
     interval = multi_path_interval(ModelPair(target, draft, ("a", "b")), 10**6)
     assert 1 <= interval.lower <= interval.upper
     assert interval.relative_gap < 1e-3
+
+
+def test_the_compact_form_encloses_the_interval_beyond_listed_antichains() -> None:
+    """V = 3, L = 4 has more antichains than atoms; a second program bounds the optimum from both sides."""
+    pair = instances.random_float(6, 3, 4, concentration=0.7, agreement=0.3)
+    best, points = multi_path_interval(pair, 3), np.linspace(0, 1, 13)
+    inner, outer = (solve(compact_form_program(pair, 3, points, side)) for side in ("inner", "outer"))
+    assert inner.value < best.lower < best.upper < outer.value <= outer.upper
+    assert outer.value - inner.value < 0.05
