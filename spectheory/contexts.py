@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import factorial, prod
 from typing import Any
 
 import numpy as np
@@ -72,6 +73,16 @@ def context_node(context: Sequence[int], vocab_size: int) -> int:
         5
     """
     return count_nodes(vocab_size, len(context) - 1) + context_number(context, vocab_size)
+
+
+def count_orders(multiset: Sequence[int]) -> int:
+    """The number of different orders of some numbers: of tokens or of paths that are drawn.
+
+    Example:
+        >>> count_orders((0, 0, 1))
+        3
+    """
+    return factorial(len(multiset)) // prod(factorial(multiset.count(value)) for value in set(multiset))
 
 
 def all_contexts(vocab_size: int, depth: int) -> tuple[Context, ...]:

@@ -86,8 +86,8 @@ def lossy_optimum(
 ) -> Solution:
     """The largest block efficiency of any verifier within a total variation ε of the target, per call.
 
-    At ε = 0 it is ``optimum``.  It is concave in ε and grows to L + 1, for which every draft is accepted.
-    The verifier that attains it may look at all rows of the pair.
+    It is ``optimum`` at ε = 0, concave in ε, and L + 1 where every draft may be accepted.  The verifier that
+    attains it may look at all rows of the pair.
 
     Args and errors are those of ``lossy_program``.
 

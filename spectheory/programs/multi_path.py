@@ -104,15 +104,15 @@ def largest_listed_excess(
     process: DraftProcess,
     max_antichains: int = MAX_LISTED_ANTICHAINS,
 ) -> tuple[Any, tuple[Context, ...]]:
-    """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over all antichains T, listed, and its T.
+    """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over a list of all antichains T, and its T.
 
-    For any draft process; of i.i.d. drafts ``most_violated_antichain`` finds it without a list.
+    It takes any draft process.  For i.i.d. drafts ``most_violated_antichain`` needs no list.
 
     Args:
         pair: the models.
         node_masses: x(a) by depth 0..L, arrays [V^depth].
         process: how the paths are drafted.
-        max_antichains: list no more than this many.
+        max_antichains: refuse to list more.
 
     Raises:
         EnumerationTooLargeError: there are more.
@@ -181,8 +181,7 @@ def multi_path_optimum(
 ) -> Solution:
     """The largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
 
-    Exact programs with many antichains are solved by row generation, and then certified against
-    every antichain.
+    Exact programs with many antichains are solved by row generation and certified against all of them.
 
     Args and errors are those of ``multi_path_program``.
 

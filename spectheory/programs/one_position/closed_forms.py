@@ -24,7 +24,7 @@ def bernoulli_acceptance(draft_head: Any, target_head: Any, num_drafts: Any) -> 
         num_drafts: K, a number, or a symbol if b and c are expressions.
 
     Raises:
-        InvalidInputError: a number that is no probability, or a num_drafts that is no whole number ≥ 1.
+        InvalidInputError: a number that is not a probability, or a num_drafts that is not a whole number ≥ 1.
 
     Example:
         >>> from fractions import Fraction

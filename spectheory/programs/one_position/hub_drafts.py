@@ -1,9 +1,9 @@
 """Two drafts of which one is always the hub: their law, the optimal plan and its acceptance.
 
-From the idea of SpecHub (arXiv 2411.05289), whose text was not at hand: nothing here is a statement about
-what it prints.  A hub h is a likely token.  The first draft is drawn from q.  If it is not h the second is
-h; otherwise the second is drawn from q without h.  So every pair is {h, x}, and it comes with probability
-q(x) / (1 - q(h)): the largest acceptance needs no sort and no linear program (theory.md Statement 3.12).
+The idea is that of SpecHub (arXiv 2411.05289), whose text was not at hand.  A hub h is a likely token.  The
+first draft is drawn from q.  If it is not h the second is h; otherwise the second is drawn from q without h.
+So every pair is {h, x} and has the probability q(x) / (1 - q(h)).  The largest acceptance needs no sort and
+no linear program (theory.md Statement 3.12).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class HubPlan(NamedTuple):
     Attributes:
         hub: h.
         draft_law: {(x_1, x_2): probability}.
-        output_given: {(x_1, x_2): [V]}, the law of Z, in either order the same.  Its mean is p.
+        output_given: {(x_1, x_2): [V]}, the law of Z, the same in both orders.  Its mean is p.
         acceptance: the largest P(Z is one of the two) of these drafts.
     """
 
@@ -47,11 +47,12 @@ def hub_plan(
 
     Args:
         target_probs, draft_probs: rows [V], exact or float.
-        hub: h; the likeliest token of the draft's row if none is given.
+        hub: h; by default the likeliest token of the draft's row.
 
     Raises:
-        InvalidInputError: rows that are not probabilities over one vocabulary, or a hub that is no token or
-            is drafted for sure.
+        InvalidInputError: rows that are not probabilities over one vocabulary, or a hub that is not a token
+        or
+            is drafted almost surely.
 
     Example:
         >>> plan = hub_plan(["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"])
@@ -74,7 +75,7 @@ def hub_plan(
     residual = target - served
     draft_law, output_given = {}, {}
     for token in others:
-        # What is not x itself is shared by all pairs alike: the hub, and what no draft is.
+        # all pairs share alike the mass that is not on x: that of the hub and of undrafted tokens
         share = served[token] / pairs[token]
         row = residual * 0 if left == 0 else (1 - share) * residual / left
         row[token] += share

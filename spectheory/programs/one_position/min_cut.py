@@ -1,6 +1,6 @@
 """Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables.
 
-``acceptance`` and the figures use it.  The linear program of ``otm`` cross-checks it.
+``acceptance`` and the figures use it.  The linear program ``otm_program`` cross-checks it.
 """
 
 from __future__ import annotations
@@ -56,9 +56,8 @@ def optimal_acceptance(
     draft(H)^K is convex in a modular function, so the minimiser is a prefix of the tokens sorted by
     target/draft ascending; tokens with draft probability 0 come last.
 
-    Accuracy: exact rows give the exact value.  Float rows give it up to an absolute error of rounding's size
-    (V + K times 1e-16 at worst), not a relative one, as 1 - draft(H)^K is a difference: target (1, 0),
-    draft (1e-18, 1), K = 64 gives 0.0 in float64 where the value is 6.4e-17.
+    Accuracy: exact rows give the exact value.  Float rows give it up to an absolute error of (V + K) 1e-16 at
+    worst, not up to a relative one, because 1 - draft(H)^K is a difference.
 
     Args:
         target_probs, draft_probs: rows [..., V]: numpy float64 or exact rationals, torch tensors, or
@@ -176,7 +175,7 @@ def check_rows(
         xp = namespace(rows)
         allowed = 0 if is_exact(rows) else row_sum_tolerance
         sums_to_one = xp.asarray(abs(xp.sum(rows, axis=-1) - 1) <= allowed)
-        # written so that a NaN is refused too
+        # a NaN is refused too
         if not (bool((rows >= 0).all()) and bool(sums_to_one.all())):
             raise InvalidInputError(f"{name} must hold probabilities ≥ 0 that sum to 1 over the last axis")
     return target, draft

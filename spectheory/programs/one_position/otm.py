@@ -1,6 +1,6 @@
 """Optimal transport with membership cost at one position (spectr2023 Eq. 3-4), for any law of the drafts.
 
-The verifier ``otm`` follows its plans.  Its value cross-checks the min cuts, and network simplex its plans.
+Figures and notebooks show its plans.  Its value cross-checks the min cuts.
 """
 
 from __future__ import annotations
@@ -48,9 +48,8 @@ def otm_program(
              Σ_x π(x, y) = target(y)        for all y
              π ≥ 0
 
-    The optimum is the rejection probability; the optimal acceptance is 1 minus it.  An arbitrary joint law
-    of the K drafts takes the place of Π_k draft(x_k) in Eq. 3-4; footnote 8 there has drafts from different
-    models.  ``position_draft_law`` gives the law of a draft process.
+    The optimum is the rejection probability; the optimal acceptance is 1 minus it.  An arbitrary joint law of
+    the K drafts (``position_draft_law``) may take the place of Π_k draft(x_k).
 
     Args:
         target_probs: one row, [V]; strings and Fractions are exact.
@@ -203,8 +202,8 @@ def coupling_repair(row_law: np.ndarray, column_law: np.ndarray) -> Repair:
 def _as_coupling(
     program: LinearProgram, point: np.ndarray, draft_law: np.ndarray, target_probs: np.ndarray
 ) -> np.ndarray:
-    """A coupling next to a plan that nearly is one: scale rows, then columns, down to their
-    marginals, and spread what is missing independently."""
+    """A coupling close to a plan that nearly is one: scale rows, then columns, down to their marginals, and
+    spread the missing mass independently."""
     plan = positive_part(point).reshape(len(draft_law), len(target_probs))
     for axis, law in ((1, draft_law), (0, target_probs)):
         sums = plan.sum(axis=axis)

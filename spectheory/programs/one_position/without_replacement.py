@@ -1,7 +1,6 @@
-"""The optimum of one position whose drafts are drawn without replacement: level sets suffice here too.
+"""The optimum of one position whose drafts are drawn without replacement: a level set of p/q attains it.
 
-From the idea of arXiv 2502.18779, that the chance of drafting inside a set only is convex in a sense that
-makes a level set minimise the cut.  Its text was not at hand; the proof is ours (theory.md Statement 3.13).
+The idea is that of arXiv 2502.18779, whose text was not at hand; the proof is theory.md Statement 3.13.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from spectheory.programs.one_position.min_cut import MinCut, check_rows
 from spectheory.validate import check_num_drafts
 
 MAX_SUBSETS = 1_000_000
-"""The most sets of K-1 tokens that are gone through."""
+"""The most sets of K-1 tokens that are listed."""
 
 
 def optimal_acceptance_without_replacement(
@@ -34,10 +33,8 @@ def optimal_acceptance_without_replacement(
 
         P(all drafts in H) = 1 - (1 - q(H)) Σ_{j<K} (-1)^{K-1-j} binom(n-j-1, K-1-j) E_j,
 
-    E_j the sum of 1 / (1 - q(D)) over the sets D of j tokens of H, n ≥ K.  The sign of the terms changes, so
-    that float rows lose digits where n is large and K > 2.
-
-    All sets together take the subsets of K-1 tokens: for K = 2 a sort and a pass over the tokens.
+    E_j the sum of 1 / (1 - q(D)) over the sets D of j tokens of H, n ≥ K.  The terms alternate in sign, so
+    float rows lose digits where n is large and K > 2.  For K = 2 it takes a sort and a pass over the tokens.
 
     Args:
         target_probs, draft_probs: rows [V], exact or float.
