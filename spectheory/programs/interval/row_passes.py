@@ -7,10 +7,9 @@ H = R_π/(π s) a step has
     Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   σ_bj = Δs_bj / s_bj,   Δπ_bj / π_bj = H_bj - σ_bj,
 
 so it is H and a ``SlackDirection``.  Neither Δs nor Δπ nor the weights of the central path are stored.
+H is [B, N], or [1, N] if all its rows are equal (``_row_of``).
 
-H is [B, N], or [1, N] if all its rows are equal: every pass that reads it takes it by ``_row_of``.
-
-The arrays that a pass writes come last.  They are of the caller, so that large ones are not allocated anew.
+Output arrays come last; the caller allocates them.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ but down by at most ``MOST_DOWN`` times its aim."""
 
 
 class SlackDirection(NamedTuple):
-    """What Δs consists of: φ [N], Δα [B], Δβ [N], and Δc at the bins [B]."""
+    """The parts of Δs: φ [N], Δα [B], Δβ [N], and Δc at the bins [B]."""
 
     slopes: np.ndarray
     alpha: np.ndarray
@@ -38,7 +37,7 @@ class SlackDirection(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What the products π_bj s_bj shall be: bins_b widths_j + even."""
+    """The aim of the products π_bj s_bj: bins_b widths_j + even."""
 
     bins: np.ndarray
     widths: np.ndarray
@@ -54,7 +53,7 @@ def row_moments(
     of_rows: np.ndarray,
     of_columns: np.ndarray,
 ) -> None:
-    """Sums over rows and columns, and θ̂, so scaled that eliminating Δα takes Σ_b θ̂_bj θ̂_bk off the system.
+    """Sums over rows and columns, and θ̂: eliminating Δα subtracts Σ_b θ̂_bj θ̂_bk from the system.
 
     Args:
         scaled_theta: θ̂, [B, N].
@@ -139,7 +138,7 @@ def recentred_nodes(
 
     Args:
         products, trials: at the iterate and at the trial point.
-        aims: what the products shall be.
+        aims: of the products.
         present, targets: as for ``recentred_targets``.
     """
     for a in range(len(products)):
@@ -148,7 +147,7 @@ def recentred_nodes(
 
 @_compiled
 def _pull(trial: float, aim: float) -> float:
-    """What a trial point's product shall change by."""
+    """The change that a trial point's product should make."""
     return max(min(max(trial, LEAST_SHARE * aim), MOST_SHARE * aim) - trial, -MOST_DOWN * aim)
 
 

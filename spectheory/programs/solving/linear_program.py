@@ -33,8 +33,8 @@ class ConstraintBlock:
     """One displayed constraint of a paper: rows Σ_j a_ij x_j (sense) b_i in coordinate form.
 
     Attributes:
-        name: what the block says, in words; the key of its dual multipliers.
-        equation: where it stands, for example ``"greedy2026 Eq. 9"``.
+        name: the constraint in words; the key of its dual multipliers.
+        equation: its source, for example ``"greedy2026 Eq. 9"``.
         sense: ``"<="``, ``">="`` or ``"=="``, one for the whole block.
         rows: row index of every coefficient, [nnz], in 0..M-1.
         columns: variable index of every coefficient, [nnz].

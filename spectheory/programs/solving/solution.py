@@ -16,7 +16,7 @@ from spectheory.results import Result
 
 
 class Bracketed(Result):
-    """An optimum between two certified floats: what a ``Solution`` and a ``CertifiedInterval`` share."""
+    """An optimum between two certified floats: a ``Solution`` or a ``CertifiedInterval``."""
 
     program: str
     value: Any
@@ -90,7 +90,7 @@ class Solution(Bracketed):
 
     @property
     def reached(self) -> bool:
-        """Always: there is no precision to be reached."""
+        """Always true: no gap was asked for."""
         return True
 
 
@@ -165,7 +165,7 @@ def check_solution(program: LinearProgram, solution: Solution, tolerance: float 
     """
     residuals = optimality_residuals(program, solution)
     for kind, size in vars(residuals).items():
-        # written so that a NaN is refused too
+        # a NaN is refused too
         if not size <= tolerance:
             raise CertificationError(
                 f"{program.describe()}: the {kind} residual is {float(size):.3e}, allowed {tolerance:.3e}"
