@@ -57,4 +57,3 @@ from .transport import transport_feasibility as transport_feasibility
 from .tree_rankings import BestRanking as BestRanking
 from .tree_rankings import best_ranking as best_ranking
 from .tree_rankings import count_tree_rankings as count_tree_rankings
-from .unsimplified import unsimplified_program as unsimplified_program

@@ -1,6 +1,6 @@
 """The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3).
 
-``optimum`` solves it for several drafted paths and any draft process.  ``unsimplified_program``,
+``optimum`` solves it for several drafted paths and any draft process.  ``lossy_optimum``,
 ``path_selection_optimum`` and ``multi_path_interval`` cross-check its value.
 """
 
@@ -168,7 +168,7 @@ def multi_path_program(
         source="greedy2026 Theorem 4.3",
         equations=("greedy2026 Eq. 11", "greedy2026 Eq. 12"),
         members=(rows, columns),
-        limits=_hit_probs(pair, members, draft_process(num_drafts, process)),
+        limits=hit_probs(pair, members, draft_process(num_drafts, process)),
     )
 
 
@@ -234,7 +234,7 @@ def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
     return feasible_scores(pair, levels)
 
 
-def _hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:
+def hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:
     """P(some draft passes through T) for every listed antichain, [sets]."""
     if isinstance(process, Iid):
         _, draft_probs = node_probs(pair)

@@ -23,8 +23,8 @@ from spectheory.programs import (
     solve_exact,
 )
 from spectheory.programs.block_transport import block_transport_optimum, block_transport_program
+from spectheory.programs.lossy import lossy_program
 from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
-from spectheory.programs.unsimplified import unsimplified_program
 
 Statement = Callable[[ModelPair], LinearProgram]
 
@@ -32,7 +32,7 @@ Statement = Callable[[ModelPair], LinearProgram]
 STATEMENTS: dict[str, Statement] = {
     "single-path LP": single_path_program,
     "multi-path antichain LP": lambda pair: multi_path_program(pair, 2),
-    "unsimplified multi-path LP": lambda pair: unsimplified_program(pair, 2),
+    "lossy multi-path LP": lambda pair: lossy_program(pair, 0, 2),
     "block transport LP": block_transport_program,
     "optimal transport LP": lambda pair: otm_program(pair.target[0][0], pair.draft[0][0], 2),
 }
@@ -75,7 +75,7 @@ def test_errors_name_the_program_and_its_size(name: str, exact: bool) -> None:
 
 def test_too_large_programs_are_refused_with_advice() -> None:
     large = instances.two_token(4)
-    for optimum in (multi_path_optimum, unsimplified_program):
+    for optimum in (multi_path_optimum, lambda pair, drafts: lossy_program(pair, 0, drafts)):
         with pytest.raises(EnumerationTooLargeError, match=r"458329 non-empty antichains, the limit is \d+;"):
             optimum(large, 2)
     with pytest.raises(EnumerationTooLargeError, match=r"65536 variables, .* block_transport_value"):
@@ -86,6 +86,6 @@ def test_too_large_programs_are_refused_with_advice() -> None:
         otm_program(["1/2", "1/2"], ["1/2", "1/2"], num_drafts=20)
     with pytest.raises(EnumerationTooLargeError, match=r"tree of 2047 nodes; .* at most 2046"):
         single_path_optimum(instances.two_token(10), max_nodes=2046)
-    for optimum in (multi_path_optimum, unsimplified_program):
+    for optimum in (multi_path_optimum, lambda pair, drafts: lossy_program(pair, 0, drafts)):
         with pytest.raises(InvalidInputError, match="num_drafts"):
             optimum(instances.two_token(1), 0)

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 
 from spectheory.arrays import Array
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.errors import EnumerationTooLargeError
 from spectheory.exact_numbers import plain_number
-from spectheory.programs.one_position.min_cut import check_rows
+from spectheory.programs.one_position.min_cut import check_single_rows
 from spectheory.validate import check_num_drafts
 
 MAX_TERMS = 200_000
@@ -78,9 +78,7 @@ def gumbel_acceptance(
         2/3 22/27
     """
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs)
-    if target.ndim != 1:
-        raise InvalidInputError(f"expected one target row and one draft row [V], got {tuple(target.shape)}")
+    target, draft = check_single_rows(target_probs, draft_probs)
     if (terms := (len(target) + 1) ** (num_drafts - 1)) > MAX_TERMS:
         raise EnumerationTooLargeError(
             f"{num_drafts} drafts from {len(target)} tokens make up to {terms} terms, the limit is "

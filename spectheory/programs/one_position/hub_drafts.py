@@ -16,7 +16,7 @@ import numpy as np
 from spectheory.arrays import Array
 from spectheory.errors import InvalidInputError
 from spectheory.exact_numbers import plain_number
-from spectheory.programs.one_position.min_cut import check_rows
+from spectheory.programs.one_position.min_cut import check_single_rows
 from spectheory.validate import is_whole
 
 
@@ -59,9 +59,7 @@ def hub_plan(
         >>> print(plan.hub, plan.acceptance, plan.draft_law[0, 2])
         2 5/6 1/6
     """
-    target, draft = check_rows(target_probs, draft_probs)
-    if target.ndim != 1:
-        raise InvalidInputError(f"expected one target row and one draft row [V], got {tuple(target.shape)}")
+    target, draft = check_single_rows(target_probs, draft_probs)
     chosen = int(np.argmax(draft)) if hub is None else hub
     if not is_whole(chosen) or not 0 <= chosen < len(draft) or draft[chosen] == 1:
         raise InvalidInputError(

@@ -181,6 +181,22 @@ def check_rows(
     return target, draft
 
 
+def check_single_rows(
+    target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array
+) -> tuple[np.ndarray, np.ndarray]:
+    """``check_rows`` of one numpy row per model, [V].
+
+    Raises:
+        InvalidInputError: as ``check_rows``, or more than one row, or another library.
+    """
+    target, draft = check_rows(target_probs, draft_probs)
+    if target.ndim != 1 or not isinstance(target, np.ndarray):
+        raise InvalidInputError(
+            f"expected one numpy row per model, [V]; target_probs has shape {tuple(target.shape)}"
+        )
+    return target, draft
+
+
 def check_draft_law(
     target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, sum_tolerance: float = SUM_TOLERANCE
 ) -> tuple[np.ndarray, list[tuple[int, ...]], np.ndarray]:
@@ -190,9 +206,7 @@ def check_draft_law(
         InvalidInputError: the row is not a probability distribution, the law is not one over tuples of
             one length of its tokens, or exact and float numbers are mixed.
     """
-    target, _ = check_rows(target_probs, target_probs)
-    if target.ndim != 1 or not isinstance(target, np.ndarray):
-        raise InvalidInputError(f"target_probs has shape {tuple(target.shape)}; expected one numpy row, (V,)")
+    target, _ = check_single_rows(target_probs, target_probs)
     tuples = list(draft_law)
     lengths = sorted({len(drafts) for drafts in tuples})
     if len(lengths) != 1 or lengths[0] < 1:

@@ -20,7 +20,7 @@ from spectheory.pair import ModelPair
 from spectheory.programs.one_position.min_cut import (
     DraftLaw,
     check_draft_law,
-    check_rows,
+    check_single_rows,
 )
 from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
@@ -84,7 +84,7 @@ def otm_program(
     if draft_probs is None:
         raise InvalidInputError("the drafts are missing; give draft_probs and num_drafts, or draft_law")
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs)
+    target, draft = check_single_rows(target_probs, draft_probs)
     V = len(target)
     _check_count(V, V**num_drafts, num_drafts, max_variables, "use optimal_acceptance (the min cut)")
     law = reduce(lambda law, row: np.multiply.outer(law, row).ravel(), [draft] * num_drafts)

@@ -16,7 +16,7 @@ from spectheory.arrays import some_draft_probs
 from spectheory.contexts import count_orders
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.exact_numbers import flint_if_exact, plain_number
-from spectheory.programs.one_position.min_cut import check_rows
+from spectheory.programs.one_position.min_cut import check_single_rows
 from spectheory.validate import check_num_drafts
 
 MAX_TERMS = 200_000
@@ -72,7 +72,7 @@ def transport_bounds(
         2/3 8/9 [False False]
     """
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs)
+    target, draft = check_single_rows(target_probs, draft_probs)
     V = len(target)
     terms = 2**V * comb(V + num_drafts - 1, num_drafts)
     if terms > max_terms:

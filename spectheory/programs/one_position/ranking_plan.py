@@ -24,7 +24,7 @@ from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.errors import InvalidInputError
 from spectheory.exact_numbers import flint_if_exact, fractions_if_exact
 from spectheory.programs.greedy_polymatroid import RankingDecomposition
-from spectheory.programs.one_position.min_cut import check_rows
+from spectheory.programs.one_position.min_cut import check_single_rows
 from spectheory.validate import check_num_drafts
 
 
@@ -111,9 +111,7 @@ def optimal_rankings(
         199/216 2
     """
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs)
-    if not isinstance(target, np.ndarray) or target.ndim != 1:
-        raise InvalidInputError("give one row of numbers per model")
+    target, draft = check_single_rows(target_probs, draft_probs)
     plan = rankings_of_rows(flint_if_exact(target), flint_if_exact(draft), num_drafts)
     arrays = (plan.target_probs, plan.skewed_row, plan.cut_times)
     exact = [fractions_if_exact(array) for array in arrays]

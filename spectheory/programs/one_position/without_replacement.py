@@ -16,7 +16,7 @@ from spectheory.arrays import Array
 from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.exact_numbers import flint_if_exact, plain_number
-from spectheory.programs.one_position.min_cut import MinCut, check_rows
+from spectheory.programs.one_position.min_cut import MinCut, check_single_rows
 from spectheory.validate import check_num_drafts
 
 MAX_SUBSETS = 1_000_000
@@ -50,9 +50,7 @@ def optimal_acceptance_without_replacement(
         11/12 [False  True  True]
     """
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs)
-    if target.ndim != 1:
-        raise InvalidInputError(f"expected one target row and one draft row [V], got {tuple(target.shape)}")
+    target, draft = check_single_rows(target_probs, draft_probs)
     drafted = np.flatnonzero(draft > 0)
     if num_drafts > len(drafted):
         raise InvalidInputError(
