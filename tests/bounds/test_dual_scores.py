@@ -26,7 +26,6 @@ from spectheory.bounds.dual_scores import (
     slacks_of_shares,
     upper_bound,
 )
-from spectheory.bounds.lower_bounds import certified_lower_bound
 from spectheory.bounds.tolerances import MACHINE_EPSILON, outward
 from spectheory.errors import InfeasiblePointError, InvalidInputError
 from spectheory.exact_numbers import exact_values, to_flint, to_fraction, to_fractions
@@ -105,27 +104,6 @@ def test_expected_maximum_of_ties_and_single_draws() -> None:
     assert ScoreChain.of(values, probs).expected_maximum(1) == Fraction(7, 4)
     assert ScoreChain.of(values, probs).expected_maximum(2) == 2 - Fraction(1, 16)
     assert ScoreChain.of(values * 0 + 3, probs).expected_maximum(5) == 3
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_any_feasible_point_bounds_the_optimum(seed: int) -> None:
-    """Mixtures of rankings from below and random slacks from above: feasible, so never past the optimum."""
-    pair, num_drafts = instances.random_rational([5, seed], 3, 2), 2 + seed % 3
-    rng = np.random.default_rng(seed)
-    exact = multi_path_optimum(pair, num_drafts).value
-    draft = pair.to_float().draft_path_probs(2)
-    mixture = np.zeros(9)
-    for weight in rng.dirichlet(np.ones(4)):
-        order = rng.permutation(9)  # ascending rank: the top of the ranking comes last
-        cumulative = np.cumsum(draft[order])
-        mixture[order] += weight * np.diff(cumulative**num_drafts, prepend=0.0)
-    assert Fraction(certified_lower_bound(pair, num_drafts, mixture)) <= exact
-    z = [np.zeros(1), rng.uniform(0, 2, 3), rng.uniform(0, 1, 9)]
-    y = [np.ones(1), np.ones(3), np.maximum(1 - z[2], 0.0)]
-    target = pair.to_float().target
-    y[1] = np.maximum(1 + (target[1] * z[2].reshape(3, 3)).sum(axis=1) - z[1], 0.0)
-    y[0] = 1 + (target[0] * z[1]).sum(axis=1)
-    assert exact <= Fraction(certified_upper_bound(pair, num_drafts, y, z))
 
 
 def test_infeasible_scores_and_slacks_are_rejected_with_their_node() -> None:

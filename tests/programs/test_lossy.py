@@ -113,29 +113,23 @@ def test_bad_budgets_are_refused(budget: Any, says: str) -> None:
 def test_unsimplified_program_is_the_antichain_program(first: int) -> None:
     """Lemma A.5 and Theorem 4.3 have one optimum, and the law gives budgets and is zero where p is."""
     for number in range(first, len(ALL_PAIRS), 8):
-        assert_one_optimum(ALL_PAIRS[number], 1 + number % 3)
-
-
-def assert_one_optimum(pair: ModelPair, num_drafts: int) -> None:
-    """On one pair."""
-    program = lossy_program(pair, 0, num_drafts)
-    exact = solve_in_its_arithmetic(program)
-    assert exact.value == multi_path_optimum(pair, num_drafts).value
-    assert_certified(program, exact, 0)
-    floating = solve_in_its_arithmetic(lossy_program(pair.to_float(), 0, num_drafts))
-    assert floating.value == pytest.approx(float(exact.value), abs=1e-9)
-    assert exact.value <= Fraction(floating.upper)
-
-    for depth in range(1, pair.draft_length + 2):
-        for index, prob in enumerate(pair.target_path_probs(depth)):
-            if prob == 0:
-                assert exact.primal[pair.context(depth, index)] == 0
-    for index, prob in enumerate(pair.target_path_probs(pair.draft_length + 1)):
-        if prob > 0:  # (38) as printed
-            path = pair.context(pair.draft_length + 1, index)
-            prefixes = [path[:i] for i in range(1, len(path) + 1)]
-            probs = [pair.target_path_probs(len(a))[number_of(pair, a)] for a in prefixes]
-            assert sum(exact.primal[a] / p for a, p in zip(prefixes, probs, strict=True)) == 1
+        pair, num_drafts = ALL_PAIRS[number], 1 + number % 3
+        program = lossy_program(pair, 0, num_drafts)
+        exact = solve_in_its_arithmetic(program)
+        assert exact.value == multi_path_optimum(pair, num_drafts).value
+        assert_certified(program, exact, 0)
+        floating = solve_in_its_arithmetic(lossy_program(pair.to_float(), 0, num_drafts))
+        assert floating.value == pytest.approx(float(exact.value), abs=1e-9)
+        assert exact.value <= Fraction(floating.upper)
+        for depth in range(1, pair.draft_length + 2):
+            for index, prob in enumerate(pair.target_path_probs(depth)):
+                path = pair.context(depth, index)
+                if prob == 0:
+                    assert exact.primal[path] == 0
+                elif depth == pair.draft_length + 1:  # (38) as printed
+                    prefixes = [path[:i] for i in range(1, depth + 1)]
+                    probs = [pair.target_path_probs(len(a))[number_of(pair, a)] for a in prefixes]
+                    assert sum(exact.primal[a] / p for a, p in zip(prefixes, probs, strict=True)) == 1
 
 
 def test_unsimplified_program_for_other_processes() -> None:
