@@ -46,7 +46,7 @@ from spectheory.validate import check_num_drafts
 
 
 def needed_scores(tree: ContextTree, slacks: Levels) -> Levels:
-    """1 + Σ_x p(x|a) z(a,x) by depth, 1 at depth L: what y(a) + z(a) must reach."""
+    """1 + Σ_x p(x|a) z(a,x) by depth, 1 at depth L: the least y(a) + z(a) that is feasible."""
     needed = [_needed(rows, level) for rows, level in zip(tree.target_rows, slacks[1:], strict=True)]
     return [*needed, tree.draft_probs[-1] * 0 + 1]
 

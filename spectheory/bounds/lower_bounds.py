@@ -1,4 +1,4 @@
-"""Certified lower bounds on the multi-path optimum: what block verification against a skewed draft earns."""
+"""Certified lower bounds on the multi-path optimum: block verification against a skewed draft."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class CertifiedLowerBound(NamedTuple):
 def certified_lower_bound(
     pair: ModelPair, num_drafts: int, skewed_draft: np.ndarray, tolerance: float = FEASIBILITY_TOLERANCE
 ) -> float:
-    """A lower bound on the best block efficiency of K paths, rounded outward: what a skewed draft attains.
+    """A lower bound on the best block efficiency of K paths, attained by a skewed draft, rounded outward.
 
     Source: greedy2026 Theorem 4.6.  K drafts can be selected with any leaf law r with r(S) ≤ f(q(S)) for all
     sets S of leaves (``is_skewed_draft``).  Block verification against r is a valid verifier that earns

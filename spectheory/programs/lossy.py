@@ -136,7 +136,7 @@ def _target_matching(pair: ModelPair, excess: np.ndarray) -> ConstraintBlock:
     for length in reversed(range(1, L + 2)):
         prefix = prefix_of_leaf(path, length, L + 1, V)
         present = continuation != 0
-        column = count_nodes(V, length - 1) - 1 + prefix  # the root is no variable
+        column = count_nodes(V, length - 1) - 1 + prefix  # the root is not a variable
         terms.append((path[present], column[present], continuation[present]))
         continuation = continuation * pair.target[length - 1].ravel()[prefix]
     rhs = pair.target_path_probs(L + 1)

@@ -130,8 +130,8 @@ def path_selection_optimum(
     """The best law of the selected path over K i.i.d. drafts, by generating leaf sets.
 
     1. State the program with the leaves below every context.
-    2. Solve.  Trim r to what x needs (``_trimmed``), sort the leaves by r/q, and add the violated level sets.
-       Repeat until none is violated.
+    2. Solve.  Trim r to the part that x needs (``_trimmed``), sort the leaves by r/q, and add the violated
+       level sets.  Repeat until none is violated.
     3. Extend the trimmed r to a law that satisfies every leaf set.
     4. For an exact pair do so in floats first, then in rationals: r is feasible exactly.
 

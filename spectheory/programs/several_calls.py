@@ -24,10 +24,10 @@ from spectheory.validate import check_count
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeveralCalls(Result):
-    """An optimum over several calls, and what block verification reaches.
+    """An optimum over several calls, and the value of block verification.
 
     Attributes:
-        question: what was optimised, in words.
+        question: the quantity optimised, in words.
         value: the optimum, tokens or calls; a Fraction on exact pairs.
         block: the same expectation if every call is block-verified.
         first_call: P(the first call accepts a prefix that starts with a) of an optimal verifier, by depth.

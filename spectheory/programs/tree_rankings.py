@@ -28,7 +28,7 @@ Orders = tuple[tuple[int, ...], ...]
 
 
 class RankedEfficiency(NamedTuple):
-    """One ranking and what it earns.
+    """A ranking and its block efficiency.
 
     Attributes:
         value: block efficiency, tokens per target call; a Fraction on exact pairs.

@@ -115,7 +115,7 @@ class ChordProgram:
 
         Split in proportion to the widths, π gives the same r, so it stays feasible.  With the slope φ' of
         a new segment inside segment j, s_bj + Δβ - (φ' - φ_j) c_b is dual feasible for the least Δβ that
-        leaves at least half of every s_bj.  The gap grows by about what the chords missed.
+        leaves at least half of every s_bj.  The gap grows by about the error of the chords.
 
         Args:
             edges: breakpoints that include the present ones.

@@ -58,7 +58,7 @@ class CertifiedInterval(Bracketed):
         status: ``"optimal"`` if the requested gap was reached, else ``"time limit"``, ``"interrupted"``, or
             ``"stalled"`` when float64 or the size limit allows no further progress.  The interval is
             certified in every case.
-        lower, upper: the ends; ``lower`` is what ``skewed_draft`` attains.
+        lower, upper: the ends; ``skewed_draft`` attains ``lower``.
         rounds: interior-point steps taken.
         segments: chords in the last piecewise linear stand-in of f.
         seconds: wall-clock time.

@@ -214,7 +214,7 @@ def moved_pairs(
 def spread_rows(
     scaled_theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray, places: np.ndarray, spread: np.ndarray
 ) -> None:
-    """E_bj = θ_bj (φ_j - φ̄_b) with θ_bj = √Θ_b θ̂_bj, from what ``row_moments`` wrote.
+    """E_bj = θ_bj (φ_j - φ̄_b) with θ_bj = √Θ_b θ̂_bj, from the results of ``row_moments``.
 
     Args:
         places: which row of ``spread`` is the bin's, or -1, [B].

@@ -58,7 +58,7 @@ def uniform_acceptance(ratio: Any, num_drafts: Any) -> Any:
         num_drafts: K, a number, or a symbol if r is an expression.
 
     Raises:
-        InvalidInputError: a ratio below 1, or a num_drafts that is no whole number of at least 1.
+        InvalidInputError: a ratio below 1, or a num_drafts that is not a whole number of at least 1.
 
     Example:
         >>> print(uniform_acceptance(2, 3))

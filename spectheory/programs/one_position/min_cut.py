@@ -95,8 +95,7 @@ def optimal_acceptance_curve(
         max_num_drafts: the largest K.
 
     Returns:
-        One ``MinCut`` per number of drafts, that of one draft first; each is what
-        ``optimal_acceptance`` returns.
+        The results of ``optimal_acceptance`` for 1, .., K drafts.
 
     Raises:
         InvalidInputError: as ``optimal_acceptance``.
@@ -144,7 +143,7 @@ def min_cut_of_law(target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw
     """
     target, tuples, probs = check_draft_law(target_probs, draft_law)
     edges = [(token, number) for number, drafts in enumerate(tuples) for token in set(drafts)]
-    _, outside = largest_violation(exact_values(target), exact_values(probs), edges)
+    _, outside = largest_violation(exact_values(target).tolist(), exact_values(probs).tolist(), edges)
     tokens = ~np.isin(np.arange(len(target)), outside)
     inside = [bool(tokens[list(drafts)].all()) for drafts in tuples]
     return MinCut(plain_number(target[tokens].sum() + 1 - probs[inside].sum()), tokens)

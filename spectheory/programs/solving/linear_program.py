@@ -125,7 +125,7 @@ class LinearProgram:
     """max or min c·x over x ≥ 0, subject to named blocks of constraints.
 
     Attributes:
-        name: what is optimised, in words; error messages carry it.
+        name: the program in words, for error messages.
         source: paper and theorem.
         direction: ``"max"`` or ``"min"``.
         variables: one label per variable, in the paper's order.

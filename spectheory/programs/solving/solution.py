@@ -41,7 +41,7 @@ class Bracketed(Result):
         }
 
     def headline(self) -> str:
-        """What was solved and how far."""
+        """The program and its value or interval."""
         value = number_text(self.value) if exact_text(self.value) else f"{self.lower!r} to {self.upper!r}"
         return f"{self.program}: {value}" + ("" if self.status == "optimal" else f" ({self.status})")
 
@@ -157,7 +157,7 @@ def check_solution(program: LinearProgram, solution: Solution, tolerance: float 
 
     Args:
         program: the program, as stated.
-        solution: what a solver returned.
+        solution: of a solver.
         tolerance: largest residual allowed; 0 for exact solutions.
 
     Raises:
