@@ -56,7 +56,7 @@ from .montecarlo import simulate as simulate
 from .outcome import Outcome as Outcome
 from .pair import ModelPair as ModelPair
 from .programs.one_position.min_cut import optimal_acceptance as optimal_acceptance
-from .programs.optimum import optimum as optimum
+from .programs.pair_optimum import optimum as optimum
 from .verifier import Verifier as Verifier
 
 __version__: str

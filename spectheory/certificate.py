@@ -15,7 +15,7 @@ from spectheory.errors import EnumerationTooLargeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.programs.interval.interval import CertifiedInterval
-from spectheory.programs.optimum import optimum
+from spectheory.programs.pair_optimum import optimum
 from spectheory.programs.solving.solution import Solution
 from spectheory.results import Result, Templates
 

@@ -99,7 +99,7 @@ def test_every_submodule_is_reachable() -> None:
         "    assert isinstance(found, ModuleType) or name in ('acceptance', 'defects'), (name, found)\n"
         "assert spectheory.iteration.__name__ == 'spectheory.iteration'\n"
         "assert callable(spectheory.acceptance) and 'swapped_models' in spectheory.defects\n"
-        "import spectheory.acceptance, spectheory.defects.corrections, spectheory.programs.optimum\n"
+        "import spectheory.acceptance, spectheory.defects.corrections, spectheory.programs.pair_optimum\n"
         "import spectheory.models.restrict\n"
         "assert callable(spectheory.acceptance) and callable(spectheory.programs.optimum)\n"
         "assert callable(spectheory.models.restrict) and 'swapped_models' in spectheory.defects\n"

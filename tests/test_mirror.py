@@ -34,7 +34,7 @@ ELSEWHERE = {
     "paper/figures/bundled": "paper/figures/test_real_pair",
     "paper/report": "paper/test_exhibit",
     "paper/report_text": "paper/test_report_page",
-    "programs/budgets": "programs/test_optimum",
+    "programs/budgets": "programs/test_pair_optimum",
     "testing/assertions": "test_suite",
 }
 """Modules without a test file of their own, and the file that tests them through what uses them."""

@@ -16,7 +16,7 @@ from spectheory.results import Result, Templates
 
 
 class Bracketed(Result):
-    """An optimum between two certified floats: what a ``Solution`` and a ``CertifiedInterval`` share."""
+    """An optimum between two certified floats: a ``Solution`` or a ``CertifiedInterval``."""
 
     program: str
     value: Any
@@ -49,7 +49,7 @@ class Bracketed(Result):
         }
 
     def headline(self) -> str:
-        """What was solved and how far."""
+        """The program and its value or interval."""
         value = number_text(self.value) if exact_text(self.value) else f"{self.lower!r} to {self.upper!r}"
         return f"{self.program}: {value}" + ("" if self.status == "optimal" else f" ({self.status})")
 
@@ -96,7 +96,7 @@ class Solution(Bracketed):
 
     @property
     def reached(self) -> bool:
-        """Always: there is no precision to be reached."""
+        """Always true: no gap was asked for."""
         return True
 
 
@@ -163,7 +163,7 @@ def check_solution(program: LinearProgram, solution: Solution, tolerance: float 
 
     Args:
         program: the program, as stated.
-        solution: what a solver returned.
+        solution: of a solver.
         tolerance: largest residual allowed; 0 for exact solutions.
 
     Raises:
@@ -171,7 +171,7 @@ def check_solution(program: LinearProgram, solution: Solution, tolerance: float 
     """
     residuals = optimality_residuals(program, solution)
     for kind, size in vars(residuals).items():
-        # written so that a NaN is refused too
+        # a NaN is refused too
         if not size <= tolerance:
             raise CertificationError(
                 f"{program.describe()}: the {kind} residual is {float(size):.3e}, allowed {tolerance:.3e}"

@@ -1,13 +1,11 @@
 """The best and the worst tree-based ranking of greedy multi-path block verification on a small pair.
 
-Nothing in the package uses it.  It says how much of the optimum a ranking can reach, and that the ranking by
-p/q is not the best one.
+A figure shows how much of the optimum a ranking can reach, and that the ranking by p/q is not the best one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations, product
@@ -17,19 +15,20 @@ import numpy as np
 
 from spectheory.bounds.rankings import Ranking, leaf_order, ranking_keys, ratio_ranking
 from spectheory.bounds.skewed_draft import SkewedDraft
+from spectheory.errors import EnumerationTooLargeError
 from spectheory.pair import ModelPair
 from spectheory.programs.path_selection import path_selection_optimum
 from spectheory.validate import check_count, check_num_drafts
 
 MAX_RANKINGS = 5_000
-"""Up to this many tree-based rankings all of them are tried."""
+"""The most tree-based rankings that are tried one after the other."""
 
 Orders = tuple[tuple[int, ...], ...]
 """The tokens that can be drafted after every context, lowest rank first; contexts by depth and number."""
 
 
 class RankedEfficiency(NamedTuple):
-    """One ranking and what it earns.
+    """A ranking and its block efficiency.
 
     Attributes:
         value: block efficiency, tokens per target call; a Fraction on exact pairs.
@@ -45,19 +44,16 @@ class BestRanking:
     """The range of block efficiencies over tree-based rankings.
 
     Attributes:
-        best, worst: the rankings with the largest and the smallest block efficiency found.
+        best, worst: the rankings with the largest and the smallest block efficiency.
         greedy: the ranking by p/q, which ``greedy_multipath`` uses.
-        optimum: the best block efficiency of any valid verifier (Theorem 4.6).
-        exhaustive: whether every tree-based ranking was tried.  If not, ``best`` and ``worst`` are
-            what a local search found: a lower bound on the best and an upper bound on the worst.
-        rankings_tried: how many rankings were evaluated.
+        optimum: the best block efficiency of any valid verifier (Theorem 4.6), if asked for.
+        rankings_tried: the number of rankings evaluated.
     """
 
     best: RankedEfficiency
     worst: RankedEfficiency
     greedy: RankedEfficiency
     optimum: Any
-    exhaustive: bool
     rankings_tried: int
 
 
@@ -79,37 +75,29 @@ def best_ranking(
     pair: ModelPair,
     num_drafts: int,
     max_rankings: int = MAX_RANKINGS,
-    num_restarts: int = 8,
-    seed: int = 0,
     with_optimum: bool = True,
 ) -> BestRanking:
-    """The tree-based rankings (greedy2026 Def. 5.2) that earn the most and the least.
+    """The tree-based rankings (greedy2026 Def. 5.2) that earn the most and the least, of all there are.
 
     The block efficiency of a ranking is Σ_a min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) q^Γ(a_{1:k}) (Eq. 16).
-    Def. 5.2 wants the order at a context to depend on its rows only; here every context has an order of
-    its own, so that contexts with equal rows may be ordered differently.
-
-    - At most ``max_rankings`` rankings: all of them.
-    - More: local search.  From the ranking by p/q, its reverse and random ones, reorder two
-      neighbouring tokens at one context while that helps.
+    In Def. 5.2 the order at a context depends on its rows only; here contexts with equal rows may be ordered
+    differently.
 
     Args:
         pair: the models.
         num_drafts: K.
-        max_rankings: how many rankings are tried exhaustively.
-        num_restarts: how many random starts the local search has.
-        seed: of those starts.
-        with_optimum: also solve for the optimum over all valid verifiers; ``None`` if not.
+        max_rankings: refuse to try more rankings.
+        with_optimum: also solve for the optimum over all valid verifiers.
 
     Raises:
         InvalidInputError: a count that is not a whole number of at least 1.
-        EnumerationTooLargeError: the pair is too large for the optimum.
+        EnumerationTooLargeError: there are more rankings, or the pair is too large for the optimum.
 
     Example:
         >>> from spectheory import instances
         >>> found = best_ranking(instances.two_token(2), 2)
-        >>> print(found.best.value, found.greedy.value, found.worst.value, found.optimum, found.exhaustive)
-        212/81 212/81 146/81 212/81 True
+        >>> print(found.best.value, found.greedy.value, found.worst.value, found.optimum)
+        212/81 212/81 146/81 212/81
     """
     num_drafts = check_num_drafts(num_drafts)
 
@@ -120,27 +108,27 @@ def best_ranking(
     def ranked(orders: Orders) -> RankedEfficiency:
         return RankedEfficiency(earned(orders), leaf_order(pair, _as_ranking(orders)))
 
+    if (count := count_tree_rankings(pair)) > check_count("max_rankings", max_rankings):
+        raise EnumerationTooLargeError(
+            f"the pair has {count} tree-based rankings, the limit is {max_rankings}; truncate the "
+            "pair, restrict its tokens, or raise max_rankings"
+        )
     greedy = ranked(_orders_of(pair, ratio_ranking))
-    exhaustive = count_tree_rankings(pair) <= check_count("max_rankings", max_rankings)
-    scores: list[Callable[[Orders], Any]] = [earned, lambda orders: -earned(orders)]
-    if exhaustive:
-        found = [max(product(*map(permutations, _supports(pair))), key=score) for score in scores]
-    else:
-        found = [_local_search(pair, score, num_restarts, seed) for score in scores]
-    best, worst = map(ranked, found)
+    every = list(product(*map(permutations, _supports(pair))))
+    best, worst = ranked(max(every, key=earned)), ranked(min(every, key=earned))
     optimum = path_selection_optimum(pair, num_drafts).value if with_optimum else None
-    return BestRanking(best, worst, greedy, optimum, exhaustive, earned.cache_info().currsize)
+    return BestRanking(best, worst, greedy, optimum, earned.cache_info().currsize)
 
 
 # --------------------------------------------------------------------------- orders of tokens
 
 
 def _as_ranking(orders: Orders) -> Ranking:
-    """A ranking that returns the orders of one depth after the other, the way it is asked for them."""
+    """A ranking that returns the orders depth by depth, as it is called."""
     rest = iter(orders)
 
     def ranking(target_rows: np.ndarray, draft_rows: np.ndarray) -> np.ndarray:
-        keys = np.full(draft_rows.shape, -1, dtype=np.int64)  # what is never drafted ranks lowest
+        keys = np.full(draft_rows.shape, -1, dtype=np.int64)  # tokens that are never drafted rank lowest
         for row in keys:
             tokens = next(rest)
             row[list(tokens)] = np.arange(len(tokens))
@@ -164,35 +152,3 @@ def _orders_of(pair: ModelPair, ranking: Ranking) -> Orders:
     ascending = np.concatenate([np.argsort(level, axis=-1, stable=True) for level in keys]).tolist()
     orders = zip(ascending, _supports(pair), strict=True)
     return tuple(tuple(token for token in row if token in tokens) for row, tokens in orders)
-
-
-# ------------------------------------------------------------------------------ local search
-
-
-def _local_search(pair: ModelPair, score: Callable[[Orders], Any], num_restarts: int, seed: int) -> Orders:
-    """The best local optimum from the ranking by p/q, its reverse and random rankings."""
-    rng = np.random.default_rng(seed)
-    greedy = _orders_of(pair, ratio_ranking)
-    starts = [greedy, tuple(tokens[::-1] for tokens in greedy)]
-    starts += [
-        tuple(tuple(rng.permutation(tokens).tolist()) for tokens in greedy) for _ in range(num_restarts)
-    ]
-    return max((_climb(start, score) for start in starts), key=score)
-
-
-def _climb(orders: Orders, score: Callable[[Orders], Any]) -> Orders:
-    """Take the first better neighbour until there is none."""
-    while True:
-        value = score(orders)
-        better = next((found for found in _neighbours(orders) if score(found) > value), None)
-        if better is None:
-            return orders
-        orders = better
-
-
-def _neighbours(orders: Orders) -> Iterator[Orders]:
-    """Two neighbouring tokens at one context change places."""
-    for number, tokens in enumerate(orders):
-        for i in range(len(tokens) - 1):
-            swapped = (*tokens[:i], tokens[i + 1], tokens[i], *tokens[i + 2 :])
-            yield (*orders[:number], swapped, *orders[number + 1 :])

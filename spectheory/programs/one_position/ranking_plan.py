@@ -1,6 +1,6 @@
 """An optimal transport plan of one position as a random choice among at most V rankings of the tokens.
 
-The plan of spectr2023 Eq. 4 has V^{K+1} entries.  This one has a few numbers per token, whatever K is.
+The plan of spectr2023 Eq. 4 has V^{K+1} entries; this plan has a few numbers per token, whatever K is.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from spectheory.arrays import (
     some_draft_probs,
     zeros_like,
 )
-from spectheory.bounds.level_sets import ratios
+from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.errors import InvalidInputError
 from spectheory.exact_numbers import flint_if_exact, fractions_if_exact
 from spectheory.programs.greedy_polymatroid import RankingDecomposition
-from spectheory.programs.one_position.min_cut import check_rows
+from spectheory.programs.one_position.min_cut import check_single_rows
 from spectheory.validate import check_num_drafts
 
 
 class OptimalRankings(NamedTuple):
     """Draw a ranking, take the highest-ranked draft X ~ r, and keep it with probability min(1, p(X)/r(X)).
 
-    Otherwise the output follows max(p - r, 0), normalised.  One uniform number u chooses the ranking: the
-    tokens in descending order of p/q, cut wherever a cut has a time below u, and every part reversed.
+    Otherwise the output follows max(p - r, 0), normalised.  A uniform number u chooses the ranking: the
+    tokens in descending order of p/q, cut at the places with a time below u, and every part reversed.
 
     Attributes:
         target_probs: p, [V].
@@ -63,14 +63,14 @@ class OptimalRankings(NamedTuple):
     def law_given(self, drafts: Sequence[int]) -> np.ndarray:
         """The law of the output given the drafted tokens, [V].
 
-        The draft that is taken is in the part of the first one in the order of p/q, and the last there.
-        It is behind a place if no cut in front of the place is open: with the smallest time of these cuts.
+        The draft that is taken is the last one in the part of the first draft in the order of p/q.  It is
+        behind a place if no cut in front of the place is open: with the smallest time of these cuts.
 
         Args:
             drafts: token ids that q can draw, in any order.
 
         Raises:
-            InvalidInputError: no drafts, or what q cannot draw.
+            InvalidInputError: no drafts, or a token that q cannot draw.
 
         Example:
             >>> plan = optimal_rankings(["1/3", "2/3"], ["2/3", "1/3"], 2)
@@ -111,9 +111,7 @@ def optimal_rankings(
         199/216 2
     """
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs)
-    if not isinstance(target, np.ndarray) or target.ndim != 1:
-        raise InvalidInputError("give one row of numbers per model")
+    target, draft = check_single_rows(target_probs, draft_probs)
     plan = rankings_of_rows(flint_if_exact(target), flint_if_exact(draft), num_drafts)
     arrays = (plan.target_probs, plan.skewed_row, plan.cut_times)
     exact = [fractions_if_exact(array) for array in arrays]
@@ -121,22 +119,19 @@ def optimal_rankings(
 
 
 def rankings_of_rows(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> OptimalRankings:
-    """``optimal_rankings`` for rows that are known to be laws, in their own arithmetic.
-
-    The law r of the draft that is taken (``optimal_skewed_row``), and the times of the cuts (``_cut_times``).
-    """
+    """``optimal_rankings`` for rows that are known to be laws, in their own arithmetic."""
     best = optimal_skewed_row(target, draft, num_drafts)
     times = _cut_times(best.positions, best.limits, best.reached, num_drafts)
     return OptimalRankings(target, best.skewed_row, best.order, times)
 
 
 class SkewedRow(NamedTuple):
-    """An optimal law of the draft that is taken, and the min cut that says so: Σ min(p, r) is α_K.
+    """An optimal law of the draft that is taken, with the min cut that proves it: Σ min(p, r) is α_K.
 
     Attributes:
         skewed_row: r, [V].
         order: the N tokens that can be drafted in descending order of p/q, [N].
-        cut: how many tokens of the order are in front of the min cut; r ≤ p there, r ≥ p behind it.
+        cut: the number of tokens in front of the min cut; r ≤ p there, r ≥ p behind it.
         positions: z_i, the probability under q of the first i tokens, [N+1].
         limits: F(z_i), the probability that one of them is drafted, [N+1].
         reached: r_1 + .. + r_i, [N+1].
@@ -166,16 +161,16 @@ def optimal_skewed_row(target: np.ndarray, draft: np.ndarray, num_drafts: int) -
         >>> best.skewed_row, best.order, best.cut
         (array([0.25, 0.75]), array([1, 0]), 0)
     """
-    drafted = np.flatnonzero(draft > 0)
-    order = drafted[np.argsort(-ratios(target, draft)[drafted], kind="stable")]
+    order = SortedByRatio.of(-target, draft).order
+    order = order[draft[order] > 0]
     positions, demanded = (_cumulative(row[order]) for row in (draft, target))
     limits = some_draft_probs(positions, num_drafts)
     surplus = limits - demanded
     highest = np.maximum(running_minimum(surplus), running_minimum(surplus[::-1])[::-1])
     skewed = zeros_like(target)
-    # As r_i = p_i + a difference: mostly 0, and rounding can make no mass of it that is negative.
+    # r_i = p_i + a difference that is mostly 0: rounding makes no negative mass
     taken = positive_part(target[order] + np.diff(highest))
-    # Nor more mass than a token is drafted with, which rounding is where a token is rarer than that.
+    # nor more mass than a token is drafted with, where a token is rarer than the rounding
     skewed[order] = np.minimum(taken, some_draft_probs(draft[order], num_drafts))
     return SkewedRow(skewed, order, int(np.argmin(surplus)), positions, limits, demanded + highest)
 
@@ -185,16 +180,16 @@ def _cumulative(values: np.ndarray) -> np.ndarray:
 
 
 def _cut_times(positions: np.ndarray, limits: np.ndarray, reached: np.ndarray, num_drafts: int) -> np.ndarray:
-    """When every part of the tokens is cut in two.
+    """The times at which the parts of the tokens are cut in two.
 
-    A part a < i ≤ b of the tokens, no token of which is ahead of those before it, is reversed with the
-    largest probability λ that leaves a law for the rest.  With V_i what the tokens up to i get reversed,
-    the others then get (P_i - λ V_i) / (1 - λ), which may not exceed F(z_i):
+    A part a < i ≤ b of the tokens is reversed with the largest probability λ that leaves a law for the rest.
+    With V_i the mass of the tokens up to i under the reversal, the rest gives them (P_i - λ V_i) / (1 - λ),
+    which may not exceed F(z_i):
 
         λ = min_i (F(z_i) - P_i) / (F(z_i) - V_i),   V_i = F(z_a) + F(z_b) - F(z_a + z_b - z_i).
 
-    Where it is attained nothing of the tokens behind can be ahead of those in front: the part is cut.  As
-    r/q descends and does so all the more in what is left, this goes on until no part has two tokens.
+    The part is cut where the minimum is attained.  As r/q descends, also in the rest, this goes on until no
+    part has two tokens.
 
     Args:
         positions: z_0 = 0, .., z_N.
@@ -211,7 +206,7 @@ def _cut_times(positions: np.ndarray, limits: np.ndarray, reached: np.ndarray, n
         inside = slice(start + 1, end)
         mirrored = positions[start] + positions[end] - positions[inside]
         reversed_ = limits[start] + limits[end] - some_draft_probs(mirrored, num_drafts)
-        # Not negative, but for rounding where all tokens on one side of a place are rare.
+        # negative only by rounding, where all tokens on one side of a place are rare
         room, most = (positive_part(limits[inside] - mass) for mass in (reached[1:-1], reversed_))
         chances = at_most_one(divide_or_zero(room, most))
         chance = np.min(chances, keepdims=True)

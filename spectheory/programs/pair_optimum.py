@@ -1,4 +1,4 @@
-"""The best block efficiency any valid verifier can reach on a pair."""
+"""The best block efficiency of any valid verifier on a pair."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def optimum(
 ) -> Solution | CertifiedInterval:
     """The largest block efficiency E[τ+1] of any valid verifier, with its proof.
 
-    One path: greedy2026 Theorem 3.3.  Several: Theorem 4.3.  Exact for exact pairs where the
-    exact program is small enough.  Beyond that the value is a float between ``lower`` and ``upper``,
-    which are certified by ``multi_path_interval``.
+    Source: greedy2026 Theorem 3.3 for one path, Theorem 4.3 for several.  It is exact for exact pairs where
+    the exact program is small enough.  Beyond that it is a float between the bounds that
+    ``multi_path_interval`` certifies.
 
     Args:
         pair: the models.
@@ -43,8 +43,8 @@ def optimum(
 
     Returns:
         A ``Solution``, which is optimal, or a ``CertifiedInterval``.  Both have ``value`` and ``value_float``
-        (tokens per target call), ``lower``, ``upper``, ``method``, ``status`` and ``to_document()``.  None of
-        the numbers is above L + 1, and they depend on nothing but the pair and the process.
+        (tokens per target call), ``lower``, ``upper``, ``method``, ``status`` and ``to_document()``.  All
+        numbers are at most L + 1 and depend on the pair and the process only.
 
     Raises:
         InvalidInputError: num_drafts is not a whole number of at least 1.
@@ -71,9 +71,8 @@ def optimum(
             found = multi_path_optimum(pair, max_antichains=max_antichains, process=process)
         return _at_most(found, pair.draft_length + 1)
     except (EnumerationTooLargeError, SolverError):
-        # Too many antichains or nodes to state the program, or HiGHS's own dual misses its value by
-        # more than the tolerance, as it can for probabilities near 1e-7.  The interval earns its
-        # bounds without it, for i.i.d. drafts.
+        # Too many antichains or nodes to state the program, or HiGHS's dual misses its value by more than
+        # the tolerance, as it can for probabilities near 1e-7.  For i.i.d. drafts the interval needs neither.
         if not isinstance(process, Iid) or max_nodes is not None:
             raise
     return multi_path_interval(
@@ -82,9 +81,8 @@ def optimum(
 
 
 def _at_most(solution: Solution, length: int) -> Solution:
-    """The solution, its numbers at most L + 1: no verifier outputs more tokens.
-
-    The float program may say so by an ulp, or by the row_sum_tolerance of rows that do not sum to 1.
+    """The solution with numbers of at most L + 1, which the float program may exceed by rounding or because
+    the rows sum to 1 only within their tolerance.
     """
     most = type(solution.value)(length)
     return replace(

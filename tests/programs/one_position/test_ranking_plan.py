@@ -12,7 +12,7 @@ import pytest
 from spectheory.errors import InvalidInputError
 from spectheory.instances import random_rational
 from spectheory.programs import optimal_acceptance, optimal_rankings, otm_optimum
-from spectheory.programs.one_position.optimal_rankings import OptimalRankings
+from spectheory.programs.one_position.ranking_plan import OptimalRankings
 
 ZERO = Fraction(0)
 
@@ -104,7 +104,7 @@ def test_rows_of_many_tokens(num_drafts: int) -> None:
 
 def test_what_is_refused() -> None:
     half = ["1/2", "1/2"]
-    with pytest.raises(InvalidInputError, match="give one row of numbers per model"):
+    with pytest.raises(InvalidInputError, match="one numpy row"):
         optimal_rankings(np.full((3, 2), 0.5), np.full((3, 2), 0.5), 2)
     with pytest.raises(InvalidInputError, match="num_drafts"):
         optimal_rankings(half, half, 0)
