@@ -11,11 +11,10 @@ from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
-from spectheory.audit.shipped import Shipped
-from spectheory.audit.specimens import SPECIMENS
 
-from spectheory import ModelPair, acceptance, certify, instances, optimum, output_law
-from spectheory.auditing import audit_sampler
+from spectheory import ModelPair, acceptance, audit, certify, instances, optimum, output_law
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.specimens import SPECIMENS
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.results import Result, Table, compared
 from spectheory.optima import most_decoded_tokens
@@ -28,7 +27,7 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "Certificate": lambda: certify("block", PAIR, 2),
     "Certificate of a defect": lambda: certify(defects["target_correction"], PAIR),
     "SuiteCertificate": lambda: certify_suite("block", [SuiteCase("mine", PAIR, Iid(2))]),
-    "AuditCertificate": lambda: audit_sampler(
+    "AuditCertificate": lambda: audit(
         Shipped(*SPECIMENS["greedy_acceptance"]), {"thirds": instances.two_token(1)}
     ),
     "Solution": lambda: optimum(PAIR, 2),
