@@ -38,7 +38,7 @@ def test_certify_loads_no_model_library(pair_file: Path) -> None:
         "for name in ('token', 'block', 'spectr', 'greedy_multipath'):\n"
         "    assert spectheory.certify(name, pair, num_drafts=2).is_valid\n"
     )
-    assert "spectheory.certificate" in loaded
+    assert "spectheory.exact.certificate" in loaded
     assert not top_level(loaded) & {"torch", "transformers", "tokenizers"}
 
 
@@ -49,7 +49,7 @@ def test_command_line_loads_no_model_library(pair_file: Path) -> None:
         f"sys.argv = ['spectheory', 'certify', {str(pair_file)!r}, '--verifier', 'block', '--json']\n"
         "assert main() == 0\n"
     )
-    assert "spectheory.certificate" in loaded
+    assert "spectheory.exact.certificate" in loaded
     assert not top_level(loaded) & {"torch", "transformers", "tokenizers"}
 
 
@@ -57,7 +57,18 @@ def test_plain_imports_are_light() -> None:
     """A package whose names are resolved on first use loads nothing heavy, however it is listed."""
     packages = ["spectheory"]
     packages += [
-        f"spectheory.{name}" for name in ("auditing", "decoding", "models", "montecarlo", "paper", "programs")
+        f"spectheory.{name}"
+        for name in (
+            "auditing",
+            "decoding",
+            "exact",
+            "models",
+            "optima",
+            "pairs",
+            "paper",
+            "simulation",
+            "verification",
+        )
     ]
     loaded = modules_after("".join(f"import {name} as package; dir(package)\n" for name in packages))
     assert set(packages) <= loaded
@@ -71,9 +82,9 @@ def test_import_partner_the_check_sees_what_is_loaded() -> None:
 
 def test_one_verifier_loads_what_it_needs() -> None:
     """Token verification is arrays and rows: no solver, no model library, two dozen modules of ours."""
-    loaded = modules_after("import spectheory.algorithms.one_path.token")
+    loaded = modules_after("import spectheory.verification.algorithms.one_path.token")
     ours = {name for name in loaded if name.partition(".")[0] == "spectheory"}
-    assert {"spectheory.algorithms.one_path.token", "spectheory.outcome"} <= ours
+    assert {"spectheory.verification.algorithms.one_path.token", "spectheory.verification.outcome"} <= ours
     assert len(ours) <= 25
     assert not top_level(loaded) & {"scipy", "cvxpy", "highspy", "sympy", "torch", "rich"}
     more = modules_after("from spectheory import certify")  # the partner: a certificate needs a solver
@@ -85,23 +96,15 @@ def test_public_names() -> None:
     assert "spectheory" in modules_after(EVERY_NAME)
 
 
-def test_every_submodule_is_reachable() -> None:
-    """After ``import spectheory`` alone, in a fresh interpreter; an object may go by the name of its file.
-
-    An object called like its file is the object, also once the file has been imported by its path.
-    """
-    assert {"iteration", "drafts", "models", "bounds", "law", "pair_file", "rows"} <= set(SUBMODULES)
+def test_every_room_is_reachable() -> None:
+    """After ``import spectheory`` alone, in a fresh interpreter."""
+    assert {"exact", "pairs", "optima", "models"} <= set(SUBMODULES)
     loaded = modules_after(
         "import spectheory\n"
         "from types import ModuleType\n"
         f"for name in {SUBMODULES!r}:\n"
-        "    found = getattr(spectheory, name)\n"
-        "    assert isinstance(found, ModuleType) or name in ('acceptance', 'defects'), (name, found)\n"
-        "assert spectheory.iteration.__name__ == 'spectheory.iteration'\n"
+        "    assert isinstance(getattr(spectheory, name), ModuleType), name\n"
+        "assert spectheory.exact.iteration.__name__ == 'spectheory.exact.iteration'\n"
         "assert callable(spectheory.acceptance) and 'swapped_models' in spectheory.defects\n"
-        "import spectheory.acceptance, spectheory.defects.corrections, spectheory.programs.optimum\n"
-        "import spectheory.models.restrict\n"
-        "assert callable(spectheory.acceptance) and callable(spectheory.programs.optimum)\n"
-        "assert callable(spectheory.models.restrict) and 'swapped_models' in spectheory.defects\n"
     )
     assert {f"spectheory.{name}" for name in SUBMODULES} <= loaded

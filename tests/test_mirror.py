@@ -12,7 +12,7 @@ ROOT = Path(__file__).parent.parent
 MOST_LINES = 500
 
 ELSEWHERE = {
-    "acceptance": "command_line/test_theory",
+    "exact/position_acceptance": "command_line/test_theory_commands",
     "auditing/__init__": "test_imports",
     "auditing/rounds/joint_laws": "auditing/rounds/test_two_calls",
     "auditing/subjects/adapters/lmdeploy": "auditing/subjects/adapters/test_flat_batch",
@@ -23,19 +23,19 @@ ELSEWHERE = {
     "auditing/tape/races": "auditing/tape/test_atoms",
     "auditing/verdicts/audit_certificate": "auditing/verdicts/test_sampler_audit",
     "decoding/__init__": "test_imports",
-    "errors": "bounds/test_skewed_draft",
+    "foundation/errors": "optima/bounds/test_skewed_draft",
     "models/__init__": "test_imports",
     "models/device": "models/test_loading",
     "models/language_model": "models/test_loading",
     "models/quiet": "models/test_loading",
-    "models/restriction": "models/test_restrict",
+    "models/restriction": "models/test_restricting",
     "paper/__init__": "test_imports",
     "paper/drawing": "paper/test_exhibit",
     "paper/figures/bundled": "paper/figures/test_real_pair",
     "paper/report": "paper/test_exhibit",
     "paper/report_text": "paper/test_report_page",
-    "programs/budgets": "programs/test_optimum",
-    "testing/assertions": "test_suite",
+    "optima/budgets": "optima/test_pair_optimum",
+    "testing/assertions": "exact/test_suite",
 }
 """Modules without a test file of their own, and the file that tests them through what uses them."""
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 
-from spectheory.command_line import audits, models, paper, theory
+from spectheory.command_line import audit_commands, model_commands, paper_commands, theory_commands
 from spectheory.command_line.output import (
     EXIT_BAD_INPUT,
     EXIT_INTERNAL,
@@ -29,7 +29,7 @@ from spectheory.command_line.output import (
     fail,
     note,
 )
-from spectheory.errors import ComputationError, InvalidInputError, Notice
+from spectheory.foundation.errors import ComputationError, InvalidInputError, Notice
 
 TRACEBACK = "--traceback"
 
@@ -53,17 +53,17 @@ def group(context: click.Context) -> None:
 
 
 for command in (
-    theory.certify,
-    theory.optimum,
-    theory.acceptance,
-    theory.verifiers,
-    models.simulate,
-    models.merge,
-    models.generate,
-    models.restrict,
-    audits.audit,
-    paper.claims,
-    paper.reproduce,
+    theory_commands.certify,
+    theory_commands.optimum,
+    theory_commands.acceptance,
+    theory_commands.verifiers,
+    model_commands.simulate,
+    model_commands.merge,
+    model_commands.generate,
+    model_commands.restrict,
+    audit_commands.audit,
+    paper_commands.claims,
+    paper_commands.reproduce,
 ):
     group.add_command(command)
 

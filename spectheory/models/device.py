@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 import torch
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 
 def resolve_device(device: str | torch.device) -> torch.device:

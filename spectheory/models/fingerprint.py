@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from spectheory.documents import json_sha256
+from spectheory.foundation.documents import json_sha256
 from spectheory.models.loading import BUNDLED, BUNDLED_FOLDER
 
 VALUES_PER_PARAMETER = 4096

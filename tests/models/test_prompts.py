@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, UnloadedPair, bundled_prompts, encode_prompts, read_prompts
 from spectheory.models.loading import ModelSource
-from spectheory.montecarlo import simulate
+from spectheory.simulation import simulate
 
 
 @pytest.mark.parametrize(

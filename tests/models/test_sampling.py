@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory.errors import ComputationError, InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import ComputationError, InvalidInputError, InvalidOutcomeError
 from spectheory.models import SamplingOptions, logits_to_probs, sampling
 from spectheory.models.sampling import LogitsCheck, scaled_logits
-from spectheory.outcome import sample_rows
+from spectheory.verification.outcome import sample_rows
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,358 @@
+"""Commands on language models: simulate, generate, restrict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from spectheory.command_line.options import (
+    csv_option,
+    json_option,
+    num_drafts_option,
+    process_of,
+    refuse_both,
+    tree_option,
+    verifier_names,
+    was_given,
+)
+from spectheory.command_line.output import EXIT_INTERRUPTED, check_form, fail, print_found, print_json
+from spectheory.foundation.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from spectheory.models import SamplingOptions, UnloadedPair
+    from spectheory.models.prompts import Prompt
+
+
+class Models(NamedTuple):
+    """The models, the sampling and the prompts that a command was asked for."""
+
+    target: str
+    drafts: list[str]
+    device: str
+    dtype: str | None
+    options: SamplingOptions
+    prompts: str | None
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The target and the draft, or one draft per path, as documents name them."""
+        return {"target": self.target, "draft": self.drafts[0] if len(self.drafts) == 1 else self.drafts}
+
+    def find(self) -> UnloadedPair:
+        """The pair, its weights not loaded."""
+        from spectheory.models import UnloadedPair
+
+        return UnloadedPair.find(self.target, self.drafts, device=self.device, dtype=self.dtype)
+
+    def texts(self) -> list[Prompt]:
+        """The prompts of the file, or the bundled ones."""
+        from spectheory.models import bundled_prompts, read_prompts
+
+        return bundled_prompts() if self.prompts is None else read_prompts(self.prompts)
+
+
+MODEL_OPTIONS = (
+    click.option(
+        "--target", default="bundled", show_default=True, help="Folder or hub name of the target model."
+    ),
+    click.option(
+        "--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model."
+    ),
+    click.option(
+        "--prompts", type=click.Path(), metavar="FILE",
+        help="One prompt per line, JSON Lines or a JSON array, told apart by how the file begins; a prompt "
+        "with line breaks is a JSON string.  Default: the bundled prompts.",
+    ),
+    click.option("--temperature", type=float, default=1.0, show_default=True),
+    click.option("--top-k", type=int, help="Keep the k most likely tokens of both models."),
+    click.option("--top-p", type=float, help="Keep the most likely tokens up to this mass."),
+    click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:N."),
+    click.option(
+        "--dtype", metavar="TYPE",
+        help="Weights in float16, bfloat16, float32 or float64; default: float32 on a CPU, else as stored.",
+    ),
+)  # fmt: skip
+another_draft_option = click.option(
+    "--another-draft", "other_drafts", multiple=True, metavar="TEXT",
+    help="Another draft model; may be repeated.  Each draft model then drafts a path.",
+)  # fmt: skip
+max_prompt_tokens_option = click.option(
+    "--max-prompt-tokens", type=int, metavar="N", help="Keep the last N tokens of every prompt."
+)
+
+
+def takes_models(command: Callable[..., int]) -> Callable[..., int]:
+    """Add the options on models, sampling and prompts to a command, which gets them as ``Models``."""
+
+    @wraps(command)
+    def with_models(
+        target: str,
+        draft: str,
+        device: str,
+        dtype: str | None,
+        prompts: str | None,
+        temperature: float,
+        top_k: int | None,
+        top_p: float | None,
+        other_drafts: tuple[str, ...] = (),
+        **others: Any,
+    ) -> int:
+        from spectheory import models
+
+        models.quiet_loading()
+        options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
+        return command(Models(target, [draft, *other_drafts], device, dtype, options, prompts), **others)
+
+    for option in reversed(MODEL_OPTIONS):
+        with_models = option(with_models)
+    return with_models
+
+
+class SimulateCommand(click.Command):
+    """A command that has an option for every setting of a simulation; they are made when it is run."""
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        from spectheory.simulation.settings import SimulationSettings
+
+        *own, help_option = super().get_params(ctx)
+        return [*own, *SimulationSettings.command_options(), help_option]
+
+
+@click.command(cls=SimulateCommand, short_help="Monte Carlo estimates on language models.")
+@click.option(
+    "--verifier", "-v", "verifiers", default="token,block,spectr,greedy_multipath", show_default=True,
+    metavar="NAME,..", help="Verifiers to compare.",
+)  # fmt: skip
+@click.option(
+    "--one-call", is_flag=True, help="Look at one call after each prompt, all verifiers at the same drafts."
+)
+@click.option(
+    "--cost-ratio", type=float, metavar="C",
+    help="Predict speed-ups too, where a call of the draft takes C times one of the target.",
+)  # fmt: skip
+@another_draft_option
+@tree_option
+@csv_option
+@json_option
+@takes_models
+def simulate(
+    models: Models,
+    verifiers: str,
+    one_call: bool,
+    tree: str | None,
+    cost_ratio: float | None,
+    as_csv: bool,
+    as_json: bool,
+    **settings: Any,
+) -> int:
+    """Estimate the block efficiency of verifiers over whole texts of language models.
+
+    Verifiers, prompts and all numbers are checked before weights are loaded.
+    """
+    from spectheory.command_line.progress import progress_bar
+    from spectheory.simulation import predicted_speed_up
+    from spectheory.simulation import simulate as run_simulation
+
+    check_form(as_json, as_csv)
+    refuse_both("--one-call", "--tokens")
+    refuse_both("--tree", "--num-drafts")
+    if one_call:
+        settings["max_new_tokens"] = None
+    if tree is not None:
+        settings["drafts"] = process_of(1, tree)
+    elif len(models.drafts) > 1 and not was_given("drafts"):
+        settings["drafts"] = list(range(1, len(models.drafts) + 1))
+    if cost_ratio is not None:
+        predicted_speed_up(1.0, settings["draft_length"], cost_ratio)  # refuses a wrong ratio
+    names, texts, pair = verifier_names(verifiers), models.texts(), models.find()
+    with progress_bar("drafting") as progress:
+        simulation = run_simulation(pair, texts, names, options=models.options, progress=progress, **settings)
+    simulation = replace(simulation, cost_ratio=cost_ratio)
+    document = models.names | simulation.to_document()
+    print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv)
+    if simulation.interrupted:
+        finished, what = simulation.estimates[0].samples, "draws" if one_call else "calls"
+        kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""
+        return fail(
+            f"interrupted; the estimates rest on the {finished} {what} that were finished{kept}",
+            EXIT_INTERRUPTED,
+        )
+    return 0
+
+
+@click.command(short_help="One checkpoint out of those of the shards of a run.")
+@click.argument("files", nargs=-1, required=True, metavar="FILE..", type=click.Path())
+@click.option("--out", required=True, type=click.Path(), metavar="FILE", help="Write it there.")
+@json_option
+def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
+    """Put the checkpoints of simulate --shard together.
+
+    The command of simulate without --shard then goes on from it: it computes the missing batches, and prints.
+    """
+    from spectheory.simulation import merge_checkpoints
+
+    batches = merge_checkpoints(files, out)
+    if as_json:
+        print_json({"out": out, "files": list(files), "batches": batches})
+    else:
+        click.echo(f"{len(batches)} batches of prompts, written to {out}")
+    return 0
+
+
+@click.command(short_help="Text, decoded by any verifier.")
+@click.option(
+    "--prompt", "texts", multiple=True, metavar="TEXT", help="A text to go on from; may be repeated."
+)
+@max_prompt_tokens_option
+@click.option("--verifier", "-v", default="block", show_default=True, metavar="NAME")
+@num_drafts_option
+@tree_option
+@click.option(
+    "--draft-length", "-l", type=int, default=8, show_default=True, metavar="L", help="Tokens per path."
+)
+@click.option(
+    "--max-new-tokens", "-n", type=int, default=128, show_default=True, metavar="N", help="Longest text."
+)
+@click.option(
+    "--stop", "stop_strings", multiple=True, metavar="TEXT", help="A text ends there; may be repeated."
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts decoded at a time.")
+@click.option(
+    "--time", "with_time", is_flag=True,
+    help="Decode plainly too, and say where the time goes and how fast it is.",
+)  # fmt: skip
+@another_draft_option
+@json_option
+@takes_models
+def generate(
+    models: Models,
+    texts: tuple[str, ...],
+    verifier: str,
+    num_drafts: int,
+    tree: str | None,
+    with_time: bool,
+    as_json: bool,
+    **settings: Any,
+) -> int:
+    """Decode texts from language models, the drafted and accepted parts marked.
+
+    Without --prompt and --prompts it goes on from the first bundled prompt.  --temperature 0 is greedy.
+    """
+    from spectheory.command_line import tables
+    from spectheory.decoding import decode, timed_decode
+    from spectheory.models import cpu_threads
+
+    refuse_both("--prompt", "--prompts")
+    (name,) = verifier_names(verifier) if "," not in verifier else (verifier,)
+    if len(models.drafts) > 1 and not was_given("num_drafts"):
+        num_drafts = len(models.drafts)
+    prompts = list(texts) or (models.texts() if models.prompts else models.texts()[:1])
+    pair = models.find()
+    process = pair.draft_process(num_drafts if tree is None else process_of(num_drafts, tree))
+    settings |= {"drafts": process, "options": models.options}
+    with cpu_threads(1):
+        if with_time:
+            found, speed = timed_decode(pair.loaded(), prompts, name, **settings)
+        else:
+            found, speed = decode(pair, prompts, name, **settings), None
+    document = models.names | {
+        "verifier": name,
+        "draft_process": process.name,
+        "num_drafts": process.num_drafts,
+        "draft_length": settings["draft_length"],
+        "seed": settings["seed"],
+        "texts": [text.to_document(pair.decode) for text in found],
+    }
+    if as_json:
+        print_json(document | ({"speed": speed.to_document()} if speed else {}))
+    else:
+        tables.print_texts(document)
+        if speed:
+            click.echo(f"{speed}")
+    return 0
+
+
+@click.command(short_help="A pair file out of two language models.")
+@click.option("--prompt", metavar="TEXT", help="The text that both models continue.")
+@click.option(
+    "--prompt-number", type=int, default=1, show_default=True, metavar="N",
+    help="Which prompt of --prompts or of the bundled ones.",
+)  # fmt: skip
+@max_prompt_tokens_option
+@click.option(
+    "--tokens", "-m", "num_tokens", type=int, default=3, show_default=True, metavar="M",
+    help="Condition the next token on being one of M.",
+)  # fmt: skip
+@click.option(
+    "--draft-length", "-l", type=int, default=2, show_default=True, metavar="L", help="Tokens per path."
+)
+@click.option(
+    "--per-context", is_flag=True,
+    help="The draft's M most likely tokens at every context, not the target's at the prompt.",
+)  # fmt: skip
+@click.option(
+    "--out", type=click.Path(), metavar="PAIR.json", help="Write the pair there; default: print it."
+)
+@json_option
+@takes_models
+def restrict(
+    models: Models,
+    prompt: str | None,
+    prompt_number: int,
+    max_prompt_tokens: int | None,
+    num_tokens: int,
+    draft_length: int,
+    per_context: bool,
+    out: str | None,
+    as_json: bool,
+) -> int:
+    """Enumerate two language models on a few tokens after a prompt, as a pair file for certify and optimum.
+
+    Without --out the pair file itself is printed: spectheory restrict | spectheory certify - -v block.
+    """
+    from spectheory.foundation.results import Table
+    from spectheory.foundation.validation import check_count
+    from spectheory.models import Restriction, check_sizes, cpu_threads, encode_prompts
+    from spectheory.models import restrict as restricted
+
+    refuse_both("--prompt", "--prompts")
+    refuse_both("--prompt", "--prompt-number")
+    if out is not None and (Path(out).is_dir() or not Path(out).absolute().parent.is_dir()):
+        raise InvalidInputError(f"--out {out} is a folder, or lies in one that does not exist; name a file")
+    if prompt is None:
+        texts = models.texts()
+        if check_count("prompt_number", prompt_number) > len(texts):
+            raise InvalidInputError(f"there are {len(texts)} prompts, got --prompt-number {prompt_number}")
+    chosen = texts[prompt_number - 1] if prompt is None else prompt
+    unloaded = models.find()
+    tokens = Restriction.per_context(num_tokens) if per_context else num_tokens
+    check_sizes(unloaded, tokens, draft_length)
+    (ids,) = encode_prompts(unloaded, [chosen], draft_length, max_prompt_tokens)
+    with cpu_threads(1):
+        pair = restricted(unloaded.loaded(), ids, tokens, draft_length, models.options)
+    if out is None:
+        print_json(pair.to_document())
+        return 0
+    pair.save(out)
+    text, target_row, draft_row = unloaded.decode(ids), pair.target[0][0].tolist(), pair.draft[0][0].tolist()
+    summary = {
+        "out": out,
+        **models.names,
+        "prompt": text,
+        "vocab": list(pair.vocab),
+        "draft_length": pair.draft_length,
+        "target_row": target_row,
+        "draft_row": draft_row,
+    }
+    named = zip(pair.vocab, target_row, draft_row, strict=True)
+    rows = [{"token": repr(token), "target": p, "draft": q} for token, p, q in named]
+    title = f"after {text if len(text) <= 60 else '...' + text[-57:]!r}"
+    note = f"{len(rows)} tokens, draft length {draft_length}, written to {out}"
+    print_found(summary, [Table(title, rows, note=note)], rows, as_json, False)
+    return 0

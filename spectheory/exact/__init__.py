@@ -1,0 +1,8 @@
+"""Exact laws of verifiers and all that follows from them: certificates, several calls, suites.
+
+The public names are those of ``__init__.pyi``; each is imported from its file on first use.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,9 @@
+from . import iteration as iteration
+from . import suite as suite
+from . import symbolic as symbolic
+from .certificate import Certificate as Certificate
+from .certificate import certify as certify
+from .law import OutputLaw as OutputLaw
+from .law import output_law as output_law
+from .position_acceptance import Acceptance as Acceptance
+from .position_acceptance import acceptance as acceptance

@@ -1,0 +1,1 @@
+"""Errors, checks of arguments, numbers, arrays and results: what every room stands on."""

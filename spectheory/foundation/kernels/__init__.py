@@ -1,0 +1,1 @@
+"""Compiled loops over long rows, imported on first use."""

@@ -1,0 +1,12 @@
+from . import contexts as contexts
+from . import drafts as drafts
+from . import extension as extension
+from . import instances as instances
+from . import pair_file as pair_file
+from . import rows as rows
+from .drafts import DraftProcess as DraftProcess
+from .drafts import Iid as Iid
+from .drafts import PerPath as PerPath
+from .drafts import PrefixTree as PrefixTree
+from .drafts import WithoutReplacement as WithoutReplacement
+from .pair import ModelPair as ModelPair

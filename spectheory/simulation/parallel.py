@@ -1,0 +1,108 @@
+"""Tasks in one process or in many: joblib's processes here, or whatever ``joblib.parallel_config`` names."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import nullcontext
+from functools import lru_cache
+
+from spectheory.foundation.extras import installed
+from spectheory.simulation.estimates import Tally
+from spectheory.simulation.settings import Jobs
+from spectheory.simulation.work import Task, Work
+
+
+def processes(jobs: Jobs, threads: int | None) -> int | None:
+    """The number that joblib is asked for.
+
+    Args:
+        jobs: as in ``SimulationSettings``.
+        threads: of the CPU, in each process; None: the models are on another device.
+
+    Example:
+        >>> processes(3, 1), processes(None, 1), processes("auto", None)
+        (3, None, 1)
+    """
+    if not isinstance(jobs, str):
+        return jobs
+    if threads is None:
+        return 1
+    with installed():
+        from joblib import cpu_count
+    return max(cpu_count() // threads, 1)
+
+
+def results(
+    work: Work, tasks: Sequence[Task], jobs: int | None, step: Callable[[int], None]
+) -> Generator[dict[str, Tally]]:
+    """The sums of all tasks in their order, whatever process does them and in whatever order they end.
+
+    Args:
+        work: everything that a task needs.
+        tasks: to be done.
+        jobs: how many processes; None: as many as a surrounding ``joblib.parallel_config`` says, or one.
+        step: called with the draws that were made.
+
+    Yields:
+        What ``Work.do`` returns.
+    """
+    # Where joblib was not imported, it is not configured either.
+    if jobs == 1 or len(tasks) < 2 or (jobs is None and "joblib" not in sys.modules):
+        for task in tasks:
+            yield work.do(task, step)
+        return
+    with installed():
+        import cloudpickle
+        from joblib import Parallel, delayed, effective_n_jobs
+    jobs = min(jobs, len(tasks)) if jobs is not None else None
+    if effective_n_jobs(jobs) == 1:
+        yield from results(work, tasks, 1, step)
+        return
+    packed = cloudpickle.dumps(work)
+    found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_do)(packed, task) for task in tasks)
+    try:
+        for task, tallies in zip(tasks, found, strict=True):
+            step(work.draws(task))
+            yield tallies
+    finally:
+        found.close()  # no further task is begun
+
+
+def _do(packed: bytes, task: Task) -> dict[str, Tally]:
+    """One task in another process, which keeps the models that it has loaded."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that has the results
+        _end_with_parent()
+    from spectheory.models import cpu_threads
+
+    work = _unpacked(packed)
+    with nullcontext() if work.threads is None else cpu_threads(work.threads):
+        return work.do(task, lambda draws: None)
+
+
+@lru_cache(maxsize=1)
+def _end_with_parent() -> None:
+    """End this process once the process that collects the results was killed."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+@lru_cache(maxsize=1)
+def _unpacked(packed: bytes) -> Work:
+    import cloudpickle
+
+    from spectheory.models import quiet_loading
+
+    quiet_loading()
+    return cloudpickle.loads(packed)

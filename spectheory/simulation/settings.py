@@ -1,0 +1,343 @@
+"""Settings of simulations: each is declared, described, checked and recorded here and nowhere else.
+
+A settings class is a frozen dataclass.  The command line makes an option of every field that has flags, and
+takes its help from the docstring of the class.  Documents, checkpoints and manifests hold ``record()``.
+"""
+
+# ruff: noqa: RUF009 (settings are fields, made by a function)
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_confidence, check_count, check_positive, check_tolerance
+from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+
+if TYPE_CHECKING:
+    import click
+
+    from spectheory.models import Restriction, SamplingOptions
+
+Progress = Callable[[int, int], None]
+"""Called with (draws done, draws in all); one draw is K paths after one prompt, or a text behind it."""
+Jobs = int | str | None
+"""How many processes: a number; ``"auto"``, as many as there are cores; or None, as joblib is configured."""
+Function = TypeVar("Function", bound=Callable[..., Any])
+MAX_THREADS = 1_024
+MAX_SAMPLES = 10**9
+"""The most draws per prompt; their error is far below that of float32 models."""
+MOST_NUMBERS = 100
+"""The longest list of numbers on the command line."""
+
+
+def setting(default: Any, *flags: str, **about: Any) -> Any:
+    """A field of a settings class.
+
+    Args:
+        default: in Python.
+        flags: of its option on the command line; without flags it has no option.
+        about: ``command_default`` and ``metavar`` of the option; ``read``, from its text to a value;
+            ``record``, the attribute that is recorded, by default the field itself, and None where no number
+            depends on it; ``texts_only``, whether the setting is for whole texts.
+    """
+    return field(default=default, metadata={"flags": flags, **about})
+
+
+def read_jobs(text: str) -> Jobs:
+    """The number of processes, or the text itself."""
+    return int(text) if text.isdecimal() else text
+
+
+def read_numbers(text: str) -> int | list[int]:
+    """Whole numbers as 2, 1,2,4 or 1-4; a single number is not a list.
+
+    Example:
+        >>> read_numbers("2"), read_numbers("1-3,8")
+        (2, [1, 2, 3, 8])
+    """
+    found: list[int] = []
+    try:
+        for part in text.split(","):
+            first, dash, last = part.strip().partition("-")
+            listed = range(int(first), int(last) + 1) if dash and first else [int(part)]
+            if len(listed) > MOST_NUMBERS:
+                raise ValueError
+            found += listed
+    except ValueError:
+        raise InvalidInputError(
+            f"{text!r} is not a whole number or a list such as 1,2,4 or 1-4, of {MOST_NUMBERS} at most"
+        ) from None
+    return found[0] if len(found) == 1 else found
+
+
+def read_shard(text: str | None) -> tuple[int, int] | None:
+    """The shard 2/8 as (2, 8)."""
+    if text is None:
+        return None
+    number, _, shards = text.partition("/")
+    if not (number.isdecimal() and shards.isdecimal()):
+        raise InvalidInputError(f"--shard {text!r} is not I/N with whole numbers, as 1/8")
+    return int(number), int(shards)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawSettings:
+    """The settings of every simulation.
+
+    Attributes:
+        drafts: Paths drafted per call of the target: a number, several as 1,2,4 or 1-4, each with its own
+            estimates, or in Python a draft process.  Of several draft models the first K draft a path each.
+            A verifier of one path gets one estimate for all numbers.
+        samples: Draws per prompt.
+        seed: The same seed gives the same numbers on one device with one number of threads.
+        confidence: Level of the intervals.
+        tolerance: How far a verifier's answer may be from a law, in probability.  Default: by the number type
+            of the probabilities, see ``judging.LAW_TOLERANCE``.
+        progress: Called with (draws done, draws in all).
+    """
+
+    drafts: int | Sequence[int] | DraftProcess = setting(
+        1, "--num-drafts", "-k", command_default="1-4", metavar="K,..", read=read_numbers, record="num_drafts"
+    )
+    samples: int | None = None
+    seed: int = setting(0, "--seed")
+    confidence: float = setting(0.95, "--confidence")
+    tolerance: float | None = setting(None, "--tolerance")
+    progress: Progress | None = setting(None, record=None)
+
+    def __post_init__(self) -> None:
+        fewest, advice = (1, "") if self.whole_texts else (2, "an interval needs a variance")
+        self._check(_check_drafts, "drafts")
+        self._check(partial(check_count, at_least=fewest, advice=advice), "samples")
+        self._check(partial(check_count, at_least=0), "seed")
+        self._check(lambda name, value: check_confidence(value, name), "confidence")
+        self._check(check_positive, "tolerance")
+        self._check(check_tolerance, "tolerance")
+        self._check_most("samples", MAX_SAMPLES)
+
+    def _check(self, check: Callable[[str, Any], Any], *names: str) -> None:
+        """Replace each of these settings by what its check returns; None passes where it is the default."""
+        defaults = {entry.name: entry.default for entry in fields(self)}
+        for name in names:
+            value = getattr(self, name)
+            if value is not None or defaults[name] is not None:
+                object.__setattr__(self, name, check(name, value))
+
+    def _check_most(self, name: str, most: int) -> None:
+        if (getattr(self, name) or 0) > most:
+            raise InvalidInputError(f"{name} must be at most {most}, got {getattr(self, name)}")
+
+    @property
+    def whole_texts(self) -> bool:
+        """Whether whole texts are decoded."""
+        return False
+
+    @property
+    def listed_drafts(self) -> tuple[int, ...] | tuple[DraftProcess]:
+        """The numbers K, ascending, or the one draft process."""
+        return self.drafts if isinstance(self.drafts, tuple) else (self.drafts,)
+
+    @property
+    def num_drafts(self) -> int | list[int]:
+        """K, or the list of the numbers K."""
+        found = [draft_process(entry).num_drafts for entry in self.listed_drafts]
+        return found[0] if len(found) == 1 else found
+
+    @property
+    def samples_per_prompt(self) -> int:
+        """The number of draws, whether or not it was asked for."""
+        return self.samples or (1 if self.whole_texts else 16)
+
+    def record(self) -> dict[str, Any]:
+        """The settings that determine the numbers, as JSON holds them; a flag is recorded where it is on."""
+        found: dict[str, Any] = {}
+        for entry in fields(self):
+            name = entry.metadata.get("record", entry.name)
+            if name is None or (entry.metadata.get("texts_only") and not self.whole_texts):
+                continue
+            value = getattr(self, name)
+            if value is not False:
+                found[name] = asdict(value) if is_dataclass(value) else value  # type: ignore[arg-type]
+        if isinstance(self.drafts, DraftProcess) and not isinstance(self.drafts, Iid):
+            widths = getattr(self.drafts, "widths", ())
+            found["draft_process"] = ":".join([self.drafts.name, ",".join(map(str, widths))]).rstrip(":")
+        return found
+
+    @classmethod
+    def command_options(cls) -> list[click.Option]:
+        """An option of the command line for every field with flags."""
+        import click
+
+        types, help_texts, options = {"int": int, "float": float}, _described(cls), []
+        for entry in fields(cls):
+            known = entry.metadata
+            default = known.get("command_default", entry.default)
+            read: Any = known.get("read")
+            if known.get("flags"):
+                options.append(
+                    click.Option(
+                        [*known["flags"], entry.name],
+                        default=default,
+                        show_default=default is not None and default is not False,
+                        is_flag=entry.default is False,
+                        type=None if read else types.get(str(entry.type).partition(" ")[0]),
+                        metavar=known.get("metavar"),
+                        callback=None if read is None else lambda _, __, text, read=read: read(text),
+                        help=help_texts[entry.name],
+                    )
+                )
+        return options
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationSettings(DrawSettings):
+    """The settings of ``simulate``.
+
+    Attributes:
+        draft_length: Tokens per drafted path, L.
+        samples: Texts per prompt, by default 1; without whole texts draws per prompt, at least 2 (an interval
+            needs a variance), by default 16.
+        max_new_tokens: Decode whole texts of so many tokens behind every prompt and estimate the tokens per
+            call over all their calls; the intervals then cover the choice of prompts too.  In Python the
+            default is None: one call after each prompt.
+        with_ceilings: Of whole texts, for position-by-position verifiers: estimate the most that any rule
+            could earn at the positions met.
+        with_time: Of whole texts: decode the first batch of prompts once more, with every verifier and
+            plainly, and say how fast it is and where the time goes.
+        width: Of whole texts: stop as soon as every interval is that narrow, from lower to upper end, after a
+            whole batch and at least 16 prompts.
+        options: ``SamplingOptions``: temperature, top-k and top-p of both models.
+        restriction: ``Restriction``: keep m tokens per context, so that the pair can also be enumerated.
+        batch_size: Prompts drafted for at a time.
+        max_prompt_tokens: Keep the last tokens of every prompt, at most so many.
+        threads: CPU threads.  Default: 1 for small models, otherwise as torch is set.
+        checkpoint: Keep finished batches in this file; the same run, started again, goes on from it.  The
+            file of a run with other models, prompts, verifiers or settings is refused, by their content.
+        jobs: Processes; auto: on a CPU as many as there are cores for their threads.  In Python None: one, or
+            what a surrounding ``joblib.parallel_config`` says.  The numbers do not depend on it.
+        shard: Take the I-th of N parts of the prompts, (I, N) in Python; merge joins their checkpoints.
+        out: A folder for rows.jsonl, a line per estimate, and manifest.json, all that they came from.
+    """
+
+    draft_length: int = setting(8, "--draft-length", "-l", metavar="L")
+    samples: int | None = setting(None, "--samples", metavar="N", record="samples_per_prompt")
+    max_new_tokens: int | None = setting(None, "--tokens", command_default=32, metavar="N", texts_only=True)
+    with_ceilings: bool = setting(False, "--ceilings", texts_only=True)
+    with_time: bool = setting(False, "--time", texts_only=True, record=None)
+    width: float | None = setting(None, "--width", metavar="W", texts_only=True)
+    options: SamplingOptions | None = setting(None, record=None)
+    restriction: Restriction | None = None
+    batch_size: int = setting(16, "--batch-size", metavar="N")
+    max_prompt_tokens: int | None = setting(None, "--max-prompt-tokens", metavar="N")
+    threads: int | None = setting(None, "--threads", metavar="N", record=None)
+    checkpoint: str | Path | None = setting(None, "--checkpoint", metavar="FILE", record=None)
+    jobs: Jobs = setting(
+        None, "--jobs", "-j", command_default="auto", metavar="N", read=read_jobs, record=None
+    )
+    shard: tuple[int, int] | None = setting(None, "--shard", metavar="I/N", read=read_shard, record=None)
+    out: str | Path | None = setting(None, "--out", metavar="FOLDER", record=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._check(
+            check_count, "draft_length", "max_new_tokens", "batch_size", "max_prompt_tokens", "threads"
+        )
+        self._check(check_positive, "width")
+        self._check(_check_jobs, "jobs")
+        self._check(_check_shard, "shard")
+        self._check_most("threads", MAX_THREADS)
+        if self.shard is not None and self.checkpoint is None:
+            raise InvalidInputError(
+                "a shard was asked for, and no checkpoint to keep it in; give one with checkpoint "
+                "(--checkpoint)"
+            )
+        for entry in fields(self):
+            asked = getattr(self, entry.name) not in (None, False)
+            if entry.metadata.get("texts_only") and asked and not self.whole_texts:
+                raise InvalidInputError(
+                    f"{entry.name} was asked for without whole texts; ask for them with max_new_tokens "
+                    f"(--tokens), or leave {entry.name} out"
+                )
+
+    @property
+    def whole_texts(self) -> bool:
+        """Whether whole texts are decoded; otherwise one call after each prompt is looked at."""
+        return self.max_new_tokens is not None
+
+    @property
+    def sampling(self) -> SamplingOptions:
+        """The options, or those of plain sampling."""
+        from spectheory.models import SamplingOptions
+
+        return self.options or SamplingOptions()
+
+    def record(self) -> dict[str, Any]:
+        return super().record() | asdict(self.sampling)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnumeratedSettings(DrawSettings):
+    """The settings of ``simulate_enumerated``.
+
+    Attributes:
+        samples: Drafted K-tuples, at least 2.
+        device: ``"cpu"`` runs on numpy, ``"cuda"`` on torch.
+    """
+
+    samples: int | None = 10_000
+    device: str = "cpu"
+
+
+def shows_settings(settings: type[DrawSettings]) -> Callable[[Function], Function]:
+    """Give a function that passes ``**changes`` on to a settings class the signature with all settings."""
+
+    def shown(function: Function) -> Function:
+        signature = inspect.signature(function)
+        own = [entry for entry in signature.parameters.values() if entry.kind is not entry.VAR_KEYWORD]
+        more = inspect.signature(settings).parameters.values()
+        function.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
+        return function
+
+    return shown
+
+
+def _described(settings: type) -> dict[str, str]:
+    """Field -> its text under ``Attributes`` in the docstrings of a class and its bases."""
+    found = {}
+    for kind in reversed(settings.__mro__):
+        attributes = inspect.cleandoc(kind.__doc__ or "").partition("Attributes:")[2].partition("\n\n")[0]
+        for entry in re.split(r"\n    (?=\w+: )", attributes)[1:]:
+            name, _, text = entry.partition(": ")
+            found[name] = " ".join(text.replace("``", "").split())
+    return found
+
+
+def _check_drafts(name: str, value: Any) -> Any:
+    if isinstance(value, DraftProcess):
+        return value
+    if not isinstance(value, (list, tuple, range)):
+        return draft_process(value).num_drafts
+    found = sorted({check_count(name, entry) for entry in value})
+    if not found or len(found) < len(value):
+        raise InvalidInputError(f"{name} must be one number or several different ones, got {value}")
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+def _check_jobs(name: str, value: Any) -> Jobs:
+    if isinstance(value, str) and value != "auto":
+        raise InvalidInputError(f"{name} must be a whole number of at least 1 or 'auto', got {value!r}")
+    return value if value == "auto" else check_count(name, value)
+
+
+def _check_shard(name: str, value: Any) -> tuple[int, int]:
+    number, shards = (check_count(name, part) for part in value)
+    if number > shards:
+        raise InvalidInputError(f"shard must be from 1/{shards} to {shards}/{shards}, got {number}/{shards}")
+    return number, shards

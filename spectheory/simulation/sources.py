@@ -1,0 +1,230 @@
+"""Where drafted paths come from: language models after prompts, or an enumerated pair."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array, namespace
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.outcome import sample_rows
+
+if TYPE_CHECKING:
+    from spectheory.models import LanguageModelPair, Restriction, UnloadedPair
+    from spectheory.simulation.settings import SimulationSettings
+
+MAX_NUM_DRAFTS = 10_000
+"""The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
+
+
+class DraftedPaths(NamedTuple):
+    """K drafted paths for each of B strata, or for each of several draws, as a verifier takes them."""
+
+    paths: Array
+    target_rows: Array
+    draft_rows: Array
+
+    def first(self, num_drafts: int) -> DraftedPaths:
+        """The first K' of K independent paths."""
+        return DraftedPaths(
+            self.paths[..., :num_drafts, :],
+            self.target_rows[..., :num_drafts, :, :],
+            self.draft_rows[..., :num_drafts, :, :],
+        )
+
+
+Draw = Callable[[Any, int], DraftedPaths]
+"""(generator, number of draws) -> drafted paths with leading axes draws * strata."""
+
+
+class DraftSource(Protocol):
+    """Strata in batches, each batch drawn from again and again.
+
+    Attributes:
+        draft_length: L.
+        draws_at_once: the most draws that one call of a ``Draw`` makes.
+    """
+
+    draft_length: int
+    draws_at_once: int
+
+    @property
+    def process(self) -> DraftProcess:
+        """How the K paths of a draw are drafted."""
+
+    @property
+    def strata_per_batch(self) -> Sequence[int]:
+        """How many strata each batch has."""
+
+    def open_batch(self, batch: int) -> Draw:
+        """What draws from this batch."""
+
+    def generator(self, seed: int) -> Any:
+        """A random generator of the kind and device that the drafts are drawn with."""
+
+    def place(self, batch: int, stratum: int) -> str:
+        """Where a stratum's paths are drafted, for an error: ``"after prompt 3 ('def main(')"``."""
+
+
+class LanguageModelSource:
+    """Prompts in batches; both models read a batch once and draft from it any number of times.
+
+    Everything is checked at once, with tokenizer and configurations; weights are read on the first use of
+    ``pair``.
+
+    Args:
+        pair: the language models, loaded or not.
+        prompts: texts or token ids; the strata.
+        process: how the paths of a draw are drafted.
+        settings: of the run.
+
+    Raises:
+        InvalidInputError: there are no prompts, one cannot be read on from, or a number is out of range.
+    """
+
+    draws_at_once = 1
+
+    def __init__(
+        self,
+        pair: LanguageModelPair | UnloadedPair,
+        prompts: Sequence[str | Sequence[int]],
+        process: DraftProcess,
+        settings: SimulationSettings,
+    ) -> None:
+        from spectheory.models import encode_prompts
+
+        if process.num_drafts > MAX_NUM_DRAFTS:
+            raise InvalidInputError(
+                f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {process.num_drafts}"
+            )
+        self.settings = replace(settings, progress=None)  # which cannot go to another process
+        self.draft_length = settings.draft_length
+        process.draws(self.draft_length)  # refuses a tree of another length
+        self.process, self.prompts, self.unloaded = process, prompts, pair
+        self.token_ids = encode_prompts(pair, prompts, self.draft_length, settings.max_prompt_tokens)
+        if settings.restriction is not None:
+            settings.restriction.check(pair.vocab_size, len(prompts))
+
+    @cached_property
+    def pair(self) -> LanguageModelPair:
+        """The language models, their weights loaded on first use."""
+        return self.unloaded.loaded()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Another process loads weights by itself, unless the models are in memory only."""
+        return {name: value for name, value in vars(self).items() if name != "pair"}
+
+    @property
+    def strata_per_batch(self) -> list[int]:
+        size, count = self.settings.batch_size, len(self.token_ids)
+        return [min(size, count - first) for first in range(0, count, size)]
+
+    def open_batch(self, batch: int) -> Draw:
+        from spectheory.models import draft_and_score, prefill
+
+        prefilled = prefill(self.pair, self.token_ids[self._places(batch)])
+        restriction = self._restriction_of(batch)
+
+        def draw(generator: Any, draws: int) -> DraftedPaths:
+            # ``draws`` is 1, see ``draws_at_once``.
+            drafted = draft_and_score(
+                prefilled, self.process, self.draft_length, generator, self.settings.sampling, restriction
+            )
+            return DraftedPaths(drafted.paths, drafted.target_rows, drafted.draft_rows)
+
+        return draw
+
+    def _restriction_of(self, batch: int) -> Restriction | None:
+        """The restriction of this batch: the token sets of its prompts where there is one per prompt."""
+        restriction = self.settings.restriction
+        if restriction is None or restriction.token_sets is None or len(restriction.token_sets) == 1:
+            return restriction
+        from spectheory.models import Restriction
+
+        return Restriction.fixed(*restriction.token_sets[self._places(batch)])
+
+    def _places(self, batch: int) -> slice:
+        """Which of the prompts are those of a batch."""
+        return slice(batch * self.settings.batch_size, (batch + 1) * self.settings.batch_size)
+
+    def generator(self, seed: int) -> Any:
+        return self.pair.generator(seed)
+
+    def place(self, batch: int, stratum: int) -> str:
+        from spectheory.models import prompt_name
+
+        number = batch * self.settings.batch_size + stratum
+        return f"after {prompt_name(number + 1, self.prompts[number])}"
+
+
+class EnumeratedSource:
+    """One stratum, an enumerated pair in float64; many draws at a time.
+
+    Args:
+        pair: the models.
+        process: how the paths of a draw are drafted.
+        device: ``"cpu"`` runs on numpy, ``"cuda"`` on torch.
+
+    Raises:
+        InvalidInputError: there is no such device, or the paths are not independent.
+    """
+
+    strata_per_batch: Sequence[int] = (1,)
+    draws_at_once = 2_000
+
+    def __init__(self, pair: ModelPair, process: DraftProcess, device: str) -> None:
+        if not isinstance(process, Iid):
+            raise InvalidInputError(
+                f"an enumerated pair is simulated with independent paths, got {process}; certify takes "
+                "every draft process"
+            )
+        if device not in ("cpu", "cuda"):
+            raise InvalidInputError(f"device must be 'cpu' or 'cuda', got {device!r}")
+        if device == "cuda":
+            from spectheory.models import resolve_device
+
+            resolve_device(device)
+        self.pair, self.process = pair, process
+        self.draft_length, self.device = pair.draft_length, device
+
+    def open_batch(self, batch: int) -> Draw:
+        target = [self._to_device(level) for level in self.pair.target]
+        draft = [self._to_device(level) for level in self.pair.draft]
+
+        def draw(generator: Any, draws: int) -> DraftedPaths:
+            context = self._to_device(np.zeros((draws, self.process.num_drafts), dtype=np.int64))
+            tokens, target_rows, draft_rows = [], [target[0][context]], []
+            for depth in range(self.draft_length):
+                draft_rows.append(draft[depth][context])
+                tokens.append(sample_rows(draft_rows[-1], generator))
+                context = context * self.pair.vocab_size + tokens[-1]
+                target_rows.append(target[depth + 1][context])
+            stack = namespace(context).stack
+            return DraftedPaths(
+                stack(tokens, axis=-1), stack(target_rows, axis=-2), stack(draft_rows, axis=-2)
+            )
+
+        return draw
+
+    def _to_device(self, array: np.ndarray) -> Array:
+        if self.device == "cpu":
+            return array
+        import torch
+
+        return torch.as_tensor(array, device=self.device)
+
+    def generator(self, seed: int) -> Any:
+        if self.device == "cpu":
+            return np.random.default_rng(seed)
+        import torch
+
+        return torch.Generator(device=self.device).manual_seed(seed)
+
+    def place(self, batch: int, stratum: int) -> str:
+        return "on the enumerated pair"

@@ -1,0 +1,149 @@
+"""Whole texts behind prompts: every call of the target judged, summed by prompt.
+
+Each verifier writes its own texts, because the contexts differ behind the first call.  Two verifiers at one
+context draw the same drafts (``CommonRandomNumbers``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import DraftProcess, Iid, WithoutReplacement
+from spectheory.simulation.ceilings import ceilings, has_ceiling
+from spectheory.simulation.estimates import Tally
+from spectheory.simulation.judging import FAULTS, law_errors, refuse_errors, tolerance_of
+from spectheory.simulation.sources import LanguageModelSource
+from spectheory.verification.outcome import Stop
+from spectheory.verification.verifier import Verifier
+
+if TYPE_CHECKING:
+    from spectheory.decoding import Iteration, Speed
+    from spectheory.models import LanguageModelPair, UnloadedPair
+    from spectheory.simulation.settings import SimulationSettings
+
+
+class TextSource(LanguageModelSource):
+    """Prompts in batches, behind which whole texts are decoded; arguments as in ``LanguageModelSource``.
+
+    Raises:
+        InvalidInputError: as in ``LanguageModelSource``; there is one prompt only, over which no interval
+            can be taken; or ceilings are asked for and the paths are not i.i.d.
+    """
+
+    def __init__(
+        self,
+        pair: LanguageModelPair | UnloadedPair,
+        prompts: Any,
+        process: DraftProcess,
+        settings: SimulationSettings,
+    ) -> None:
+        super().__init__(pair, prompts, process, settings)
+        assert settings.max_new_tokens is not None
+        self.max_new_tokens = settings.max_new_tokens
+        if settings.with_ceilings and not isinstance(process, Iid):
+            raise InvalidInputError(
+                f"ceilings are those of i.i.d. paths of one draft model, got {process.name!r} drafts; leave "
+                "them out"
+            )
+        if settings.restriction is not None:
+            raise InvalidInputError("whole texts are not restricted to few tokens; leave the restriction out")
+        if len(self.token_ids) < 2:
+            raise InvalidInputError("an interval over texts needs at least 2 prompts, got 1")
+        for ids in self.token_ids:
+            pair.check_length(len(ids) + self.max_new_tokens, self.draft_length)
+
+    def tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
+        """Sums over all calls of one verifier's texts behind the prompts of a batch.
+
+        Args:
+            verifier: bound to the process.
+            process: how its paths are drafted.
+            batch: its number.
+
+        Raises:
+            InvalidOutcomeError: an answer is not a law.
+        """
+        from spectheory.decoding import Stopping, end_of_sequence, iterations
+        from spectheory.models import prefill
+        from spectheory.simulation.common_random_numbers import CommonRandomNumbers
+
+        settings, tolerance = self.settings, self.settings.tolerance
+        with_ceilings = settings.with_ceilings and has_ceiling(verifier)
+        prompts = self.token_ids[self._places(batch)]
+        texts = prompts * settings.samples_per_prompt
+        # Draws of a call: one of all paths per depth, or one per path without replacement; stop and token.
+        one_by_one = isinstance(process, WithoutReplacement)
+        draws = 2 + (int(process.draws(self.draft_length).sum()) if one_by_one else self.draft_length)
+        tally, errors = Tally.zeros(len(prompts), self.draft_length), np.zeros((len(FAULTS), len(prompts)))
+        for call in iterations(
+            prefill(self.pair, texts),
+            verifier,
+            process,
+            self.draft_length,
+            Stopping(self.max_new_tokens, end_of_sequence(self.pair.target_model)),
+            CommonRandomNumbers(
+                (settings.seed, batch), len(texts), self.max_new_tokens, draws, process.num_drafts,
+                self.pair.device,
+            ),
+            settings.sampling,
+        ):  # fmt: skip
+            stratum = np.array(call.numbers) % len(prompts)
+            expected, length_probs, found = _looked_up(call)
+            most = _ceilings(call, verifier) if with_ceilings else 0.0
+            tally.add_calls(stratum, expected, np.array(call.accepted), length_probs, most)
+            np.maximum.at(errors.T, stratum, found)
+            tolerance = tolerance_of(call.drafted.target_rows, tolerance)
+        assert tolerance is not None
+        refuse_errors(verifier, errors, tolerance, lambda stratum: self.place(batch, stratum))
+        return tally
+
+    def speeds(self, wanted: Sequence[tuple[Verifier, DraftProcess]]) -> list[Speed]:
+        """How fast each decodes the first batch of prompts, beside one plain decoding."""
+        from spectheory.decoding import plain_decoding, timed_decode
+
+        prompts, settings = self.token_ids[self._places(0)], self.settings
+        asked: dict[str, Any] = {
+            "max_new_tokens": self.max_new_tokens, "options": settings.sampling,
+            "batch_size": settings.batch_size,
+        }  # fmt: skip
+        plain = plain_decoding(self.pair, prompts, **asked)
+        asked |= {"draft_length": self.draft_length, "seed": settings.seed, "plain": plain}
+        return [
+            timed_decode(self.pair, prompts, verifier, drafts=process, **asked)[1]
+            for verifier, process in wanted
+        ]
+
+
+def _ceilings(call: Iteration, verifier: Verifier) -> np.ndarray:
+    """The most that could have been earned, [n]; a verifier of one path sees the first alone."""
+    drafted, sample, seen = call.drafted, call.sample, 1 if verifier.single_path else None
+    most = ceilings(
+        drafted.paths[:, :seen], drafted.target_rows[:, :seen], drafted.draft_rows[:, :seen],
+        sample.path_index, sample.length,
+    )  # fmt: skip
+    return most.cpu().numpy()
+
+
+def _looked_up(call: Iteration) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of every answer of one call E[tau + 1], [n], P(tau), [n, L+1], and how far it is from a law, [n, 3].
+
+    They are fetched from the device together.
+    """
+    import torch
+
+    drawn, probs = call.sample, call.outcome.stop_probs
+    number = drawn.path_index * probs.shape[-1] + drawn.length
+    prob = probs.flatten(-2).gather(-1, number[:, None])[:, 0]
+    stop = Stop(drawn.path_index, drawn.length, prob, prob)
+    rows = call.outcome.correction(drawn.path_index, drawn.length)
+    parts = [
+        call.outcome.expected_tokens()[:, None],
+        call.outcome.length_probs(),
+        law_errors(call.outcome, stop, rows).T,
+    ]
+    found = torch.cat([part.double() for part in parts], dim=1).cpu().numpy()
+    return found[:, 0], found[:, 1 : -len(FAULTS)], found[:, -len(FAULTS) :]

@@ -1,0 +1,8 @@
+"""Verifiers: the interface, what one returns, users' own, the published algorithms and the wrong ones.
+
+The public names are those of ``__init__.pyi``; each is imported from its file on first use.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,103 @@
+"""Settings: one declaration gives the keyword, the option, the check and the record."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import pytest
+
+from montecarlo_support import PROMPTS
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
+from spectheory.pairs.drafts import Iid, PrefixTree
+from spectheory.simulation import EnumeratedSettings, SimulationSettings, simulate, simulate_enumerated
+from spectheory.simulation.settings import setting
+
+
+@dataclass(frozen=True, kw_only=True)
+class More(SimulationSettings):
+    """A setting more.
+
+    Attributes:
+        patience: How long to wait, in
+            ``seconds``.
+    """
+
+    patience: int = setting(3, "--patience", metavar="N")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Undescribed(SimulationSettings):
+    patience: int = setting(3, "--patience")
+
+
+def test_a_new_setting_is_one_declaration() -> None:
+    """Its option has type, default and help; its value is recorded; without a description it is an error."""
+    *others, option = More.command_options()
+    assert [entry.opts for entry in others] == [e.opts for e in SimulationSettings.command_options()]
+    assert (option.name, option.opts, option.default, option.metavar) == ("patience", ["--patience"], 3, "N")
+    assert (option.type.name, option.help) == ("integer", "How long to wait, in seconds.")
+    assert More(patience=5).record() == SimulationSettings().record() | {"patience": 5}
+    with pytest.raises(KeyError, match="patience"):
+        Undescribed.command_options()
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"), [(simulate, SimulationSettings), (simulate_enumerated, EnumeratedSettings)]
+)
+def test_functions_show_all_settings(function: Any, kind: Any) -> None:
+    """As keywords with their defaults; a keyword that does not exist is refused."""
+    shown = inspect.signature(function).parameters
+    assert {e.name: e.default for e in fields(kind)}.items() <= {
+        n: p.default for n, p in shown.items()
+    }.items()
+    with pytest.raises(TypeError, match="num_draft"):
+        function(*[None] * (list(shown).index("settings")), num_draft=2)
+
+
+def test_settings_to_start_from(models: LanguageModelPair) -> None:
+    """The object, or the same settings as keywords; keywords change the object for one run."""
+    settings = SimulationSettings(drafts=2, draft_length=2, samples=2, seed=3)
+    found = simulate(models, PROMPTS, ["spectr"], settings)
+    assert found == simulate(models, PROMPTS, ["spectr"], drafts=2, draft_length=2, samples=2, seed=3)
+    assert simulate(models, PROMPTS, ["spectr"], settings, seed=4) == simulate(
+        models, PROMPTS, ["spectr"], replace(settings, seed=4)
+    ) != found  # fmt: skip
+    assert settings.record().items() <= found.settings.items()
+
+
+def test_the_record_is_what_determines_the_numbers() -> None:
+    """Neither where results go nor how the work is spread; of whole texts only where there are some."""
+    found = SimulationSettings(
+        drafts=[4, 1], options=SamplingOptions(top_k=5), restriction=Restriction.fixed([1, 2]), jobs=2,
+        checkpoint="a", shard=(1, 2), out="b", threads=3, progress=print,
+    ).record()  # fmt: skip
+    assert found == {
+        "num_drafts": [1, 4], "samples_per_prompt": 16, "seed": 0, "confidence": 0.95, "tolerance": None,
+        "draft_length": 8, "restriction": {"num_tokens": 2, "token_sets": ((1, 2),)}, "batch_size": 16,
+        "max_prompt_tokens": None, "temperature": 1.0, "top_k": 5, "top_p": None,
+    }  # fmt: skip
+    texts = SimulationSettings(max_new_tokens=9, with_time=True).record()
+    assert texts.keys() - found.keys() == {"max_new_tokens", "width"}
+    assert texts["samples_per_prompt"] == 1
+    assert SimulationSettings(max_new_tokens=9, with_ceilings=True).record()["with_ceilings"] is True
+
+
+def test_drafts_are_numbers_or_a_process() -> None:
+    """The record names a tree; one number in a list is that number, and i.i.d. paths are K."""
+    assert SimulationSettings(drafts=[2]) == SimulationSettings(drafts=2)
+    assert SimulationSettings(drafts=Iid(2)).record() == SimulationSettings(drafts=2).record()
+    found = SimulationSettings(drafts=PrefixTree((2, 3))).record()
+    assert (found["num_drafts"], found["draft_process"]) == (6, "prefix_tree:2,3")
+    for wrong in (0, True, "2", None, [], [1, 1], [0, 1], 1.5):
+        with pytest.raises(InvalidInputError, match="drafts must be"):
+            SimulationSettings(drafts=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", ["with_ceilings", "with_time", "width"])
+def test_settings_of_whole_texts_need_whole_texts(name: str) -> None:
+    SimulationSettings(max_new_tokens=4, **{name: 1})
+    with pytest.raises(InvalidInputError, match=f"{name} was asked for without whole texts"):
+        SimulationSettings(**{name: 1})

@@ -1,0 +1,87 @@
+"""The rooms of the package: few at the top, and no name that hides another."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+from fresh_interpreter import run_python
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "spectheory"
+MOST_ROOMS = 12
+BESIDE_THE_ROOMS = {"__init__.py", "__init__.pyi", "__main__.py", "py.typed"}
+
+
+def modules_of(package: Path) -> list[str]:
+    """The dotted names of all modules and folders with code, the package's own excluded."""
+    files = (path.relative_to(package.parent).with_suffix("") for path in package.rglob("*.py"))
+    names = {".".join(path.parts).removesuffix(".__init__") for path in files}
+    return sorted(names - {package.name, f"{package.name}.__main__"})
+
+
+def public_functions(package: Path) -> set[str]:
+    """The names in lower case that the stubs of a package hand out, its own modules excluded."""
+    found = set()
+    for stub in package.rglob("__init__.pyi"):
+        for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ImportFrom):
+                folder = stub.parent.joinpath(*(node.module or "").split("."))
+                names = [alias.name for alias in node.names]
+                found |= {
+                    name
+                    for name in names
+                    if name.islower()
+                    and not (folder / name).is_dir()
+                    and not (folder / f"{name}.py").exists()
+                }
+    return found
+
+
+def hidden_names(package: Path) -> list[str]:
+    """Modules and folders with the name of a public function or registry."""
+    public = public_functions(package)
+    return [module for module in modules_of(package) if module.rpartition(".")[2] in public]
+
+
+def test_there_are_at_most_twelve_rooms() -> None:
+    entries = {path.name for path in PACKAGE.iterdir()} - {"__pycache__"}
+    folders = {name for name in entries if (PACKAGE / name).is_dir()}
+    assert len(folders) <= MOST_ROOMS
+    assert entries - folders == BESIDE_THE_ROOMS
+
+
+def test_no_module_has_the_name_of_a_public_function() -> None:
+    assert hidden_names(PACKAGE) == []
+
+
+def test_partner_a_hidden_module_is_named(tmp_path: Path) -> None:
+    """A folder behind a registry, a module behind a function; a module that is itself public is fine."""
+    for name, text in {
+        "__init__.py": "",
+        "__init__.pyi": "from . import pairs as pairs\nfrom .pairs.wrong import wrong as wrong\n",
+        "pairs/__init__.py": "",
+        "pairs/wrong/__init__.py": "",
+        "pairs/law.py": "",
+    }.items():
+        (tmp_path / "package" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "package" / name).write_text(text)
+    assert hidden_names(tmp_path / "package") == ["package.pairs.wrong"]
+
+
+def test_every_module_is_imported_by_its_name_after_every_public_name_was_used() -> None:
+    """``import a.b.c as m`` takes attributes: a public name that replaces a module would be taken for it."""
+    stubs = PACKAGE.rglob("__init__.pyi")
+    rooms = [".".join(stub.parent.relative_to(ROOT).parts) for stub in stubs]
+    done = run_python(
+        "import importlib, sys\n"
+        f"for room in {rooms!r}:\n"
+        "    package = importlib.import_module(room)\n"
+        "    for name in package.__all__:\n"
+        "        getattr(package, name)\n"
+        f"for module in {modules_of(PACKAGE)!r}:\n"
+        "    names = {}\n"
+        "    exec(f'import {module} as m', names)\n"
+        "    assert names['m'] is sys.modules[module], module\n"
+    )
+    assert (done.returncode, done.stderr) == (0, "")
