@@ -253,7 +253,10 @@ def sampled_verdict(
     seed = check_count("seed", seed, at_least=0)
     if power <= significance:
         raise InvalidInputError(f"power must be above the significance {significance}, got {power}")
-    pair, process = check_pair(pair).to_float(), draft_process(num_drafts, process)
+    pair, process = (
+        check_pair(pair).to_float(),
+        draft_process(process if process is not None else 1 if num_drafts is None else num_drafts),
+    )
     process.check(pair)
     if process.count_tuples(pair) > 1_000_000:
         raise EnumerationTooLargeError(

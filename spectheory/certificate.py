@@ -287,7 +287,7 @@ def certify(
         >>> print(certificate.block_efficiency, certificate.optimum, certificate.total_variation)
         19/9 20/9 0
     """
-    process = draft_process(num_drafts, process)
+    process = draft_process(process if process is not None else 1 if num_drafts is None else num_drafts)
     row_defect, pair = check_pair(pair).row_defect, pair.normalised()
     steps = _Steps(progress, pair.vocab_size**pair.draft_length, 3)
     law = output_law(

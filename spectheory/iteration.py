@@ -71,7 +71,7 @@ def modified_pair(
         >>> print(modified_pair(GreedyBlock(), instances.two_token(2)).target[1][1])  # after B
         [Fraction(0, 1) Fraction(1, 1)]
     """
-    process = draft_process(num_drafts, process)
+    process = draft_process(process if process is not None else 1 if num_drafts is None else num_drafts)
     process.check(pair)
     found = find_verifier(verifier)
     _check_process(found, process, with_modification=True)
@@ -182,7 +182,7 @@ def decoded_tokens_law(
         [Fraction(0, 1) Fraction(0, 1) Fraction(1, 1)]
     """
     check_count("num_iterations", num_iterations)
-    process = draft_process(num_drafts, process)
+    process = draft_process(process if process is not None else 1 if num_drafts is None else num_drafts)
     decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
     longest = decoding.draft_length + 1
     decoding.check_depth((num_iterations - 1) * longest)
@@ -275,7 +275,7 @@ def first_tokens_law(
     """
     check_count("num_tokens", num_tokens)
     iterations = num_tokens if num_iterations is None else check_count("num_iterations", num_iterations)
-    process = draft_process(num_drafts, process)
+    process = draft_process(process if process is not None else 1 if num_drafts is None else num_drafts)
     decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
     size, zero = pair.vocab_size, decoding.zero
     decoding.check_depth(min((iterations - 1) * (decoding.draft_length + 1), num_tokens - 1), num_tokens)

@@ -55,7 +55,11 @@ def resolve(
     """
     check_pair(pair)
     found = find_verifier(verifier)
-    pair, process = in_arithmetic_of(found, pair, draft_process(num_drafts, process))
+    pair, process = in_arithmetic_of(
+        found,
+        pair,
+        draft_process(process if process is not None else 1 if num_drafts is None else num_drafts),
+    )
     process, pair = process.normalised(), pair.normalised()
     process.check(pair)
     return Resolved(found.bind(process, pair), pair, process)

@@ -308,14 +308,6 @@ def test_zeros_of_the_draft_limit_distinct_draws() -> None:
         WithoutReplacement((4,)).check(pair)
 
 
-def test_num_drafts_and_drafts_must_agree() -> None:
-    """Both may be given only if they say the same."""
-    pair = instances.two_token(1)
-    assert output_law("token", pair, 2, process=PrefixTree((2,))).num_drafts == 2
-    with pytest.raises(InvalidInputError, match="num_drafts is 3, but the draft process draws 2"):
-        output_law("token", pair, 3, process=PrefixTree((2,)))
-
-
 # --------------------------------------------------------- verifiers on processes
 
 

@@ -226,19 +226,12 @@ def test_draft_models_must_go_on_as_the_pair_does() -> None:
 
 
 def test_trees_belong_to_one_draft_length() -> None:
-    """Widths are one per token of an iteration, on a deeper pair too; K is said once."""
+    """Widths are one per token of an iteration, on a deeper pair too."""
     deep = instances.random_rational(6, 2, 5, zero_probability=0)
     with pytest.raises(InvalidInputError, match=r"the tree has 2 widths \[2, 2\], got draft length 5"):
         decoded_tokens_law("multi_round", deep, 2, process=PrefixTree((2, 2)))
     laws = decoded_tokens_law("multi_round", deep, 2, process=PrefixTree((2, 2)), draft_length=2)
     assert [law.sum() for law in laws] == [1, 1]
-    for function, arguments in ((decoded_tokens_law, (2,)), (first_tokens_law, (2,)), (completed_law, ())):
-        with pytest.raises(InvalidInputError, match="num_drafts is 3, but the draft process draws 4"):
-            function(
-                "multi_round", instances.two_token(2), *arguments, num_drafts=3, process=PrefixTree((2, 2))
-            )
-    with pytest.raises(InvalidInputError, match="num_drafts is 3, but the draft process draws 4"):
-        modified_pair("multi_round", instances.two_token(2), 3, process=PrefixTree((2, 2)))
 
 
 def test_modification_follows_the_model_of_the_path() -> None:

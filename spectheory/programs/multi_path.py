@@ -167,7 +167,11 @@ def multi_path_program(
         source="greedy2026 Theorem 4.3",
         equations=("greedy2026 Eq. 11", "greedy2026 Eq. 12"),
         members=(rows, columns),
-        limits=_hit_probs(pair, members, draft_process(num_drafts, process)),
+        limits=_hit_probs(
+            pair,
+            members,
+            draft_process(process if process is not None else 1 if num_drafts is None else num_drafts),
+        ),
     )
 
 

@@ -58,7 +58,7 @@ def optimum(
         20/9 single-path LP
     """
     check_pair(pair)
-    process = draft_process(num_drafts, process)
+    process = draft_process(process if process is not None else 1 if num_drafts is None else num_drafts)
     try:
         if process.num_drafts > MAX_EXACT_DRAFTS:
             raise EnumerationTooLargeError(
