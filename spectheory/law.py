@@ -270,9 +270,8 @@ class OutputLaw(Result):
 def output_law(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     *,
-    process: DraftProcess | None = None,
     max_tuples: int = DEFAULT_MAX_TUPLES,
     chunk_entries: int = 4_000_000,
     tolerance: float = 1e-9,
@@ -285,8 +284,7 @@ def output_law(
     Args:
         verifier: a name or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the enumerated models.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
-        process: another draft process, instead of ``num_drafts``.
+        drafts: K, for paths drafted i.i.d., or another draft process.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
         chunk_entries: how many row entries are held at a time.
         tolerance: how far a conditional law in float64 may be from non-negative and sum 1.
@@ -304,7 +302,7 @@ def output_law(
         >>> print(law.masses[0])
         [Fraction(0, 1) Fraction(1, 3)]
     """
-    asked = resolve(verifier, pair, num_drafts, process)
+    asked = resolve(verifier, pair, drafts)
     max_tuples, tolerance = check_count("max_tuples", max_tuples), check_tolerance("tolerance", tolerance)
     seen, as_multisets, assumed = _tuples_to_enumerate(asked)
     count = seen.count_tuples(asked.pair, as_multisets)

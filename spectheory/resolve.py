@@ -32,16 +32,14 @@ class Resolved(NamedTuple):
 def resolve(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int | None = None,
-    process: DraftProcess | None = None,
+    drafts: int | DraftProcess = 1,
 ) -> Resolved:
     """The verifier, pair and process that a question is about.
 
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
         pair: the models as given.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
-        process: another draft process, instead of ``num_drafts``.
+        drafts: K, for paths drafted i.i.d., or another draft process.
 
     Raises:
         UnknownNameError: there is no verifier of that name.
@@ -58,7 +56,7 @@ def resolve(
     pair, process = in_arithmetic_of(
         found,
         pair,
-        draft_process(process if process is not None else 1 if num_drafts is None else num_drafts),
+        draft_process(drafts),
     )
     process, pair = process.normalised(), pair.normalised()
     process.check(pair)

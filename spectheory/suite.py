@@ -67,7 +67,7 @@ def standard_pairs() -> dict[str, ModelPair]:
 
 def kill_matrix(
     pairs: Mapping[str, ModelPair] | None = None,
-    num_drafts: int = 2,
+    drafts: int | DraftProcess = 2,
     *,
     verifiers: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
@@ -78,7 +78,8 @@ def kill_matrix(
 
     Args:
         pairs: label -> pair; ``standard_pairs()`` if not given.
-        num_drafts: K paths drafted i.i.d.; verifiers for one draft look at the first.
+        drafts: K, for paths drafted i.i.d., or another draft process; verifiers of
+            one path look at the first.
         verifiers: name -> verifier to judge; ``defects`` if not given.
 
     Returns:
@@ -86,7 +87,7 @@ def kill_matrix(
         defects are), otherwise a float.
 
     Raises:
-        InvalidInputError: ``num_drafts`` is no whole number of at least 1.
+        InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
         InvalidOutcomeError: a verifier returned something that is not a conditional law.
 
     Example:
@@ -98,7 +99,7 @@ def kill_matrix(
     table = standard_pairs() if pairs is None else pairs
     judged = defects if verifiers is None else verifiers
     return {
-        name: {label: output_law(verifier, pair, num_drafts).total_variation for label, pair in table.items()}
+        name: {label: output_law(verifier, pair, drafts).total_variation for label, pair in table.items()}
         for name, verifier in judged.items()
     }
 
@@ -238,7 +239,7 @@ def certify_suite(
         if progress is not None:
             progress(number, len(cases))
         try:
-            found = certify(judged, case.pair, process=case.process, with_optimum=False)
+            found = certify(judged, case.pair, drafts=case.process, with_optimum=False)
         except InvalidOutcomeError:
             raise
         except InvalidInputError:

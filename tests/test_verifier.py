@@ -130,10 +130,10 @@ class PathOfTheTree(UserToken):
 def test_bind_of_a_plain_object_is_called() -> None:
     """The law is that of the last path; unbound it is that of the first, and a tree is what tells."""
     pair = instances.sticky_chain(2)
-    bound = resolve(PathOfTheTree(), pair, process=PrefixTree((2, 2))).verifier
+    bound = resolve(PathOfTheTree(), pair, drafts=PrefixTree((2, 2))).verifier
     assert isinstance(bound, UsersOwn)
     assert bound.user_object.chosen == 3
-    assert certify(PathOfTheTree(), pair, process=PrefixTree((2, 2))).is_valid
+    assert certify(PathOfTheTree(), pair, drafts=PrefixTree((2, 2))).is_valid
 
 
 def test_bind_that_returns_no_verifier_is_refused() -> None:
@@ -270,6 +270,6 @@ def test_a_subclass_of_the_users_is_not_taken_at_its_word() -> None:
 def test_trees_are_enumerated_whatever_is_declared() -> None:
     """On other processes than i.i.d. drafts no declaration of the user's is used."""
     case = Case("tree", instances.three_token_reversed(1), 2, has_optimum=True)
-    law = output_law(SaysOnePath(), case.pair, process=WithoutReplacement((2,)))
+    law = output_law(SaysOnePath(), case.pair, drafts=WithoutReplacement((2,)))
     assert law.assumed == ""
     assert law.total_variation > 0

@@ -47,7 +47,7 @@ class PathSelection(Verifier):
         ...         last = 0 * paths[..., :1, 0] + paths.shape[-2] - 1
         ...         return SelectedPaths(last, 0 * target_rows[..., :1, 0, 0] + 1,
         ...                              target_rows[..., -1:, :, :], draft_rows[..., -1:, :, :])
-        >>> certificate = certify(LastPath(), instances.two_token(2), num_drafts=2)
+        >>> certificate = certify(LastPath(), instances.two_token(2), drafts=2)
         >>> certificate.is_valid, certificate.block_efficiency
         (True, Fraction(20, 9))
     """
