@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.contexts import Context, context_node, count_nodes, split_by_depth
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.exact_numbers import fractions_if_exact
@@ -161,7 +161,7 @@ class Iid(DraftProcess):
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         """f of the antichain's draft mass, f(u) = 1 - (1 - u)^K."""
-        return some_draft_probs(_path_hits(pair, members), self.num_drafts)
+        return hit_probability(_path_hits(pair, members), self.num_drafts)
 
 
 @dataclass(frozen=True)

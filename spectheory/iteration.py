@@ -31,9 +31,9 @@ from typing import Any
 import numpy as np
 
 from spectheory.contexts import Context, context_number
-from spectheory.continued import ContinuedPair
 from spectheory.drafts import DraftProcess, PerPath, draft_process
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.extension import ExtendedPair
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.modification import modified_rows
 from spectheory.pair import ModelPair
@@ -334,7 +334,7 @@ class _Decoding:
         other_drafts = process.models if isinstance(process, PerPath) else ()
         if other_drafts:
             process.check(pair)
-        self.models = ContinuedPair(pair, draft_length, memory, other_drafts)
+        self.models = ExtendedPair(pair, draft_length, memory, other_drafts)
         self.draft_length = self.models.draft_length
         process.draws(self.draft_length)  # refuses a tree of another length
         self._outputs: dict[_State, list[tuple[Context, _State, Any]]] = {}

@@ -27,18 +27,18 @@ from spectheory.exact_numbers import balanced_sum, fractions_if_exact, plain_num
 from spectheory.extras import installed
 from spectheory.pair import ModelPair
 from spectheory.programs.multi_path import largest_listed_excess
-from spectheory.questions import RowTables, check_correction_rows
-from spectheory.resolve import Resolved, resolve
+from spectheory.questions import Evaluator, check_correction_rows
+from spectheory.resolve import Problem, resolve
 from spectheory.results import Result
-from spectheory.validate import check_count, check_tolerance
-from spectheory.verifier import UsersOwn, Verifier
-from spectheory.vetting import (
+from spectheory.user_checks import (
     SAMPLED_TUPLES,
     check_declarations,
     check_function_of_inputs,
     check_same_law,
     sampled_leaves,
 )
+from spectheory.validate import check_count, check_tolerance
+from spectheory.verifier import UserVerifier, Verifier
 
 if TYPE_CHECKING:
     import pandas
@@ -176,8 +176,8 @@ class OutputLaw(Result):
         depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
         wanted = self.pair.target_path_probs(depth)[context_number(prefix, size)]
         up = 1 if self.prefix_law(depth)[context_number(prefix, size)] > wanted else -1
-        seen, as_multisets, _ = _tuples_to_enumerate(Resolved(self.verifier, self.pair, self.process))
-        tables = RowTables.of(Resolved(self.verifier, self.pair, self.process), seen)
+        seen, as_multisets, _ = _tuples_to_enumerate(Problem(self.verifier, self.pair, self.process))
+        tables = Evaluator.of(Problem(self.verifier, self.pair, self.process), seen)
         best: tuple[Any, Any, Any] | None = None
         for leaves, probs in seen.tuples(self.pair, 10_000, as_multisets):
             given = _starts_with(tables, leaves, prefix)
@@ -314,7 +314,7 @@ def output_law(
             "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
     size = max(1, chunk_entries // (seen.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
-    users_own = isinstance(asked.verifier, UsersOwn)
+    users_own = isinstance(asked.verifier, UserVerifier)
     if users_own:
         leaves = sampled_leaves(asked)
         check_function_of_inputs(asked, leaves, tolerance)
@@ -346,7 +346,7 @@ def _counted(
     progress(done, total)
 
 
-def _tuples_to_enumerate(asked: Resolved) -> tuple[DraftProcess, bool, str]:
+def _tuples_to_enumerate(asked: Problem) -> tuple[DraftProcess, bool, str]:
     """(the process to enumerate, whether as multisets, what is assumed by that).
 
     A verifier of one path sees the first; the others have no influence and need no enumeration.  Of an
@@ -359,7 +359,7 @@ def _tuples_to_enumerate(asked: Resolved) -> tuple[DraftProcess, bool, str]:
         for word, said in (("single_path", verifier.single_path), ("exchangeable", verifier.exchangeable))
         if said and process.num_drafts > 1
     ]
-    users_own = isinstance(verifier, UsersOwn)
+    users_own = isinstance(verifier, UserVerifier)
     if users_own and not (isinstance(process, Iid) and process.count_tuples(pair) > MAX_TUPLES_WITHOUT_TRUST):
         declared = []
     seen = process.first_path() if "single_path" in declared else process
@@ -368,10 +368,10 @@ def _tuples_to_enumerate(asked: Resolved) -> tuple[DraftProcess, bool, str]:
 
 
 def _sum_outcomes(
-    asked: Resolved, seen: DraftProcess, chunks: Iterable[DraftTuples], tolerance: float
+    asked: Problem, seen: DraftProcess, chunks: Iterable[DraftTuples], tolerance: float
 ) -> tuple[tuple[np.ndarray, ...], Any]:
     """(R by depth, the probability of an undefined output)."""
-    tables = RowTables.of(asked, seen)
+    tables = Evaluator.of(asked, seen)
     pair = asked.pair
     size, length = pair.vocab_size, pair.draft_length
     undefined = tables.zero
@@ -413,7 +413,7 @@ def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]
         yield path_index, probs
 
 
-def _starts_with(tables: RowTables, leaves: np.ndarray, prefix: Context) -> np.ndarray:
+def _starts_with(tables: Evaluator, leaves: np.ndarray, prefix: Context) -> np.ndarray:
     """P(the completed output starts with the prefix | drafts), for every tuple of drafts, [N]."""
     tuples = tables.tuples(leaves)
     outcome = tables.verifier.outcome(*tuples[1:])

@@ -192,7 +192,7 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     """
     xp = namespace(rows)
     uniform = uniform_numbers(generator, rows)
-    if uniform.shape[:-1] == rows.shape[:-1] and arrays.in_one_reading(
+    if uniform.shape[:-1] == rows.shape[:-1] and arrays.use_row_kernel(
         (rows,), num_entries=math.prod(rows.shape) / arrays.DRAW_WORTH_A_LOOP
     ):
         from spectheory import row_kernels

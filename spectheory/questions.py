@@ -14,8 +14,8 @@ from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
 from spectheory.exact_numbers import fractions_if_exact, is_exact, to_flint
 from spectheory.outcome import Outcome, correction_deviation, stop_deviation
-from spectheory.resolve import Resolved
-from spectheory.verifier import UsersOwn, Verifier
+from spectheory.resolve import Problem
+from spectheory.verifier import UserVerifier, Verifier
 
 
 class Tuples(NamedTuple):
@@ -35,7 +35,7 @@ class Tuples(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RowTables:
+class Evaluator:
     """The rows of a pair by depth, in the numbers a verifier computes with.
 
     Attributes:
@@ -52,15 +52,15 @@ class RowTables:
     draft: list[tuple[np.ndarray, ...]]
 
     @staticmethod
-    def of(asked: Resolved, process: DraftProcess) -> RowTables:
+    def of(asked: Problem, process: DraftProcess) -> Evaluator:
         """The tables of a question, for the paths of ``process``."""
         verifier, pair, _ = asked
-        plain = isinstance(verifier, UsersOwn) and not isinstance(verifier.user_object, Verifier)
+        plain = isinstance(verifier, UserVerifier) and not isinstance(verifier.user_object, Verifier)
         if plain or not pair.is_exact:
             target, drafts = pair.target, [process.draft_levels(pair, k) for k in range(process.num_drafts)]
-            return RowTables(verifier, fractions_if_exact, target, drafts)
+            return Evaluator(verifier, fractions_if_exact, target, drafts)
         drafts = [process.draft_numbers(pair, k) for k in range(process.num_drafts)]
-        return RowTables(verifier, to_flint, pair.numbers.target, drafts)
+        return Evaluator(verifier, to_flint, pair.numbers.target, drafts)
 
     @property
     def zero(self) -> Any:

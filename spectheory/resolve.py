@@ -15,7 +15,7 @@ from spectheory.validate import unknown_name
 from spectheory.verifier import Verifier, as_verifier, users_code
 
 
-class Resolved(NamedTuple):
+class Problem(NamedTuple):
     """One verifier on one pair, ready to be asked.
 
     Attributes:
@@ -33,7 +33,7 @@ def resolve(
     verifier: str | Any,
     pair: ModelPair,
     drafts: int | DraftProcess = 1,
-) -> Resolved:
+) -> Problem:
     """The verifier, pair and process that a question is about.
 
     Args:
@@ -60,7 +60,7 @@ def resolve(
     )
     process, pair = process.normalised(), pair.normalised()
     process.check(pair)
-    return Resolved(found.bind(process, pair), pair, process)
+    return Problem(found.bind(process, pair), pair, process)
 
 
 def in_arithmetic_of(
@@ -88,7 +88,7 @@ def find_verifier(verifier: str | Any) -> Verifier:
     if verifier in verifiers:
         return verifiers[verifier]
     if ":" in verifier:
-        return _users_own(verifier)
+        return _user_verifier(verifier)
     raise unknown_name("verifier", verifier, verifiers, ", or your own as package.module:name")
 
 
@@ -130,7 +130,7 @@ def imported(name: str, what: str, method: str = "") -> Any:
         return getattr(module, attribute)
 
 
-def _users_own(name: str) -> Verifier:
+def _user_verifier(name: str) -> Verifier:
     found = imported(name, "verifier", "outcome")
     if isinstance(found, type):
         with users_code(f"making {name}"):

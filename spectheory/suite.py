@@ -24,7 +24,7 @@ from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
 from spectheory.results import Result
 from spectheory.validate import unknown_name
-from spectheory.verifier import UsersOwn, Verifier
+from spectheory.verifier import UserVerifier, Verifier
 
 _NAMED: tuple[tuple[str, int], ...] = (
     ("two_token", 1),
@@ -267,7 +267,7 @@ def suite_for(verifier: Verifier) -> tuple[SuiteCase, ...]:
 
     A user's object that names no draft processes is asked about i.i.d. drafts.
     """
-    silent = isinstance(verifier, UsersOwn) and not hasattr(verifier.user_object, "draft_processes")
+    silent = isinstance(verifier, UserVerifier) and not hasattr(verifier.user_object, "draft_processes")
     cases = standard_suite(("iid",) if silent else verifier.draft_processes)
     limit = verifier.max_draft_length
     return tuple(case for case in cases if limit is None or case.pair.draft_length <= limit)

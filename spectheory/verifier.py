@@ -180,7 +180,7 @@ _BOOLEANS = ("single_path", "exact", "exchangeable", "lossless")
 _METHODS = ("bind", "modified_target_rows")
 
 
-class UsersOwn(Verifier):
+class UserVerifier(Verifier):
     """A user's own object with ``outcome``, a subclass of ``Verifier`` or not, taken at the whole contract.
 
     What the object says of itself is forwarded once it has the right type, and otherwise refused; what it
@@ -385,7 +385,7 @@ def as_verifier(candidate: Any) -> Verifier:
                 f"{candidate!r} is not a verifier; expected an object with "
                 "outcome(paths, target_rows, draft_rows) -> Outcome"
             )
-        return UsersOwn(candidate)
+        return UserVerifier(candidate)
 
 
 def _text(user_object: Any, attribute: str, default: str) -> str:

@@ -16,8 +16,8 @@ from spectheory.defects import defects
 from spectheory.drafts import Iid, PrefixTree, WithoutReplacement
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
 from spectheory.law import _starts_with
-from spectheory.questions import RowTables
-from spectheory.resolve import Resolved
+from spectheory.questions import Evaluator
+from spectheory.resolve import Problem
 from spectheory.suite import (
     MAX_TUPLES,
     SuiteCase,
@@ -194,7 +194,7 @@ def test_the_drafts_to_blame_add_up(name: str) -> None:
     """E[P(output starts with a | drafts)] is the law of a, for every a; the cause has the largest term."""
     pair, process = instances.sticky_chain(2), Iid(2)
     law = output_law(defects.get(name, name), pair, drafts=process)
-    tables = RowTables.of(Resolved(law.verifier, pair, process), process)
+    tables = Evaluator.of(Problem(law.verifier, pair, process), process)
     tuples = next(process.tuples(pair, 100))
     for depth in (1, 2, 3):
         for number in range(2**depth):

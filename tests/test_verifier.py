@@ -17,7 +17,7 @@ from spectheory.iteration import first_tokens_law, modified_pair
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier, resolve
-from spectheory.verifier import Registry, UsersOwn, Verifier, as_verifier
+from spectheory.verifier import Registry, UserVerifier, Verifier, as_verifier
 from table import Case, random_cases
 from user_verifiers import OnePath, UserToken
 
@@ -42,7 +42,7 @@ def test_what_an_object_does_not_say_takes_the_default() -> None:
     assert (adapted.exact, adapted.single_path, adapted.exchangeable) == (True, False, False)
     assert adapted.max_draft_length is None
     assert adapted.modified_target_rows is None
-    assert isinstance(adapted, UsersOwn)
+    assert isinstance(adapted, UserVerifier)
     assert as_verifier(adapted) is adapted
 
 
@@ -131,7 +131,7 @@ def test_bind_of_a_plain_object_is_called() -> None:
     """The law is that of the last path; unbound it is that of the first, and a tree is what tells."""
     pair = instances.sticky_chain(2)
     bound = resolve(PathOfTheTree(), pair, drafts=PrefixTree((2, 2))).verifier
-    assert isinstance(bound, UsersOwn)
+    assert isinstance(bound, UserVerifier)
     assert bound.user_object.chosen == 3
     assert certify(PathOfTheTree(), pair, drafts=PrefixTree((2, 2))).is_valid
 
@@ -173,7 +173,7 @@ def test_names_in_a_registry_are_the_verifiers_own(registry: Registry) -> None:
     """The one line that adds a verifier names it as its class does."""
     assert [verifier.name for verifier in registry.values()] == list(registry)
     assert all(isinstance(verifier, Verifier) for verifier in registry.values())
-    assert not any(isinstance(as_verifier(verifier), UsersOwn) for verifier in registry.values())
+    assert not any(isinstance(as_verifier(verifier), UserVerifier) for verifier in registry.values())
     assert registry["token" if "token" in registry else "target_correction"] is next(iter(registry.values()))
 
 
@@ -261,7 +261,7 @@ def test_a_subclass_of_the_users_is_not_taken_at_its_word() -> None:
                 paths[..., ::-1, :], target_rows[..., ::-1, :, :], draft_rows[..., ::-1, :, :]
             )
 
-    assert isinstance(as_verifier(LastPath()), UsersOwn)
+    assert isinstance(as_verifier(LastPath()), UserVerifier)
     pair = instances.sticky_chain(2)
     # The stop is credited to the first path though it is the last one's: an honest look shows it.
     assert output_law(LastPath(), pair, 2).total_variation > 0

@@ -20,9 +20,9 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.correction_rows import CorrectionRows
 from spectheory.outcome import Outcome, is_first_with_prefix
 from spectheory.pair import ModelPair
-from spectheory.stop_rows import StopRows
 from spectheory.validate import check_num_drafts
 from spectheory.verifier import Verifier
 
@@ -84,7 +84,7 @@ class SpecTrGbv(Verifier):
 
         def residual(path_index: Array, length: Array) -> Array:
             stop_ratio = take_token(take_path(path_ratio, path_index), length)
-            rows = StopRows(target_rows, draft_rows, path_index, length)
+            rows = CorrectionRows(target_rows, draft_rows, path_index, length)
             return _rejected_mass(stop_ratio[..., None] * rows.target_row, rows.draft_row, num_drafts)
 
         return Outcome.from_weights(stop_probs, residual)

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, namespace, ones_like, positive_part, some_draft_probs
+from spectheory.arrays import Array, hit_probability, namespace, ones_like, positive_part
 from spectheory.bounds.context_tree import (
     ContextTree,
     Levels,
@@ -137,7 +137,7 @@ class ScoreChain(NamedTuple):
             >>> print(ScoreChain.of(np.array([0.0, 1.0]), np.array([0.5, 0.5])).expected_maximum(2))
             0.75
         """
-        limits = some_draft_probs(self.draft_mass[:-1], num_drafts)
+        limits = hit_probability(self.draft_mass[:-1], num_drafts)
         return self.drop @ np.concatenate([limits, self.draft_mass[:1] * 0 + 1])
 
 

@@ -18,11 +18,11 @@ from spectheory.arrays import (
     Array,
     add_scaled,
     divide_or_zero,
+    hit_probability,
     namespace,
     normalise,
     ones_like,
     power_sum,
-    some_draft_probs,
     take_token,
     write_product,
     zeros_like,
@@ -261,7 +261,7 @@ def grown_law(
     for leaf in np.flatnonzero(draft_probs > 0):
         order = LevelSets.of(law, draft_probs, num_drafts).order
         order = np.concatenate([[leaf], order[order != leaf]])
-        room = (some_draft_probs(draft_probs[order].cumsum(), num_drafts) - law[order].cumsum()).min()
+        room = (hit_probability(draft_probs[order].cumsum(), num_drafts) - law[order].cumsum()).min()
         if caps is not None:
             room = min(room, caps[leaf] - law[leaf])
         law[leaf] = law[leaf] + max(room, law[leaf] * 0)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.bounds.context_tree import node_probs
 from spectheory.contexts import Context, all_contexts, count_nodes
 from spectheory.drafts import DraftProcess, Iid, draft_process
@@ -204,7 +204,7 @@ def _hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> n
     """P(some draft passes through T) for every listed antichain, [sets]."""
     if isinstance(process, Iid):
         _, draft_probs = node_probs(pair)
-        return some_draft_probs(_set_probs(members, draft_probs), process.num_drafts)
+        return hit_probability(_set_probs(members, draft_probs), process.num_drafts)
     return process.hit_probabilities(pair, members)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import divide_or_zero, positive_part, some_draft_probs
+from spectheory.arrays import divide_or_zero, hit_probability, positive_part
 from spectheory.bounds.level_sets import LevelSets
 from spectheory.bounds.skewed_draft import SkewedDraft, grown_law, is_skewed_draft
 from spectheory.bounds.tolerances import ROW_TOLERANCE, rounding_allowance
@@ -314,7 +314,7 @@ def _leaf_set_block(pair: ModelPair, num_drafts: int, sets: list[Any]) -> Constr
     masses[:] = [probs[list(members)].sum() for members in sets]
     rows = np.repeat(np.arange(len(sets)), [len(members) for members in sets])
     columns = nodes + np.array([leaf for members in sets for leaf in members], dtype=int)
-    one, limits = ones(len(rows), pair.is_exact), some_draft_probs(masses, num_drafts)
+    one, limits = ones(len(rows), pair.is_exact), hit_probability(masses, num_drafts)
     return ConstraintBlock(LEAF_SETS, "greedy2026 Eq. 17", "<=", rows, columns, one, limits)
 
 

@@ -14,10 +14,10 @@ from spectheory import ModelPair, Outcome, instances, optimum, output_law
 from spectheory.algorithms.traversal import Traversal
 from spectheory.arrays import normalise
 from spectheory.contexts import context_number, numbered_context
+from spectheory.correction_rows import CorrectionRows
 from spectheory.drafts import DraftProcess, Iid, PrefixTree
 from spectheory.instances import random_rational
 from spectheory.law import OutputLaw
-from spectheory.stop_rows import StopRows
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Context = tuple[int, ...]
@@ -149,7 +149,7 @@ class OwnRows(Traversal):
         proper = super().outcome(paths, target_rows, draft_rows)
 
         def correction(path_index: Any, length: Any) -> Any:
-            return normalise(StopRows(target_rows, draft_rows, path_index, length).residual())
+            return normalise(CorrectionRows(target_rows, draft_rows, path_index, length).residual())
 
         return Outcome(proper.stop_probs, correction)
 

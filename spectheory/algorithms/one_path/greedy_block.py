@@ -16,8 +16,8 @@ from spectheory.arrays import (
     residual_rows,
     take_token,
 )
+from spectheory.correction_rows import CorrectionRows
 from spectheory.outcome import Outcome
-from spectheory.stop_rows import StopRows
 
 
 class GreedyBlock(OnePath):
@@ -61,7 +61,7 @@ class GreedyBlock(OnePath):
         stop_probs = Block().stops(accept)  # step 3 is block verification's own
 
         def residual(path_index: Array, length: Array) -> Array:
-            rows = StopRows(target_rows, draft_rows, path_index, length)
+            rows = CorrectionRows(target_rows, draft_rows, path_index, length)
             return Block().residual(take_token(path_ratio, length), rows)
 
         return Outcome.from_weights(first_path_only(stop_probs, paths), residual)

@@ -19,8 +19,8 @@ from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
 from spectheory.exact_numbers import is_exact
 from spectheory.pair import ModelPair
-from spectheory.questions import RowTables, Tuples, check_correction_rows, check_stop_probs
-from spectheory.resolve import Resolved
+from spectheory.questions import Evaluator, Tuples, check_correction_rows, check_stop_probs
+from spectheory.resolve import Problem
 from spectheory.verifier import Verifier
 
 SAMPLED_TUPLES = 512
@@ -29,9 +29,9 @@ TupleLaw = dict[tuple[int, int, int], Any]
 """(depth, number of the prefix, correction token) -> probability, given one tuple of drafts."""
 
 
-def check_function_of_inputs(asked: Resolved, leaves: np.ndarray, tolerance: float) -> None:
+def check_function_of_inputs(asked: Problem, leaves: np.ndarray, tolerance: float) -> None:
     """``check_answers`` on tuples of an enumerated pair, given by their leaf numbers [N, K]."""
-    check_answers(asked.verifier, RowTables.of(asked, asked.process).tuples(leaves)[1:], tolerance)
+    check_answers(asked.verifier, Evaluator.of(asked, asked.process).tuples(leaves)[1:], tolerance)
 
 
 def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> None:
@@ -135,7 +135,7 @@ def _check_mixed_stops(
 
 
 def check_same_law(
-    asked: Resolved, masses: Sequence[np.ndarray], again: Sequence[np.ndarray], tolerance: float
+    asked: Problem, masses: Sequence[np.ndarray], again: Sequence[np.ndarray], tolerance: float
 ) -> None:
     """Refuse a verifier whose output law R is another when all tuples are asked about once more.
 
@@ -156,7 +156,7 @@ def check_same_law(
         )
 
 
-def check_declarations(asked: Resolved, leaves: np.ndarray, tolerance: float) -> None:
+def check_declarations(asked: Problem, leaves: np.ndarray, tolerance: float) -> None:
     """Refuse a verifier whose ``single_path`` or ``exchangeable`` a sample of tuples contradicts.
 
     Args:
@@ -170,7 +170,7 @@ def check_declarations(asked: Resolved, leaves: np.ndarray, tolerance: float) ->
     verifier, pair, process = asked
 
     def ask(process: DraftProcess, leaves: np.ndarray) -> list[TupleLaw]:
-        tables = RowTables.of(asked, process)
+        tables = Evaluator.of(asked, process)
         return _ask(tables, tables.tuples(leaves), tolerance)
 
     whole = ask(process, leaves)
@@ -197,7 +197,7 @@ def check_declarations(asked: Resolved, leaves: np.ndarray, tolerance: float) ->
         )
 
 
-def sampled_leaves(asked: Resolved, samples: int = SAMPLED_TUPLES) -> np.ndarray:
+def sampled_leaves(asked: Problem, samples: int = SAMPLED_TUPLES) -> np.ndarray:
     """Leaf numbers of tuples that can be drafted, [N, K]: all of them, if they are not more than ``samples``.
 
     Of more i.i.d. drafts half of the tuples draw their paths from two leaves, so that paths meet: most faults
@@ -263,7 +263,7 @@ def _copy(array: Array) -> Array:
     return namespace(array).asarray(array, copy=True)
 
 
-def _ask(tables: RowTables, tuples: Tuples, tolerance: float) -> list[TupleLaw]:
+def _ask(tables: Evaluator, tuples: Tuples, tolerance: float) -> list[TupleLaw]:
     """The law of the output given each tuple of drafts, whichever path a shared prefix is credited to."""
     answer = _answer(tables.verifier, tuples[1:], tolerance)
     laws: list[TupleLaw] = [defaultdict(lambda: tables.zero) for _ in tuples.prefixes]
@@ -276,7 +276,7 @@ def _ask(tables: RowTables, tuples: Tuples, tolerance: float) -> list[TupleLaw]:
 
 
 def _first_difference(
-    asked: Resolved, laws: list[TupleLaw], others: list[TupleLaw], tolerance: float
+    asked: Problem, laws: list[TupleLaw], others: list[TupleLaw], tolerance: float
 ) -> int | None:
     slack = 0 if asked.pair.is_exact else tolerance
     for number, (law, other) in enumerate(zip(laws, others, strict=True)):

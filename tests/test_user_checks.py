@@ -11,7 +11,7 @@ from spectheory import Outcome, certify, instances, output_law
 from spectheory.algorithms import verifiers
 from spectheory.errors import InvalidOutcomeError
 from spectheory.pair import ModelPair
-from spectheory.vetting import ASKED_ALONE
+from spectheory.user_checks import ASKED_ALONE
 from user_verifiers import UserToken
 
 
