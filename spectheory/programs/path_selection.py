@@ -100,7 +100,7 @@ def path_selection_program(
 
 
 @dataclass(frozen=True, eq=False)
-class PathSelection:
+class SelectionOptimum:
     """The best law of the selected path.
 
     Attributes:
@@ -126,7 +126,7 @@ def path_selection_optimum(
     max_leaves: int = MAX_LEAVES,
     max_rounds: int = 500,
     tolerance: float = ROW_TOLERANCE,
-) -> PathSelection:
+) -> SelectionOptimum:
     """The best law of the selected path over K i.i.d. drafts, by generating leaf sets.
 
     1. State the program with single leaves and the leaves below every context.
@@ -181,7 +181,7 @@ def path_selection_optimum(
         program, point, sets = _generate(pair, num_drafts, sets, _unrepaired, max_rounds, tolerance)
         solution = solve(program)
         draft = SkewedDraft.summed(pair, _leaf_law(pair, np.array(list(solution.primal.values()))))
-    return PathSelection(solution, draft, tuple(tuple(sorted(members)) for members in sets))
+    return SelectionOptimum(solution, draft, tuple(tuple(sorted(members)) for members in sets))
 
 
 # ------------------------------------------------------------------------------- separation
