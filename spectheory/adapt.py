@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import Array
+from spectheory.arrays import Array, normalise
 from spectheory.audit.replay import MAX_RUNS, CoinGenerator, all_runs
 from spectheory.contexts import context_number, prefix_numbers, rows_along
 from spectheory.drafts import DraftProcess, draft_process
@@ -260,7 +260,7 @@ def sampled_verdict(
         )
     rng = np.random.default_rng(seed)
     tuples = next(process.tuples(pair, 1_000_000))
-    drawn = rng.choice(len(tuples.leaves), samples, p=tuples.probs / tuples.probs.sum())
+    drawn = rng.choice(len(tuples.leaves), samples, p=normalise(tuples.probs))
     box = BlackBox(sampler, getattr(sampler, "__name__", "sampler"), 1)
     size, length = pair.vocab_size, pair.draft_length
     counts = np.zeros(size ** (length + 1))

@@ -12,6 +12,7 @@ from spectheory.contexts import Context
 from spectheory.documents import both, number_text, plain
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError
+from spectheory.exact_numbers import float_tolerance
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.programs.interval.interval import CertifiedInterval
@@ -291,7 +292,7 @@ def certify(
     law = output_law(
         verifier, pair, drafts=process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
     )
-    slack = 0 if law.pair.is_exact else tolerance
+    slack = float_tolerance(law.pair, tolerance)
     target_matching = bool(law.total_variation <= slack)
     steps.next()
     violation = _violation(law, slack)

@@ -269,9 +269,14 @@ class Deviation(NamedTuple):
     lowest: Array
     sum_error: Array
 
-    def within(self, slack: Any) -> Array:
-        """Whether both are within ``slack``; NaN, which fails every comparison, is not."""
-        return (self.lowest >= -slack) & (self.sum_error <= slack)
+    @property
+    def error(self) -> Array:
+        """The larger of the two faults, NaN if either is."""
+        return namespace(self.lowest).maximum(-self.lowest, self.sum_error)
+
+    def within(self, tolerance: Any) -> Array:
+        """Whether the error is at most the tolerance; NaN, which fails every comparison, is not."""
+        return self.error <= tolerance
 
 
 def stop_deviation(stop_probs: Array) -> Deviation:

@@ -1,4 +1,4 @@
-"""A question is settled once, here: which verifier, which draft process, which arithmetic."""
+"""Resolve a verifier, pair and draft process from user input."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spectheory.verifier import Verifier, as_verifier, users_code
 
 
 class Problem(NamedTuple):
-    """One verifier on one pair, ready to be asked.
+    """One verifier on one pair with one draft process.
 
     Attributes:
         verifier: bound to the process and the pair.
@@ -34,7 +34,7 @@ def resolve(
     pair: ModelPair,
     drafts: int | DraftProcess = 1,
 ) -> Problem:
-    """The verifier, pair and process that a question is about.
+    """The verifier, bound to the pair and the draft process, with both in the arithmetic of the verifier.
 
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
@@ -43,8 +43,8 @@ def resolve(
 
     Raises:
         UnknownNameError: there is no verifier of that name.
-        InvalidInputError: it is no verifier, not meant for the process or the pair, or the process does not
-            fit the pair.
+        InvalidInputError: the object is not a verifier, the verifier does not take the process or the pair,
+            or the process does not fit the pair.
 
     Example:
         >>> from spectheory import instances
@@ -71,13 +71,13 @@ def in_arithmetic_of(
 
 
 def find_verifier(verifier: str | Any) -> Verifier:
-    """The verifier of that name, the user's own named ``"package.module:attribute"``, or the object given.
+    """The verifier of a name, of the form ``"package.module:attribute"``, or the object itself.
 
-    The attribute is a verifier or a class of one; the current directory is searched too.
+    The attribute is a verifier or a class of verifiers; the current directory is searched too.
 
     Raises:
-        UnknownNameError: there is none; the error suggests the nearest name.
-        InvalidInputError: what was found is no verifier.
+        UnknownNameError: nothing has that name; the error suggests the nearest name.
+        InvalidInputError: the object found is not a verifier.
 
     Example:
         >>> find_verifier("block")
@@ -97,12 +97,12 @@ def imported(name: str, what: str, method: str = "") -> Any:
 
     Args:
         name: what the user gave.
-        what: the word for it in errors: "verifier".
-        method: what objects of this kind have, to suggest one where the attribute does not exist.
+        what: the noun for errors: "verifier".
+        method: a method that objects of this kind have, to suggest names where the attribute does not exist.
 
     Raises:
-        UnknownNameError: there is none.
-        InvalidOutcomeError: importing it failed.
+        UnknownNameError: nothing has that name.
+        InvalidOutcomeError: the import failed.
     """
     module_name, _, attribute = name.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:

@@ -92,8 +92,8 @@ def test_every_path_is_shown_the_rows_it_was_drafted_from() -> None:
     """With a draft model per path the rows of path k are those of model k."""
     pair, other = instances.two_token(2), instances.uniform_equal(2)
     process = PerPath((pair, ModelPair(pair.target, other.draft, pair.vocab)))
-    asked = resolve(verifiers["multi_round"], pair, drafts=process)
-    tuples = Evaluator.of(asked, process).tuples(np.array([[0, 3], [2, 1]]))
+    problem = resolve(verifiers["multi_round"], pair, drafts=process)
+    tuples = Evaluator.of(problem, process).tuples(np.array([[0, 3], [2, 1]]))
     for k, rows in enumerate((pair.draft[0][0], other.draft[0][0])):
         assert [F(int(x.p), int(x.q)) for x in tuples.draft_rows[0, k, 0]] == list(rows)
     assert (pair.draft[0][0] != other.draft[0][0]).all()

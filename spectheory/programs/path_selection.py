@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import divide_or_zero, hit_probability, positive_part
+from spectheory.arrays import divide_or_zero, hit_probability, normalise, positive_part
 from spectheory.bounds.level_sets import LevelSets
 from spectheory.bounds.skewed_draft import SkewedDraft, grown_law, is_skewed_draft
 from spectheory.bounds.tolerances import ROW_TOLERANCE, rounding_allowance
@@ -332,7 +332,7 @@ def _feasible_point(
     rounding = rounding_allowance(program.num_variables)
     law = np.where(draft_probs > 0, positive_part(point[-len(draft_probs) :]), 0.0)
     law = _extended(pair, _trimmed(pair, law), num_drafts)
-    law = law / law.sum()
+    law = normalise(law)
     for _ in range(100):
         sets = LevelSets.of(law, draft_probs, num_drafts)
         worst = sets.excesses > rounding * sets.limits
