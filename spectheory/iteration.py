@@ -175,8 +175,7 @@ def decoded_tokens_law(
         [Fraction(0, 1) Fraction(0, 1) Fraction(1, 1)]
     """
     check_count("num_iterations", num_iterations)
-    process = draft_process(drafts)
-    decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
+    decoding = _Decoding(verifier, pair, drafts, draft_length, memory, with_modification, max_tuples)
     longest = decoding.draft_length + 1
     decoding.check_depth((num_iterations - 1) * longest)
     reached = {_START: np.full(1, decoding.zero + 1)}
@@ -233,12 +232,7 @@ def first_tokens_law(
     pair: ModelPair,
     num_tokens: int,
     num_iterations: int | None = None,
-    *,
-    drafts: int | DraftProcess = 1,
-    draft_length: int | None = None,
-    memory: int | None = None,
-    with_modification: bool = True,
-    max_tuples: int = DEFAULT_MAX_TUPLES,
+    **options: Any,
 ) -> TokensLaw:
     """The law of the first m tokens decoded in several iterations.
 
@@ -250,7 +244,7 @@ def first_tokens_law(
         pair: the models.
         num_tokens: m.
         num_iterations: how many iterations; by default m.
-        drafts, draft_length, memory, with_modification, max_tuples: as in
+        options: ``drafts``, ``draft_length``, ``memory``, ``with_modification`` and ``max_tuples`` as in
             ``decoded_tokens_law``.
 
     Raises:
@@ -267,8 +261,7 @@ def first_tokens_law(
     """
     check_count("num_tokens", num_tokens)
     iterations = num_tokens if num_iterations is None else check_count("num_iterations", num_iterations)
-    process = draft_process(drafts)
-    decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
+    decoding = _Decoding(verifier, pair, **options)
     size, zero = pair.vocab_size, decoding.zero
     decoding.check_depth(min((iterations - 1) * (decoding.draft_length + 1), num_tokens - 1), num_tokens)
     law = np.full(size**num_tokens, zero)
@@ -320,13 +313,13 @@ class _Decoding:
         self,
         verifier: str | Any,
         pair: ModelPair,
-        process: DraftProcess,
-        draft_length: int | None,
-        memory: int | None,
-        with_modification: bool,
-        max_tuples: int,
+        drafts: int | DraftProcess = 1,
+        draft_length: int | None = None,
+        memory: int | None = None,
+        with_modification: bool = True,
+        max_tuples: int = DEFAULT_MAX_TUPLES,
     ) -> None:
-        self.verifier = find_verifier(verifier)
+        self.verifier, process = find_verifier(verifier), draft_process(drafts)
         _check_process(self.verifier, process, with_modification)
         self.with_modification = with_modification and self.verifier.modified_target_rows is not None
         self.max_tuples = max_tuples

@@ -95,16 +95,10 @@ def test_the_longest_draft_is_respected() -> None:
         ("source", "", "source of verifier"),
         ("bind", 3, "bind of verifier 'user_token' must be a method"),
         ("modified_target_rows", "rows", "modified_target_rows of verifier 'user_token' must be a method"),
-        ("for_drafts", print, "for_drafts of verifier 'user_token' must be called bind"),
-        (
-            "for_pair",
-            lambda self, pair, process: self,
-            "for_pair of verifier 'user_token' must be called bind",
-        ),
     ],
 )
 def test_what_cannot_be_is_refused(attribute: str, value: Any, says: str) -> None:
-    """A declaration of the wrong kind, or by a former name, is one clear line."""
+    """A declaration of the wrong kind is one clear line."""
     with pytest.raises(InvalidInputError, match=says):
         as_verifier(type("Says", (UserToken,), {attribute: value})())
 
