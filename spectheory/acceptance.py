@@ -42,7 +42,7 @@ class Acceptance(Result):
         multi_round: of recursive rejection.
         lower_bound: spectr2023 Lemma 3, the upper bound times 1 - (1 - 1/K)^K.
         upper_bound: spectr2023 Lemma 3; it is always attained (theory.md Statement 3.4).
-        spectr_gbv_bound: spectrgbv2026 Eq. 5 as printed; it is no bound on lossless rules (theory.md §2).
+        spectr_gbv_bound: spectrgbv2026 Eq. 5 as printed; it does not bound lossless rules (theory.md §2).
     """
 
     target: tuple[Any, ...]
@@ -59,7 +59,7 @@ class Acceptance(Result):
     spectr_gbv_bound: Any
 
     def headline(self) -> str:
-        """What is accepted, and of how many drafts."""
+        """The optimal acceptance of K drafts."""
         drafts = "1 draft" if self.num_drafts == 1 else f"{self.num_drafts} drafts"
         return f"acceptance at one position, {drafts}: at most {number_text(self.optimal)}"
 
@@ -68,7 +68,7 @@ class Acceptance(Result):
         return [(rule, number_text(value)) for rule, value, _ in self.rules()]
 
     def rules(self) -> list[tuple[str, Any, str]]:
-        """(rule or bound, its value, what to know about it), as the table of the command."""
+        """(rule or bound, its value, a note), as in the table of the command."""
         tokens = ", ".join(str(token) for token in self.minimising_set)
         return [
             ("upper bound", self.upper_bound, "Lemma 3, always attained"),

@@ -1,4 +1,4 @@
-"""certify(): what a verifier outputs, whether that is lossless, and how far it is from the optimum."""
+"""certify(): the output law of a verifier, whether it is lossless, and its distance from the optimum."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Certificate(Result):
     Attributes:
         verifier: its name.
         vocab, vocab_size, draft_length, num_drafts: the setting: V, L and K.
-        draft_process: how the K paths were drawn, ``"iid"`` unless another was asked for.
+        draft_process: the name of the draft process, by default ``"iid"``.
         arithmetic: ``"exact"`` or ``"float64"``.
         block_efficiency: E[tau + 1], tokens per target call, the correction token included.
         target_matching: whether the output completed to L+1 tokens with the target is distributed as
@@ -86,10 +86,10 @@ class Certificate(Result):
         worst_path: the path of L+1 tokens with the largest deviation; ``None`` if there is none.
         counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.
-        best: the optimum over all valid verifiers of the pair, whoever is judged: a ``Solution`` or a
+        best: the optimum over all valid verifiers of the pair, whichever is judged: a ``Solution`` or a
             ``CertifiedInterval``; ``None`` where it was not asked for or is out of reach.
         optimum_note: why ``best`` is ``None``, or how it was obtained.
-        assumed: what of a user's verifier was taken at its word and checked on a sample only.
+        assumed: the flags of a user's verifier that were checked on a sample only.
         row_defect: how far the sum of a float row of the pair that was given is from 1; where that is more
             than rounding, all rows were divided by their sums before anything was computed.
         law: the output law itself.
@@ -401,7 +401,6 @@ def _names(law: OutputLaw, context: Context) -> tuple[str, ...]:
 
 
 def _violation(law: OutputLaw, slack: Any) -> AntichainViolation | None:
-    """The most violated antichain, if one is violated."""
     excess, antichain = law.largest_excess or (0, ())
     if not excess > slack:
         return None

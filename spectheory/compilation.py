@@ -35,10 +35,9 @@ _DECLARED = (
 def compiled(verifier: str | Any, **options: Any) -> Verifier:
     """The verifier with its torch code compiled by ``torch.compile``, for every place that takes a verifier.
 
-    Outcome and sample are one graph, without breaks: rows are read once, and what lies between them and the
-    result is not written.  It runs when the outcome is asked for something, not before.  The laws are those
-    of the verifier itself up to rounding, and so are the samples of a seed.  Numpy arrays and rationals go to
-    the verifier as it is.
+    Outcome and sample are one graph, without breaks: rows are read once, and no intermediate array is
+    written.  It runs when the outcome is used, not before.  The laws are those of the verifier itself up to
+    rounding, and so are the samples of a seed.  Numpy arrays and rationals go to the verifier as it is.
 
     The first call compiles, which takes from seconds to a minute, the second size of the batch once more, and
     later ones do not.  The backend "inductor", the default, needs a C++ compiler on the CPU and Triton on a
@@ -63,7 +62,7 @@ def compiled(verifier: str | Any, **options: Any) -> Verifier:
 
 
 def _compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
-    """A user's own object is compiled as it is; what the graphs answer is checked as its answers are."""
+    """A user's object is compiled as it is, and the answers of its graphs are checked like its own."""
     if isinstance(verifier, UserVerifier):
         return UserVerifier(Compiled(verifier, verifier.user_object, options))
     return Compiled(verifier, verifier, options)
@@ -144,7 +143,7 @@ def _with_own_code(function: Any) -> FunctionType:
 
 
 class CompiledOutcome(Outcome):
-    """An outcome whose graphs run when they are asked for, stops and a sample together in one.
+    """An outcome whose graphs run on use, stops and a sample together in one.
 
     Args:
         graphs: of ``Compiled``.

@@ -68,7 +68,7 @@ class CorrectionRows(NamedTuple):
         return residual_rows(self.target_row, self.draft_row, scale, draft_scale)
 
     def _kernel_fits(self, *scales: Array | None) -> bool:
-        """Whether a loop takes them: several stops, one per batch element; the rows of one are views."""
+        """Whether a row kernel applies: one stop per batch element; a single stop needs views only."""
         *batch, paths, depths, size = self.target_rows.shape
         per_stop = [array for array in (self.path_index, self.length, *scales) if array is not None]
         return (
@@ -82,7 +82,7 @@ class CorrectionRows(NamedTuple):
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
     """rows[..., path_index, length, :]: the row at one prefix of one path per batch element.
 
-    [..., K, N, V], [...], [...] -> [..., V]; nothing but the rows asked for is copied, and one row is not.
+    [..., K, N, V], [...], [...] -> [..., V]; only these rows are copied, and a single row is a view.
     """
     if is_one_number(length):
         return rows[..., path_index.item(), length.item(), :]

@@ -1,8 +1,8 @@
 """Draft processes: how K paths are drawn from the draft model.
 
-A process gives the law of the K-tuple of drafted paths, by enumeration, and the probability that
-some draft passes through an antichain, by recursion over the tree.  Verifiers state the processes
-they are valid for; on any other they are refused, not silently run.
+A process gives the law of the K-tuple of drafted paths, by enumeration, and the probability that some draft
+passes through an antichain, by recursion over the tree.  A verifier is refused on processes that it does not
+name.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class DraftProcess(ABC):
     """The law of K drafted paths.
 
     Attributes:
-        name: what verifiers call the process.
+        name: of the process, as in ``Verifier.draft_processes``.
         num_drafts: K.
     """
 
@@ -166,12 +166,11 @@ class Iid(DraftProcess):
 
 @dataclass(frozen=True)
 class PerPath(DraftProcess):
-    """K independent paths, each from a draft model of its own (spectr2023, footnote 8).
+    """K independent paths, each from its own draft model (spectr2023, footnote 8).
 
     Attributes:
-        models: one pair per path; of each only the draft is used, with the shape of the pair that
-            is certified.  Where language models draft, these models or what stands for them: they draw
-            the paths, and nothing is enumerated.
+        models: one pair per path, of which only the draft is used, with the shape of the certified pair.
+            For language models these models themselves.
 
     Example:
         >>> from spectheory import instances
@@ -214,7 +213,7 @@ class PerPath(DraftProcess):
         for number, model in enumerate(self.models):
             if not isinstance(model, ModelPair):
                 raise InvalidInputError(
-                    f"draft model {number} is no enumerated pair; give one ModelPair per path"
+                    f"draft model {number} is not an enumerated pair; give one ModelPair per path"
                 )
         return self.models
 
@@ -325,7 +324,7 @@ class _Tree(DraftProcess):
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
-        """From the leaves up: a node is avoided if it is no member and all its draws are avoided."""
+        """From the leaves up: a node is avoided if it is not a member and all its draws are avoided."""
         blocked = split_by_depth(members.T, pair.vocab_size, pair.draft_length)  # by depth, [V^depth, sets]
         one = pair.numbers.draft_path_probs[0]
         avoided = np.where(blocked[-1], one - one, one)

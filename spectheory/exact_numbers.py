@@ -61,12 +61,12 @@ def to_fraction(value: Any) -> Fraction:
 
 
 def flint_if_exact(array: np.ndarray) -> np.ndarray:
-    """What to compute with: python-flint rationals for exact entries, anything else as it is."""
+    """python-flint rationals for exact entries, to compute with; other arrays as they are."""
     return to_flint(array) if is_exact(array) else array
 
 
 def fractions_if_exact(array: np.ndarray) -> np.ndarray:
-    """What to return: Fractions for exact entries, anything else as it is."""
+    """Fractions for exact entries, to return; other arrays as they are."""
     return to_fractions(array) if is_exact(array) else array
 
 
@@ -76,10 +76,10 @@ def plain_number(value: Any) -> Fraction | float:
 
 
 def exact_number(value: Any) -> Fraction:
-    """One number as the Fraction it is; a float is the rational that its bits say.
+    """One number as a Fraction; a float is the rational of its bits.
 
     Raises:
-        TypeError: it is no number.
+        TypeError: the value is not a number.
         ValueError, OverflowError: it is not finite.
 
     Example:
@@ -90,7 +90,7 @@ def exact_number(value: Any) -> Fraction:
 
 
 def exact_values(array: np.ndarray) -> np.ndarray:
-    """Every entry as the Fraction it is; a float is the rational that its bits say.
+    """Every entry as a Fraction; a float is the rational of its bits.
 
     Example:
         >>> exact_values(np.array([0.25, 0.1]))[0]

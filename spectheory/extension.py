@@ -1,7 +1,7 @@
-"""Enumerated models behind a text: what several calls of the target meet.
+"""Extend an enumerated pair beyond its depth.
 
-A pair of draft length D has rows for texts of up to D tokens.  Where its rows depend on a few last tokens
-only it goes on for ever: the text is cut to these tokens.
+A pair of draft length D has rows for texts of up to D tokens.  If its rows depend on the last few tokens
+only, a longer text is cut to these tokens.
 """
 
 from __future__ import annotations

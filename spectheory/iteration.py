@@ -60,7 +60,7 @@ def modified_pair(
 
     Raises:
         InvalidInputError: the verifier is not valid for the draft process, or it modifies the target and
-            looks at several paths that have draft models of their own.
+            looks at several paths with different draft models.
 
     Example:
         >>> from spectheory import instances
@@ -118,7 +118,7 @@ def completed_law(
 
 
 def _defined(law: OutputLaw) -> OutputLaw:
-    """The law itself, or an error where the algorithm has undefined outputs: no iteration can follow them."""
+    """The law itself; an error if it has undefined outputs, which no iteration can follow."""
     if law.undefined:
         raise InvalidOutcomeError(
             f"with probability {law.undefined} the verifier stops where its correction token is 0/0; "
@@ -214,7 +214,7 @@ class TokensLaw:
     """The law of the first m decoded tokens, next to the target's.
 
     Attributes:
-        law: [V^m], what the verifier decodes.
+        law: [V^m], of the decoded tokens.
         target: [V^m], p_m.
     """
 
@@ -307,7 +307,7 @@ _START = _State(())
 
 
 class _Decoding:
-    """One verifier on one pair, iteration after iteration; what it did at a state is remembered."""
+    """One verifier on one pair, iteration after iteration, with the outputs of every state cached."""
 
     def __init__(
         self,
@@ -415,16 +415,13 @@ class _Decoding:
 
 
 def _check_process(verifier: Verifier, process: DraftProcess, with_modification: bool) -> None:
-    """Refuse a process that the verifier is not meant for, or that it cannot modify the target with.
-
-    The modification uses one draft row per context.  Paths with draft models of their own have several.
-    """
+    """Refuse a process that the verifier does not take or cannot modify the target for."""
     verifier.bind(process)
     modifies = with_modification and verifier.modified_target_rows is not None
     if modifies and isinstance(process, PerPath) and process.num_drafts > 1 and not verifier.single_path:
         raise InvalidInputError(
             f"verifier {verifier.name!r} modifies the target by one draft row, and each of the "
-            f"{process.num_drafts} paths has a draft model of its own; use another draft process, or "
+            f"{process.num_drafts} paths has its own draft model; use another draft process, or "
             "with_modification=False"
         )
 

@@ -53,7 +53,7 @@ MAX_TUPLES_WITHOUT_TRUST = 50_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class OutputLaw(Result):
-    """R and what follows from it.
+    """The output law R and its consequences.
 
     Attributes:
         verifier: whose law it is, bound to the pair and the process.
@@ -163,7 +163,7 @@ class OutputLaw(Result):
             return None
 
     def cause(self, prefix: Context) -> tuple[tuple[Context, ...], Any]:
-        """The drafts to blame for a wrong probability of an output prefix a, and what they lead to.
+        """The drafts with the largest part in a wrong probability of an output prefix a.
 
         With c the probability that the completed output starts with a given the drafts,
 
@@ -197,7 +197,7 @@ class OutputLaw(Result):
     def total_variation(self) -> Any:
         """Half the sum of |completed law - p_{L+1}|: the defect of the verifier.
 
-        An undefined output is one more outcome, which the target never makes.
+        An undefined output counts as an outcome that the target never makes.
         """
         deviations = np.abs(self.deviations(self.pair.draft_length + 1))
         return (plain_number(balanced_sum(deviations)) + self.undefined) / 2

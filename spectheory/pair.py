@@ -55,7 +55,7 @@ class ModelPair:
         row_sum_tolerance: how far the sum of a float row may be from 1; kept by every method and by files.
 
     Raises:
-        InvalidPairError: levels of wrong shapes or kinds, or a row that is no law.
+        InvalidPairError: levels of wrong shapes or kinds, or a row that is not a law.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -73,7 +73,7 @@ class ModelPair:
 
     def __post_init__(self) -> None:
         _validate(self)
-        # Copies that cannot be written to: whoever is handed a pair cannot change what is judged with it.
+        # Copies that cannot be written to: a verifier cannot change the pair it is judged on.
         for side in ("target", "draft"):
             object.__setattr__(self, side, tuple(_locked(level) for level in getattr(self, side)))
 
@@ -176,7 +176,7 @@ class ModelPair:
             row_sum_tolerance: how far the sum of a float row may be from 1.
 
         Raises:
-            InvalidPairError: rows that are no laws, of different lengths, or of different arithmetic.
+            InvalidPairError: rows that are not laws, of different lengths, or of different arithmetic.
             EnumerationTooLargeError: a tree of that depth cannot be held.
 
         Example:
@@ -267,7 +267,7 @@ class ModelPair:
         if self.row_defect <= ROUNDING_OF_A_ROW:
             return self
         if not all(level.sum(axis=1).all() for level in (*self.target, *self.draft)):
-            raise InvalidPairError("a row sums to 0, so that it is no law whatever it is divided by")
+            raise InvalidPairError("a row sums to 0, so that no division makes it a law")
         target, draft = (tuple(map(normalise, side)) for side in (self.target, self.draft))
         return replace(self, target=target, draft=draft)
 
@@ -275,7 +275,7 @@ class ModelPair:
         """The same models with a shorter draft length.
 
         Raises:
-            InvalidPairError: it is no whole number from 1 to L.
+            InvalidPairError: not a whole number from 1 to L.
         """
         draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
         if draft_length > self.draft_length:
@@ -468,7 +468,7 @@ def check_pair(pair: Any) -> ModelPair:
     """``pair`` itself.
 
     Raises:
-        InvalidInputError: it is no ``ModelPair``.
+        InvalidInputError: not a ``ModelPair``.
     """
     if not isinstance(pair, ModelPair):
         raise InvalidInputError(

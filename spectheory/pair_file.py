@@ -5,7 +5,7 @@
 
 Keys are contexts: token ids separated by one space, ``""`` at the root.  With ``"context_free": true``
 target and draft are one row each.  Texts such as ``"1/3"`` are exact, JSON numbers are float64.
-``"row_sum_tolerance"`` stands only where it is not the default.  What the rows say is not judged here.
+``"row_sum_tolerance"`` stands only where it is not the default.  The rows are checked by ``ModelPair``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OPTIONAL_FIELDS = ("context_free", "row_sum_tolerance")
 
 
 class PairFields(NamedTuple):
-    """What a pair file holds.
+    """The fields of a pair file.
 
     Attributes:
         target, draft: context -> row; one row each in a context-free pair.
@@ -125,7 +125,7 @@ def parse_context(key: str) -> Context:
     """The context that a key of a pair file names.
 
     Raises:
-        InvalidPairError: it names none, or not in the one spelling that the format has.
+        InvalidPairError: not a context, or not in the spelling of the format.
 
     Example:
         >>> parse_context("0 12"), parse_context("")

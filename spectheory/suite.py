@@ -1,8 +1,8 @@
 """From a verdict on one pair to a verdict on a verifier: a suite of pairs, every one certified exactly.
 
 "Lossless" on one pair says little: with two tokens a wrong residual is normalised away, with one drafted
-token no prefix is ever weighed, with models that ignore their context no row is ever stale.  The standard
-suite has what tells the known-wrong verifiers of ``spectheory.defects`` from lossless ones, and more.
+token no prefix is ever weighed, with context-free models no row is ever stale.  The standard suite tells all
+known-wrong verifiers of ``spectheory.defects`` from lossless ones.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class SuiteCase:
 
 @dataclass(frozen=True)
 class CaseVerdict:
-    """What one case said of a verifier.
+    """The verdict of one case on a verifier.
 
     Attributes:
         case: its name with the draft process.
@@ -144,8 +144,8 @@ class SuiteCertificate(Result):
         verifier: its name.
         source: where it is from.
         verdicts: one per case that was judged.
-        counterexample: the certificate of the first case on which it is not lossless; the cases are
-            sorted by size, so it is a small one.
+        counterexample: the certificate of the first case on which it is not lossless, a small one, because
+            the cases are sorted by size.
         refused: cases that the verifier does not take, with the reason it gave.
     """
 
@@ -216,7 +216,7 @@ def certify_suite(
         progress: called with (cases done, cases in all).
 
     Raises:
-        InvalidInputError: it is no verifier, or its ``bind`` refuses every case.
+        InvalidInputError: not a verifier, or its ``bind`` refuses every case.
         InvalidOutcomeError: it fails, or does not return conditional laws.
 
     Example:
@@ -265,7 +265,7 @@ def certify_suite(
 def suite_for(verifier: Verifier) -> tuple[SuiteCase, ...]:
     """The standard suite of the drafts a verifier is meant for and of paths no longer than it takes.
 
-    A user's object that names no draft processes is asked about i.i.d. drafts.
+    A user's object that names no draft processes is judged on i.i.d. drafts.
     """
     silent = isinstance(verifier, UserVerifier) and not hasattr(verifier.user_object, "draft_processes")
     cases = standard_suite(("iid",) if silent else verifier.draft_processes)
@@ -302,7 +302,7 @@ def standard_suite(processes: Collection[str] = ("iid",)) -> tuple[SuiteCase, ..
 
 @cache
 def _suite_of(processes: frozenset[str]) -> tuple[SuiteCase, ...]:
-    """Made once in a process: what a case has computed of its pair, the next verifier need not compute."""
+    """Made once in a process, because a pair caches its numbers for the next verifier."""
     cases = [
         (process.count_tuples(pair), SuiteCase(name, pair, process))
         for name, pair in _suite_pairs().items()
@@ -341,7 +341,6 @@ _RANDOM_SHAPES = (
 
 
 def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProcess]:
-    """The ways to draft that are tried on a pair."""
     L = pair.draft_length
     if "iid" in processes:
         yield from (Iid(num_drafts) for num_drafts in (1, 2, 3, 4))

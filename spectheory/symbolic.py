@@ -65,7 +65,8 @@ def block_efficiency(
         The expression, with ``Min`` where the algorithm has a minimum; exact.
 
     Raises:
-        InvalidInputError: another verifier, a context without a row, a row that is no law, or an order that
+        InvalidInputError: another verifier, a context without a row, a row that is not a law, or an order
+        that
             ``at`` does not decide.
         EnumerationTooLargeError: too many contexts or drafts for an expression.
     """

@@ -1,4 +1,4 @@
-"""Rows that come again are computed with once: where each comes first, and which one every row is."""
+"""Find duplicate rows, so that each is processed once."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from spectheory.exact_numbers import is_exact
 
 
 def unique_row_indices(*arrays: Array) -> tuple[Array, Array]:
-    """Where every new combination of rows comes first, and which of these every row is.
+    """The first occurrence of every different row, and the number of its occurrence for every row.
 
-    On an accelerator every row counts as new: to look for equal ones would cost more than it saves.
+    On an accelerator every row counts as different, because the comparison would cost more than it saves.
 
     Args:
         arrays: [n, ..] each, rational, float or integer; row i of all of them together is compared.
@@ -54,7 +54,8 @@ def _bytes(tensor: Any) -> np.ndarray:
 def _entry_numbers(array: np.ndarray) -> np.ndarray:
     """A whole number for every rational, equal where they are.
 
-    To hash a rational is slow, and rows that come again are made of the same objects: each is hashed once.
+    To hash a rational is slow, and duplicate rows are made of the same objects, so each object is hashed
+    once.
     """
     values = array.ravel().tolist()
     numbers: dict[Any, int] = {}

@@ -72,7 +72,7 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
     check(
         _answer(verifier, drafted, tolerance),
         slice(None),
-        "asked twice it answers differently, from state or random numbers of its own",
+        "the same call gives different outcomes, from internal state or random numbers",
     )
     _check_mixed_stops(verifier, drafted, first, tolerance)
     count, xp = len(given[0]), namespace(given[0])
@@ -85,7 +85,7 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
         )
     shuffled = np.random.default_rng(1).permutation(count)
     order = np.empty_like(shuffled)
-    order[shuffled] = np.roll(shuffled, 1)  # one cycle through all: of two or more, none stays in its place
+    order[shuffled] = np.roll(shuffled, 1)  # one cycle through all: of two or more, every tuple moves
     order = xp.asarray(order, device=given[0].device)
     middle = (count + 1) // 2
     for part in (order[:middle], order[middle:]) if count > 1 else (order,):

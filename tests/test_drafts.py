@@ -284,7 +284,7 @@ def test_bad_processes_are_refused(build: Any, says: str) -> None:
         (WithoutReplacement((3, 1)), "cannot draw 3 distinct tokens at depth 0"),
         (WithoutReplacement((1, 3)), "cannot draw 3 distinct tokens at depth 1"),
         (PerPath((instances.two_token(1),)), "draft model 0 has 2 tokens, draft length 1"),
-        (PerPath(("a language model",)), "draft model 0 is no enumerated pair"),
+        (PerPath(("a language model",)), "draft model 0 is not an enumerated pair"),
         (PerPath((instances.two_token(2), instances.uniform(3, 3, 2))), "draft model 1 has 3 tokens"),
         (PerPath((instances.two_token(2).to_float(),)), "float64 entries; expected 2, 2 and exact"),
     ],

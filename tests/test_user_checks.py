@@ -87,8 +87,8 @@ class WritesIntoItsInputs(UserToken):
 
 
 FAULTS = {
-    KeepsState: "asked twice it answers differently, from state or random numbers of its own",
-    DrawsItsOwn: "asked twice it answers differently, from state or random numbers of its own",
+    KeepsState: "the same call gives different outcomes, from internal state or random numbers",
+    DrawsItsOwn: "the same call gives different outcomes, from internal state or random numbers",
     LooksAtTheBatch: "its answer for one tuple of drafts depends on the other tuples of the batch",
     RemembersByObject: "given other contents in the same array objects it repeats an old answer",
     WritesIntoItsInputs: "writes into its input draft_rows",

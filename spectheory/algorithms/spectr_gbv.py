@@ -99,7 +99,7 @@ def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
         sum_{i=1..L} sum_{a of length i} p(a) [1 - (1 - min{q(a)/p(a), 1})^K]
 
     The paper calls it an upper bound over couplings in which the drafts are independent given the
-    output, and Thm 5.3 says that ``spectr_gbv`` attains it.  It is no upper bound for valid verifiers:
+    output, and Thm 5.3 says that ``spectr_gbv`` attains it.  It does not bound valid verifiers:
     on the pair of the example E[tau] = 8/9 is attained.
 
     Args:
@@ -110,7 +110,7 @@ def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
         A Fraction for an exact pair, a float otherwise.
 
     Raises:
-        InvalidInputError: K is no whole number of at least 1.
+        InvalidInputError: K is not a whole number of at least 1.
 
     Example:
         >>> from spectheory import instances

@@ -18,7 +18,6 @@ class TargetCorrection(TokenSkeleton):
     are accepted as often as they should be and then drawn once more: the law is pulled to the draft.
     """
 
-    name: ClassVar[str] = "target_correction"
     origin: ClassVar[str] = "The residual is dropped where the method is explained in one paragraph."
 
     def residual(self, rows: CorrectionRows) -> Array:
@@ -32,7 +31,6 @@ class DraftCorrection(TokenSkeleton):
     until it accepts, while here the second draw is kept without a test.
     """
 
-    name: ClassVar[str] = "draft_correction"
     origin: ClassVar[str] = "Rejection sampling is recalled from a textbook, without its loop."
 
     def residual(self, rows: CorrectionRows) -> Array:
@@ -46,7 +44,6 @@ class AbsoluteResidual(TokenSkeleton):
     of its mass lies on tokens the draft proposes too often already.
     """
 
-    name: ClassVar[str] = "absolute_residual"
     origin: ClassVar[str] = "The positive part is mistaken for the absolute value when a formula is typed in."
 
     def residual(self, rows: CorrectionRows) -> Array:
@@ -60,7 +57,6 @@ class RejectedTokenMasked(TokenSkeleton):
     (what is left is the other one).  With more, other tokens the draft proposes too often come back.
     """
 
-    name: ClassVar[str] = "rejected_token_masked"
     origin: ClassVar[str] = "Masking one logit is cheaper to write than a residual over the vocabulary."
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -85,7 +81,6 @@ class SmoothedResidual(TokenSkeleton):
     residual excludes, tokens the target never emits among them.
     """
 
-    name: ClassVar[str] = "smoothed_residual"
     origin: ClassVar[str] = "A small constant is added because a division by zero was once seen in a log."
 
     def residual(self, rows: CorrectionRows) -> Array:
@@ -100,7 +95,6 @@ class DraftBonus(TokenSkeleton):
     look at its context they are the same.  Everything up to the last token is right.
     """
 
-    name: ClassVar[str] = "draft_bonus"
     origin: ClassVar[str] = "The draft loop runs one step too many and its last token is kept."
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -123,7 +117,6 @@ class SharpenedBonus(TokenSkeleton):
     is applied.  Only paths that are accepted to the end show it.
     """
 
-    name: ClassVar[str] = "sharpened_bonus"
     origin: ClassVar[str] = "Sampling settings are applied in one of two branches only."
 
     def bonus(self, target_row: Array) -> Array:
@@ -139,7 +132,6 @@ class SharedUniform(TokenSkeleton):
     Plausible because each law on its own is right; with two tokens nothing shows.
     """
 
-    name: ClassVar[str] = "shared_uniform"
     origin: ClassVar[str] = "One random number per position is drawn in advance, for reproducible batches."
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -166,7 +158,6 @@ class StaleCorrectionRow(TokenSkeleton):
     at their context nothing shows, nor does it with one drafted token.
     """
 
-    name: ClassVar[str] = "stale_correction_row"
     origin: ClassVar[str] = "Logits and the tokens they predict are offset by one, and one index is not."
     shift: ClassVar[int] = -1
 
@@ -190,6 +181,5 @@ class NextCorrectionRow(StaleCorrectionRow):
     target's row is taken.  Plausible because the scores of all positions lie in one array.
     """
 
-    name: ClassVar[str] = "next_correction_row"
     origin: ClassVar[str] = "The number of accepted tokens is used as an index after it was incremented."
     shift: ClassVar[int] = 1

@@ -59,7 +59,6 @@ class GreedyMultipathTies(OneSelected):
     models have them at every step.
     """
 
-    name: ClassVar[str] = "greedy_multipath_ties"
     parent: ClassVar[str] = "greedy_multipath"
     exchangeable: ClassVar[bool] = True
     origin: ClassVar[str] = "One array is sorted twice, once ascending and once descending."
@@ -86,7 +85,6 @@ class GreedyMultipathUnskewed(OneSelected):
     counted as luck, and accepted too often.
     """
 
-    name: ClassVar[str] = "greedy_multipath_unskewed"
     parent: ClassVar[str] = "greedy_multipath"
     exchangeable: ClassVar[bool] = True
     origin: ClassVar[str] = "Selection of a promising draft is put in front of a verifier for one draft."
@@ -103,7 +101,6 @@ class LikeliestDraft(OneSelected):
     is more often a mode of q than q says.
     """
 
-    name: ClassVar[str] = "likeliest_draft"
     parent: ClassVar[str] = "block"
     origin: ClassVar[str] = "Drafts found by search are verified as though they had been sampled."
 
@@ -121,7 +118,6 @@ class LongestAccepted(Defect):
     results is lossless.  The choice among them looks at the results.
     """
 
-    name: ClassVar[str] = "longest_accepted"
     parent: ClassVar[str] = "token"
     origin: ClassVar[str] = "Batched single-draft verification is followed by a maximum over the batch."
 
@@ -152,7 +148,6 @@ class IndependentAcceptance(Defect, PositionByPosition):
     K drafts a token the draft proposes too often has K chances.
     """
 
-    name: ClassVar[str] = "independent_acceptance"
     parent: ClassVar[str] = "spectr"
     origin: ClassVar[str] = "Single-draft verification is repeated over a list of drafts."
 
@@ -170,7 +165,6 @@ class SmallDivisionFactor(PositionSkeleton):
     clipped is still emitted.
     """
 
-    name: ClassVar[str] = "small_division_factor"
     origin: ClassVar[str] = "A parameter with an admissible range is tuned for speed alone."
 
     def division_factor(self, drafts_assumed: int) -> int:
@@ -184,7 +178,6 @@ class AllDraftsAssumed(PositionSkeleton):
     drafts survive, more is rejected than the residual accounts for.
     """
 
-    name: ClassVar[str] = "all_drafts_assumed"
     origin: ClassVar[str] = "A parameter is computed once before a loop in which it changes."
 
     def drafts_assumed(self, survivors: int, num_drafts: int) -> int:
@@ -199,7 +192,6 @@ class RecursiveWithoutUpdate(Defect, PositionByPosition):
     verification knows.
     """
 
-    name: ClassVar[str] = "recursive_without_update"
     parent: ClassVar[str] = "multi_round"
     origin: ClassVar[str] = "Inside a loop a residual is computed from the loop's input, not from its state."
 
@@ -222,7 +214,6 @@ class DistinctDraftsAssumed(Defect, PositionByPosition):
     and a repeated token is rejected once more at the cost of the others.
     """
 
-    name: ClassVar[str] = "distinct_drafts_assumed"
     parent: ClassVar[str] = "multi_round_without_replacement"
     origin: ClassVar[str] = "A verifier written for trees of distinct siblings is handed independent samples."
 

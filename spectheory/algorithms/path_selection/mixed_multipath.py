@@ -139,15 +139,15 @@ def root_mixture(
     3. h is largest from the first place among 0, the λ_x and 1 after which the slope is not positive to
        the first after which it is negative.
 
-    If this is an interval, the root says nothing more, and λ is its middle: the whole block efficiency
-    is concave too, so the middle earns at least the mean of what the two ends earn.
+    If this is an interval, λ is its middle: the block efficiency is concave too, so the middle earns at least
+    the mean of the two ends.
 
     Args:
         target_row, draft_row: the rows at the root, [..., V].
         num_drafts: K.
         ranking: the order of the tokens.
         slope_tolerance: in floating point, a slope this close to 0 counts as 0, so that rounding does
-            not decide ties; exact rows need and use none.
+            not decide ties; not used for exact rows.
 
     Returns:
         λ, [...], rational for rational rows.
@@ -190,7 +190,6 @@ def _best_share(target_row: Array, draft_row: Array, powers: Array, slope_tolera
 
 
 def _as_fraction(value: Any) -> Fraction:
-    """λ as the exact number it is."""
     try:
         number = exact_number(value)
     except (TypeError, ValueError, OverflowError) as error:

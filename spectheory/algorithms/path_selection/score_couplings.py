@@ -28,9 +28,9 @@ Coupling = Callable[[ScoreNode, Array], Array]
 
 
 RESOLUTION = 1e-13
-"""In floating point, what is this small against the rest of a block may be nothing but rounding.
+"""In floating point, a mass, variance or room this small against the rest of a block may be rounding.
 
-Such a mass, variance or room does not decide how the block is split.  It loses nothing but as much."""
+It does not decide how the block is split, at a loss of the same size."""
 
 
 def independent(node: ScoreNode, levels: Array) -> Array:

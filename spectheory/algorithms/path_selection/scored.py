@@ -27,7 +27,7 @@ from spectheory.validate import check_num_drafts
 
 
 class ScoreState(NamedTuple):
-    """What a path carries down to a context a: the law μ_a of its score, and what it can still serve.
+    """The state of a path at a context a: the law μ_a of its score, and t(a), the mass it can still serve.
 
     A score lies in one of M cells, adjacent intervals of [0, 1] in ascending order, and is uniform inside
     the cell.  So the masses of the cells are the law, with nothing rounded away.
@@ -181,7 +181,7 @@ def _behind(
 
 
 def in_double(array: Array) -> Array:
-    """Rationals as they are, floats as float64: what is carried along a path is rounded at every token."""
+    """Rationals as they are, floats as float64, because a state is rounded at every token of a path."""
     return array if is_exact(array) else namespace(array).astype(array, namespace(array).float64)
 
 

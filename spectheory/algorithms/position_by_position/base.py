@@ -1,7 +1,7 @@
-"""The frame of the verifiers that go position by position: kseq, spectr, multi-round rejection and otm.
+"""The base class of the verifiers that go position by position: kseq, spectr, multi-round rejection and otm.
 
-Each algorithm supplies its rule at one position, ``select``.  This module has what they share (spectr2023
-Algorithm 3): which drafts survive, how likely each context is reached, and where the round ends.
+Each algorithm supplies its rule at one position, ``select``.  The base class tracks the surviving drafts, the
+probability of every context, and the end of the round (spectr2023 Algorithm 3).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Selection(NamedTuple):
 
 
 class DraftSelection(NamedTuple):
-    """The law of the next token at C contexts where it is a draft, and what the residual needs to know.
+    """The law of the next token at C contexts where it is a draft, with a note for the residual.
 
     Attributes:
         by_draft, none: as of ``Selection``.
@@ -99,7 +99,7 @@ class PositionByPosition(TreeVerifier):
     """
 
     _depths_at_once: ClassVar[int | None] = 1
-    """How many depths are gone through together, ``None`` for all: fewer and larger kernels."""
+    """The number of depths computed together, ``None`` for all: fewer and larger kernels."""
 
     def select(self, position: Position) -> Selection:
         """The rule at one position: the law of Y given the drafts there."""
@@ -160,7 +160,6 @@ class PositionByPosition(TreeVerifier):
         return Outcome.from_weights(xp.where(holds_first, stop, zeros_like(stop)), residual)
 
     def _depths(self, length: int) -> list[slice]:
-        """The depths 0..L-1 in portions."""
         size = self._depths_at_once or length
         return [slice(depth, min(depth + size, length)) for depth in range(0, length, size)]
 
