@@ -19,17 +19,7 @@ from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
 from spectheory.verifier import UserVerifier, Verifier
 
-_DECLARED = (
-    "name",
-    "source",
-    "single_path",
-    "exact",
-    "exchangeable",
-    "draft_processes",
-    "lossless",
-    "max_draft_length",
-    "modified_target_rows",
-)
+_DECLARED = tuple(Verifier.__annotations__)
 
 
 def compiled(verifier: str | Any, **options: Any) -> Verifier:

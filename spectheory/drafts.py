@@ -95,13 +95,9 @@ class DraftProcess(ABC):
         members[0, [context_node(context, pair.vocab_size) for context in antichain]] = True
         return self.hit_probabilities(pair, members)[0]
 
-    def draft_levels(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
-        """The rows path ``path_index`` is drafted from: ``draft_levels[i]`` is [V^i, V]."""
-        return pair.draft
-
-    def draft_numbers(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
-        """``draft_levels`` in the numbers to compute with (``ModelPair.numbers``)."""
-        return pair.numbers.draft
+    def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
+        """The pair whose draft rows path ``path_index`` is drawn from."""
+        return pair
 
     def to_float(self) -> DraftProcess:
         """The same process for float64 pairs."""
@@ -239,11 +235,8 @@ class PerPath(DraftProcess):
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         return 1 - np.asarray(prod(1 - _path_hits(model, members) for model in self.models))
 
-    def draft_levels(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
-        return self.models[path_index].draft
-
-    def draft_numbers(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
-        return self.models[path_index].numbers.draft
+    def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
+        return self.models[path_index]
 
 
 @dataclass(frozen=True)

@@ -432,7 +432,7 @@ def _modified(verifier: Verifier, pair: ModelPair, process: DraftProcess) -> Mod
     if modify is None:
         return pair
     # The rows that the drafts were drawn from.  All paths share those of the first (see _check_process).
-    drafted = ModelPair(pair.target, process.draft_levels(pair, 0), pair.vocab)
+    drafted = ModelPair(pair.target, process.drafter(pair, 0).draft, pair.vocab)
     target = list(pair.target)
     for depth in range(1, pair.draft_length):
         target[depth] = modified_rows(

@@ -55,12 +55,11 @@ class Evaluator:
     def of(problem: Problem, process: DraftProcess) -> Evaluator:
         """The evaluator of a problem on the paths of ``process``."""
         verifier, pair, _ = problem
-        paths = range(process.num_drafts)
+        drafters = [process.drafter(pair, k) for k in range(process.num_drafts)]
         plain = isinstance(verifier, UserVerifier) and not isinstance(verifier.user_object, Verifier)
         if plain or not pair.is_exact:
-            drafts = [process.draft_levels(pair, k) for k in paths]
-            return Evaluator(verifier, fractions_if_exact, pair.target, drafts)
-        drafts = [process.draft_numbers(pair, k) for k in paths]
+            return Evaluator(verifier, fractions_if_exact, pair.target, [model.draft for model in drafters])
+        drafts = [model.numbers.draft for model in drafters]
         return Evaluator(verifier, to_flint, pair.numbers.target, drafts)
 
     @property

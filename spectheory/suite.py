@@ -26,23 +26,21 @@ from spectheory.results import Result
 from spectheory.validate import unknown_name
 from spectheory.verifier import UserVerifier, Verifier
 
-_NAMED: tuple[tuple[str, int], ...] = (
-    ("two_token", 1),
-    ("two_token", 2),
-    ("three_token_reversed", 1),
-    ("three_token_reversed", 2),
-    ("bernoulli_quarter_half", 2),
-    ("bernoulli_quarter_one", 2),
-    ("bernoulli_one_half", 1),
-    ("uniform_4_2", 2),
-    ("uniform_equal", 1),
-    ("equal_models", 2),
-    ("disjoint_supports", 2),
-    ("partial_overlap", 2),
-    ("sticky_chain", 2),
-    ("two_residual_tokens", 1),
-    ("two_residual_tokens", 2),
-)
+_NAMED: Mapping[str, tuple[int, ...]] = {
+    "two_token": (1, 2),
+    "three_token_reversed": (1, 2),
+    "bernoulli_quarter_half": (2,),
+    "bernoulli_quarter_one": (2,),
+    "bernoulli_one_half": (1,),
+    "uniform_4_2": (2,),
+    "uniform_equal": (1,),
+    "equal_models": (2,),
+    "disjoint_supports": (2,),
+    "partial_overlap": (2,),
+    "sticky_chain": (2,),
+    "two_residual_tokens": (1, 2),
+}
+"""Named instances and their draft lengths."""
 _RANDOM: tuple[tuple[int, int, int], ...] = ((6, 3, 2), (5, 2, 1), (3, 3, 1), (4, 2, 2), (6, 3, 1))
 """(seed, V, L): random pairs that tell defects apart which the named ones do not."""
 
@@ -57,7 +55,8 @@ def standard_pairs() -> dict[str, ModelPair]:
         >>> standard_pairs()["two_token-L2"].draft_length
         2
     """
-    pairs = {f"{name}-L{length}": instances.NAMED[name](length) for name, length in _NAMED}
+    named = [(name, length) for name, lengths in _NAMED.items() for length in lengths]
+    pairs = {f"{name}-L{length}": instances.NAMED[name](length) for name, length in named}
     pairs |= {
         f"random_seed{seed}_V{vocab_size}-L{length}": instances.random_rational(seed, vocab_size, length)
         for seed, vocab_size, length in _RANDOM
@@ -313,31 +312,15 @@ def _suite_of(processes: frozenset[str]) -> tuple[SuiteCase, ...]:
 
 
 def _suite_pairs() -> dict[str, ModelPair]:
+    shapes = (
+        [(size, 1) for size in range(2, 7)] + [(size, 2) for size in range(2, 6)] + [(2, 3), (3, 3), (2, 4)]
+    )
     pairs = standard_pairs()
-    for number, (size, length) in enumerate(_RANDOM_SHAPES):
-        pairs[f"random_seed{100 + number}_V{size}-L{length}"] = instances.random_rational(
-            100 + number, size, length
-        )
-        pairs[f"tiny_seed{200 + number}_V{size}-L{length}"] = instances.tiny_probabilities(
-            200 + number, size, length
-        )
+    for number, shape in enumerate(shapes):
+        random, tiny = (100 + number, *shape), (200 + number, *shape)
+        pairs["random_seed{}_V{}-L{}".format(*random)] = instances.random_rational(*random)
+        pairs["tiny_seed{}_V{}-L{}".format(*tiny)] = instances.tiny_probabilities(*tiny)
     return pairs
-
-
-_RANDOM_SHAPES = (
-    (2, 1),
-    (3, 1),
-    (4, 1),
-    (5, 1),
-    (6, 1),
-    (2, 2),
-    (3, 2),
-    (4, 2),
-    (5, 2),
-    (2, 3),
-    (3, 3),
-    (2, 4),
-)
 
 
 def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProcess]:

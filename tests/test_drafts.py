@@ -319,7 +319,7 @@ def test_single_path_verifiers_are_valid_under_every_process(name: str) -> None:
         assert certificate.draft_process == process.name
         assert certificate.is_valid, where
         assert certificate.total_variation == 0, where
-        levels = process.draft_levels(pair, 0)
+        levels = process.drafter(pair, 0).draft
         alone = ModelPair(pair.target, levels, pair.vocab)
         assert certificate.block_efficiency == output_law(name, alone).block_efficiency, where
 
@@ -410,7 +410,7 @@ def test_every_path_has_its_own_model() -> None:
     pair = ModelPair((np.array([[0.5, 0.5]]), np.full((2, 2), 0.5)), (np.array([[0.25, 0.75]]),), ("A", "B"))
     other = ModelPair(pair.target, (rows,), pair.vocab)
     process = PerPath((pair, other))
-    assert process.draft_levels(pair, 0) is pair.draft
-    assert process.draft_levels(pair, 1) is other.draft
+    assert process.drafter(pair, 0).draft is pair.draft
+    assert process.drafter(pair, 1).draft is other.draft
     assert rows.sum() != 1
-    assert process.normalised().draft_levels(pair, 1)[0].sum() == 1
+    assert process.normalised().drafter(pair, 1).draft[0].sum() == 1

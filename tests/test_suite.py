@@ -176,7 +176,7 @@ def test_the_models_of_two_paths_differ() -> None:
     cases = standard_suite(("per_path",))
     assert len(cases) > 10
     for case in cases:
-        first, second = (case.process.draft_levels(case.pair, k)[0] for k in (0, 1))
+        first, second = (case.process.drafter(case.pair, k).draft[0] for k in (0, 1))
         uniform = all(value == Fraction(1, case.pair.vocab_size) for value in first[0])
         assert (first != second).any() or uniform
 

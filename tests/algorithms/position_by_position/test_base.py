@@ -139,7 +139,7 @@ def batch_of(pair: ModelPair, process: DraftProcess, batch: int, seed: int) -> t
     draft_rows = np.stack(
         [
             np.stack(
-                [process.draft_levels(pair, k)[i][prefixes[i][:, k]] for k in range(process.num_drafts)],
+                [process.drafter(pair, k).draft[i][prefixes[i][:, k]] for k in range(process.num_drafts)],
                 axis=1,
             )
             for i in range(length)
