@@ -29,28 +29,6 @@ from wrong_verifiers import (
 
 # --------------------------------------------------------------- golden values
 
-TWO_TOKEN_ONE_PATH = [
-    # verifier, L, E[tau] (block2024 section 2; theory.md §4)
-    ("token", 2, "10/9"),
-    ("block", 2, "11/9"),
-    ("token", 3, "38/27"),
-    ("block", 3, "5/3"),
-    ("token", 4, "130/81"),
-    ("block", 4, "166/81"),
-    ("token", 8, "12610/6561"),
-    ("block", 8, "20384/6561"),
-]
-
-
-@pytest.mark.parametrize(("name", "draft_length", "accepted"), TWO_TOKEN_ONE_PATH)
-def test_two_token_example_on_one_path(name: str, draft_length: int, accepted: str) -> None:
-    """The motivating example of block2024; block is the optimum, token is not."""
-    certificate = certify(name, instances.two_token(draft_length))
-    assert certificate.block_efficiency == Fraction(accepted) + 1
-    assert certificate.is_valid
-    assert (certificate.optimum == certificate.block_efficiency) == (name == "block")
-    assert certificate.arithmetic == "exact"
-
 
 def test_two_token_example_at_the_length_of_the_experiments() -> None:
     """L = 8: block earns 20384/6561 + 1 = 26945/6561, exactly the optimum of the program."""
@@ -58,38 +36,6 @@ def test_two_token_example_at_the_length_of_the_experiments() -> None:
     assert certificate.block_efficiency == Fraction(26945, 6561)
     assert certificate.optimum == Fraction(26945, 6561)
     assert certificate.gap_float == 0
-
-
-@pytest.mark.parametrize(
-    ("draft_length", "num_drafts", "efficiency"), [(1, 2, "17/9"), (2, 2, "212/81"), (2, 3, "2018/729")]
-)
-def test_two_token_example_with_greedy_multipath(draft_length: int, num_drafts: int, efficiency: str) -> None:
-    """theory.md §5; at L = 1, K = 2 it is the optimum (1 + α_2 = 1 + 8/9)."""
-    certificate = certify("greedy_multipath", instances.two_token(draft_length), num_drafts)
-    assert certificate.block_efficiency == Fraction(efficiency)
-    assert certificate.block_efficiency <= certificate.optimum
-    if draft_length == 1:
-        assert certificate.optimum == Fraction(17, 9)
-
-
-@pytest.mark.parametrize(
-    ("draft_length", "num_drafts", "efficiency"), [(1, 2, 1.811420), (2, 2, 2.405487), (2, 3, 2.593306)]
-)
-def test_two_token_example_with_spectr(draft_length: int, num_drafts: int, efficiency: float) -> None:
-    """theory.md §5, to the six decimals given."""
-    certificate = certify("spectr", instances.two_token(draft_length), num_drafts)
-    assert certificate.block_efficiency == pytest.approx(efficiency, abs=5e-7)
-    assert certificate.arithmetic == "float64"
-    assert certificate.is_valid
-    assert certificate.gap_float > 0
-
-
-def test_greedy_multipath_can_be_worse_than_block_on_one_path() -> None:
-    """Two fair coins, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md Statement 5.7)."""
-    certificate = certify("greedy_multipath", instances.uniform_equal(1), 2)
-    assert certificate.block_efficiency == Fraction(7, 4)
-    assert certificate.optimum == 2
-    assert certify("block", instances.uniform_equal(1), 2).block_efficiency == 2
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3])
@@ -269,30 +215,6 @@ def test_a_float_optimum_is_never_below_a_valid_verifier() -> None:
     assert certificate.best.lower <= certificate.block_efficiency <= certificate.best.upper
     assert certificate.gap_float >= 0
     assert "too large" in certificate.optimum_note
-
-
-def test_not_a_number_is_refused() -> None:
-    """A NaN is not a probability, neither in the stops nor in the rows."""
-    for what in ("_stop_probs", "_rows"):
-        verifier = type(MALFORMED["rows of one half"][0])("not_a_number")
-        setattr(verifier, what, lambda array: array * float("nan"))
-        with pytest.raises(InvalidOutcomeError, match="not_a_number"):
-            certify(verifier, instances.two_token(2).to_float())
-
-
-def test_rows_of_another_width_are_refused() -> None:
-    """A correction row has one entry per token."""
-    verifier = type(MALFORMED["rows of one half"][0])("narrow", rows=lambda array: array[..., :1] * 0 + 1)
-    with pytest.raises(InvalidOutcomeError, match="narrow"):
-        certify(verifier, instances.two_token(2))
-
-
-def test_float_stops_are_allowed_where_the_verifier_says_so() -> None:
-    """``exact = False``: the pair is given in float64 and the certificate says so."""
-    verifier = type("FloatToken", (UserToken,), {"exact": False, "name": "float_token"})()
-    certificate = certify(verifier, instances.two_token(2))
-    assert certificate.arithmetic == "float64"
-    assert certificate.block_efficiency == pytest.approx(19 / 9, abs=1e-12)
 
 
 # --------------------------------------------------------- user-defined verifiers

@@ -258,7 +258,7 @@ def test_one_modification_for_several_draft_models_is_refused() -> None:
     pair = instances.two_token(2)
     drafts = PerPath((instances.bernoulli("1/5", "1/2", 2), pair))
     for function, arguments in ((decoded_tokens_law, (2,)), (completed_law, ()), (modified_pair, ())):
-        with pytest.raises(InvalidInputError, match="each of the 2 paths has a draft model of its own"):
+        with pytest.raises(InvalidInputError, match="each of the 2 paths has its own draft model"):
             function(UsersSeveralPaths(), pair, *arguments, drafts=drafts)
     laws = decoded_tokens_law(UsersSeveralPaths(), pair, 2, drafts=drafts, with_modification=False)
     assert laws[1].sum() == 1

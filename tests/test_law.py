@@ -13,16 +13,13 @@ import reference
 from law_checks import assert_same_law, budget_masses
 from spectheory import instances
 from spectheory.algorithms import verifiers
-from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
 from spectheory.algorithms.position_by_position.spectr import SpecTr
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.defects import defects
 from spectheory.drafts import Iid
 from spectheory.errors import (
     EnumerationTooLargeError,
-    InvalidInputError,
     InvalidOutcomeError,
-    UnknownNameError,
 )
 from spectheory.law import OutputLaw, output_law
 from spectheory.outcome import Outcome
@@ -200,12 +197,6 @@ def test_exchangeable_claims_hold(group: str, name: str) -> None:
         assert_same_law(output_law(name, case.pair, case.num_drafts), from_tuples, tolerance)
 
 
-def test_which_verifiers_claim_to_be_exchangeable() -> None:
-    """greedy_multipath does; spectr, which tries drafts in order, does not."""
-    assert verifiers["greedy_multipath"].exchangeable
-    assert not verifiers["spectr"].exchangeable
-
-
 def test_exchangeable_partner_spectr_depends_on_the_order_of_the_drafts() -> None:
     """spectr tries the drafts in order: enumerating sorted drafts only gives a wrong law."""
     pair = instances.two_token(1)
@@ -317,16 +308,6 @@ def test_the_limit_counts_what_is_enumerated() -> None:
     output_law("spectr", instances.point_masses(4), 3, max_tuples=1)
     with pytest.raises(EnumerationTooLargeError, match="1 tuples of 1001 drafted paths"):
         output_law("spectr", instances.point_masses(1), 1001)
-
-
-def test_unknown_verifiers_are_refused_with_the_nearest_name() -> None:
-    """A name that does not exist is an error that helps."""
-    with pytest.raises(UnknownNameError, match=r"did you mean 'block'\?.*known: token, .*spectr_gbv"):
-        output_law("blok", instances.two_token(1))
-    with pytest.raises(InvalidInputError, match="is not a verifier; expected an object with"):
-        output_law(object(), instances.two_token(1))
-    with pytest.raises(InvalidInputError, match="is not a verifier"):
-        output_law(GreedyMultipath, instances.two_token(1))
 
 
 def test_the_cause_is_the_same_in_any_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

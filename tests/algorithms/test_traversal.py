@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
-from spectheory import ModelPair, Outcome, instances, optimum, output_law
+from spectheory import ModelPair, Outcome, instances, output_law
 from spectheory.algorithms.traversal import Traversal
 from spectheory.arrays import normalise
 from spectheory.contexts import context_number, numbered_context
@@ -117,27 +117,6 @@ class Unbound(Traversal):
 def test_partner_repeated_draws_are_no_drafts() -> None:
     law = output_law(Unbound(), instances.two_residual_tokens(2), drafts=PrefixTree((1, 2)))
     assert law.total_variation > 0
-
-
-def test_it_is_lossless() -> None:
-    """Statement 5.21 on 120 rational pairs with zeros, ties and equal rows, exactly."""
-    for number in range(120):
-        size, length, drafts = SHAPES[number % len(SHAPES)]
-        options = {"zero_probability": number % 3 / 6, "equal_row_probability": number % 2 / 4}
-        pair = random_rational([432, number], size, length, **options)
-        law = output_law(Traversal(), pair, drafts)
-        assert law.total_variation == 0, (number, size, length, drafts)
-        if length == 1:
-            assert law.masses[0].tolist() == output_law("multi_round", pair, drafts).masses[0].tolist()
-
-
-def test_where_it_stands_on_the_two_token_pair() -> None:
-    """Between multi-round rejection and the optimum."""
-    for drafts, value in ((2, Fraction(196, 81)), (3, Fraction(1865, 729))):
-        pair = instances.two_token(2)
-        earned = output_law(Traversal(), pair, drafts).block_efficiency
-        assert earned == value > output_law("multi_round", pair, drafts).block_efficiency
-        assert value < optimum(pair, drafts).value
 
 
 class OwnRows(Traversal):

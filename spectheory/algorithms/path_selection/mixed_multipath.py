@@ -153,6 +153,7 @@ def root_mixture(
         λ, [...], rational for rational rows.
 
     Example:
+        >>> import numpy as np
         >>> row = np.array([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])
         >>> print(root_mixture(row, row, 2), root_mixture(row, row[::-1], 2))
         1 0

@@ -11,7 +11,6 @@ from law_checks import assert_same_law, budget_masses
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
 from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.rankings import leaf_order
 from spectheory.bounds.skewed_draft import SkewedDraft
@@ -52,13 +51,3 @@ def test_the_ranking_matters() -> None:
 
 
 # ----------------------------------------------------------------------------- the mixture
-
-
-def test_greedy_multipath_loses_to_one_path() -> None:
-    """Identical models, V = 2, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md Statement 5.7)."""
-    pair = instances.uniform_equal(1)
-    skewed = SkewedDraft.from_ranking(pair, 2)
-    assert skewed.leaf_law.tolist() == [Fraction(1, 4), Fraction(3, 4)]
-    assert output_law("greedy_multipath", pair, 2).block_efficiency == Fraction(7, 4)
-    assert output_law("block", pair, 2).block_efficiency == 2
-    assert output_law(MixedMultipath(), pair, 2).block_efficiency == 2

@@ -15,7 +15,6 @@ from scipy.optimize import brentq
 
 from spectheory.algorithms.position_by_position import kseq
 from spectheory.algorithms.position_by_position.kseq import best_division_factor, kseq_rule, kseq_rule_at
-from spectheory.programs import optimal_acceptance
 
 NUM_DRAFTS = (1, 2, 3, 4, 8)
 
@@ -218,14 +217,6 @@ def test_equal_and_disjoint_rows(num_drafts: int) -> None:
     np.testing.assert_array_equal(apart.residual, target)
 
 
-def test_reference_acceptances() -> None:
-    """theory.md §3: 0.811420 for the two-token pair, 0.75 for the reversed three-token pair (K = 2)."""
-    two = np.array([1 / 3, 2 / 3])
-    assert float(kseq_rule(two, two[::-1], np.array(2.0)).acceptance) == pytest.approx(0.811420, abs=5e-7)
-    three = np.array([1 / 2, 1 / 3, 1 / 6])
-    assert float(kseq_rule(three, three[::-1], np.array(2.0)).acceptance) == pytest.approx(0.75, abs=1e-12)
-
-
 @pytest.mark.parametrize(("support", "ratio"), [(4, 2), (6, 2), (6, 3), (9, 3), (12, 4), (5, 1)])
 @pytest.mark.parametrize("num_drafts", [1, 2, 3, 5, 8])
 def test_uniform_pairs(support: int, ratio: int, num_drafts: int) -> None:
@@ -234,18 +225,6 @@ def test_uniform_pairs(support: int, ratio: int, num_drafts: int) -> None:
     target = np.where(np.arange(support) < support // ratio, ratio / support, 0)
     rule = kseq_rule(target, draft, np.array(float(num_drafts)))
     assert float(rule.acceptance) == pytest.approx(1 - (1 - 1 / ratio) ** num_drafts, abs=1e-12)
-
-
-@pytest.mark.parametrize("num_drafts", NUM_DRAFTS)
-def test_acceptance_lies_between_the_bounds(num_drafts: int) -> None:
-    """spectr2023 Theorem 1: (1 - 1/e) α_K <= acceptance <= α_K; with one draft it is α_1."""
-    below = 0
-    for target, draft in random_rows(200 + num_drafts):
-        best = float(optimal_acceptance(target, draft, num_drafts).value)
-        found = float(kseq_rule(target, draft, np.array(float(num_drafts))).acceptance)
-        assert (1 - math.exp(-1)) * best - 1e-12 <= found <= best + 1e-12
-        below += found < best - 1e-6
-    assert (below > 0) == (num_drafts > 1)  # strictly below the optimum on some rows, except for n = 1
 
 
 @pytest.mark.parametrize("num_drafts", NUM_DRAFTS)
