@@ -21,12 +21,12 @@ from spectheory.contexts import Context, context_text, numbered_context
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.exact_numbers import flint_if_exact
 from spectheory.pair_file import (
+    FORMAT,
     ROW_SUM_TOLERANCE,
-    PairFields,
-    build_document,
     parse_document,
     read_document,
     write_document,
+    written_row,
 )
 from spectheory.rows import Row, parse_rows
 from spectheory.validate import check_count, is_number
@@ -123,11 +123,7 @@ class ModelPair:
         Raises:
             InvalidPairError: the target has no paths of that depth.
         """
-        return _of_depth("target", self._target_path_probs, depth)
-
-    @cached_property
-    def _target_path_probs(self) -> tuple[np.ndarray, ...]:
-        return _path_probs(self.target)
+        return _of_depth("target", self._as_given.target_path_probs, depth)
 
     def draft_path_probs(self, depth: int) -> np.ndarray:
         """q(a_{1:depth}) of every path of that depth (0..L), shape [V^depth].
@@ -135,11 +131,11 @@ class ModelPair:
         Raises:
             InvalidPairError: the draft has no paths of that depth.
         """
-        return _of_depth("draft", self._draft_path_probs, depth)
+        return _of_depth("draft", self._as_given.draft_path_probs, depth)
 
     @cached_property
-    def _draft_path_probs(self) -> tuple[np.ndarray, ...]:
-        return _path_probs(self.draft)
+    def _as_given(self) -> PairNumbers:
+        return PairNumbers(self.target, self.draft)
 
     @cached_property
     def numbers(self) -> PairNumbers:
@@ -362,25 +358,26 @@ class ModelPair:
     def to_document(self) -> dict[str, Any]:
         """The JSON document of the pair file."""
 
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "vocab": list(self.vocab),
+            "draft_length": self.draft_length,
+        }
+        if self.context_free:
+            document["context_free"] = True
+        if self.row_sum_tolerance != ROW_SUM_TOLERANCE:
+            document["row_sum_tolerance"] = float(self.row_sum_tolerance)
+
         def rows(levels: tuple[np.ndarray, ...]) -> Any:
             if self.context_free:
-                return levels[0][0]
+                return written_row(levels[0][0])
             return {
-                self.context(depth, number): row
+                context_text(self.context(depth, number)): written_row(row)
                 for depth, level in enumerate(levels)
                 for number, row in enumerate(level)
             }
 
-        return build_document(
-            PairFields(
-                rows(self.target),
-                rows(self.draft),
-                self.draft_length,
-                self.vocab,
-                self.context_free,
-                self.row_sum_tolerance,
-            )
-        )
+        return document | {"target": rows(self.target), "draft": rows(self.draft)}
 
     def save(self, path: str | Path) -> None:
         """Write the pair file; ``ModelPair.load`` reads back the same numbers."""

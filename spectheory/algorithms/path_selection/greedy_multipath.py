@@ -9,11 +9,9 @@ from spectheory.algorithms.path_selection.base import (
     SelectedPaths,
     select_highest_ranked,
 )
-from spectheory.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.arrays import Array, ones_like, take_paths
-from spectheory.bounds.rankings import LeafOrder, Ranking, ratio_ranking
+from spectheory.bounds.rankings import Ranking, ratio_ranking
 from spectheory.bounds.skewed_draft import skewed_draft_rows
-from spectheory.pair import ModelPair
 
 
 class GreedyMultipath(PathSelection):
@@ -50,14 +48,6 @@ class GreedyMultipath(PathSelection):
 
     def __init__(self, ranking: Ranking = ratio_ranking) -> None:
         self.ranking = ranking
-
-    @staticmethod
-    def with_order(pair: ModelPair, order: LeafOrder) -> ExplicitRanking:
-        """The greedy verifier of any total order on the leaves of a pair (Def. 5.1), lowest first.
-
-        It is bound to the pair, see ``LeafRankings``.
-        """
-        return ExplicitRanking(pair, order)
 
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
         selected = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)[..., None]

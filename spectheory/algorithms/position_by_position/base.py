@@ -94,8 +94,7 @@ class PositionByPosition(TreeVerifier):
        with Y as the correction token                                               (lines 11-16)
 
     Lossless if at every context Y follows the target when the drafts follow their law (theory.md
-    Statement 5.15).  On a tree, paths that repeat an earlier path's draw count as one draft.  Counted as
-    several they would not be independent, and the output would not follow the target.
+    Statement 5.15).
     """
 
     _depths_at_once: ClassVar[int | None] = 1

@@ -141,16 +141,8 @@ MAX_ROUNDS = 10_000
 def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: int) -> Any:
     """P(one of K i.i.d. drafts is accepted) under multi-round rejection sampling.
 
-    The algorithm that spectr2023 App. B.3 calls MULTI-ROUND (specinfer2023; eagle2024 uses it on trees), in
-    the notation of the package (p target, q draft):
-
-    1. p_1 = p
-    2. draft x_k ~ q is accepted with probability min(1, p_k(x_k) / q(x_k))
-    3. after a rejection p_{k+1} = max(p_k - q, 0), normalised
-    4. after K rejections the token is drawn from p_{K+1}
-
-    Given that drafts 1..k-1 were rejected, draft k is accepted with probability sum_x min(p_k, q),
-    whatever they were.  So the acceptance is (theory.md Statement 3.7)
+    Given that drafts 1..k-1 were rejected, draft k is accepted with probability sum_x min(p_k, q), whatever
+    they were, p_k as in ``MultiRound``.  So the acceptance is (theory.md Statement 3.7)
 
         1 - prod_{k=1..K} (1 - sum_x min(p_k(x), q(x))).
 

@@ -11,6 +11,7 @@ from law_checks import assert_same_law, budget_masses
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
 from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
+from spectheory.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.rankings import leaf_order
 from spectheory.bounds.skewed_draft import SkewedDraft
@@ -32,7 +33,7 @@ def test_greedy_is_lossless_with_every_tree_ranking(group: str, name: str) -> No
         skewed = reference.skewed_leaf_probs(pair, plain_order(pair, ranking), K)
         assert law.block_efficiency == reference.ranking_efficiency(pair, skewed), case
         assert law.block_efficiency == SkewedDraft.from_ranking(pair, K, ranking).block_efficiency(pair)
-        bound = GreedyMultipath.with_order(pair, leaf_order(pair, ranking))
+        bound = ExplicitRanking(pair, leaf_order(pair, ranking))
         assert_same_law(output_law(bound, pair, K), law)
         if name == "ratio":
             assert reference.law_of(law) == reference.greedy_multipath_law(pair, K)

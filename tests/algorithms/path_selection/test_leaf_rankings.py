@@ -11,7 +11,6 @@ import pytest
 import reference
 from law_checks import assert_same_law
 from spectheory import certify, instances
-from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
 from spectheory.algorithms.path_selection.leaf_rankings import ExplicitRanking, LeafRankings
 from spectheory.algorithms.path_selection.optimal_multipath import OptimalMultipath
 from spectheory.drafts import DraftProcess
@@ -98,7 +97,7 @@ def test_bound_verifiers_over_iterations() -> None:
     Bound to the chain from its start and let go on without the check, the law is wrong.
     """
     pair, options = instances.sticky_chain(2), {"drafts": 2, "memory": 1}
-    for bound in (OptimalMultipath(pair, 2), GreedyMultipath.with_order(pair, range(4))):
+    for bound in (OptimalMultipath(pair, 2), ExplicitRanking(pair, range(4))):
         assert first_tokens_law(bound, pair, 3, 1, **options).total_variation == 0
         with pytest.raises(InvalidInputError, match=r"bound to another pair: .* over several iterations"):
             first_tokens_law(bound, pair, 4, **options)
