@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from drawn_trees import Draw, drawn_trees
+from reference import draft_row
 from spectheory import certify, instances
 from spectheory.algorithms import verifiers
 from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
@@ -23,14 +25,6 @@ from spectheory.programs import optimum
 
 Path = tuple[int, ...]
 Law = dict[tuple[Path, ...], Any]
-
-
-def row_at(pair: ModelPair, context: Path) -> np.ndarray:
-    """q(. | context)."""
-    number = 0
-    for token in context:
-        number = number * pair.vocab_size + token
-    return pair.draft[len(context)][number]
 
 
 def path_of(pair: ModelPair, leaf: int) -> Path:
@@ -50,36 +44,25 @@ def independent_law(pair: ModelPair, models: list[ModelPair]) -> Law:
         prob = Fraction(1)
         for model, path in zip(models, paths, strict=True):
             for i, token in enumerate(path):
-                prob *= row_at(model, path[:i])[token]
+                prob *= draft_row(model, path[:i])[token]
         if prob:
             law[paths] = prob
     return law
 
 
 def tree_law(pair: ModelPair, widths: tuple[int, ...], distinct: bool) -> Law:
-    """Level by level: every node draws its tokens one after the other, each level from the one before."""
-    level: dict[tuple[Path, ...], Fraction] = {((),): Fraction(1)}
-    for width in widths:
-        following: dict[tuple[Path, ...], Fraction] = defaultdict(Fraction)
-        for nodes, prob in level.items():
-            for drawn in product(range(pair.vocab_size), repeat=width * len(nodes)):
-                weight, children = prob, []
-                for position, token in enumerate(drawn):
-                    node, earlier = nodes[position // width], drawn[position // width * width : position]
-                    row = row_at(pair, node)
-                    if not distinct:
-                        weight *= row[token]
-                    elif token in earlier or row[token] == 0:
-                        weight = Fraction(0)
-                    else:
-                        weight *= row[token] / (1 - sum(row[other] for other in earlier))
-                    if not weight:
-                        break
-                    children.append((*node, token))
-                if weight:
-                    following[tuple(children)] += weight
-        level = following
-    return dict(level)
+    """The leaves of every tree of draws, in order, with its probability."""
+    law: Law = defaultdict(Fraction)
+    for draws, prob in drawn_trees(pair, widths, distinct):
+        law[tuple(leaves_below(draws))] += prob
+    return dict(law)
+
+
+def leaves_below(draws: list[Draw], context: Path = ()) -> Iterator[Path]:
+    """The paths of a tree of draws."""
+    for draw in draws:
+        path = (*context, draw.token)
+        yield from leaves_below(draw.below, path) if draw.below else (path,)
 
 
 def law_of(process: DraftProcess, pair: ModelPair, size: int = 7) -> Law:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from reference import Law, Path, draft_row, law_of, normalised, target_row
+from drawn_trees import acted_out, drawn_trees, multi_round_rule, without_replacement_rule
+from reference import Law, Path, law_of
 from spectheory import instances, output_law
 from spectheory.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.algorithms.position_by_position.multi_round import MultiRound
@@ -36,49 +36,9 @@ ZERO, ONE = Fraction(0), Fraction(1)
 
 
 def recursive_rejection_law(pair: ModelPair, widths: tuple[int, ...], distinct: bool) -> Law:
-    """One iteration of multi-round rejection on a tree, by walking down it and drawing as it goes.
-
-    With replacement, later draws of the accepted token bring their own children: m of them make
-    m times the width draws at the next depth.
-    """
-    law: Law = defaultdict(Fraction)
-
-    def visit(context: Path, draws: int, weight: Fraction) -> None:
-        """``draws`` tokens are drawn after this context, which is accepted with probability ``weight``."""
-        depth = len(context)
-        if depth == len(widths):
-            end(context, target_row(pair, context), weight)
-            return
-        for tokens in product(range(pair.vocab_size), repeat=draws):
-            drawn, undrawn, proposals = weight, list(draft_row(pair, context)), []
-            for token in tokens:
-                if drawn:
-                    proposals.append(normalised(undrawn))
-                    drawn *= proposals[-1][token]
-                    undrawn[token] *= 1 - distinct
-            left = target_row(pair, context)
-            for number, token in enumerate(tokens):
-                if drawn == 0:
-                    break
-                accept = min(ONE, left[token] / proposals[number][token])
-                if accept:
-                    survivors = 1 if distinct else tokens[number:].count(token)
-                    next_draws = survivors * (*widths, 1)[depth + 1]
-                    visit((*context, token), next_draws, drawn * accept)
-                drawn *= 1 - accept
-                if drawn:
-                    excess = zip(left, proposals[number], strict=True)
-                    left = normalised([max(p - q, ZERO) for p, q in excess])
-            if drawn:
-                end(context, left, drawn)
-
-    def end(context: Path, row: list[Any], weight: Fraction) -> None:
-        for token, prob in enumerate(row):
-            if prob:
-                law[(*context, token)] += weight * prob
-
-    visit((), widths[0], ONE)
-    return law
+    """One iteration of multi-round rejection on every tree of draws."""
+    rule = without_replacement_rule if distinct else multi_round_rule
+    return acted_out(pair, drawn_trees(pair, widths, distinct), rule)
 
 
 TREES: dict[str, tuple[str, Any, bool]] = {
