@@ -374,7 +374,7 @@ ONE_POSITION = [case for case in CASES if case[1].draft_length == 1]
     ("pair", "process", "expected"), [c[1:] for c in ONE_POSITION], ids=[c[0] for c in ONE_POSITION]
 )
 def test_optimum_at_one_position_is_the_cut(pair: ModelPair, process: DraftProcess, expected: Law) -> None:
-    """The antichain program with process=process is 1 + α of the general transport problem, exactly."""
+    """The antichain program of a draft process is 1 + α of the general transport problem, exactly."""
     best = optimum(pair, drafts=process).value
     assert best == 1 + cut_by_brute_force(pair, expected)
 
