@@ -260,7 +260,7 @@ def test_derivatives_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``arrays`` and ``stop_rows`` give the same, whichever way they take."""
+    """``arrays`` and ``correction_rows`` give the same, whichever way they take."""
     target, draft, scale = rows_of(1, 3, 2, 3, 20_000), rows_of(2, 3, 2, 2, 20_000), rows_of(3, 3)
     stops = CorrectionRows(target, draft, torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]))
     rows, factors = target[..., 1:, :], scale[:, None, None].expand(3, 2, 2)

@@ -19,9 +19,10 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.contexts import is_first_with_prefix
 from spectheory.correction_rows import CorrectionRows
 from spectheory.modification import ModifiesTarget
-from spectheory.outcome import Outcome, is_first_with_prefix
+from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.validate import check_num_drafts
 

@@ -20,14 +20,10 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.contexts import first_path_with_prefix, is_first_with_prefix, shared_prefixes
 from spectheory.correction_rows import CorrectionRows
 from spectheory.exact_numbers import flint_if_exact, plain_number
-from spectheory.outcome import (
-    Outcome,
-    first_path_with_prefix,
-    is_first_with_prefix,
-    shared_prefixes,
-)
+from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.validate import check_num_drafts
 from spectheory.verifier import TreeVerifier

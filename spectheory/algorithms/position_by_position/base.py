@@ -23,8 +23,9 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.contexts import is_first_with_prefix, shared_prefixes
 from spectheory.correction_rows import CorrectionRows, take_draft_row
-from spectheory.outcome import Outcome, is_first_with_prefix, shared_prefixes
+from spectheory.outcome import Outcome
 from spectheory.verifier import TreeVerifier
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from spectheory.algorithms.position_by_position.base import Position, PositionByPosition, Selection
 from spectheory.arrays import Array, namespace
 from spectheory.exact_numbers import is_exact
-from spectheory.programs.one_position.optimal_rankings import OptimalRankings, rankings_of_rows
+from spectheory.programs.one_position.ranking_plan import OptimalRankings, rankings_of_rows
 from spectheory.unique_rows import unique_row_indices
 
 Row = tuple[Any, ...]
