@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from spectheory import verifiers
-from spectheory.verifier import Verifier
+from spectheory.verification.verifier import Verifier
 
 README = Path(__file__).parent.parent / "README.md"
 HEAD = "| name | paper and algorithm | lossless | drafts |\n|---|---|---|---|\n"

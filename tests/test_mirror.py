@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from spectheory.algorithms import verifiers
-from spectheory.defects import defects
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.defective import defects
 
 ROOT = Path(__file__).parent.parent
 MOST_LINES = 500

@@ -10,8 +10,8 @@ import torch
 from scipy.stats import chi2
 
 from models_support import PROMPTS, full_row
-from spectheory.drafts import Iid, PrefixTree
-from spectheory.errors import (
+from spectheory.pairs.drafts import Iid, PrefixTree
+from spectheory.foundation.errors import (
     InvalidInputError,
 )
 from spectheory.models import (

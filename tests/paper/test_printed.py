@@ -7,7 +7,7 @@ from statistics import mean
 
 import pytest
 
-from spectheory.algorithms import verifiers
+from spectheory.verification.algorithms import verifiers
 from spectheory.paper.printed import gains_over_token, printed_rows, printed_times
 
 AVERAGES = {  # printed in the last line of a table

@@ -1,0 +1,129 @@
+"""Evaluate a verifier on tuples of drafted paths of an enumerated pair, and check that it returns laws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array, first_true
+from spectheory.pairs.contexts import prefix_of_leaf, rows_along
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.exact_numbers import float_tolerance, fractions_if_exact, to_flint
+from spectheory.verification.outcome import Outcome, correction_deviation, stop_deviation
+from spectheory.verification.resolve import Problem
+from spectheory.verification.verifier import UserVerifier, Verifier
+
+
+class Tuples(NamedTuple):
+    """N tuples of drafted paths, as a verifier sees them.
+
+    Attributes:
+        prefixes: [N, K, L+1], the number of every prefix at its depth.
+        tokens: [N, K, L].
+        target_rows: [N, K, L+1, V].
+        draft_rows: [N, K, L, V].
+    """
+
+    prefixes: np.ndarray
+    tokens: np.ndarray
+    target_rows: np.ndarray
+    draft_rows: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluator:
+    """A verifier with the rows of a pair by depth, in the numbers that the verifier computes with.
+
+    Attributes:
+        verifier: bound to the pair and the process.
+        convert: to these numbers.  python-flint's rationals are several times faster than Fractions; a
+            user's plain object may hold Fractions and gets them.
+        target: by depth 0..L, [V^depth, V].
+        draft: for every path, by depth 0..L-1.
+    """
+
+    verifier: Verifier
+    convert: Callable[[np.ndarray], np.ndarray]
+    target: tuple[np.ndarray, ...]
+    draft: list[tuple[np.ndarray, ...]]
+
+    @staticmethod
+    def of(problem: Problem, process: DraftProcess) -> Evaluator:
+        """The evaluator of a problem on the paths of ``process``."""
+        verifier, pair, _ = problem
+        drafters = [process.drafter(pair, k) for k in range(process.num_drafts)]
+        plain = isinstance(verifier, UserVerifier) and not isinstance(verifier.user_object, Verifier)
+        if plain or not pair.is_exact:
+            return Evaluator(verifier, fractions_if_exact, pair.target, [model.draft for model in drafters])
+        drafts = [model.numbers.draft for model in drafters]
+        return Evaluator(verifier, to_flint, pair.numbers.target, drafts)
+
+    @property
+    def zero(self) -> Any:
+        """0 in these numbers."""
+        return self.target[0][0, 0] - self.target[0][0, 0]
+
+    def tuples(self, leaves: np.ndarray) -> Tuples:
+        """The tokens and rows along drafted paths given by their leaf numbers, [N, K]."""
+        size, length = self.target[0].shape[-1], len(self.target) - 1
+        depths = range(length + 1)
+        prefixes = np.stack([prefix_of_leaf(leaves, depth, length, size) for depth in depths], axis=-1)
+        draft_rows = [rows_along(levels, prefixes[:, k]) for k, levels in enumerate(self.draft)]
+        tokens = prefixes[..., 1:] % size
+        return Tuples(prefixes, tokens, rows_along(self.target, prefixes), np.stack(draft_rows, axis=1))
+
+    def evaluate(self, leaves: np.ndarray, tolerance: float) -> tuple[Outcome, Tuples]:
+        """The outcome on these tuples, with its stop probabilities checked (``check_stop_probs``)."""
+        tuples = self.tuples(leaves)
+        outcome = self.verifier.outcome(*tuples[1:])
+        check_stop_probs(self.verifier, outcome, tuples.tokens, tolerance)
+        return outcome, tuples
+
+
+def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolerance: float) -> None:
+    """Refuse stop probabilities that are not a law for some tuple of the drafts ``tokens`` [N, K, L].
+
+    Raises:
+        InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
+    """
+    stop_probs = outcome.stop_probs
+    num_tuples, num_drafts, length = tokens.shape
+    expected = (num_tuples, num_drafts, length + 1)
+    if tuple(stop_probs.shape) != expected:
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned stop_probs of shape {tuple(stop_probs.shape)}; "
+            f"expected [..., K, L+1] = {expected}"
+        )
+    wrong = ~stop_deviation(stop_probs).within(float_tolerance(stop_probs, tolerance))
+    if wrong.any():
+        number = int(first_true(wrong))
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned stop probabilities that are not a law for the drafts "
+            f"{tokens[number].tolist()}: they sum to {stop_probs[number].sum()}, "
+            f"the smallest is {stop_probs[number].min()}"
+        )
+
+
+def check_correction_rows(
+    verifier: Verifier, rows: Array, probs: Array, vocab_size: int, tolerance: float
+) -> None:
+    """Refuse correction rows [N, V] that are not laws, at stops of probability ``probs`` [N].
+
+    Raises:
+        InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
+    """
+    if tuple(rows.shape) != (len(probs), vocab_size):
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned correction rows of shape {tuple(rows.shape)}; "
+            f"expected [..., V] = {(len(probs), vocab_size)}"
+        )
+    found = correction_deviation(rows, probs)
+    if not found.within(float_tolerance(rows, tolerance)).all():
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned correction rows that are not laws: "
+            f"smallest mass {found.lowest.min()}, sum off by {found.sum_error.max()} at a stop it makes"
+        )

@@ -1,0 +1,138 @@
+"""Resolve a verifier, pair and draft process from user input."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from spectheory.verification.algorithms import verifiers
+from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.foundation.errors import InvalidOutcomeError, UnknownNameError
+from spectheory.pairs.pair import ModelPair, check_pair
+from spectheory.foundation.validation import unknown_name
+from spectheory.verification.verifier import Verifier, as_verifier, users_code
+
+
+class Problem(NamedTuple):
+    """One verifier on one pair with one draft process.
+
+    Attributes:
+        verifier: bound to the process and the pair.
+        pair: the models in the arithmetic the verifier computes in, their rows normalised.
+        process: the draft process in that arithmetic.
+    """
+
+    verifier: Verifier
+    pair: ModelPair
+    process: DraftProcess
+
+
+def resolve(
+    verifier: str | Any,
+    pair: ModelPair,
+    drafts: int | DraftProcess = 1,
+) -> Problem:
+    """The verifier, bound to the pair and the draft process, with both in the arithmetic of the verifier.
+
+    Args:
+        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
+        pair: the models as given.
+        drafts: K, for paths drafted i.i.d., or another draft process.
+
+    Raises:
+        UnknownNameError: there is no verifier of that name.
+        InvalidInputError: the object is not a verifier, the verifier does not take the process or the pair,
+            or the process does not fit the pair.
+
+    Example:
+        >>> from spectheory import instances
+        >>> resolve("spectr", instances.two_token(1), 2).pair.arithmetic
+        'float64'
+    """
+    check_pair(pair)
+    found = find_verifier(verifier)
+    pair, process = in_arithmetic_of(
+        found,
+        pair,
+        draft_process(drafts),
+    )
+    process, pair = process.normalised(), pair.normalised()
+    process.check(pair)
+    return Problem(found.bind(process, pair), pair, process)
+
+
+def in_arithmetic_of(
+    verifier: Verifier, pair: ModelPair, process: DraftProcess
+) -> tuple[ModelPair, DraftProcess]:
+    """The pair and the process as they are for an exact verifier, in float64 for another."""
+    return (pair, process) if verifier.exact else (pair.to_float(), process.to_float())
+
+
+def find_verifier(verifier: str | Any) -> Verifier:
+    """The verifier of a name, of the form ``"package.module:attribute"``, or the object itself.
+
+    The attribute is a verifier or a class of verifiers; the current directory is searched too.
+
+    Raises:
+        UnknownNameError: nothing has that name; the error suggests the nearest name.
+        InvalidInputError: the object found is not a verifier.
+
+    Example:
+        >>> find_verifier("block")
+        <verifier block>
+    """
+    if not isinstance(verifier, str):
+        return as_verifier(verifier)
+    if verifier in verifiers:
+        return verifiers[verifier]
+    if ":" in verifier:
+        return _user_verifier(verifier)
+    raise unknown_name("verifier", verifier, verifiers, ", or your own as package.module:name")
+
+
+def imported(name: str, what: str, method: str = "") -> Any:
+    """The object named ``"package.module:attribute"``; the current directory is searched too.
+
+    Args:
+        name: what the user gave.
+        what: the noun for errors: "verifier".
+        method: a method that objects of this kind have, to suggest names where the attribute does not exist.
+
+    Raises:
+        UnknownNameError: nothing has that name.
+        InvalidOutcomeError: the import failed.
+    """
+    module_name, _, attribute = name.partition(":")
+    if "" not in sys.path and os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    if module_name.endswith(".py") or not all(map(str.isidentifier, (*module_name.split("."), attribute))):
+        raise UnknownNameError(
+            f"{name!r} names no {what}; expected package.module:name, an importable module (without .py, "
+            "in or below the current directory or installed) and a name in it"
+        )
+    try:
+        with users_code(f"importing {module_name}"):
+            module = import_module(module_name)
+    except InvalidOutcomeError as error:
+        if isinstance(error.__cause__, ImportError):
+            raise UnknownNameError(f"cannot import the {what} {name!r}: {error.__cause__}") from error
+        raise
+    with users_code(f"looking up {name}"):
+        if not hasattr(module, attribute):
+            own = [
+                known
+                for known, value in vars(module).items()
+                if callable(getattr(value, method, None) if method else value)
+            ]
+            raise unknown_name(f"attribute of module {module_name!r}", attribute, own)
+        return getattr(module, attribute)
+
+
+def _user_verifier(name: str) -> Verifier:
+    found = imported(name, "verifier", "outcome")
+    if isinstance(found, type):
+        with users_code(f"making {name}"):
+            found = found()
+    return as_verifier(found)

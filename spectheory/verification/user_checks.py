@@ -1,0 +1,284 @@
+"""Check that a user's verifier is deterministic and that its flags are true.
+
+Each check evaluates the verifier on a sample of drafted tuples, and names the fault in one line.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array, first_true, namespace, zeros_like
+from spectheory.pairs.contexts import numbered_context
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.exact_numbers import float_tolerance
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.evaluator import Evaluator, check_correction_rows, check_stop_probs
+from spectheory.verification.resolve import Problem
+from spectheory.verification.verifier import Verifier
+
+SAMPLED_TUPLES = 512
+ASKED_ALONE = 4
+TupleLaw = dict[tuple[int, int, int], Any]
+"""(depth, number of the prefix, correction token) -> probability, given one tuple of drafts."""
+
+
+def check_function_of_inputs(problem: Problem, leaves: np.ndarray, tolerance: float) -> None:
+    """``check_answers`` on tuples of an enumerated pair, given by their leaf numbers [N, K]."""
+    check_answers(problem.verifier, Evaluator.of(problem, problem.process).tuples(leaves)[1:], tolerance)
+
+
+def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> None:
+    """Refuse a verifier whose answer depends on anything but the drafted paths and the rows on them.
+
+    The same tuples are evaluated four times.  Each evaluation reveals another fault:
+
+    1. in the given arrays: writing into the inputs;
+    2. in the same arrays again: internal state, or random numbers;
+    3. some alone, then all in another order, in new arrays and two batches: dependence on other tuples of the
+       batch, or on the other stops of a call of ``correction``;
+    4. in that order, written into the given arrays: answers cached by the identity of an array.
+
+    Args:
+        verifier: the user's.
+        drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], of numpy or torch;
+            they are written to.
+        tolerance: in floats, the largest difference of two equal probabilities.
+
+    Raises:
+        InvalidOutcomeError: the text names the fault and the drafts on which it shows.
+    """
+    given = [_copy(array) for array in drafted]
+    first = _answer(verifier, drafted, tolerance)
+    for name, array, before in zip(("paths", "target_rows", "draft_rows"), drafted, given, strict=True):
+        if (array != before).any():
+            raise InvalidOutcomeError(
+                f"verifier {verifier.name!r} writes into its input {name}; let it work on a copy"
+            )
+
+    def check(answer: _Answer, tuples: Any, fault: str) -> None:
+        differs = _differs(first, answer, tuples, tolerance)
+        if differs.any():
+            drafts = given[0][tuples][int(first_true(differs))].tolist()
+            raise InvalidOutcomeError(
+                f"verifier {verifier.name!r} is not a function of its inputs: {fault} (drafts {drafts}); "
+                "compute the law from the arrays of the call alone"
+            )
+
+    check(
+        _answer(verifier, drafted, tolerance),
+        slice(None),
+        "the same call gives different outcomes, from internal state or random numbers",
+    )
+    _check_mixed_stops(verifier, drafted, first, tolerance)
+    count, xp = len(given[0]), namespace(given[0])
+    for number in range(min(count, ASKED_ALONE)):
+        alone = slice(number, number + 1)
+        check(
+            _answer(verifier, [_copy(array[alone]) for array in given], tolerance),
+            alone,
+            "its answer for one tuple of drafts depends on the other tuples of the batch",
+        )
+    shuffled = np.random.default_rng(1).permutation(count)
+    order = np.empty_like(shuffled)
+    order[shuffled] = np.roll(shuffled, 1)  # one cycle through all: of two or more, every tuple moves
+    order = xp.asarray(order, device=given[0].device)
+    middle = (count + 1) // 2
+    for part in (order[:middle], order[middle:]) if count > 1 else (order,):
+        check(
+            _answer(verifier, [array[part] for array in given], tolerance),
+            part,
+            "its answer for one tuple of drafts depends on the other tuples of the batch",
+        )
+    for array, before in zip(drafted, given, strict=True):
+        array[...] = before[order]
+    check(
+        _answer(verifier, drafted, tolerance),
+        order,
+        "given other contents in the same array objects it repeats an old answer",
+    )
+
+
+def _check_mixed_stops(
+    verifier: Verifier, drafted: Sequence[Array], first: _Answer, tolerance: float
+) -> None:
+    """Refuse a correction whose row for one stop depends on the other stops of the call.
+
+    In the other checks all tuples of a call have the same stop.  Here the stops differ.
+    """
+    outcome = verifier.outcome(*drafted)
+    xp, lengths = namespace(drafted[0]), outcome.stop_probs.shape[-1]
+    flat = (outcome.stop_probs != 0).reshape(len(outcome.stop_probs), -1)
+    made = flat.cpu().numpy() if hasattr(flat, "cpu") else np.asarray(flat, dtype=bool)
+    tuples = np.arange(len(made))
+    picked = np.argsort(~made, axis=1, kind="stable")[tuples, tuples % made.sum(axis=1)]
+    place = [xp.asarray(part, device=drafted[0].device) for part in (picked // lengths, picked % lengths)]
+    rows = outcome.correction(*place)
+    slack = float_tolerance(first.stop_probs, tolerance)
+    for path_index, length in {(int(stop) // lengths, int(stop) % lengths) for stop in picked}:
+        here = xp.asarray(np.flatnonzero(picked == path_index * lengths + length), device=drafted[0].device)
+        found = rows[here] * outcome.stop_probs[here, path_index, length][:, None]
+        wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack).all(-1)
+        if wrong.any():
+            drafts = drafted[0][here][int(first_true(wrong))].tolist()
+            raise InvalidOutcomeError(
+                f"verifier {verifier.name!r} is not a function of its inputs: its correction for one stop "
+                f"depends on the other stops it is asked about in the same call (drafts {drafts}, path "
+                f"{path_index}, length {length}); compute every row from its own path index and length"
+            )
+
+
+def check_same_law(
+    problem: Problem, masses: Sequence[np.ndarray], again: Sequence[np.ndarray], tolerance: float
+) -> None:
+    """Refuse a verifier whose output law R differs between two enumerations of all tuples.
+
+    Args:
+        problem: the verifier and the pair.
+        masses, again: R by depth, from enumerations in different orders, batches and arrays.
+        tolerance: in floats, the largest difference of two equal probabilities.
+
+    Raises:
+        InvalidOutcomeError: the two laws differ.
+    """
+    slack = float_tolerance(problem.pair, tolerance)
+    if not all((abs(one - other) <= slack).all() for one, other in zip(masses, again, strict=True)):
+        raise InvalidOutcomeError(
+            f"verifier {problem.verifier.name!r} is not a function of its inputs: its law changes when the "
+            "same drafts come in another order and in other batches; compute it from the arrays of the call "
+            "alone"
+        )
+
+
+def check_declarations(problem: Problem, leaves: np.ndarray, tolerance: float) -> None:
+    """Refuse a verifier whose ``single_path`` or ``exchangeable`` a sample of tuples contradicts.
+
+    Args:
+        problem: the verifier and the pair, with i.i.d. drafts.
+        leaves: [N, K], leaf numbers of tuples that can be drafted.
+        tolerance: in floats, the largest difference of two equal probabilities.
+
+    Raises:
+        InvalidOutcomeError: the text names the declaration and the drafts that contradict it.
+    """
+    verifier, pair, process = problem
+
+    def laws(process: DraftProcess, leaves: np.ndarray) -> list[TupleLaw]:
+        return _laws(Evaluator.of(problem, process), leaves, tolerance)
+
+    whole = laws(process, leaves)
+
+    def check(declared: str, others: list[TupleLaw], found: Callable[[int], str]) -> None:
+        number = _first_difference(whole, others, float_tolerance(pair, tolerance))
+        if number is not None:
+            raise InvalidOutcomeError(
+                f"verifier {verifier.name!r} declares {declared} = True, but its law for the drafts "
+                f"{_paths(pair, leaves[number])} {found(number)}; leave the declaration out"
+            )
+
+    if verifier.single_path:
+        alone = laws(process.first_path(), leaves[:, :1])
+        check("single_path", alone, lambda number: "is not its law for the first of them alone")
+    if verifier.exchangeable:
+        rng = np.random.default_rng(2)
+        orders = rng.permuted(np.tile(np.arange(process.num_drafts), (len(leaves), 1)), axis=1)
+        permuted = laws(process, np.take_along_axis(leaves, orders, axis=1))
+        check(
+            "exchangeable",
+            permuted,
+            lambda number: f"changes when they come in the order {orders[number].tolist()}",
+        )
+
+
+def sampled_leaves(problem: Problem, samples: int = SAMPLED_TUPLES) -> np.ndarray:
+    """Leaf numbers of tuples that can be drafted, [N, K]: all of them if there are at most ``samples``.
+
+    Of more i.i.d. tuples, half draw their paths from two leaves, because most faults show where prefixes are
+    shared.  Of another process they are the first tuples of its list.
+    """
+    _, pair, process = problem
+    if process.name != "iid" or process.count_tuples(pair) <= samples:
+        return next(process.tuples(pair, samples)).leaves
+    rng = np.random.default_rng(0)
+    support = np.flatnonzero(pair.draft_path_probs(pair.draft_length) > 0)
+    free = rng.choice(support, (samples - samples // 2, process.num_drafts))
+    handful = rng.choice(support, (samples // 2, 2))
+    picked = rng.integers(0, 2, (samples // 2, process.num_drafts))
+    return np.concatenate([free, np.take_along_axis(handful, picked, axis=1)])
+
+
+class _Answer(NamedTuple):
+    """The outcome of a verifier on N tuples of drafts.
+
+    Attributes:
+        stop_probs: [N, K, L+1].
+        joint: (path, length) of the stops that are made -> probability of it and of every correction, [N, V].
+    """
+
+    stop_probs: Array
+    joint: dict[tuple[int, int], Array]
+
+
+def _answer(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> _Answer:
+    """The outcome, checked to be conditional laws."""
+    paths, target_rows, _ = drafted
+    xp, count = namespace(paths), len(paths)
+    outcome = verifier.outcome(*drafted)
+    check_stop_probs(verifier, outcome, paths, tolerance)
+    joint = {}
+    for path_index, length in np.ndindex(*outcome.stop_probs.shape[1:]):
+        stop = outcome.stop_probs[:, path_index, length]
+        made = stop != 0
+        if not made.any():
+            continue
+        place = (xp.zeros((count,), dtype=xp.int64, device=paths.device) + n for n in (path_index, length))
+        rows = outcome.correction(*place)
+        check_correction_rows(verifier, rows[made], stop[made], target_rows.shape[-1], tolerance)
+        # Where the stop is not made the row may be anything, and not even a number to be multiplied.
+        rows = namespace(rows).where(made[:, None], rows, zeros_like(stop)[:, None])
+        joint[path_index, length] = rows * stop[:, None]
+    return _Answer(outcome.stop_probs, joint)
+
+
+def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
+    """Which of the given tuples of the first answer differ from the other answer, bool [N of other]."""
+    stop_probs = one.stop_probs[tuples]
+    slack = float_tolerance(stop_probs, tolerance)
+    # Written so that NaN, which fails every comparison, counts as a difference.  A stop that only one of
+    # them makes shows in the stop probabilities.
+    same = (abs(stop_probs - other.stop_probs) <= slack).all(-1).all(-1)
+    for stop in one.joint.keys() & other.joint.keys():
+        same = same & (abs(one.joint[stop][tuples] - other.joint[stop]) <= slack).all(-1)
+    return ~same
+
+
+def _copy(array: Array) -> Array:
+    return namespace(array).asarray(array, copy=True)
+
+
+def _laws(evaluator: Evaluator, leaves: np.ndarray, tolerance: float) -> list[TupleLaw]:
+    """The law of the output given each tuple of drafts, whichever path a shared prefix is credited to."""
+    tuples = evaluator.tuples(leaves)
+    answer = _answer(evaluator.verifier, tuples[1:], tolerance)
+    laws: list[TupleLaw] = [defaultdict(lambda: evaluator.zero) for _ in leaves]
+    for (path_index, length), joint in answer.joint.items():
+        for number in np.flatnonzero(answer.stop_probs[:, path_index, length] != 0):
+            prefix = int(tuples.prefixes[number, path_index, length])
+            for token, prob in enumerate(joint[number]):
+                laws[number][length, prefix, token] += prob
+    return laws
+
+
+def _first_difference(laws: list[TupleLaw], others: list[TupleLaw], tolerance: float) -> int | None:
+    for number, (law, other) in enumerate(zip(laws, others, strict=True)):
+        if any(abs(law[key] - other[key]) > tolerance for key in (*law, *other)):
+            return number
+    return None
+
+
+def _paths(pair: ModelPair, leaves: np.ndarray) -> list[tuple[int, ...]]:
+    return [numbered_context(int(leaf), pair.draft_length, pair.vocab_size) for leaf in leaves]

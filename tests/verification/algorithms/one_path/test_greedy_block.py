@@ -1,0 +1,136 @@
+"""greedy_block against its printed steps, its closed form and its likelihoods; not lossless on its own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+
+from reference import (
+    Law,
+    draft_prob,
+    draft_row,
+    law_of,
+    leaves,
+    normalised,
+    target_prob,
+    target_row,
+    without_zeros,
+)
+from spectheory import certify, instances, output_law
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.pairs.pair import ModelPair
+from table import groups, small_cases
+
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+def greedy_block_law(pair: ModelPair, undefined: Fraction) -> Law:
+    """block2024 Algorithm 4, one subset of accepted prefixes after the other.
+
+    Args:
+        pair: the models.
+        undefined: what h is taken as where line 5 is 0/0.
+    """
+    length = pair.draft_length
+    law: Law = defaultdict(Fraction)
+    for path in leaves(pair):
+        if draft_prob(pair, path) == 0:
+            continue
+        ratios = [ONE]
+        for i, token in enumerate(path):
+            ratios.append(ratios[-1] * target_row(pair, path[:i])[token] / draft_row(pair, path[:i])[token])
+        residuals, accept = [], []
+        for i in range(length):
+            rows = list(zip(target_row(pair, path[:i]), draft_row(pair, path[:i]), strict=True))
+            gain = [max(ratios[i] * p - q, ZERO) for p, q in rows]
+            loss = sum(max(q - ratios[i] * p, ZERO) for p, q in rows)
+            residuals.append(gain)
+            if i >= 1:
+                unbounded = ONE if sum(gain) else undefined
+                accept.append(min(ONE, sum(gain) / loss) if loss else unbounded)
+        accept.append(min(ONE, ratios[length]))
+        for decisions in product((False, True), repeat=length):
+            tau = max((i for i, accepted in enumerate(decisions, start=1) if accepted), default=0)
+            chances = (h if accepted else 1 - h for h, accepted in zip(accept, decisions, strict=True))
+            chance = draft_prob(pair, path) * prod(chances, start=ONE)
+            if chance == 0:
+                continue
+            row = target_row(pair, path) if tau == length else normalised(residuals[tau])
+            for y, mass in enumerate(row):
+                law[(*path[:tau], y)] += chance * mass
+    return without_zeros(law)
+
+
+# ------------------------------------------------------------------ the law
+
+
+def test_law_as_printed_whatever_0_over_0_is() -> None:
+    """R equals the acted-out algorithm, with h = 0 and with h = 1 where line 5 is 0/0."""
+    undefined_matters = 0
+    for case in small_cases():
+        found = law_of(output_law(GreedyBlock(), case.pair))
+        assert found == greedy_block_law(case.pair, ZERO), case
+        assert found == greedy_block_law(case.pair, ONE), case
+        undefined_matters += found != law_of(output_law("block", case.pair))
+    assert undefined_matters > 10  # partner: block's law is not this one
+
+
+def test_expected_length_is_the_overlap_of_all_nodes() -> None:
+    """E[τ] = sum over nodes of min{p(a), q(a)}, the optimum of Eq. 40, and at least block's."""
+    better = 0
+    for case in (case for group in groups().values() for case in group[:4]):
+        pair = case.pair
+        nodes = (
+            np.minimum(pair.target_path_probs(depth), pair.draft_path_probs(depth)).sum()
+            for depth in range(1, pair.draft_length + 1)
+        )
+        mean = output_law(GreedyBlock(), pair).block_efficiency - 1
+        by_block = output_law("block", pair).block_efficiency - 1
+        assert mean == sum(nodes), case
+        assert mean >= by_block, case
+        better += mean > by_block
+    assert better > 10  # partner: block does not attain it
+
+
+def test_alone_it_is_not_lossless() -> None:
+    """The two-token example at L = 2: B A comes out with 1/3, not 2/9 (block2024 Eq. 30)."""
+    certificate = certify(GreedyBlock(), instances.two_token(2), with_optimum=False)
+    assert not certificate.target_matching
+    assert certificate.total_variation == Fraction(1, 9)
+    assert certificate.counterexample is not None
+    assert certificate.law.prefix_law(2)[2] == Fraction(1, 3)  # B A
+    assert certificate.law.pair.target_path_probs(2)[2] == Fraction(2, 9)
+    assert certificate.law.prefix_law(1).tolist() == [Fraction(1, 3), Fraction(2, 3)]
+
+
+def test_one_drafted_token_is_block() -> None:
+    """At L = 1 there is nothing to modify: the law is block's, and lossless."""
+    for case in groups()["random-V3-L1-K2"]:
+        law = output_law(GreedyBlock(), case.pair)
+        assert law_of(law) == law_of(output_law("block", case.pair))
+        assert law.total_variation == 0
+
+
+def test_modified_rows_weigh_path_probabilities() -> None:
+    """Eq. 31 at every context, path by path; the models' own rows alone would give others."""
+    others = 0
+    for case in groups()["random-V3-L2-K3"]:
+        pair = case.pair
+        for depth in range(pair.draft_length):
+            rows = pair.target[depth], pair.draft[depth]
+            probs = pair.target_path_probs(depth), pair.draft_path_probs(depth)
+            found = GreedyBlock().modified_target_rows(*rows, *probs, 1)
+            for number, row in enumerate(found.tolist()):
+                paths = [(*pair.context(depth, number), token) for token in range(pair.vocab_size)]
+                excess = [max(target_prob(pair, path) - draft_prob(pair, path), ZERO) for path in paths]
+                assert row == (normalised(excess) if any(excess) else excess)
+            ones = 0 * probs[0] + 1
+            others += (found != GreedyBlock().modified_target_rows(*rows, ones, ones, 1)).any()
+    assert others > 3
+
+
+# -------------------------------------------------------------------- torch

@@ -1,0 +1,54 @@
+"""greedy_multipath with any ranking: lossless, as plain Python has it, and what the ranking is worth."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+import reference
+from law_checks import assert_same_law, budget_masses
+from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
+from spectheory import instances
+from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
+from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.optima.bounds.rankings import leaf_order
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.exact.law import output_law
+
+# ----------------------------------------------------------------- greedy, with any ranking
+
+
+@pytest.mark.parametrize("name", RANKINGS)
+@pytest.mark.parametrize("group", [*RANDOM_GROUPS, "partial_overlap"])
+def test_greedy_is_lossless_with_every_tree_ranking(group: str, name: str) -> None:
+    """Valid exactly; the law is that of plain Python with one global order; Eq. 16 is its efficiency."""
+    ranking = RANKINGS[name]
+    for case in some_cases(group):
+        pair, K = case.pair, case.num_drafts
+        law = output_law(GreedyMultipath(ranking), pair, K)
+        assert law.total_variation == 0, case
+        assert most_violated_antichain(pair, budget_masses(law), K)[0] == 0, case
+        skewed = reference.skewed_leaf_probs(pair, plain_order(pair, ranking), K)
+        assert law.block_efficiency == reference.ranking_efficiency(pair, skewed), case
+        assert law.block_efficiency == SkewedDraft.from_ranking(pair, K, ranking).block_efficiency(pair)
+        bound = ExplicitRanking(pair, leaf_order(pair, ranking))
+        assert_same_law(output_law(bound, pair, K), law)
+        if name == "ratio":
+            assert reference.law_of(law) == reference.greedy_multipath_law(pair, K)
+
+
+def test_the_ranking_matters() -> None:
+    """The rankings earn different amounts; with one draft none of them matters."""
+    pair = instances.two_token(2)
+    values = {
+        name: output_law(GreedyMultipath(rank), pair, 2).block_efficiency for name, rank in RANKINGS.items()
+    }
+    assert values["ratio"] == Fraction(212, 81)  # theory.md §5
+    assert values["reversed ratio"] < values["ratio"]
+    for ranking in RANKINGS.values():
+        assert_same_law(output_law(GreedyMultipath(ranking), pair, 1), output_law("block", pair, 1))
+
+
+# ----------------------------------------------------------------------------- the mixture
