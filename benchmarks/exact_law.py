@@ -7,8 +7,8 @@ from typing import Any
 from timing import arguments, median_seconds, ratio_entry, report
 
 from spectheory import instances
-from spectheory.verification.algorithms import verifiers
 from spectheory.exact.law import output_law
+from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
 
 

@@ -20,6 +20,13 @@ from pathlib import Path
 import click
 import numpy as np
 
+from spectheory.exact.law import output_law
+from spectheory.foundation.arrays import Array
+from spectheory.optima import multi_path_interval
+from spectheory.pairs.instances import NAMED, random_float, random_rational
+from spectheory.pairs.pair import ModelPair
+from spectheory.paper import frontier
+from spectheory.paper.figures.frontier import efficiencies
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.path_selection.score_couplings import intervals, tilted_cuts
 from spectheory.verification.algorithms.path_selection.score_levels import (
@@ -29,13 +36,6 @@ from spectheory.verification.algorithms.path_selection.score_levels import (
     proportional_levels,
 )
 from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
-from spectheory.foundation.arrays import Array
-from spectheory.pairs.instances import NAMED, random_float, random_rational
-from spectheory.exact.law import output_law
-from spectheory.pairs.pair import ModelPair
-from spectheory.paper import frontier
-from spectheory.paper.figures.frontier import efficiencies
-from spectheory.optima import multi_path_interval
 
 SMALL = ((2, 1), (2, 2), (3, 1))
 SHAPES = ((2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (3, 2), (3, 3), (4, 1), (4, 2))

@@ -31,8 +31,8 @@ import numpy as np
 import torch
 from timing import exit_status, machine, median_seconds, write
 
-from spectheory.verification.algorithms import verifiers as published
 from spectheory.pairs.drafts import Iid, WithoutReplacement
+from spectheory.verification.algorithms import verifiers as published
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
 

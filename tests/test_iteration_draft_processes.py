@@ -13,11 +13,6 @@ import pytest
 from drawn_trees import acted_out, drawn_trees, multi_round_rule, without_replacement_rule
 from reference import Law, Path, law_of
 from spectheory import instances, output_law
-from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
-from spectheory.verification.algorithms.position_by_position.multi_round import MultiRound
-from spectheory.verification.algorithms.spectr_gbv import SpecTrGbv
-from spectheory.pairs.drafts import PerPath, PrefixTree, WithoutReplacement
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.exact.iteration import (
     completed_law,
     decoded_tokens_law,
@@ -25,7 +20,12 @@ from spectheory.exact.iteration import (
     first_tokens_law,
     modified_pair,
 )
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import PerPath, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.verification.algorithms.position_by_position.multi_round import MultiRound
+from spectheory.verification.algorithms.spectr_gbv import SpecTrGbv
 from texts import lengths_of, subtree, texts_after
 from user_verifiers import UserBlock
 

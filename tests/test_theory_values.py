@@ -16,11 +16,11 @@ import theory_examples
 from spectheory import instances, programs
 from spectheory.exact import iteration
 from spectheory.optima import bounds
+from spectheory.pairs.drafts import PrefixTree
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.otm import OTM
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
-from spectheory.pairs.drafts import PrefixTree
 
 PAGE = Path(__file__).parent.parent / "docs" / "theory.md"
 NAMES = {

@@ -139,8 +139,8 @@ def claims(paper: str | None, verdict: str | None, as_csv: bool, as_json: bool) 
 
     N is how many instances the counted tests among the evidence run.
     """
-    from spectheory.paper.claims.statements import count_verdicts, counts_text, select_claims
     from spectheory.foundation.results import Table
+    from spectheory.paper.claims.statements import count_verdicts, counts_text, select_claims
 
     check_form(as_json, as_csv)
     found = select_claims(paper, verdict)

@@ -67,8 +67,8 @@ def certify(
         raise click.UsageError("--suite standard has its own drafts; leave out --num-drafts and --tree")
     names = verifier_names(listed)
     check_form(as_json, as_csv)
-    from spectheory.exact.certificate import certify as certify_one
     from spectheory.command_line.progress import progress_bar
+    from spectheory.exact.certificate import certify as certify_one
     from spectheory.exact.suite import certify_suite
 
     pair, process = None if pair_file is None else load_pair(pair_file), process_of(num_drafts, tree)
@@ -125,8 +125,8 @@ def optimum(
     pair must go deep enough, be context-free, or be continued by --memory.
     """
     from spectheory.command_line import progress
-    from spectheory.optima import optimum as solve
     from spectheory.foundation.validation import check_positive
+    from spectheory.optima import optimum as solve
 
     check_form(as_json, as_csv)
     found = _several_calls(pair_file, calls, tokens, draft_length, memory)
@@ -172,9 +172,9 @@ def _several_calls(
 @json_option
 def verifiers(as_csv: bool, as_json: bool) -> int:
     """List the published verifiers: source, losslessness, arithmetic, and the drafts they take."""
-    from spectheory.verification.algorithms import verifiers as known
-    from spectheory.pairs.drafts import ALL_PROCESSES
     from spectheory.foundation.results import Table
+    from spectheory.pairs.drafts import ALL_PROCESSES
+    from spectheory.verification.algorithms import verifiers as known
 
     check_form(as_json, as_csv)
     rows: list[dict[str, Any]] = [

@@ -11,10 +11,10 @@ from torch import Tensor
 
 from spectheory.decoding.modified_targets import Modifications
 from spectheory.decoding.stopping import Stopping
-from spectheory.pairs.drafts import DraftProcess
 from spectheory.models import DraftedBatch, PrefilledPrompts, SamplingOptions, draft_and_score
 from spectheory.models.drafting import Lap, ScoreProcessors, no_lap
 from spectheory.models.sampling import refuse_logits
+from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.outcome import Outcome, Sample
 from spectheory.verification.verifier import Verifier
 

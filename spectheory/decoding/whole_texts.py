@@ -11,13 +11,13 @@ import numpy as np
 from spectheory.decoding.loop import Iteration, iterations
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
-from spectheory.pairs.drafts import DraftProcess
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count
 from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, encode_prompts, prefill
 from spectheory.models.drafting import Lap, no_lap
 from spectheory.models.prompts import naming
+from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.resolve import find_verifier
-from spectheory.foundation.validation import check_count
 
 
 @dataclass

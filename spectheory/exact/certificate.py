@@ -8,17 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.pairs.contexts import Context
+from spectheory.exact.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.foundation.documents import both, count_text, number_text, to_json
-from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import float_tolerance
-from spectheory.exact.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
-from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
+from spectheory.foundation.results import Result, Templates
 from spectheory.optima.interval.interval import CertifiedInterval
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.solving.solution import Solution
-from spectheory.foundation.results import Result, Templates
+from spectheory.pairs.contexts import Context
+from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 
 
 @dataclass(frozen=True)

@@ -30,15 +30,15 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.exact.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.extension import ExtendedPair
-from spectheory.exact.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
-from spectheory.verification.modification import modified_rows
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.modification import modified_rows
 from spectheory.verification.resolve import find_verifier, in_arithmetic_of
-from spectheory.foundation.validation import check_count
 from spectheory.verification.verifier import Verifier
 
 

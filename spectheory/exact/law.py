@@ -16,18 +16,25 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.arrays import divide_or_zero
+from spectheory.foundation.documents import count_text, number_text, to_json
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError
+from spectheory.foundation.exact_numbers import (
+    balanced_sum,
+    fractions_if_exact,
+    plain_number,
+    to_flint,
+    to_fraction,
+)
+from spectheory.foundation.results import Result, Table
+from spectheory.foundation.validation import check_count, check_tolerance
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.context_tree import Levels, subtree_sums, sum_over_children
-from spectheory.pairs.contexts import Context, context_number, numbered_context
-from spectheory.foundation.documents import count_text, number_text, to_json
-from spectheory.pairs.drafts import DraftProcess, DraftTuples, Iid
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError
-from spectheory.foundation.exact_numbers import balanced_sum, fractions_if_exact, plain_number, to_flint, to_fraction
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.multi_path import largest_listed_excess
+from spectheory.pairs.contexts import Context, context_number, numbered_context
+from spectheory.pairs.drafts import DraftProcess, DraftTuples, Iid
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator, check_correction_rows
 from spectheory.verification.resolve import Problem, resolve
-from spectheory.foundation.results import Result, Table
 from spectheory.verification.user_checks import (
     SAMPLED_TUPLES,
     check_declarations,
@@ -35,7 +42,6 @@ from spectheory.verification.user_checks import (
     check_same_law,
     sampled_leaves,
 )
-from spectheory.foundation.validation import check_count, check_tolerance
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 DEFAULT_MAX_TUPLES = 2_000_000

@@ -9,17 +9,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
-from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance
-from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.documents import both, count_text, number_text, to_json
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import plain_number
-from spectheory.pairs.pair import ModelPair
-from spectheory.optima.one_position.min_cut import optimal_acceptance
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.one_position.min_cut import optimal_acceptance
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
+from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance
+from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 MAX_EXACT_POWER = 50_000
 """The largest K in rationals; K-th powers beyond have too many digits."""

@@ -15,15 +15,15 @@ from typing import Any, ClassVar
 
 from spectheory import instances
 from spectheory.exact.certificate import Certificate, certify
-from spectheory.verification.defective import defects
-from spectheory.foundation.documents import count_text, to_json
-from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.exact.law import output_law
-from spectheory.pairs.pair import ModelPair
-from spectheory.verification.resolve import find_verifier
+from spectheory.foundation.documents import count_text, to_json
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.validation import unknown_name
+from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.defective import defects
+from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 _NAMED: Mapping[str, tuple[int, ...]] = {

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.pairs.contexts import Context
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.validation import check_count, check_num_drafts
+from spectheory.pairs.contexts import Context
 
 if TYPE_CHECKING:
     import sympy

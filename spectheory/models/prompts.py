@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models.loading import BUNDLED_FOLDER
 from spectheory.foundation.validation import check_count
+from spectheory.models.loading import BUNDLED_FOLDER
 
 Prompt = str | Sequence[int]
 """A text, or the token ids of one."""

@@ -14,13 +14,13 @@ import torch
 from torch import Tensor
 
 from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.foundation.validation import check_count
 from spectheory.models.language_model import LanguageModelPair, UnloadedPair
 from spectheory.models.prompts import Prompt
 from spectheory.models.reading import run_model
 from spectheory.models.restriction import Restriction, restrict_rows
 from spectheory.models.sampling import PLAIN_SAMPLING, SamplingOptions, most_likely, scaled_logits
 from spectheory.pairs.pair import ModelPair
-from spectheory.foundation.validation import check_count
 
 MAX_CONTEXTS = 20_000
 

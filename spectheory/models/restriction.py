@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models.sampling import most_likely
 from spectheory.foundation.validation import check_count
+from spectheory.models.sampling import most_likely
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,9 @@
 from .block_transport import block_transport_optimum as block_transport_optimum
 from .block_transport import block_transport_program as block_transport_program
 from .block_transport import block_transport_value as block_transport_value
+from .call_counts import SeveralCalls as SeveralCalls
+from .call_counts import fewest_calls as fewest_calls
+from .call_counts import most_decoded_tokens as most_decoded_tokens
 from .greedy_polymatroid import RankingDecomposition as RankingDecomposition
 from .greedy_polymatroid import decompose_into_rankings as decompose_into_rankings
 from .interval.interval import CertifiedInterval as CertifiedInterval
@@ -37,9 +40,6 @@ from .one_position.without_replacement import (
 from .pair_optimum import optimum as optimum
 from .path_selection import path_selection_optimum as path_selection_optimum
 from .path_selection import path_selection_program as path_selection_program
-from .call_counts import SeveralCalls as SeveralCalls
-from .call_counts import fewest_calls as fewest_calls
-from .call_counts import most_decoded_tokens as most_decoded_tokens
 from .single_path import single_path_optimum as single_path_optimum
 from .single_path import single_path_program as single_path_program
 from .solving.exact_solver import solve_exact as solve_exact

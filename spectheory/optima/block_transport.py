@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.pairs.contexts import prefix_of_leaf
 from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.one_position.optimal_transport import coupling_repair, marginal_blocks
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import LinearProgram, ones
 from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.contexts import prefix_of_leaf
+from spectheory.pairs.pair import ModelPair
 
 MAX_VARIABLES = 20_000
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from spectheory.optima.bounds.context_tree import node_probs
 from spectheory.optima.bounds.tolerances import rounding_allowance
+from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
 from spectheory.pairs.contexts import all_contexts, parent_nodes, split_by_depth
 from spectheory.pairs.pair import ModelPair
-from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
 
 PREFIX_MATCHING = "prefix matching"
 

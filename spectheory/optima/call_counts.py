@@ -13,13 +13,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spectheory.pairs.contexts import Context, numbered_context
 from spectheory.foundation.documents import both, number_text
 from spectheory.foundation.exact_numbers import plain_number
-from spectheory.pairs.extension import ExtendedPair
-from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.validation import check_count
+from spectheory.pairs.contexts import Context, numbered_context
+from spectheory.pairs.extension import ExtendedPair
+from spectheory.pairs.pair import ModelPair, check_pair
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
-from spectheory.optima.bounds.level_sets import LevelSets, SortedByRatio
-from spectheory.optima.bounds.skewed_draft import SkewedDraft, is_skewed_draft, ranked_leaf_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import to_flint, to_fraction
+from spectheory.optima.bounds.level_sets import LevelSets, SortedByRatio
+from spectheory.optima.bounds.skewed_draft import SkewedDraft, is_skewed_draft, ranked_leaf_law
 from spectheory.pairs.pair import ModelPair
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.pairs.contexts import all_contexts, count_nodes, parent_nodes, prefix_of_leaf
-from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.budgets import PREFIX_MATCHING
 from spectheory.optima.multi_path import antichains, hit_probs
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, ones
 from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.contexts import all_contexts, count_nodes, parent_nodes, prefix_of_leaf
+from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.pair import ModelPair
 
 MAX_ANTICHAINS = 1_000
 SOURCE = "theory.md Statement 5.22"

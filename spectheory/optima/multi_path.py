@@ -14,18 +14,18 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
-from spectheory.optima.bounds.context_tree import Levels, node_probs
-from spectheory.optima.bounds.dual_scores import feasible_scores
-from spectheory.pairs.contexts import Context, all_contexts, count_nodes, split_by_depth
-from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
-from spectheory.pairs.pair import ModelPair
+from spectheory.optima.bounds.context_tree import Levels, node_probs
+from spectheory.optima.bounds.dual_scores import feasible_scores
 from spectheory.optima.budgets import PREFIX_MATCHING, budget_program
 from spectheory.optima.solving.exact_solver import solve_exact, solve_exact_by_rows
 from spectheory.optima.solving.float_solver import solve
 from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.contexts import Context, all_contexts, count_nodes, split_by_depth
+from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+from spectheory.pairs.pair import ModelPair
 
 MAX_ANTICHAINS = 100_000
 MAX_LISTED_ANTICHAINS = 2_000

@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.pairs.contexts import Context, context_number, count_orders, numbered_context
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.pairs.pair import ModelPair, check_pair
+from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, ones
 from spectheory.optima.solving.solution import Solution
-from spectheory.foundation.validation import check_num_drafts
+from spectheory.pairs.contexts import Context, context_number, count_orders, numbered_context
+from spectheory.pairs.pair import ModelPair, check_pair
 
 MAX_VARIABLES = 20_000
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
 from spectheory.foundation.errors import EnumerationTooLargeError, SolverError
-from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.optima.interval.interval import CertifiedInterval, Progress, multi_path_interval
 from spectheory.optima.multi_path import MAX_ANTICHAINS, multi_path_optimum
 from spectheory.optima.single_path import single_path_optimum
 from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+from spectheory.pairs.pair import ModelPair, check_pair
 
 MAX_EXACT_DRAFTS = 1_000
 """Beyond this the optimum is an interval: the rationals of the exact program would have too many digits."""

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.arrays import divide_or_zero, hit_probability, normalise, positive_part
+from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError
+from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.optima.bounds.level_sets import LevelSets
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, grown_law, is_skewed_draft
 from spectheory.optima.bounds.tolerances import ROW_TOLERANCE, rounding_allowance
-from spectheory.pairs.contexts import all_contexts, count_nodes, leaves_below, prefix_of_leaf
-from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.budgets import mass_chain
 from spectheory.optima.solving.exact_basis import as_objects
 from spectheory.optima.solving.exact_solver import exact_solution, solve_exact_after
@@ -28,7 +27,8 @@ from spectheory.optima.solving.float_solver import solve
 from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
 from spectheory.optima.solving.simplex import Simplex
 from spectheory.optima.solving.solution import Solution
-from spectheory.foundation.validation import check_count, check_num_drafts
+from spectheory.pairs.contexts import all_contexts, count_nodes, leaves_below, prefix_of_leaf
+from spectheory.pairs.pair import ModelPair
 
 LEAF_SETS = "skewed draft"
 MAX_LISTED_LEAVES = 12

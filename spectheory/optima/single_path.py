@@ -9,16 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from spectheory.foundation.arrays import divide_or_zero
+from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.optima.bounds.context_tree import ContextTree, accepted_masses, node_probs
 from spectheory.optima.bounds.dual_scores import block_verification_slacks, least_scores
-from spectheory.pairs.contexts import count_nodes
-from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.budgets import budget_program
 from spectheory.optima.solving.exact_solver import exact_solution
 from spectheory.optima.solving.float_solver import solve
 from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.contexts import count_nodes
+from spectheory.pairs.pair import ModelPair
 
 MAX_NODES = 100_000
 

@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.optima.bounds.rankings import Ranking, leaf_order, ranking_keys, ratio_ranking
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
-from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.path_selection import path_selection_optimum
-from spectheory.foundation.validation import check_count, check_num_drafts
+from spectheory.pairs.pair import ModelPair
 
 MAX_RANKINGS = 5_000
 """The most tree-based rankings that are tried one after the other."""

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
-from spectheory.pairs.contexts import Context, context_node, count_nodes, split_by_depth
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
-from spectheory.pairs.pair import ModelPair
 from spectheory.foundation.validation import check_count, check_num_drafts, is_whole
+from spectheory.pairs.contexts import Context, context_node, count_nodes, split_by_depth
+from spectheory.pairs.pair import ModelPair
 
 MAX_PATHS_OF_A_TREE = 100_000
 ALL_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "per_path"})

@@ -10,10 +10,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from spectheory.pairs.contexts import Context, context_number
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.pair import ModelPair
 from spectheory.foundation.validation import check_count
+from spectheory.pairs.contexts import Context, context_number
+from spectheory.pairs.pair import ModelPair
 
 Level = Sequence[np.ndarray]
 """The rows of one model by depth, [V^depth, V] each."""

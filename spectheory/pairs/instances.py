@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.arrays import normalise
-from spectheory.pairs.contexts import numbered_context
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count
+from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import Row, parse_probs
-from spectheory.foundation.validation import check_count
 
 
 def two_token(draft_length: int = 2) -> ModelPair:

@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.arrays import normalise
-from spectheory.pairs.contexts import Context, context_text, numbered_context
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.foundation.exact_numbers import flint_if_exact
+from spectheory.foundation.validation import check_count, is_number
+from spectheory.pairs.contexts import Context, context_text, numbered_context
 from spectheory.pairs.pair_file import (
     FORMAT,
     ROW_SUM_TOLERANCE,
@@ -29,7 +30,6 @@ from spectheory.pairs.pair_file import (
     written_row,
 )
 from spectheory.pairs.rows import Row, parse_rows
-from spectheory.foundation.validation import check_count, is_number
 
 MAX_ENTRIES = 50_000_000
 """The largest number of probabilities a pair may hold; a tree of depth L grows as V^(L+1)."""

@@ -17,11 +17,11 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from spectheory.pairs.contexts import Context, context_text
 from spectheory.foundation.documents import replace_file
 from spectheory.foundation.errors import InvalidPairError
-from spectheory.pairs.rows import to_float64
 from spectheory.foundation.validation import is_number
+from spectheory.pairs.contexts import Context, context_text
+from spectheory.pairs.rows import to_float64
 
 FORMAT = "spectheory-pair/1"
 ROW_SUM_TOLERANCE = 1e-9

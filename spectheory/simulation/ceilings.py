@@ -13,11 +13,11 @@ it can only be earned by looking at whole paths.
 
 from __future__ import annotations
 
+from spectheory.foundation.arrays import Array, namespace, take_along, take_path
+from spectheory.optima.one_position.min_cut import optimal_acceptance_curve
+from spectheory.pairs.contexts import shared_prefixes
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
-from spectheory.foundation.arrays import Array, namespace, take_along, take_path
-from spectheory.pairs.contexts import shared_prefixes
-from spectheory.optima.one_position.min_cut import optimal_acceptance_curve
 from spectheory.verification.verifier import Verifier
 
 

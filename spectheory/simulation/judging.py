@@ -13,7 +13,13 @@ from spectheory.foundation.arrays import Array, namespace, zeros_like
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.sources import DraftedPaths, DraftSource, Draw
-from spectheory.verification.outcome import Outcome, Stop, correction_deviation, stop_deviation, without_entries
+from spectheory.verification.outcome import (
+    Outcome,
+    Stop,
+    correction_deviation,
+    stop_deviation,
+    without_entries,
+)
 from spectheory.verification.user_checks import check_answers
 from spectheory.verification.verifier import Verifier
 

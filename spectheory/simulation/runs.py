@@ -24,8 +24,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spectheory.foundation.documents import count_text
-from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.results import Result, Row, Table
+from spectheory.foundation.validation import (
+    check_confidence,
+    check_count,
+    check_num_drafts,
+    check_positive,
+    check_tolerance,
+)
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
 from spectheory.simulation.cost import predicted_speed_up
 from spectheory.simulation.estimates import (
@@ -44,16 +53,7 @@ from spectheory.simulation.sources import DraftSource, EnumeratedSource, Languag
 from spectheory.simulation.spread import Jobs, processes, results
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Work
-from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier
-from spectheory.foundation.results import Result, Row, Table
-from spectheory.foundation.validation import (
-    check_confidence,
-    check_count,
-    check_num_drafts,
-    check_positive,
-    check_tolerance,
-)
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 if TYPE_CHECKING:

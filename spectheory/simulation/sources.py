@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from spectheory.foundation.arrays import Array, namespace
-from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.verification.outcome import sample_rows
-from spectheory.pairs.pair import ModelPair
 from spectheory.foundation.validation import check_count
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.outcome import sample_rows
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair

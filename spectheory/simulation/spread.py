@@ -12,9 +12,9 @@ from functools import lru_cache
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.extras import installed
+from spectheory.foundation.validation import check_count
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.work import Task, Work
-from spectheory.foundation.validation import check_count
 
 Jobs = int | str | None
 """How many processes: a number; ``"auto"``, as many as there are cores; or None, as joblib is configured."""

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.pairs.drafts import DraftProcess
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count
+from spectheory.pairs.drafts import DraftProcess
 from spectheory.simulation.ceilings import ceilings, has_ceiling
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.judging import FAULTS, law_errors, refuse_what_is_no_law, tolerance_of
 from spectheory.simulation.sources import LanguageModelSource
 from spectheory.verification.outcome import Stop
-from spectheory.foundation.validation import check_count
 from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:

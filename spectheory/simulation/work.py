@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.foundation.errors import InsufficientMemoryError
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.judging import Judge, check_users_own
 from spectheory.simulation.sources import DraftSource
 from spectheory.simulation.text_source import TextSource
-from spectheory.pairs.pair import ModelPair
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from spectheory.pairs.pair import ModelPair
 from spectheory.exact.suite import SuiteCase, SuiteCertificate, certify_suite
+from spectheory.pairs.pair import ModelPair
 
 if TYPE_CHECKING:
     from spectheory.auditing import AuditCertificate

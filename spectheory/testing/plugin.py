@@ -71,9 +71,9 @@ class SuiteItem(pytest.Item):
 
 
 def _cases(session: pytest.Session, name: str) -> Iterator[SuiteItem]:
+    from spectheory.exact.suite import suite_for
     from spectheory.foundation.errors import InvalidInputError
     from spectheory.verification.resolve import find_verifier
-    from spectheory.exact.suite import suite_for
 
     try:
         verifier = find_verifier(name)

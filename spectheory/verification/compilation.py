@@ -12,10 +12,10 @@ from warnings import catch_warnings, filterwarnings
 from array_api_compat import is_torch_array
 
 from spectheory.foundation.arrays import Array
-from spectheory.pairs.drafts import DraftProcess
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.verification.outcome import NO_MASS, Outcome, Sample, uniform_numbers
+from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.outcome import NO_MASS, Outcome, Sample, uniform_numbers
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import UserVerifier, Verifier
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import Array, first_true
-from spectheory.pairs.contexts import prefix_of_leaf, rows_along
-from spectheory.pairs.drafts import DraftProcess
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import float_tolerance, fractions_if_exact, to_flint
+from spectheory.pairs.contexts import prefix_of_leaf, rows_along
+from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.outcome import Outcome, correction_deviation, stop_deviation
 from spectheory.verification.resolve import Problem
 from spectheory.verification.verifier import UserVerifier, Verifier

@@ -7,11 +7,11 @@ import sys
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from spectheory.verification.algorithms import verifiers
-from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.foundation.errors import InvalidOutcomeError, UnknownNameError
-from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.foundation.validation import unknown_name
+from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.pair import ModelPair, check_pair
+from spectheory.verification.algorithms import verifiers
 from spectheory.verification.verifier import Verifier, as_verifier, users_code
 
 

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import Array, first_true, namespace, zeros_like
-from spectheory.pairs.contexts import numbered_context
-from spectheory.pairs.drafts import DraftProcess
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import float_tolerance
+from spectheory.pairs.contexts import numbered_context
+from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator, check_correction_rows, check_stop_probs
 from spectheory.verification.resolve import Problem

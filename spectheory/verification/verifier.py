@@ -18,12 +18,12 @@ from traceback import extract_tb
 from typing import Any, ClassVar, Self
 
 from spectheory.foundation.arrays import Array, holds_numbers, namespace, without_machine_integers
-from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import is_exact
-from spectheory.verification.outcome import Outcome
-from spectheory.pairs.pair import ModelPair
 from spectheory.foundation.validation import check_count
+from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.outcome import Outcome
 
 ModifiedTargetRows = Callable[[Array, Array, Array, Array, int], Array]
 

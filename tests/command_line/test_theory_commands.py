@@ -11,8 +11,8 @@ import pytest
 
 from cli_support import OWN_VERIFIER, run_json, write_pair
 from spectheory import instances
-from spectheory.verification.algorithms import verifiers
 from spectheory.command_line.main import main
+from spectheory.verification.algorithms import verifiers
 
 
 def test_certify_float_pair_has_null_exact_fields(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

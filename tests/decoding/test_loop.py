@@ -19,14 +19,14 @@ import torch
 
 from decoding_support import PROMPTS, decoded_counts, losslessness, tiny_llama, tiny_pair
 from spectheory.decoding import Stopping, loop
-from spectheory.verification.defective import defects
-from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.foundation.errors import ComputationError, InvalidInputError
 from spectheory.models import LanguageModelPair, PrefilledPrompts, SamplingOptions, prefill
 from spectheory.models.caches import SlotCache
-from spectheory.models.reading import CachedReading
 from spectheory.models.growing_texts import Texts
+from spectheory.models.reading import CachedReading
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.simulation.common_numbers import CommonNumbers
+from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Sample
 from spectheory.verification.resolve import find_verifier
 

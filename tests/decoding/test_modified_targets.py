@@ -8,12 +8,12 @@ import pytest
 import torch
 
 from spectheory import instances
-from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
-from spectheory.pairs.contexts import context_number
 from spectheory.decoding.modified_targets import Modifications
 from spectheory.exact.iteration import modified_pair
 from spectheory.models import DraftedBatch
+from spectheory.pairs.contexts import context_number
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 
 DEPTH, LENGTH = 6, 3
 

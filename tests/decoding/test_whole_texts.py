@@ -12,9 +12,9 @@ from transformers import MinLengthLogitsProcessor, RepetitionPenaltyLogitsProces
 from families import FAMILIES, family_pair
 from spectheory.decoding import DecodedText, decode
 from spectheory.decoding.stopping import END_OF_SEQUENCE, STOP_STRING
-from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
+from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 
 GREEDY = SamplingOptions(temperature=0)
 PROMPTS = [[5], [7, 3, 9, 4, 11, 2, 8], [1, 30, 22]]

@@ -12,11 +12,11 @@ import pytest
 import reference
 from law_checks import assert_same_law
 from spectheory import certify, instances
-from spectheory.pairs.drafts import PrefixTree
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError, UnknownNameError
 from spectheory.exact.law import output_law
-from spectheory.verification.outcome import Outcome
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError, UnknownNameError
+from spectheory.pairs.drafts import PrefixTree
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.outcome import Outcome
 from table import GENERAL, groups, random_cases
 from user_verifiers import LoopVerifier, UserBlock, UserToken
 from wrong_verifiers import (

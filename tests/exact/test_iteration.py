@@ -13,9 +13,6 @@ import pytest
 
 from reference import Law, Path, block_law, draft_row, normalised, target_row, token_law
 from spectheory import instances, output_law
-from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
-from spectheory.verification.algorithms.spectr_gbv import SpecTrGbv
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.exact.iteration import (
     completed_law,
     decoded_tokens_law,
@@ -23,8 +20,11 @@ from spectheory.exact.iteration import (
     first_tokens_law,
     modified_pair,
 )
-from spectheory.verification.outcome import Outcome
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.verification.algorithms.spectr_gbv import SpecTrGbv
+from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
 from table import groups
 from texts import lengths_of, texts_after

@@ -12,18 +12,18 @@ import pytest
 import reference
 from law_checks import assert_same_law, budget_masses
 from spectheory import instances
-from spectheory.verification.algorithms import verifiers
-from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
-from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
-from spectheory.verification.defective import defects
-from spectheory.pairs.drafts import Iid
+from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.errors import (
     EnumerationTooLargeError,
     InvalidOutcomeError,
 )
-from spectheory.exact.law import OutputLaw, output_law
-from spectheory.verification.outcome import Outcome
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
+from spectheory.verification.defective import defects
+from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
 from table import GENERAL, Case, groups, random_cases, small_cases
 from user_verifiers import UserToken

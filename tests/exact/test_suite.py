@@ -10,14 +10,7 @@ import pytest
 
 from defect_table import PAIRS, matrix
 from spectheory import instances, output_law
-from spectheory.verification.algorithms import verifiers
-from spectheory.pairs.contexts import numbered_context
-from spectheory.verification.defective import defects
-from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
 from spectheory.exact.law import _starts_with
-from spectheory.verification.evaluator import Evaluator
-from spectheory.verification.resolve import Problem
 from spectheory.exact.suite import (
     MAX_TUPLES,
     SuiteCase,
@@ -27,7 +20,14 @@ from spectheory.exact.suite import (
     standard_suite,
     suite_for,
 )
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
+from spectheory.pairs.contexts import numbered_context
+from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
 from spectheory.testing import assert_lossless
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.defective import defects
+from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.resolve import Problem
 from spectheory.verification.verifier import as_verifier
 from user_verifiers import UserBlock, UserToken
 from wrong_verifiers import MALFORMED, BlockWithoutWeight

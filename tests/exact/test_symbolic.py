@@ -9,9 +9,9 @@ import pytest
 import sympy
 
 from spectheory import certify, optimum
+from spectheory.exact.symbolic import block_efficiency
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.pair import ModelPair
-from spectheory.exact.symbolic import block_efficiency
 
 t = sympy.Symbol("t", positive=True)
 DRAFT = ["2/3", "1/3"]

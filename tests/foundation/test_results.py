@@ -16,12 +16,12 @@ from spectheory.audit.specimens import SPECIMENS
 
 from spectheory import ModelPair, acceptance, certify, instances, optimum, output_law
 from spectheory.auditing import audit_sampler
-from spectheory.verification.defective import defects
+from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.foundation.results import Result, Table, compared
+from spectheory.optima import most_decoded_tokens
 from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.simulation import simulate_enumerated
-from spectheory.optima import most_decoded_tokens
-from spectheory.foundation.results import Result, Table, compared
-from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.verification.defective import defects
 
 PAIR = instances.two_token(2)
 RESULTS: dict[str, Callable[[], Result]] = {

@@ -14,6 +14,7 @@ from models_support import save_pair
 from montecarlo_support import run
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError, InvalidPairError
+from spectheory.foundation.validation import check_confidence, check_count, check_positive, is_number
 from spectheory.models import (
     LanguageModelPair,
     Restriction,
@@ -22,9 +23,8 @@ from spectheory.models import (
     prefill,
     restrict,
 )
-from spectheory.simulation import simulate_enumerated
 from spectheory.pairs.pair import ModelPair
-from spectheory.foundation.validation import check_confidence, check_count, check_positive, is_number
+from spectheory.simulation import simulate_enumerated
 
 FAIR = ["1/2", "1/2"]
 

@@ -12,12 +12,12 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from spectheory import ModelPair, output_law
+from spectheory.exact.iteration import decoded_tokens_law, expected_decoded_tokens
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import fewest_calls, most_decoded_tokens
 from spectheory.pairs.extension import ExtendedPair
 from spectheory.pairs.instances import disjoint_supports, early_stop, random_rational, sticky_chain, two_token
-from spectheory.exact.iteration import decoded_tokens_law, expected_decoded_tokens
 from spectheory.paper.figures.iterations import forced_start_pair
-from spectheory.optima import fewest_calls, most_decoded_tokens
 
 ONE = Fraction(1)
 Context = tuple[int, ...]

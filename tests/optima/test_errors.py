@@ -10,7 +10,6 @@ import pytest
 
 from spectheory import instances
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, SolverError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import (
     ConstraintBlock,
     LinearProgram,
@@ -25,6 +24,7 @@ from spectheory.optima import (
 from spectheory.optima.block_transport import block_transport_optimum, block_transport_program
 from spectheory.optima.lossy import lossy_program
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
+from spectheory.pairs.pair import ModelPair
 
 Statement = Callable[[ModelPair], LinearProgram]
 

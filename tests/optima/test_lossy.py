@@ -11,11 +11,11 @@ import pytest
 from program_support import ALL_PAIRS, assert_certified
 from reference import number_of
 from spectheory import ModelPair, defects, output_law, verifiers
-from spectheory.pairs.drafts import PerPath, PrefixTree, WithoutReplacement
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.instances import disjoint_supports, random_rational, three_token_reversed, two_token
 from spectheory.optima import check_solution, lossy_optimum, lossy_program, multi_path_optimum, optimum
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
+from spectheory.pairs.drafts import PerPath, PrefixTree, WithoutReplacement
+from spectheory.pairs.instances import disjoint_supports, random_rational, three_token_reversed, two_token
 
 BUDGETS = tuple(Fraction(n, 12) for n in (0, 1, 2, 3, 6, 12))
 PAIRS = (

@@ -15,9 +15,7 @@ from program_support import (
     assert_solved,
     block_verification_value,
 )
-from spectheory.optima.bounds import upper_bound
 from spectheory.foundation.errors import InfeasiblePointError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import (
     antichains,
     count_antichains,
@@ -28,6 +26,8 @@ from spectheory.optima import (
     single_path_optimum,
     single_path_program,
 )
+from spectheory.optima.bounds import upper_bound
+from spectheory.pairs.pair import ModelPair
 
 
 @pytest.mark.parametrize(("draft_length", "value"), [(1, "17/9"), (2, "212/81"), (3, "2350/729")])

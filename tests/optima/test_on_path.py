@@ -9,8 +9,8 @@ import pytest
 
 from spectheory import ModelPair, output_law
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.pairs.instances import NAMED, equal_models, off_path_pairs, random_rational, two_token
 from spectheory.optima import check_solution, multi_path_optimum, on_path_optimum, on_path_program
+from spectheory.pairs.instances import NAMED, equal_models, off_path_pairs, random_rational, two_token
 
 SHAPES = ((2, 1, 2), (2, 2, 2), (2, 1, 3), (3, 1, 2), (2, 2, 1))
 ON_PATH = ("block", "multi_round", "greedy_multipath", "scored_multipath")

@@ -10,10 +10,8 @@ import pytest
 
 from program_support import TWO_TOKENS
 from spectheory import instances
-from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.exact.law import output_law
-from spectheory.pairs.pair import ModelPair
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, SolverError
 from spectheory.optima import (
     CertifiedInterval,
     Solution,
@@ -24,6 +22,8 @@ from spectheory.optima import (
     optimum,
     single_path_optimum,
 )
+from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
+from spectheory.pairs.pair import ModelPair
 
 
 @pytest.mark.parametrize("num_drafts", [0, -1, 1.5, True, "2"])

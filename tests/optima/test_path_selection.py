@@ -11,14 +11,14 @@ import pytest
 import reference
 from leaf_laws import largest_excess
 from spectheory import instances
-from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
-from spectheory.optima.bounds.skewed_draft import is_skewed_draft
 from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import exact_values
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import check_solution, multi_path_optimum, path_selection, solve, solve_exact
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.optima.bounds.skewed_draft import is_skewed_draft
 from spectheory.optima.greedy_polymatroid import decompose_into_rankings
 from spectheory.optima.path_selection import path_selection_optimum, path_selection_program
+from spectheory.pairs.pair import ModelPair
 from table import groups
 
 OPTIMUM_GROUPS = [

@@ -9,11 +9,11 @@ import pytest
 
 from program_support import TWO_TOKENS
 from spectheory import instances
-from spectheory.foundation.errors import CertificationError
 from spectheory.exact.law import output_law
-from spectheory.pairs.pair import ModelPair
+from spectheory.foundation.errors import CertificationError
 from spectheory.optima import optimum, single_path_optimum, single_path_program, solve_exact
 from spectheory.optima.solving.solution import check_solution
+from spectheory.pairs.pair import ModelPair
 
 
 @pytest.mark.parametrize(

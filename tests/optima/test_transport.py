@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from leaf_laws import random_law, random_member
 from spectheory import instances
-from spectheory.optima.bounds.skewed_draft import is_skewed_draft
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima.bounds.skewed_draft import is_skewed_draft
 from spectheory.optima.transport import transport_feasibility
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 import reference
 from spectheory import instances
-from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.pairs.pair import ModelPair
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.optima.tree_rankings import best_ranking, count_tree_rankings
+from spectheory.pairs.pair import ModelPair
 from spectheory.testing.strategies import pairs
 
 

@@ -14,14 +14,14 @@ import pytest
 from drawn_trees import Draw, drawn_trees
 from reference import draft_row
 from spectheory import certify, instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import optimum
+from spectheory.pairs.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.pairs.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.exact.law import output_law
 from spectheory.verification.outcome import Outcome
-from spectheory.pairs.pair import ModelPair
-from spectheory.optima import optimum
 
 Path = tuple[int, ...]
 Law = dict[tuple[Path, ...], Any]

@@ -14,8 +14,8 @@ from hypothesis import given
 
 from pair_support import CONTEXT_FREE, DOCUMENT, assert_same_pair
 from spectheory import instances
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidPairError
 from spectheory.exact.law import output_law
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidPairError
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.pair_file import OPTIONAL_FIELDS, REQUIRED_FIELDS, ROW_SUM_TOLERANCE, parse_context
 from spectheory.testing.strategies import pairs

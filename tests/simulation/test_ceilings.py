@@ -11,9 +11,9 @@ import torch
 
 from decoding_support import tiny_pair
 from spectheory import instances
-from spectheory.pairs.drafts import Iid
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair
+from spectheory.pairs.drafts import Iid
 from spectheory.simulation import simulate
 from spectheory.simulation.ceilings import ceilings
 from spectheory.verification.resolve import find_verifier

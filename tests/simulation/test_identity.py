@@ -15,11 +15,11 @@ import torch
 
 from models_support import save_model, save_pair, save_tokenizer
 from montecarlo_support import PROMPTS, run
-from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
 from spectheory.simulation import simulate
 from spectheory.simulation.identity import verifier_identity
+from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import as_verifier
 

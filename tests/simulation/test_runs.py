@@ -10,8 +10,8 @@ import torch
 
 from montecarlo_support import NAMES, PROMPTS, run
 from spectheory import instances
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction
 from spectheory.models.restricting import restricted_pair
 from spectheory.simulation import simulate, simulate_enumerated

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 
 from montecarlo_support import PROMPTS
-from spectheory.pairs.drafts import Iid
 from spectheory.models import LanguageModelPair, Restriction, SamplingOptions
+from spectheory.pairs.drafts import Iid
 from spectheory.simulation.sources import LanguageModelSource
 
 SETS = ([3, 5], [7, 9], [11, 13])

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
-from spectheory.optima.bounds.context_tree import node_probs
-from spectheory.pairs.contexts import count_nodes, parent_nodes
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import ConstraintBlock, LinearProgram
+from spectheory.optima.bounds.context_tree import node_probs
 from spectheory.optima.budgets import mass_chain
 from spectheory.optima.solving.linear_program import ones
+from spectheory.pairs.contexts import count_nodes, parent_nodes
+from spectheory.pairs.pair import ModelPair
 
 
 def compact_form_program(pair: ModelPair, num_drafts: int, points: Sequence[Any], side: str) -> LinearProgram:

@@ -12,8 +12,8 @@ from scipy.stats import chi2
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from spectheory.decoding import LogitsProcessors, Stopping, iterations
-from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.models import LanguageModelPair, SamplingOptions, logits_to_probs, prefill
+from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.verification.resolve import find_verifier
 
 PROMPTS = ([1], [0, 2], [2, 1, 0, 0, 1], [1, 1, 2, 0, 2, 2, 0])

@@ -6,8 +6,8 @@ import pytest
 
 from spectheory.optima.bounds.dual_scores import certified_upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.interval.interval import CertifiedInterval
+from spectheory.pairs.pair import ModelPair
 
 
 def proofs_hold(pair: ModelPair, num_drafts: int, best: CertifiedInterval) -> None:

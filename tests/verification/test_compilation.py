@@ -13,12 +13,12 @@ import pytest
 import torch
 
 from spectheory import compiled, instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification import compilation
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.compilation import Compiled
-from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.exact.law import output_law
 from torch_support import drafted, on_device
 
 GIVEN = drafted(instances.random_float(7, 3, 2), 2, batch=5, seed=1)

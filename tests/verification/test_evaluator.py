@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from spectheory import instances
-from spectheory.verification.algorithms import verifiers
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.drafts import Iid, PerPath
-from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.verification.outcome import Outcome
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
 from spectheory.verification.evaluator import Evaluator, check_correction_rows, check_stop_probs
+from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import resolve
 
 F = Fraction

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from spectheory import instances
 from spectheory.foundation import arrays
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification import outcome as outcomes
 from spectheory.verification.algorithms import verifiers
-from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification.outcome import (
     Outcome,
     correction_deviation,

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from spectheory import Outcome, certify, instances, output_law
-from spectheory.verification.algorithms import verifiers
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
 from spectheory.verification.user_checks import ASKED_ALONE
 from user_verifiers import UserToken
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from spectheory import certify, instances, output_law
+from spectheory.exact.iteration import first_tokens_law, modified_pair
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import DraftProcess, PrefixTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.verification.defective import defects
-from spectheory.pairs.drafts import DraftProcess, PrefixTree, WithoutReplacement
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.exact.iteration import first_tokens_law, modified_pair
 from spectheory.verification.outcome import Outcome
-from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier, resolve
 from spectheory.verification.verifier import Registry, UserVerifier, Verifier, as_verifier
 from table import Case, random_cases

@@ -7,14 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from spectheory.verification.algorithms.one_path.first_path import first_path_only
-from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.foundation.arrays import Array, like_rows, take_token
-from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
-from spectheory.verification.outcome import Outcome
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.first_path import first_path_only
+from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.correction_rows import CorrectionRows
+from spectheory.verification.outcome import Outcome
 
 
 @dataclass(frozen=True)

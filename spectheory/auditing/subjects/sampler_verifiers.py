@@ -25,13 +25,13 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import MAX_RUNS, Tape, all_runs
+from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import is_exact
-from spectheory.verification.outcome import Outcome
 from spectheory.foundation.validation import check_count
+from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import defined_at
 
 OneTuple = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[Any, Any]]

@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 
 from spectheory.auditing.subjects.sampler_verifiers import BlackBox, Sampler
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.validation import check_confidence, check_count
 from spectheory.pairs.contexts import context_number, prefix_numbers, rows_along
 from spectheory.pairs.drafts import DraftProcess, draft_process
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pairs.pair import ModelPair, check_pair
-from spectheory.foundation.validation import check_confidence, check_count
 from spectheory.verification.verifier import users_code
 
 SIGNIFICANCE = 0.01

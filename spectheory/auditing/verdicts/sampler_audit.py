@@ -29,9 +29,9 @@ from spectheory.auditing.verdicts.audit_certificate import (
 )
 from spectheory.auditing.verdicts.chi_squared import samples_needed, total_variation
 from spectheory.exact.certificate import Certificate, certify
+from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.documents import number_text
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
-from spectheory.exact.law import OutputLaw, output_law
 from spectheory.pairs.pair import ModelPair
 
 PRECISION = Fraction(1, 2**24)

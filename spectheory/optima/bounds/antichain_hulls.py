@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
-from spectheory.optima.bounds.context_tree import Levels, check_levels
 from spectheory.foundation.exact_numbers import plain_number
-from spectheory.pairs.pair import ModelPair
 from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.bounds.context_tree import Levels, check_levels
+from spectheory.pairs.pair import ModelPair
 
 
 class _Segment(NamedTuple):

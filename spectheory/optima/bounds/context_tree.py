@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.optima.bounds.tolerances import rounding_allowance
-from spectheory.pairs.contexts import count_nodes
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import flint_if_exact
+from spectheory.optima.bounds.tolerances import rounding_allowance
+from spectheory.pairs.contexts import count_nodes
 from spectheory.pairs.pair import ModelPair
 
 Levels = list[np.ndarray]

@@ -28,6 +28,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability, ones_like, positive_part
+from spectheory.foundation.errors import InfeasiblePointError
+from spectheory.foundation.exact_numbers import float_tolerance, fractions_if_exact, plain_number
+from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.bounds.context_tree import (
     ContextTree,
     Levels,
@@ -37,10 +40,7 @@ from spectheory.optima.bounds.context_tree import (
     subtree_sums,
 )
 from spectheory.optima.bounds.tolerances import FEASIBILITY_TOLERANCE, TIE_TOLERANCE
-from spectheory.foundation.errors import InfeasiblePointError
-from spectheory.foundation.exact_numbers import float_tolerance, fractions_if_exact, plain_number
 from spectheory.pairs.pair import ModelPair
-from spectheory.foundation.validation import check_num_drafts
 
 # --------------------------------------------------------------------------- the conditions
 

@@ -13,7 +13,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array, hit_probability, namespace, ones_like, quotients, sort, take_along
+from spectheory.foundation.arrays import (
+    Array,
+    hit_probability,
+    namespace,
+    ones_like,
+    quotients,
+    sort,
+    take_along,
+)
 from spectheory.foundation.exact_numbers import is_exact
 
 

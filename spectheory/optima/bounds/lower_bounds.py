@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from spectheory.foundation.errors import InfeasiblePointError
+from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.bounds.context_tree import (
     ContextTree,
     Levels,
@@ -16,9 +18,7 @@ from spectheory.optima.bounds.context_tree import (
 )
 from spectheory.optima.bounds.level_sets import LevelSets
 from spectheory.optima.bounds.tolerances import FEASIBILITY_TOLERANCE, MACHINE_EPSILON
-from spectheory.foundation.errors import InfeasiblePointError
 from spectheory.pairs.pair import ModelPair
-from spectheory.foundation.validation import check_num_drafts
 
 
 class CertifiedLowerBound(NamedTuple):

@@ -28,14 +28,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array, divide_or_zero, like_entries, namespace, take_token, zeros_like
+from spectheory.foundation.arrays import (
+    Array,
+    divide_or_zero,
+    like_entries,
+    namespace,
+    take_token,
+    zeros_like,
+)
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import exact_number, flint_if_exact, fractions_if_exact
+from spectheory.foundation.validation import check_confidence, check_num_drafts
 from spectheory.optima.bounds.context_tree import ContextTree, Levels
 from spectheory.optima.bounds.dual_scores import least_scores, slacks_of_shares, upper_bound
 from spectheory.pairs.contexts import first_path_with_prefix
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import exact_number, flint_if_exact, fractions_if_exact
 from spectheory.pairs.pair import ModelPair
-from spectheory.foundation.validation import check_confidence, check_num_drafts
 
 
 def capped_step(state: Array, target_row: Array, draft_row: Array, cap: Array) -> tuple[Array, Array]:

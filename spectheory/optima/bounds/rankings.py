@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from spectheory.foundation.arrays import Array, namespace, put_along, quotients, sort, take_along
-from spectheory.pairs.contexts import prefix_numbers
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.contexts import prefix_numbers
 from spectheory.pairs.pair import ModelPair
 
 Ranking = Callable[[Array, Array], Array]

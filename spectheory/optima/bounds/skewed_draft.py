@@ -26,6 +26,14 @@ from spectheory.foundation.arrays import (
     write_product,
     zeros_like,
 )
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import (
+    flint_if_exact,
+    float_tolerance,
+    fractions_if_exact,
+    plain_number,
+)
+from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.bounds.context_tree import (
     Levels,
     accepted_masses,
@@ -42,11 +50,8 @@ from spectheory.optima.bounds.rankings import (
     ratio_ranking,
 )
 from spectheory.optima.bounds.tolerances import FEASIBILITY_TOLERANCE, SUM_TOLERANCE
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import flint_if_exact, float_tolerance, fractions_if_exact, plain_number
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import parse_probs
-from spectheory.foundation.validation import check_num_drafts
 
 
 @dataclass(frozen=True, eq=False)

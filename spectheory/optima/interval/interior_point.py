@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
-from spectheory.optima.bounds.context_tree import accepted_masses
 from spectheory.foundation.errors import SolverError
+from spectheory.optima.bounds.context_tree import accepted_masses
 from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.interval.newton import NewtonSystem, Point, Step, Targets, Workspace
 from spectheory.optima.interval.row_passes import (

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
+from spectheory.foundation.errors import EnumerationTooLargeError, SolverError
+from spectheory.foundation.validation import check_num_drafts, check_positive
 from spectheory.optima.bounds.context_tree import ContextTree, Levels
 from spectheory.optima.bounds.dual_scores import (
     CertifiedUpperBound,
@@ -24,14 +26,12 @@ from spectheory.optima.bounds.dual_scores import (
     slacks_of_shares,
 )
 from spectheory.optima.bounds.lower_bounds import CertifiedLowerBound, certified_bound_of_draft, target_among
-from spectheory.foundation.errors import EnumerationTooLargeError, SolverError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.interval.breakpoints import chord_errors, first_breakpoints, refined_breakpoints
 from spectheory.optima.interval.interior_point import ChordProgram
 from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.one_position.ranking_plan import optimal_skewed_row
 from spectheory.optima.solving.solution import Bracketed
-from spectheory.foundation.validation import check_num_drafts, check_positive
+from spectheory.pairs.pair import ModelPair
 
 FIRST_SEGMENTS = 24
 MAY_MISS, SHALL_MISS = 0.5, 0.4

@@ -22,8 +22,8 @@ import numpy as np
 from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import plain_number
-from spectheory.optima.one_position.min_cut import check_single_rows
 from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.one_position.min_cut import check_single_rows
 
 MAX_TERMS = 200_000
 """The most exponentials in the product over the other drafts."""

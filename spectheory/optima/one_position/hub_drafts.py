@@ -16,8 +16,8 @@ import numpy as np
 from spectheory.foundation.arrays import Array
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import plain_number
-from spectheory.optima.one_position.min_cut import check_single_rows
 from spectheory.foundation.validation import is_whole
+from spectheory.optima.one_position.min_cut import check_single_rows
 
 
 class HubPlan(NamedTuple):

@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import Array, namespace, put_along
-from spectheory.optima.bounds.level_sets import SortedByRatio
-from spectheory.optima.bounds.tolerances import FLOAT32_ROW_SUM_TOLERANCE, SUM_TOLERANCE
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import (
     exact_values,
@@ -22,9 +20,11 @@ from spectheory.foundation.exact_numbers import (
     is_exact,
     plain_number,
 )
+from spectheory.foundation.validation import check_num_drafts, is_whole
+from spectheory.optima.bounds.level_sets import SortedByRatio
+from spectheory.optima.bounds.tolerances import FLOAT32_ROW_SUM_TOLERANCE, SUM_TOLERANCE
 from spectheory.optima.transport import largest_violation
 from spectheory.pairs.rows import parse_probs
-from spectheory.foundation.validation import check_num_drafts, is_whole
 
 DraftLaw = Mapping[tuple[int, ...], Any]
 """The joint law of K drafted tokens at one position: tuple of token ids -> probability."""

@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.arrays import positive_part
-from spectheory.pairs.drafts import DraftProcess
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
-from spectheory.pairs.pair import ModelPair
+from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.one_position.min_cut import (
     DraftLaw,
     check_draft_law,
@@ -25,7 +24,8 @@ from spectheory.optima.one_position.min_cut import (
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
 from spectheory.optima.solving.solution import Solution
-from spectheory.foundation.validation import check_num_drafts
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.pair import ModelPair
 
 MAX_VARIABLES = 20_000
 

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
-from spectheory.pairs.contexts import count_orders
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
-from spectheory.optima.one_position.min_cut import check_single_rows
 from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.one_position.min_cut import check_single_rows
+from spectheory.pairs.contexts import count_orders
 
 MAX_TERMS = 200_000
 

@@ -20,12 +20,12 @@ from spectheory.foundation.arrays import (
     running_minimum,
     zeros_like,
 )
-from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.optima.greedy_polymatroid import RankingDecomposition
 from spectheory.optima.one_position.min_cut import check_single_rows
-from spectheory.foundation.validation import check_num_drafts
 
 
 class OptimalRankings(NamedTuple):

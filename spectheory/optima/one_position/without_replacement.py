@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.arrays import Array
-from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
-from spectheory.optima.one_position.min_cut import MinCut, check_single_rows
 from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.bounds.level_sets import SortedByRatio
+from spectheory.optima.one_position.min_cut import MinCut, check_single_rows
 
 MAX_SUBSETS = 1_000_000
 """The most sets of K-1 tokens that are listed."""

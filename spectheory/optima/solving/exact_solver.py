@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from flint import fmpq
 
-from spectheory.optima.bounds.tolerances import ROW_TOLERANCE, outward
 from spectheory.foundation.errors import CertificationError, InvalidInputError
 from spectheory.foundation.exact_numbers import to_flint, to_fraction, to_fractions
+from spectheory.optima.bounds.tolerances import ROW_TOLERANCE, outward
 from spectheory.optima.solving.exact_basis import ExactBasis, as_objects, optimise, standard_form
 from spectheory.optima.solving.float_solver import solve
 from spectheory.optima.solving.linear_program import LinearProgram

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from spectheory.optima.bounds.tolerances import GAP_TOLERANCE, SOLVER_TOLERANCE, rounding_allowance
 from spectheory.foundation.errors import SolverError
+from spectheory.optima.bounds.tolerances import GAP_TOLERANCE, SOLVER_TOLERANCE, rounding_allowance
 from spectheory.optima.solving.linear_program import CvxpyProgram, LinearProgram
 from spectheory.optima.solving.solution import Solution
 

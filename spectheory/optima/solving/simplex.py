@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spectheory.optima.bounds.tolerances import SOLVER_TOLERANCE
 from spectheory.foundation.errors import SolverError
+from spectheory.optima.bounds.tolerances import SOLVER_TOLERANCE
 from spectheory.optima.solving.linear_program import LinearProgram
 
 if TYPE_CHECKING:

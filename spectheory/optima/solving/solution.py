@@ -11,8 +11,8 @@ import numpy as np
 from spectheory.foundation.documents import both, exact_text, number_text
 from spectheory.foundation.errors import CertificationError, InvalidInputError
 from spectheory.foundation.exact_numbers import plain_number, to_flint
-from spectheory.optima.solving.linear_program import LinearProgram
 from spectheory.foundation.results import Result, Templates
+from spectheory.optima.solving.linear_program import LinearProgram
 
 
 class Bracketed(Result):

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
+from spectheory.exact.law import output_law
 from spectheory.pairs.contexts import Context, numbered_context
 from spectheory.pairs.instances import random_float, sticky_chain, two_token
-from spectheory.exact.law import output_law
 from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit

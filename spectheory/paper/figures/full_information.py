@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.pairs.instances import two_token
 from spectheory.exact.law import output_law
+from spectheory.optima import block_transport_optimum, optimum
+from spectheory.pairs.instances import two_token
 from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, GREY
-from spectheory.optima import block_transport_optimum, optimum
 from spectheory.verification.resolve import find_verifier
 
 VERIFIERS = ("token", "block", "greedy_block")

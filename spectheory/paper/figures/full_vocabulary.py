@@ -10,12 +10,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spectheory.exact.certificate import certify
-from spectheory.simulation import simulate
 from spectheory.paper.drawing import legend_below, panels, verifier_points
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.bundled import bundled_pair, whole
 from spectheory.paper.figures.nested import OnFirst
 from spectheory.paper.style import VERIFIER_STYLES
+from spectheory.simulation import simulate
 from spectheory.verification.resolve import find_verifier
 
 ONE_PATH = ("token", "block", "greedy_block")

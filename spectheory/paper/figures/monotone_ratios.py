@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
+from spectheory.optima import optimum
 from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.optima.bounds.rankings import leaf_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
@@ -15,7 +16,6 @@ from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_COLOURS
-from spectheory.optima import optimum
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:

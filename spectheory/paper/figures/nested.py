@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from spectheory.foundation.arrays import Array, namespace, zeros_like
-from spectheory.pairs.drafts import DraftProcess, Iid
-from spectheory.verification.outcome import Outcome
-from spectheory.pairs.pair import ModelPair
-from spectheory.verification.resolve import find_verifier
 from spectheory.foundation.validation import check_count, check_num_drafts
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
 
 

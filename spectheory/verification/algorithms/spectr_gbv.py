@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from spectheory.verification.algorithms.one_path.first_path import path_ratios
 from spectheory.foundation.arrays import (
     Array,
     at_most_one,
@@ -19,12 +18,13 @@ from spectheory.foundation.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import is_first_with_prefix
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.first_path import path_ratios
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.modification import ModifiesTarget
 from spectheory.verification.outcome import Outcome
-from spectheory.pairs.pair import ModelPair
-from spectheory.foundation.validation import check_num_drafts
 
 
 class SpecTrGbv(ModifiesTarget):

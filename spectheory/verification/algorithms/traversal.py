@@ -20,12 +20,12 @@ from spectheory.foundation.arrays import (
     take_token,
     zeros_like,
 )
-from spectheory.pairs.contexts import first_path_with_prefix, is_first_with_prefix, shared_prefixes
-from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
-from spectheory.verification.outcome import Outcome
-from spectheory.pairs.pair import ModelPair
 from spectheory.foundation.validation import check_num_drafts
+from spectheory.pairs.contexts import first_path_with_prefix, is_first_with_prefix, shared_prefixes
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.correction_rows import CorrectionRows
+from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import TreeVerifier
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.verification.algorithms.one_path.first_path import first_path_ratios
-from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.foundation.arrays import (
     Array,
     at_most_one,
@@ -17,6 +15,8 @@ from spectheory.foundation.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.verification.algorithms.one_path.first_path import first_path_ratios
+from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.defective.skeletons import TokenSkeleton
 from spectheory.verification.outcome import Outcome

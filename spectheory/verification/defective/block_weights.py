@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.foundation.arrays import Array, ones_like, prefix_products
+from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.defective.skeletons import BlockSkeleton
 

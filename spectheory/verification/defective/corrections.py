@@ -4,8 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from spectheory.foundation.arrays import (
+    Array,
+    divide_or_zero,
+    namespace,
+    normalise,
+    ones_like,
+    take_token,
+    zeros_like,
+)
 from spectheory.verification.algorithms.one_path.token import Token
-from spectheory.foundation.arrays import Array, divide_or_zero, namespace, normalise, ones_like, take_token, zeros_like
 from spectheory.verification.correction_rows import CorrectionRows, take_stop_row
 from spectheory.verification.defective.skeletons import TokenSkeleton, or_else
 from spectheory.verification.outcome import Outcome

@@ -5,21 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
-from spectheory.verification.algorithms.one_path.token import Token
-from spectheory.verification.algorithms.path_selection.selection import (
-    PathSelection,
-    SelectedPaths,
-    select_highest_ranked,
-)
-from spectheory.verification.algorithms.position_by_position.positions import (
-    Position,
-    PositionByPosition,
-    Selection,
-    acceptance_ratio,
-    first_accepted,
-)
-from spectheory.verification.algorithms.position_by_position.multi_round import recursive_rejection
-from spectheory.verification.algorithms.position_by_position.multi_round_without_replacement import rows_without_earlier
 from spectheory.foundation.arrays import (
     Array,
     namespace,
@@ -33,6 +18,23 @@ from spectheory.foundation.arrays import (
 )
 from spectheory.optima.bounds.skewed_draft import skewed_draft_rows
 from spectheory.pairs.contexts import credit_to_first
+from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.algorithms.path_selection.selection import (
+    PathSelection,
+    SelectedPaths,
+    select_highest_ranked,
+)
+from spectheory.verification.algorithms.position_by_position.multi_round import recursive_rejection
+from spectheory.verification.algorithms.position_by_position.multi_round_without_replacement import (
+    rows_without_earlier,
+)
+from spectheory.verification.algorithms.position_by_position.positions import (
+    Position,
+    PositionByPosition,
+    Selection,
+    acceptance_ratio,
+    first_accepted,
+)
 from spectheory.verification.defective.skeletons import Defect, PositionSkeleton, or_else
 from spectheory.verification.outcome import Outcome
 

@@ -11,8 +11,10 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
+from spectheory.foundation.arrays import Array, namespace, normalise, ones_like, positive_part
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.algorithms.position_by_position.kseq import KSeqRule, kseq_rule_at
 from spectheory.verification.algorithms.position_by_position.positions import (
     Position,
     PositionByPosition,
@@ -20,8 +22,6 @@ from spectheory.verification.algorithms.position_by_position.positions import (
     acceptance_ratio,
     first_accepted,
 )
-from spectheory.verification.algorithms.position_by_position.kseq import KSeqRule, kseq_rule_at
-from spectheory.foundation.arrays import Array, namespace, normalise, ones_like, positive_part
 from spectheory.verification.correction_rows import take_stop_row
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier

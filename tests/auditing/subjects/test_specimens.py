@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from spectheory import output_law
-from spectheory.verification.algorithms import verifiers
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import LOSSLESS, SPECIMENS
+from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 
 SAME_AS = {

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from program_support import TWO_TOKENS, random_pair
-from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import antichains, multi_path_optimum, single_path_program
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.pairs.pair import ModelPair
 
 
 @pytest.mark.parametrize(("vocab_size", "draft_length"), [(2, 2), (2, 3), (3, 2)])

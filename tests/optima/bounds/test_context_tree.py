@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from spectheory import instances
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.bounds.context_tree import (
     ContextTree,
     accepted_masses,
@@ -19,10 +20,9 @@ from spectheory.optima.bounds.context_tree import (
     subtree_sums,
 )
 from spectheory.optima.bounds.tolerances import rounding_allowance
-from spectheory.pairs.contexts import context_number
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs.contexts import context_number
+from spectheory.pairs.pair import ModelPair
 
 
 def test_mismatch_covers_both_directions() -> None:

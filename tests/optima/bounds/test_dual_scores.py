@@ -13,6 +13,9 @@ import pytest
 
 from program_support import DUAL_PAIRS, TREE_PAIRS, random_scores
 from spectheory import instances
+from spectheory.foundation.errors import InfeasiblePointError, InvalidInputError
+from spectheory.foundation.exact_numbers import exact_values, to_flint, to_fraction, to_fractions
+from spectheory.optima import multi_path_optimum, optimal_scores
 from spectheory.optima.bounds.context_tree import ContextTree, prefix_sums
 from spectheory.optima.bounds.dual_scores import (
     ScoreChain,
@@ -27,11 +30,8 @@ from spectheory.optima.bounds.dual_scores import (
     upper_bound,
 )
 from spectheory.optima.bounds.tolerances import MACHINE_EPSILON, outward
-from spectheory.foundation.errors import InfeasiblePointError, InvalidInputError
-from spectheory.foundation.exact_numbers import exact_values, to_flint, to_fraction, to_fractions
-from spectheory.pairs.pair import ModelPair
-from spectheory.optima import multi_path_optimum, optimal_scores
 from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs.pair import ModelPair
 
 
 def path_scores(pair: ModelPair, scores: list[np.ndarray]) -> np.ndarray:

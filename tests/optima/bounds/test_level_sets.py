@@ -13,8 +13,8 @@ import torch
 from leaf_laws import f, random_law
 from spectheory import instances
 from spectheory.foundation.arrays import hit_probability
-from spectheory.optima.bounds.level_sets import LevelSets, ratios
 from spectheory.foundation.exact_numbers import to_flint
+from spectheory.optima.bounds.level_sets import LevelSets, ratios
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3, 64])

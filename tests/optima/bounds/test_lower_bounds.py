@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from spectheory import instances
+from spectheory.foundation.errors import InfeasiblePointError, InvalidInputError
 from spectheory.optima.bounds.context_tree import ContextTree
 from spectheory.optima.bounds.lower_bounds import certified_bound_of_draft, certified_lower_bound
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, ranked_leaf_law
-from spectheory.foundation.errors import InfeasiblePointError, InvalidInputError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs.pair import ModelPair
 
 
 def test_an_infeasible_skewed_draft_is_rejected_with_its_witness() -> None:

@@ -10,12 +10,17 @@ import pytest
 
 from rankings import some_cases
 from spectheory import instances
-from spectheory.optima.bounds import capped_scores, capped_upper_bound, sampled_bound, sampled_path_scores
-from spectheory.optima.bounds.on_path_scores import Continuations, default_caps, empirical_bernstein, largest_score
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.exact.law import output_law
-from spectheory.pairs.pair import ModelPair
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import multi_path_interval, optimum
+from spectheory.optima.bounds import capped_scores, capped_upper_bound, sampled_bound, sampled_path_scores
+from spectheory.optima.bounds.on_path_scores import (
+    Continuations,
+    default_caps,
+    empirical_bernstein,
+    largest_score,
+)
+from spectheory.pairs.pair import ModelPair
 from theory_examples import bound_with_cap, cap_scores
 from torch_support import drafted, on_device
 

@@ -7,8 +7,8 @@ import pytest
 
 from rankings import RANKINGS, plain_order
 from spectheory import instances
-from spectheory.optima.bounds.rankings import check_leaf_order, leaf_order, mass_ranked_up_to, ranking_keys
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima.bounds.rankings import check_leaf_order, leaf_order, mass_ranked_up_to, ranking_keys
 
 
 @pytest.mark.parametrize("name", RANKINGS)

@@ -12,11 +12,11 @@ import reference
 from leaf_laws import f, largest_excess, random_law, random_member, ranking_vertex
 from program_support import ALL_PAIRS
 from spectheory import instances
+from spectheory.foundation.errors import InfeasiblePointError, InvalidInputError
+from spectheory.optima import multi_path_optimum, single_path_optimum
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, is_skewed_draft
-from spectheory.foundation.errors import InfeasiblePointError, InvalidInputError
 from spectheory.pairs.pair import ModelPair
-from spectheory.optima import multi_path_optimum, single_path_optimum
 
 
 def test_membership_by_sorting_is_membership_by_all_sets() -> None:

@@ -11,11 +11,11 @@ import pytest
 import reference
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
-from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.bounds.rankings import check_leaf_order, leaf_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, skewed_draft_rows
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.exact.law import output_law
+from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
 
 
 @pytest.mark.parametrize("name", RANKINGS)

@@ -12,10 +12,10 @@ import pytest
 from interval_checks import proofs_hold
 from spectheory import instances
 from spectheory.optima.bounds.context_tree import ContextTree
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.interval import interval
 from spectheory.optima.interval.interior_point import ChordProgram
 from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs.pair import ModelPair
 
 
 def test_a_time_limit_returns_a_valid_interval() -> None:

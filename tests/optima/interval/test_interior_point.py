@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from spectheory import instances
+from spectheory.foundation.errors import SolverError
 from spectheory.optima.bounds.context_tree import ContextTree
 from spectheory.optima.bounds.level_sets import LevelSets
-from spectheory.foundation.errors import SolverError
 from spectheory.optima.interval import interior_point
 from spectheory.optima.interval.breakpoints import first_breakpoints
 from spectheory.optima.interval.interior_point import RETREAT, ChordProgram, _predicted_gap

@@ -10,11 +10,11 @@ import pytest
 from compact_form import compact_form_program
 from interval_checks import proofs_hold
 from spectheory import instances
-from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import multi_path_optimum, optimal_acceptance, single_path_optimum, solve
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs.pair import ModelPair
 
 SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1), (2, 2), (3, 2))
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from spectheory.optima.bounds.context_tree import ContextTree
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima.interval.live_tree import LiveTree
+from spectheory.pairs.pair import ModelPair
 
 
 @pytest.mark.parametrize(("num_drafts", "size"), [(1, 1), (2, 2)])

@@ -9,8 +9,8 @@ import pytest
 from scipy.integrate import quad
 
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.pairs.instances import random_rational
 from spectheory.optima import gumbel_acceptance, gumbel_tokens, optimal_acceptance
+from spectheory.pairs.instances import random_rational
 
 
 def rational_rows(seed: int, size: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.instances import random_rational
 from spectheory.optima import hub_plan, min_cut_of_law, otm_optimum
+from spectheory.pairs.instances import random_rational
 
 
 def test_the_plan_is_lossless_and_optimal_for_these_drafts() -> None:

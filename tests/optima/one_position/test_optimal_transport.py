@@ -13,12 +13,12 @@ import pytest
 
 from program_support import THREE_TOKENS, assert_certified, assert_solved
 from spectheory import instances
-from spectheory.pairs.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import optimal_acceptance, otm_optimum, otm_program
 from spectheory.optima.one_position.min_cut import min_cut_of_law
 from spectheory.optima.one_position.optimal_transport import position_draft_law
+from spectheory.pairs.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
 
 
 def test_transport_solution_is_certified() -> None:

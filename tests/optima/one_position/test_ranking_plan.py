@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.instances import random_rational
 from spectheory.optima import optimal_acceptance, optimal_rankings, otm_optimum
 from spectheory.optima.one_position.ranking_plan import OptimalRankings
+from spectheory.pairs.instances import random_rational
 
 ZERO = Fraction(0)
 

@@ -9,14 +9,14 @@ from math import prod
 import numpy as np
 import pytest
 
-from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.pairs.instances import random_rational
 from spectheory.optima import (
     min_cut_of_law,
     optimal_acceptance_without_replacement,
     position_draft_law,
 )
+from spectheory.pairs.drafts import WithoutReplacement
+from spectheory.pairs.instances import random_rational
 
 
 def test_level_sets_attain_the_cut_over_all_sets() -> None:

@@ -10,7 +10,6 @@ import pytest
 from program_support import PAIRS, block_verification_value
 from spectheory import instances
 from spectheory.foundation.errors import CertificationError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import (
     ConstraintBlock,
     LinearProgram,
@@ -24,6 +23,7 @@ from spectheory.optima import (
 from spectheory.optima.path_selection import path_selection_program
 from spectheory.optima.solving.exact_solver import exact_solution, solve_exact_after
 from spectheory.optima.solving.simplex import Simplex
+from spectheory.pairs.pair import ModelPair
 
 
 def test_row_generation_finds_the_same_optimum() -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from program_support import PAIRS, TWO_TOKENS, toy
 from spectheory.foundation.errors import SolverError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import (
     certified_bounds,
     check_solution,
@@ -25,6 +24,7 @@ from spectheory.optima import (
 )
 from spectheory.optima.solving.float_solver import UNKNOWN_STATUS, _run
 from spectheory.optima.solving.linear_program import CvxpyProgram
+from spectheory.pairs.pair import ModelPair
 
 
 def test_bounds_hold_for_bad_multipliers_and_points() -> None:

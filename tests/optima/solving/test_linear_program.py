@@ -11,8 +11,8 @@ import pytest
 from program_support import TWO_TOKENS, toy
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import flint_if_exact
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import ConstraintBlock, LinearProgram, multi_path_program, solve_exact
+from spectheory.pairs.pair import ModelPair
 
 
 def test_solve_exact_refuses_floats_and_statements_refuse_nonsense() -> None:

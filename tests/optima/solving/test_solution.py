@@ -10,7 +10,6 @@ import pytest
 
 from program_support import TWO_TOKENS, toy
 from spectheory.foundation.errors import CertificationError, InvalidInputError
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import (
     LinearProgram,
     Solution,
@@ -20,6 +19,7 @@ from spectheory.optima import (
     single_path_optimum,
     single_path_program,
 )
+from spectheory.pairs.pair import ModelPair
 
 
 def test_a_wrong_primal_is_rejected() -> None:

@@ -10,13 +10,13 @@ import numpy as np
 
 from counted import counted
 from spectheory import instances, output_law, verifiers
+from spectheory.exact.law import OutputLaw
+from spectheory.optima import antichains, transport_feasibility
 from spectheory.optima.bounds import is_skewed_draft
 from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.instances import random_rational
-from spectheory.exact.law import OutputLaw
 from spectheory.pairs.pair import ModelPair
-from spectheory.optima import antichains, transport_feasibility
 from spectheory.verification.resolve import resolve
 
 ZERO, ONE = Fraction(0), Fraction(1)

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from paper_support import Lie, assert_seen
-from spectheory.pairs.instances import sticky_chain, two_token
 from spectheory.exact.law import output_law
+from spectheory.pairs.instances import sticky_chain, two_token
 from spectheory.paper.figures.monotone_ratios import global_order, monotone_ratios
 
 

@@ -10,11 +10,11 @@ import pytest
 
 from law_checks import assert_same_law
 from spectheory import certify, instances
-from spectheory.verification.algorithms import verifiers
-from spectheory.pairs.drafts import DraftProcess, Iid, WithoutReplacement
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.exact.law import OutputLaw, output_law
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import block_transport_value, optimal_acceptance, optimum
+from spectheory.pairs.drafts import DraftProcess, Iid, WithoutReplacement
+from spectheory.verification.algorithms import verifiers
 from table import GENERAL, ONE_POSITION, Case, groups, law_on_one_path, parametrized_by_group
 
 GROUPS = groups()

@@ -10,10 +10,10 @@ import pytest
 
 from law_checks import assert_same_law, budget_masses
 from spectheory import instances
-from spectheory.verification.algorithms import verifiers
-from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.exact.law import output_law
 from spectheory.optima import optimal_acceptance, optimum
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.verification.algorithms import verifiers
 from table import (
     GENERAL,
     GENERAL_VERIFIERS,

@@ -23,11 +23,11 @@ from reference import (
     without_zeros,
 )
 from spectheory import certify, instances, optimum, output_law
+from spectheory.exact.iteration import completed_law, decoded_tokens_law, first_tokens_law, modified_pair
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.verification.algorithms.spectr_gbv import SpecTrGbv, conditionally_independent_bound
-from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.exact.iteration import completed_law, decoded_tokens_law, first_tokens_law, modified_pair
-from spectheory.pairs.pair import ModelPair
 from table import groups, small_cases
 from torch_support import drafted
 

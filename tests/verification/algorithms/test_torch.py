@@ -10,8 +10,8 @@ import torch
 from scipy.stats import chisquare
 
 from spectheory import instances
-from spectheory.verification.algorithms import verifiers
 from spectheory.exact.law import OutputLaw, output_law
+from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
 from table import GENERAL, GENERAL_VERIFIERS, groups
 from torch_support import DEVICES, assert_agrees_on, drafted, on_device

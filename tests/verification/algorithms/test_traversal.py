@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from spectheory import ModelPair, Outcome, instances, output_law
-from spectheory.verification.algorithms.traversal import Traversal
+from spectheory.exact.law import OutputLaw
 from spectheory.foundation.arrays import normalise
 from spectheory.pairs.contexts import context_number, numbered_context
-from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree
 from spectheory.pairs.instances import random_rational
-from spectheory.exact.law import OutputLaw
+from spectheory.verification.algorithms.traversal import Traversal
+from spectheory.verification.correction_rows import CorrectionRows
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Context = tuple[int, ...]

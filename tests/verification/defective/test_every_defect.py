@@ -13,13 +13,13 @@ from defect_programs import PROGRAMS, exact_law, token_program
 from defect_table import PAIRS, SEVERAL, matrix
 from law_checks import assert_same_law
 from spectheory import instances
+from spectheory.exact.law import OutputLaw, output_law
+from spectheory.exact.suite import kill_matrix
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 from spectheory.verification.defective.skeletons import Defect
-from spectheory.exact.law import OutputLaw, output_law
-from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier
-from spectheory.exact.suite import kill_matrix
 from spectheory.verification.verifier import Verifier
 from table import groups
 
@@ -48,7 +48,10 @@ def test_gallery_is_described() -> None:
 
 def test_a_defect_is_found_by_its_module_name() -> None:
     """What the command line takes: ``--verifier spectheory.verification.defective.corrections:TargetCorrection``."""
-    assert find_verifier("spectheory.verification.defective.corrections:TargetCorrection").name == "target_correction"
+    assert (
+        find_verifier("spectheory.verification.defective.corrections:TargetCorrection").name
+        == "target_correction"
+    )
 
 
 def _as_mapping(law: OutputLaw) -> dict[tuple[int, ...], Fraction]:

@@ -10,16 +10,20 @@ import pytest
 from defect_table import PAIRS
 from law_checks import assert_same_law
 from spectheory import instances
-from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
-from spectheory.verification.algorithms.position_by_position.positions import Position, PositionByPosition, Selection
+from spectheory.exact.law import output_law
+from spectheory.exact.suite import kill_matrix
 from spectheory.foundation.arrays import Array, normalise
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.verification.algorithms.position_by_position.positions import (
+    Position,
+    PositionByPosition,
+    Selection,
+)
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.defective import defects
 from spectheory.verification.defective.acceptance_rules import ThresholdAcceptance
 from spectheory.verification.defective.skeletons import BlockSkeleton, PositionSkeleton, TokenSkeleton
-from spectheory.exact.law import output_law
 from spectheory.verification.outcome import Outcome
-from spectheory.exact.suite import kill_matrix
 
 F = Fraction
 

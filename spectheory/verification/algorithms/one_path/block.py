@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
 from spectheory.foundation.arrays import (
     Array,
     at_most_one,
@@ -16,6 +15,7 @@ from spectheory.foundation.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.outcome import Outcome
 

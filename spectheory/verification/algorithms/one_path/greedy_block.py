@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
-from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.foundation.arrays import (
     Array,
     at_most_one,
@@ -15,6 +13,8 @@ from spectheory.foundation.arrays import (
     prefix_products,
     take_token,
 )
+from spectheory.verification.algorithms.one_path.block import Block
+from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.modification import ModifiesTarget
 from spectheory.verification.outcome import Outcome

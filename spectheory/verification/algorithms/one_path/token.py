@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
 from spectheory.foundation.arrays import Array, at_most_one, namespace, prefix_products, zeros_like
+from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.outcome import Outcome
 

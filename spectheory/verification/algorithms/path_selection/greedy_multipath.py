@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from spectheory.foundation.arrays import Array, ones_like, take_paths
+from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
+from spectheory.optima.bounds.skewed_draft import skewed_draft_rows
 from spectheory.verification.algorithms.path_selection.selection import (
     PathSelection,
     SelectedPaths,
     select_highest_ranked,
 )
-from spectheory.foundation.arrays import Array, ones_like, take_paths
-from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
-from spectheory.optima.bounds.skewed_draft import skewed_draft_rows
 
 
 class GreedyMultipath(PathSelection):

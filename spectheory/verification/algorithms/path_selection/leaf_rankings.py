@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
 from spectheory.foundation.arrays import Array, like_entries, like_rows, namespace, zeros_like
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.bounds.rankings import LeafOrder, check_leaf_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.contexts import prefix_numbers, rows_along
 from spectheory.pairs.drafts import DraftProcess
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
 from spectheory.verification.verifier import Verifier
 
 

@@ -6,11 +6,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from spectheory.verification.algorithms.path_selection.selection import (
-    PathSelection,
-    SelectedPaths,
-    select_highest_ranked,
-)
 from spectheory.foundation.arrays import (
     Array,
     like_entries,
@@ -23,10 +18,15 @@ from spectheory.foundation.arrays import (
     take_token,
     zeros_like,
 )
-from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
-from spectheory.optima.bounds.skewed_draft import ranked_powers, skewed_draft_rows
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import exact_number, float_tolerance
+from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
+from spectheory.optima.bounds.skewed_draft import ranked_powers, skewed_draft_rows
+from spectheory.verification.algorithms.path_selection.selection import (
+    PathSelection,
+    SelectedPaths,
+    select_highest_ranked,
+)
 
 
 class MixedMultipath(PathSelection):

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from spectheory.verification.algorithms.path_selection.leaf_rankings import LeafRankings
 from spectheory.foundation.arrays import Array, normalise
-from spectheory.optima.bounds.skewed_draft import SkewedDraft
-from spectheory.pairs.drafts import DraftProcess
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import exact_values
-from spectheory.verification.outcome import Outcome
-from spectheory.pairs.pair import ModelPair
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.optima.greedy_polymatroid import decompose_into_rankings
 from spectheory.optima.path_selection import path_selection_optimum
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.path_selection.leaf_rankings import LeafRankings
+from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from spectheory.verification.algorithms.path_selection.score_levels import ScoreNode, cumulative
 from spectheory.foundation.arrays import (
     Array,
     add_scaled,
@@ -22,6 +21,7 @@ from spectheory.foundation.arrays import (
     zeros_like,
 )
 from spectheory.foundation.exact_numbers import float_tolerance
+from spectheory.verification.algorithms.path_selection.score_levels import ScoreNode, cumulative
 
 Coupling = Callable[[ScoreNode, Array], Array]
 """(node, levels [..., N]) -> plan [..., N, M]."""

@@ -8,7 +8,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
 from spectheory.foundation.arrays import (
     Array,
     add_scaled,
@@ -19,11 +18,12 @@ from spectheory.foundation.arrays import (
     take_along,
     zeros_like,
 )
-from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact, is_exact
-from spectheory.pairs.pair import ModelPair
 from spectheory.foundation.unique_rows import unique_row_indices
 from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
 
 
 class ScoreState(NamedTuple):

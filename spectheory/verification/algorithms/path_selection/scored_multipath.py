@@ -7,15 +7,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from spectheory.verification.algorithms.path_selection.score_couplings import Coupling, tilted_cuts
-from spectheory.verification.algorithms.path_selection.score_levels import Levels, MixedLevels, ScoreNode
-from spectheory.verification.algorithms.path_selection.scored import (
-    ScoredSelection,
-    ScoreSplit,
-    ScoreState,
-    in_double,
-    in_kind_of,
-)
 from spectheory.foundation.arrays import (
     Array,
     divide_or_zero,
@@ -27,9 +18,18 @@ from spectheory.foundation.arrays import (
     take_along,
     zeros_like,
 )
-from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.foundation.exact_numbers import is_exact
 from spectheory.foundation.validation import check_count
+from spectheory.optima.bounds.level_sets import SortedByRatio
+from spectheory.verification.algorithms.path_selection.score_couplings import Coupling, tilted_cuts
+from spectheory.verification.algorithms.path_selection.score_levels import Levels, MixedLevels, ScoreNode
+from spectheory.verification.algorithms.path_selection.scored import (
+    ScoredSelection,
+    ScoreSplit,
+    ScoreState,
+    in_double,
+    in_kind_of,
+)
 
 DEFAULT_LEVELS = MixedLevels(Fraction(3, 10))
 SMALLEST_KNOT = 2.0**-10

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import NamedTuple
 
-from spectheory.verification.algorithms.one_path.first_path import path_ratios
-from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.foundation.arrays import Array, first_true, namespace, take_path, take_paths, take_token
 from spectheory.optima.bounds.rankings import Ranking, ranking_keys, ratio_ranking
 from spectheory.pairs.contexts import credit_to_first, first_path_with_prefix
+from spectheory.verification.algorithms.one_path.block import Block
+from spectheory.verification.algorithms.one_path.first_path import path_ratios
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier

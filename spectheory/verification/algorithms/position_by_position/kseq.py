@@ -7,13 +7,6 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
-from spectheory.verification.algorithms.position_by_position.positions import (
-    Position,
-    PositionByPosition,
-    Selection,
-    acceptance_ratio,
-    first_accepted,
-)
 from spectheory.foundation.arrays import (
     Array,
     divide_or_zero,
@@ -26,9 +19,16 @@ from spectheory.foundation.arrays import (
     take_along,
     zeros_like,
 )
-from spectheory.optima.bounds.level_sets import SortedByRatio
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import is_exact
+from spectheory.optima.bounds.level_sets import SortedByRatio
+from spectheory.verification.algorithms.position_by_position.positions import (
+    Position,
+    PositionByPosition,
+    Selection,
+    acceptance_ratio,
+    first_accepted,
+)
 from spectheory.verification.outcome import Outcome
 
 Number = Fraction | int | float

@@ -5,15 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
-from spectheory.verification.algorithms.position_by_position.positions import (
-    DraftSelection,
-    Position,
-    PositionByPosition,
-    Selection,
-    acceptance_ratio,
-    first_accepted,
-    one_after_the_other,
-)
 from spectheory.foundation.arrays import (
     Array,
     namespace,
@@ -26,6 +17,15 @@ from spectheory.foundation.arrays import (
     zeros_like,
 )
 from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.verification.algorithms.position_by_position.positions import (
+    DraftSelection,
+    Position,
+    PositionByPosition,
+    Selection,
+    acceptance_ratio,
+    first_accepted,
+    one_after_the_other,
+)
 
 
 class MultiRound(PositionByPosition):

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
-from spectheory.verification.algorithms.position_by_position.positions import Position, PositionByPosition, Selection
-from spectheory.verification.algorithms.position_by_position.multi_round import recursive_rejection
 from spectheory.foundation.arrays import Array, namespace, normalise, zeros_like
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.verification.algorithms.position_by_position.multi_round import recursive_rejection
+from spectheory.verification.algorithms.position_by_position.positions import (
+    Position,
+    PositionByPosition,
+    Selection,
+)
 
 
 class MultiRoundWithoutReplacement(PositionByPosition):

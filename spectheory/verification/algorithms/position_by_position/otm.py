@@ -8,11 +8,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.verification.algorithms.position_by_position.positions import Position, PositionByPosition, Selection
 from spectheory.foundation.arrays import Array, namespace
 from spectheory.foundation.exact_numbers import is_exact
-from spectheory.optima.one_position.ranking_plan import OptimalRankings, rankings_of_rows
 from spectheory.foundation.unique_rows import unique_row_indices
+from spectheory.optima.one_position.ranking_plan import OptimalRankings, rankings_of_rows
+from spectheory.verification.algorithms.position_by_position.positions import (
+    Position,
+    PositionByPosition,
+    Selection,
+)
 
 Row = tuple[Any, ...]
 KEPT_PLANS, LARGEST_KEPT = 1024, 64

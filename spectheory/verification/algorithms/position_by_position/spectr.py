@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from spectheory.foundation.arrays import Array, first_true, namespace, take_along, where_true
+from spectheory.verification.algorithms.position_by_position.kseq import (
+    best_division_factor,
+    residual_at_root,
+)
 from spectheory.verification.algorithms.position_by_position.positions import (
     DraftSelection,
     Position,
@@ -11,8 +16,6 @@ from spectheory.verification.algorithms.position_by_position.positions import (
     acceptance_ratio,
     one_after_the_other,
 )
-from spectheory.verification.algorithms.position_by_position.kseq import best_division_factor, residual_at_root
-from spectheory.foundation.arrays import Array, first_true, namespace, take_along, where_true
 
 
 class SpecTr(PositionByPosition):

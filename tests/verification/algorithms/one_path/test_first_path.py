@@ -5,8 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from spectheory import instances
-from spectheory.verification.algorithms.one_path.first_path import first_path_only, first_path_ratios, path_ratios
 from spectheory.pairs.contexts import context_number
+from spectheory.verification.algorithms.one_path.first_path import (
+    first_path_only,
+    first_path_ratios,
+    path_ratios,
+)
 
 
 def test_stops_stand_on_the_first_path() -> None:

@@ -21,8 +21,8 @@ from reference import (
     without_zeros,
 )
 from spectheory import certify, instances, output_law
-from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from table import groups, small_cases
 
 ZERO, ONE = Fraction(0), Fraction(1)

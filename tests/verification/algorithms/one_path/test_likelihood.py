@@ -10,12 +10,12 @@ import pytest
 
 from reference import draft_prob, draft_row, leaves, target_row
 from spectheory import instances, output_law
-from spectheory.verification.algorithms.one_path.first_path import first_path_ratios
-from spectheory.verification.algorithms.one_path.block import Block
-from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
-from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.foundation.arrays import at_most_one, prefix_products
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.block import Block
+from spectheory.verification.algorithms.one_path.first_path import first_path_ratios
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.verifier import Verifier
 from table import small_cases
 from torch_support import DEVICES, drafted, on_device

@@ -10,12 +10,12 @@ import reference
 from law_checks import assert_same_law, budget_masses
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
-from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
+from spectheory.exact.law import output_law
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.rankings import leaf_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
-from spectheory.exact.law import output_law
+from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
+from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 
 # ----------------------------------------------------------------- greedy, with any ranking
 

@@ -11,13 +11,13 @@ import pytest
 import reference
 from law_checks import assert_same_law
 from spectheory import certify, instances
-from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking, LeafRankings
-from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
-from spectheory.pairs.drafts import DraftProcess
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.exact.iteration import decoded_tokens_law, first_tokens_law
 from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking, LeafRankings
+from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
 from spectheory.verification.verifier import Verifier
 
 

@@ -14,20 +14,20 @@ import reference
 from law_checks import assert_same_law, budget_masses
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
-from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
-from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath, root_mixture
-from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
+from spectheory.exact.law import output_law
 from spectheory.foundation.arrays import Array
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.drafts import WithoutReplacement
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.exact.law import output_law
-from spectheory.verification.outcome import Outcome
 from spectheory.pairs.pair import ModelPair
 from spectheory.testing.strategies import pairs
+from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
+from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
+from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath, root_mixture
+from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
+from spectheory.verification.outcome import Outcome
 
 LAMBDAS = [Fraction(number, 5) for number in range(6)]
 

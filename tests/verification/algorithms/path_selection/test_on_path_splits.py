@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from scripts import load
-from spectheory.verification.algorithms import verifiers
 from spectheory.foundation.arrays import power_sum
-from spectheory.pairs.instances import random_rational
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import solve_exact
 from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram
+from spectheory.pairs.instances import random_rational
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
 
 benchmark = load("benchmarks", "on_path_splits")
 

@@ -9,12 +9,12 @@ import pytest
 
 from rankings import RANDOM_GROUPS, some_cases
 from spectheory import certify, instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import multi_path_optimum
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
-from spectheory.optima.bounds.skewed_draft import SkewedDraft
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.exact.law import output_law
-from spectheory.optima import multi_path_optimum
 
 
 @pytest.mark.parametrize("group", ["two_token", "uniform_equal", "partial_overlap", *RANDOM_GROUPS])

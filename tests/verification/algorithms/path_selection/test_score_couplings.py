@@ -14,7 +14,11 @@ from spectheory.verification.algorithms.path_selection.score_couplings import (
     intervals,
     tilted_cuts,
 )
-from spectheory.verification.algorithms.path_selection.score_levels import ScoreNode, lazy_levels, proportional_levels
+from spectheory.verification.algorithms.path_selection.score_levels import (
+    ScoreNode,
+    lazy_levels,
+    proportional_levels,
+)
 
 COUPLINGS: dict[str, Coupling] = {"independent": independent, "intervals": intervals, "cuts": tilted_cuts}
 

@@ -11,14 +11,14 @@ import pytest
 from law_checks import assert_same_law, budget_masses
 from rankings import some_cases
 from score_rules import OneSidedScores, RandomScores, RankedScores, fraction_array
+from spectheory.exact.law import output_law
+from spectheory.foundation.exact_numbers import to_fraction
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.optima.bounds.skewed_draft import is_skewed_draft
 from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath
 from spectheory.verification.algorithms.path_selection.score_couplings import independent
 from spectheory.verification.algorithms.path_selection.scored import winning_chances
 from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
-from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
-from spectheory.optima.bounds.skewed_draft import is_skewed_draft
-from spectheory.foundation.exact_numbers import to_fraction
-from spectheory.exact.law import output_law
 
 SOME = (
     "partial_overlap",

@@ -12,16 +12,24 @@ import torch
 from law_checks import budget_masses
 from rankings import some_cases
 from spectheory import instances
-from spectheory.verification.algorithms.path_selection.score_couplings import Coupling, intervals, tilted_cuts
-from spectheory.verification.algorithms.path_selection.score_levels import Levels, lazy_levels, proportional_levels
-from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath, between, hat_masses
+from spectheory.exact.law import output_law
 from spectheory.foundation.arrays import Array
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import optimal_acceptance, optimum
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.level_sets import SortedByRatio
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.exact.law import output_law
 from spectheory.pairs.pair import ModelPair
-from spectheory.optima import optimal_acceptance, optimum
+from spectheory.verification.algorithms.path_selection.score_couplings import Coupling, intervals, tilted_cuts
+from spectheory.verification.algorithms.path_selection.score_levels import (
+    Levels,
+    lazy_levels,
+    proportional_levels,
+)
+from spectheory.verification.algorithms.path_selection.scored_multipath import (
+    ScoredMultipath,
+    between,
+    hat_masses,
+)
 from torch_support import drafted, on_device
 
 

@@ -11,17 +11,17 @@ import torch
 
 from rankings import RANKINGS
 from spectheory import instances
-from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
+from spectheory.exact.law import output_law
+from spectheory.foundation.arrays import Array
+from spectheory.foundation.exact_numbers import to_flint
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.pairs.contexts import prefix_numbers
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
 from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath
 from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
-from spectheory.foundation.arrays import Array
-from spectheory.optima.bounds.skewed_draft import SkewedDraft
-from spectheory.pairs.contexts import prefix_numbers
-from spectheory.foundation.exact_numbers import to_flint
-from spectheory.exact.law import output_law
-from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
 from spectheory.verification.verifier import Verifier
 from table import groups
 from torch_support import drafted, on_device

@@ -12,7 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spectheory.verification.algorithms.position_by_position import kseq
-from spectheory.verification.algorithms.position_by_position.kseq import best_division_factor, kseq_rule, kseq_rule_at
+from spectheory.verification.algorithms.position_by_position.kseq import (
+    best_division_factor,
+    kseq_rule,
+    kseq_rule_at,
+)
 
 NUM_DRAFTS = (1, 2, 3, 4, 8)
 

@@ -13,6 +13,10 @@ from drawn_trees import bracketed_root
 from edge_pairs import edge_pairs, random_pairs
 from law_checks import assert_same_law
 from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import optimal_acceptance
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.position_by_position.kseq import (
     KSeq,
     best_division_factor,
@@ -20,10 +24,6 @@ from spectheory.verification.algorithms.position_by_position.kseq import (
     kseq_rule_at,
 )
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.exact.law import output_law
-from spectheory.pairs.pair import ModelPair
-from spectheory.optima import optimal_acceptance
 
 # -------------------------------------------------------------------- K-SEQ: ρ*
 

@@ -12,12 +12,15 @@ from drawn_trees import SIZES, acted_out, drawn_paths, drawn_trees, mapping_of, 
 from edge_pairs import SPREAD, edge_pairs, random_pairs
 from law_checks import assert_same_law
 from spectheory import instances
-from spectheory.verification.algorithms.position_by_position.multi_round import MultiRound, multi_round_acceptance
-from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
 from spectheory.exact.law import output_law
-from spectheory.verification.outcome import Outcome
-from spectheory.pairs.pair import ModelPair
 from spectheory.optima import optimal_acceptance
+from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.position_by_position.multi_round import (
+    MultiRound,
+    multi_round_acceptance,
+)
+from spectheory.verification.outcome import Outcome
 
 # -------------------------------------------------------- multi-round rejection
 

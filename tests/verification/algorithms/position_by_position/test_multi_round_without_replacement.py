@@ -10,14 +10,14 @@ import pytest
 from drawn_trees import acted_out, drawn_trees, mapping_of, without_replacement_rule
 from edge_pairs import SPREAD
 from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.verification.algorithms.position_by_position.multi_round_without_replacement import (
     MultiRoundWithoutReplacement,
 )
-from spectheory.pairs.drafts import Iid, PerPath, PrefixTree, WithoutReplacement
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.exact.law import output_law
-from spectheory.pairs.pair import ModelPair
 
 # ------------------------------------------------- one draft: everything is token
 

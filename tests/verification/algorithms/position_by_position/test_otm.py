@@ -9,15 +9,15 @@ import pytest
 
 from edge_pairs import random_pairs
 from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import optimal_acceptance, optimum
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.position_by_position import otm
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.verification.algorithms.position_by_position.otm import OTM
-from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.exact.law import output_law
-from spectheory.pairs.pair import ModelPair
-from spectheory.optima import optimal_acceptance, optimum
 
 
 def test_otm_partner_the_others_are_below_it() -> None:

@@ -15,20 +15,20 @@ from drawn_trees import drawn_paths, drawn_trees
 from edge_pairs import SPREAD, random_pairs
 from law_checks import assert_same_law
 from spectheory import instances
-from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
+from spectheory.testing.strategies import pairs
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.verification.algorithms.position_by_position.multi_round_without_replacement import (
     MultiRoundWithoutReplacement,
 )
 from spectheory.verification.algorithms.position_by_position.otm import OTM
+from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
-from spectheory.pairs.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.exact.law import output_law
 from spectheory.verification.outcome import Outcome
-from spectheory.pairs.pair import ModelPair
-from spectheory.testing.strategies import pairs
 from spectheory.verification.verifier import Verifier
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]

@@ -11,11 +11,11 @@ from drawn_trees import SIZES, acted_out, assert_close, drawn_trees, kseq_rule_b
 from edge_pairs import edge_pairs, random_pairs
 from law_checks import assert_same_law
 from spectheory import instances
+from spectheory.exact.law import output_law
 from spectheory.foundation import arrays
+from spectheory.pairs.drafts import Iid, PrefixTree
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
-from spectheory.pairs.drafts import Iid, PrefixTree
-from spectheory.exact.law import output_law
 from torch_support import drafted, on_device
 
 
