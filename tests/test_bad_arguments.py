@@ -33,7 +33,7 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "certify: K = 0": (lambda: certify("block", PAIR, 0), "drafts must"),
     "certify: K = 1.0": (lambda: certify("block", PAIR, 1.0), "drafts must"),  # type: ignore[arg-type]
     "certify: K = True": (lambda: certify("block", PAIR, True), "drafts must"),
-    "certify: process by name": (lambda: certify("block", PAIR, process="iid"), "drafts must"),  # type: ignore[arg-type]
+    "certify: process by name": (lambda: certify("block", PAIR, drafts="iid"), "drafts must"),  # type: ignore[arg-type]
     "certify: too many tuples": (lambda: certify("spectr", PAIR, 3, max_tuples=5), "max_tuples"),
     "certify: tolerance": (lambda: certify("block", FLOATS, tolerance=float("nan")), "tolerance"),
     "certify: tolerance below 0": (lambda: certify("block", FLOATS, tolerance=-1e-9), "tolerance"),
@@ -61,11 +61,11 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "tree: no widths": (lambda: PrefixTree(()), ""),
     "tree: width 0": (lambda: PrefixTree((0, 1)), "at least 1"),
     "tree: a number": (lambda: PrefixTree(2), ""),  # type: ignore[arg-type]
-    "tree: too short": (lambda: certify("greedy_multipath", PAIR, process=PrefixTree((2,))), "widths"),
-    "tree: too wide": (lambda: certify("otm", PAIR, process=WithoutReplacement((3, 1))), ""),
+    "tree: too short": (lambda: certify("greedy_multipath", PAIR, drafts=PrefixTree((2,))), "widths"),
+    "tree: too wide": (lambda: certify("otm", PAIR, drafts=WithoutReplacement((3, 1))), ""),
     "per path: none": (lambda: PerPath(()), ""),
     "per path: other size": (
-        lambda: certify("block", PAIR, process=PerPath((PAIR, instances.three_token_reversed(2)))),
+        lambda: certify("block", PAIR, drafts=PerPath((PAIR, instances.three_token_reversed(2)))),
         "",
     ),
     "iid: K": (lambda: Iid(0), "num_drafts"),

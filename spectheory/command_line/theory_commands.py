@@ -78,7 +78,7 @@ def certify(
             found.append(
                 certify_suite(name, progress=progress)
                 if pair is None
-                else certify_one(name, pair, process=process, progress=progress)
+                else certify_one(name, pair, drafts=process, progress=progress)
             )
     title = None
     if pair is not None and len(found) > 1 and not (as_json or as_csv):
@@ -137,7 +137,7 @@ def optimum(
     time_limit = None if time_limit is None else check_positive("--time-limit", time_limit)
     pair, process = load_pair(pair_file), process_of(num_drafts, tree)
     with progress.interval_line() as report:
-        solution = solve(pair, process=process, relative_gap=gap, time_limit=time_limit, progress=report)
+        solution = solve(pair, drafts=process, relative_gap=gap, time_limit=time_limit, progress=report)
     print_results([solution], as_json, as_csv, title="optimum over all lossless verifiers")
     if solution.status == "interrupted":
         return fail("interrupted; the interval is what was certified by then", EXIT_INTERRUPTED)

@@ -11,6 +11,7 @@ import numpy as np
 from spectheory.exact.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.foundation.documents import both, count_text, number_text, to_json
 from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.foundation.exact_numbers import float_tolerance
 from spectheory.foundation.results import Result, Templates
 from spectheory.optima.interval.interval import CertifiedInterval
 from spectheory.optima.pair_optimum import optimum
@@ -71,7 +72,7 @@ class Certificate(Result):
     Attributes:
         verifier: the name of the verifier.
         vocab, vocab_size, draft_length, num_drafts: the setting: V, L and K.
-        draft_process: how the K paths were drawn, ``"iid"`` unless another was asked for.
+        draft_process: the name of the draft process, by default ``"iid"``.
         arithmetic: ``"exact"`` or ``"float64"``.
         block_efficiency: E[tau + 1], tokens per target call, the correction token included.
         target_matching: whether the output completed to L+1 tokens with the target is distributed as
@@ -256,9 +257,8 @@ class Certificate(Result):
 def certify(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     *,
-    process: DraftProcess | None = None,
     tolerance: float = 1e-9,
     with_optimum: bool = True,
     max_tuples: int = DEFAULT_MAX_TUPLES,
@@ -269,8 +269,7 @@ def certify(
     Args:
         verifier: a name, or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the models; exact pairs give exact certificates.
-        num_drafts: K paths, drafted i.i.d.; 1 if neither it nor ``process`` is given.
-        process: another draft process, instead of ``num_drafts``.
+        drafts: K, for paths drafted i.i.d., or another draft process.
         tolerance: in float64, the total variation and the antichain excess that still count as zero.
         with_optimum: also solve the linear program over all valid verifiers.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
@@ -287,13 +286,13 @@ def certify(
         >>> print(certificate.block_efficiency, certificate.optimum, certificate.total_variation)
         19/9 20/9 0
     """
-    process = draft_process(process if process is not None else 1 if num_drafts is None else num_drafts)
+    process = draft_process(drafts)
     row_defect, pair = check_pair(pair).row_defect, pair.normalised()
     steps = _Steps(progress, pair.vocab_size**pair.draft_length, 3)
     law = output_law(
-        verifier, pair, process=process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
+        verifier, pair, drafts=process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
     )
-    slack = 0 if law.pair.is_exact else tolerance
+    slack = float_tolerance(law.pair, tolerance)
     target_matching = bool(law.total_variation <= slack)
     steps.next()
     violation = _violation(law, slack)
@@ -347,7 +346,7 @@ class _Steps:
 
 def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Solution | CertifiedInterval | None, str]:
     try:
-        best = optimum(pair, process=process)
+        best = optimum(pair, drafts=process)
     except EnumerationTooLargeError as error:
         return None, str(error)
     beyond_exact = pair.is_exact and isinstance(best, CertifiedInterval)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.foundation.arrays import some_draft_probs
+from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.documents import both, count_text, number_text, to_json
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.foundation.exact_numbers import plain_number
@@ -121,7 +121,7 @@ def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_draf
     cut = optimal_acceptance(target, draft, num_drafts)
     rule = kseq_rule(target.astype(float), draft.astype(float), np.array(float(num_drafts)))
     one = Fraction(1) if pair.is_exact else 1.0
-    factor = some_draft_probs(np.array([one / num_drafts]), num_drafts)[0]
+    factor = hit_probability(np.array([one / num_drafts]), num_drafts)[0]
     return Acceptance(
         target=tuple(target.tolist()),
         draft=tuple(draft.tolist()),

@@ -24,25 +24,23 @@ from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, Iid, PerPath, P
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UsersOwn, Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier
 
-_NAMED: tuple[tuple[str, int], ...] = (
-    ("two_token", 1),
-    ("two_token", 2),
-    ("three_token_reversed", 1),
-    ("three_token_reversed", 2),
-    ("bernoulli_quarter_half", 2),
-    ("bernoulli_quarter_one", 2),
-    ("bernoulli_one_half", 1),
-    ("uniform_4_2", 2),
-    ("uniform_equal", 1),
-    ("equal_models", 2),
-    ("disjoint_supports", 2),
-    ("partial_overlap", 2),
-    ("sticky_chain", 2),
-    ("two_residual_tokens", 1),
-    ("two_residual_tokens", 2),
-)
+_NAMED: Mapping[str, tuple[int, ...]] = {
+    "two_token": (1, 2),
+    "three_token_reversed": (1, 2),
+    "bernoulli_quarter_half": (2,),
+    "bernoulli_quarter_one": (2,),
+    "bernoulli_one_half": (1,),
+    "uniform_4_2": (2,),
+    "uniform_equal": (1,),
+    "equal_models": (2,),
+    "disjoint_supports": (2,),
+    "partial_overlap": (2,),
+    "sticky_chain": (2,),
+    "two_residual_tokens": (1, 2),
+}
+"""Named instances and their draft lengths."""
 _RANDOM: tuple[tuple[int, int, int], ...] = ((6, 3, 2), (5, 2, 1), (3, 3, 1), (4, 2, 2), (6, 3, 1))
 """(seed, V, L): random pairs that tell defects apart which the named ones do not."""
 
@@ -57,7 +55,8 @@ def standard_pairs() -> dict[str, ModelPair]:
         >>> standard_pairs()["two_token-L2"].draft_length
         2
     """
-    pairs = {f"{name}-L{length}": instances.NAMED[name](length) for name, length in _NAMED}
+    named = [(name, length) for name, lengths in _NAMED.items() for length in lengths]
+    pairs = {f"{name}-L{length}": instances.NAMED[name](length) for name, length in named}
     pairs |= {
         f"random_seed{seed}_V{vocab_size}-L{length}": instances.random_rational(seed, vocab_size, length)
         for seed, vocab_size, length in _RANDOM
@@ -67,7 +66,7 @@ def standard_pairs() -> dict[str, ModelPair]:
 
 def kill_matrix(
     pairs: Mapping[str, ModelPair] | None = None,
-    num_drafts: int = 2,
+    drafts: int | DraftProcess = 2,
     *,
     verifiers: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
@@ -78,7 +77,8 @@ def kill_matrix(
 
     Args:
         pairs: label -> pair; ``standard_pairs()`` if not given.
-        num_drafts: K paths drafted i.i.d.; verifiers for one draft look at the first.
+        drafts: K, for paths drafted i.i.d., or another draft process; verifiers of
+            one path look at the first.
         verifiers: name -> verifier to judge; ``defects`` if not given.
 
     Returns:
@@ -86,7 +86,7 @@ def kill_matrix(
         defects are), otherwise a float.
 
     Raises:
-        InvalidInputError: ``num_drafts`` is no whole number of at least 1.
+        InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
         InvalidOutcomeError: a verifier returned something that is not a conditional law.
 
     Example:
@@ -98,7 +98,7 @@ def kill_matrix(
     table = standard_pairs() if pairs is None else pairs
     judged = defects if verifiers is None else verifiers
     return {
-        name: {label: output_law(verifier, pair, num_drafts).total_variation for label, pair in table.items()}
+        name: {label: output_law(verifier, pair, drafts).total_variation for label, pair in table.items()}
         for name, verifier in judged.items()
     }
 
@@ -241,7 +241,7 @@ def certify_suite(
         if progress is not None:
             progress(number, len(cases))
         try:
-            found = certify(judged, case.pair, process=case.process, with_optimum=False)
+            found = certify(judged, case.pair, drafts=case.process, with_optimum=False)
         except InvalidOutcomeError:
             raise
         except InvalidInputError:
@@ -269,7 +269,7 @@ def suite_for(verifier: Verifier) -> tuple[SuiteCase, ...]:
 
     A user's object that names no draft processes is judged on i.i.d. drafts.
     """
-    silent = isinstance(verifier, UsersOwn) and not hasattr(verifier.user_object, "draft_processes")
+    silent = isinstance(verifier, UserVerifier) and not hasattr(verifier.user_object, "draft_processes")
     cases = standard_suite(("iid",) if silent else verifier.draft_processes)
     limit = verifier.max_draft_length
     return tuple(case for case in cases if limit is None or case.pair.draft_length <= limit)
@@ -315,31 +315,15 @@ def _suite_of(processes: frozenset[str]) -> tuple[SuiteCase, ...]:
 
 
 def _suite_pairs() -> dict[str, ModelPair]:
+    shapes = (
+        [(size, 1) for size in range(2, 7)] + [(size, 2) for size in range(2, 6)] + [(2, 3), (3, 3), (2, 4)]
+    )
     pairs = standard_pairs()
-    for number, (size, length) in enumerate(_RANDOM_SHAPES):
-        pairs[f"random_seed{100 + number}_V{size}-L{length}"] = instances.random_rational(
-            100 + number, size, length
-        )
-        pairs[f"tiny_seed{200 + number}_V{size}-L{length}"] = instances.tiny_probabilities(
-            200 + number, size, length
-        )
+    for number, shape in enumerate(shapes):
+        random, tiny = (100 + number, *shape), (200 + number, *shape)
+        pairs["random_seed{}_V{}-L{}".format(*random)] = instances.random_rational(*random)
+        pairs["tiny_seed{}_V{}-L{}".format(*tiny)] = instances.tiny_probabilities(*tiny)
     return pairs
-
-
-_RANDOM_SHAPES = (
-    (2, 1),
-    (3, 1),
-    (4, 1),
-    (5, 1),
-    (6, 1),
-    (2, 2),
-    (3, 2),
-    (4, 2),
-    (5, 2),
-    (2, 3),
-    (3, 3),
-    (2, 4),
-)
 
 
 def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProcess]:

@@ -65,8 +65,8 @@ def block_efficiency(
         The expression, with ``Min`` where the algorithm has a minimum; exact.
 
     Raises:
-        InvalidInputError: another verifier, a context without a row, a row that is no law, or an order that
-            ``at`` does not decide.
+        InvalidInputError: another verifier, a context without a row, a row that is not a law, or an order of
+            p/q that ``at`` does not decide.
         EnumerationTooLargeError: too many contexts or drafts for an expression.
     """
     import sympy
@@ -130,7 +130,6 @@ def _minimum(one: Any, other: Any) -> Any:
 
 
 def _row(rows: Rows, context: Context) -> list[Any]:
-
     if isinstance(rows, Mapping) and context not in rows:
         raise InvalidInputError(f"there is no row at context {context}; give one for every context")
     row = rows[context] if isinstance(rows, Mapping) else rows

@@ -100,7 +100,7 @@ def like_rows(table: np.ndarray, rows: Array) -> Array:
         return namespace(rows).asarray(table.astype(float), dtype=rows.dtype, device=rows.device)
     if not is_exact(table):
         raise InvalidInputError(
-            "a verifier bound to a float64 pair was asked about exact rows; bind it to the exact pair"
+            "a verifier bound to a float64 pair was given exact rows; bind it to the exact pair"
         )
     return to_flint(table) if isinstance(rows.ravel()[0], fmpq) else table
 
@@ -180,7 +180,7 @@ def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
 
     Many long torch rows on the host are read once; elsewhere one torch kernel multiplies and subtracts.
     """
-    if _masses_in_one_reading(rows, other, scale):
+    if _mass_kernel_fits(rows, other, scale):
         return _row_kernels().residual_mass(rows, other, None, scale)
     if is_torch_array(rows):
         return _row_sums(rows.addcmul(scale[..., None], other, value=-1).clamp_min_(0))
@@ -189,7 +189,7 @@ def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
 
 def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
     """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
-    if _masses_in_one_reading(rows, other, scale):
+    if _mass_kernel_fits(rows, other, scale):
         return _row_kernels().residual_mass(rows, other, scale, None)
     if is_torch_array(rows):
         return -_row_sums(other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0))
@@ -215,18 +215,18 @@ DRAW_WORTH_A_LOOP = 1 / 8
 """The same, as a share of it, where the loop takes the place of the thirty operators of a draw."""
 
 
-def in_one_reading(
+def use_row_kernel(
     rows: Sequence[Array], per_row: Sequence[Array | None] = (), num_entries: float | None = None
 ) -> bool:
-    """Whether the loops of ``row_kernels`` may take them: long rows of torch in the memory of the host.
+    """Whether the loops of ``row_kernels`` apply: long rows of torch in the memory of the host.
 
-    They know no derivatives.  Because it depends on the number of entries, the last bits of a sum may depend
-    on the size of a batch.
+    They have no derivatives.  The choice depends on the number of entries, so the last bits of a sum may
+    depend on the size of a batch.
 
     Args:
-        rows: [..., V], one after the other in memory or apart, but the entries of a row side by side.
+        rows: [..., V], the entries of a row side by side in memory.
         per_row: numbers that go with them, or ``None``.
-        num_entries: how many are read of each; all of the first if not given.
+        num_entries: how many are read of each; by default all of the first.
     """
     first = rows[0]
     if not is_torch_array(first) or not on_host(first) or first.shape[-1] < 2 * BLOCK:
@@ -245,9 +245,9 @@ def in_one_reading(
     )
 
 
-def _masses_in_one_reading(rows: Array, other: Array, scale: Array) -> bool:
+def _mass_kernel_fits(rows: Array, other: Array, scale: Array) -> bool:
     fits = rows.shape == other.shape and scale.shape == rows.shape[:-1]
-    return fits and in_one_reading((rows, other), (scale,))
+    return fits and use_row_kernel((rows, other), (scale,))
 
 
 def _row_kernels() -> ModuleType:
@@ -280,7 +280,7 @@ def block_sums(rows: Array, dtype: Any = None) -> Array:
 
 
 def _row_sums(rows: Array) -> Array:
-    """The sums of torch rows; where they are compiled, of block sums: one long chain costs more."""
+    """Row sums on torch; compiled code sums blocks first, because one long chain costs more."""
     if _compiling() and rows.shape[-1] >= BLOCK:
         rows = block_sums(rows)
     return rows.sum(-1)
@@ -304,7 +304,7 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
 def missing_share(part: Array, whole: Array) -> Array:
     """max(1 - part / whole, 0), and a number in [0, 1] where the whole is 0.
 
-    On torch two kernels: one divides and subtracts, the other turns 0/0, which is no number, into 0.
+    On torch two kernels: one divides and subtracts, the other turns 0/0 into 0.
     """
     if is_torch_array(whole):
         return whole.new_ones(()).addcdiv(part, whole, value=-1).fmax(whole.new_zeros(()))
@@ -326,7 +326,7 @@ def prefix_products(factors: Array) -> Array:
     return xp.cumulative_prod(xp.concat([one, factors], axis=-1), axis=-1)
 
 
-def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
+def hit_probability(draft_probs: Any, num_drafts: Any) -> Any:
     """f(u) = 1 - (1 - u)^K: the probability that one of K i.i.d. drafts passes through a set.
 
     For floats f is computed through log1p and expm1, so that a small u keeps its relative
@@ -341,15 +341,15 @@ def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
         f(u), of the same shape and arithmetic.
 
     Example:
-        >>> some_draft_probs(np.array([Fraction(1, 3)]), 2)
+        >>> hit_probability(np.array([Fraction(1, 3)]), 2)
         array([Fraction(5, 9)], dtype=object)
-        >>> some_draft_probs(1e-18, 2)
+        >>> hit_probability(1e-18, 2)
         2e-18
     """
     if isinstance(num_drafts, int) and num_drafts == 1:
         return draft_probs
     if isinstance(draft_probs, float):
-        return float(some_draft_probs(np.asarray([draft_probs]), num_drafts)[0])
+        return float(hit_probability(np.asarray([draft_probs]), num_drafts)[0])
     if not hasattr(draft_probs, "dtype") or is_exact(draft_probs):
         return 1 - (1 - draft_probs) ** num_drafts
     xp = namespace(draft_probs)
@@ -389,8 +389,8 @@ def first_true(condition: Array) -> Array:
 def where_true(condition: Array, most: int) -> tuple[Array, ...]:
     """An index of the entries that are true, of which the last axis has at most ``most`` in a row.
 
-    An accelerator, which is not waited for, gets ``most`` entries of every row: those that are true, and
-    others behind them.
+    On an accelerator, so that nothing waits for it, the index has ``most`` entries of every row: the true
+    ones first, and others behind them.
     """
     xp = namespace(condition)
     if on_host(condition):
@@ -443,7 +443,7 @@ def put_along(values: Array, order: Array) -> Array:
 
 
 def sort(keys: Array) -> tuple[Array, Array]:
-    """(the keys in ascending order, which stood where); equal keys stay as they stood.  [..., N]"""
+    """(the sorted keys, their former places), stable.  [..., N]"""
     if is_torch_array(keys):
         return keys.sort(dim=-1, stable=True)
     order = np.argsort(keys, axis=-1, stable=True)

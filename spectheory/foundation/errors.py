@@ -17,11 +17,11 @@ class InvalidPairError(InvalidInputError):
 
 
 class UnknownNameError(InvalidInputError):
-    """A verifier, instance or figure was asked for by a name that does not exist."""
+    """No verifier, instance or figure has the given name."""
 
 
 class EnumerationTooLargeError(InvalidInputError):
-    """An exact enumeration was asked for that is larger than the documented limit."""
+    """An exact enumeration is larger than the documented limit."""
 
 
 class InvalidOutcomeError(InvalidInputError):

@@ -1,4 +1,4 @@
-"""Rows that come again are computed with once: where each comes first, and which one every row is."""
+"""Find duplicate rows, so that each is processed once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from spectheory.foundation.arrays import Array, namespace, on_host
 from spectheory.foundation.exact_numbers import is_exact
 
 
-def distinct_rows(*arrays: Array) -> tuple[Array, Array]:
-    """Where every new combination of rows comes first, and which of these every row is.
+def unique_row_indices(*arrays: Array) -> tuple[Array, Array]:
+    """The first occurrence of every different row, and the number of its occurrence for every row.
 
-    On an accelerator every row counts as new: to look for equal ones would cost more than it saves.
+    On an accelerator every row counts as different, because the comparison would cost more than it saves.
 
     Args:
         arrays: [n, ..] each, rational, float or integer; row i of all of them together is compared.
@@ -23,14 +23,14 @@ def distinct_rows(*arrays: Array) -> tuple[Array, Array]:
         (first [m], which [n]): row i equals row first[which[i]].
 
     Example:
-        >>> first, which = distinct_rows(np.array([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]))
+        >>> first, which = unique_row_indices(np.array([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]))
         >>> first[which].tolist()
         [0, 1, 0]
     """
     if not isinstance(arrays[0], np.ndarray):
         xp = namespace(arrays[0])
         if on_host(arrays[0]):
-            first, which = distinct_rows(*(_bytes(array) for array in arrays))
+            first, which = unique_row_indices(*(_bytes(array) for array in arrays))
             return xp.asarray(first), xp.asarray(which)
         every = xp.arange(arrays[0].shape[0], device=arrays[0].device)
         return every, every
@@ -54,7 +54,8 @@ def _bytes(tensor: Any) -> np.ndarray:
 def _entry_numbers(array: np.ndarray) -> np.ndarray:
     """A whole number for every rational, equal where they are.
 
-    To hash a rational is slow, and rows that come again are made of the same objects: each is hashed once.
+    To hash a rational is slow, and duplicate rows are made of the same objects, so each object is hashed
+    once.
     """
     values = array.ravel().tolist()
     numbers: dict[Any, int] = {}

@@ -13,17 +13,17 @@ import numpy as np
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 
 MAX_TOLERANCE = 1e-2
-"""A larger one, in probability, would let through what is no law."""
+"""Larger tolerances, in probability, would accept arrays that are not distributions."""
 
 
 def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> UnknownNameError:
     """The error about a name that does not exist, with the nearest one that does.
 
     Args:
-        what: what was asked for: "verifier".
-        name: what the user gave.
+        what: the noun: "verifier".
+        name: as given.
         known: the names that exist.
-        also: what else would do.
+        also: an alternative, appended.
 
     Example:
         >>> print(unknown_name("verifier", "blok", ["token", "block"]))
@@ -73,10 +73,10 @@ def check_count(
 
     Args:
         name: of the argument, for the error.
-        value: what the user gave; whole numbers of Python and numpy are taken.
+        value: as given; whole numbers of Python and numpy are taken.
         at_least: the smallest number that will do.
-        error: what is raised, ``InvalidInputError`` or a subclass of it.
-        advice: what to do about it, where name and range do not say.
+        error: the class to raise, ``InvalidInputError`` or a subclass.
+        advice: what to do, where name and range do not say.
 
     Raises:
         InvalidInputError: it is not a whole number of at least ``at_least``; the text names the argument.
@@ -116,7 +116,7 @@ def check_tolerance(name: str, value: Any) -> float:
     """``value`` as a float, in probability.
 
     Raises:
-        InvalidInputError: it is no number from 0 to ``MAX_TOLERANCE``; the text names the argument.
+        InvalidInputError: not a number from 0 to ``MAX_TOLERANCE``; the text names the argument.
 
     Example:
         >>> check_tolerance("tolerance", 0)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import some_draft_probs
+from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import to_flint, to_fraction
 from spectheory.optima.bounds.level_sets import LevelSets, SortedByRatio
@@ -125,5 +125,5 @@ def _to_the_boundary(
         if sets.excesses[worst] <= 0:
             return length, tight
         tight = np.isin(np.arange(len(law)), sets.leaves(worst))
-        limit = some_draft_probs(draft_probs[tight].sum(keepdims=True), num_drafts)[0]
+        limit = hit_probability(draft_probs[tight].sum(keepdims=True), num_drafts)[0]
         length = (limit - law[tight].sum()) / direction[tight].sum()

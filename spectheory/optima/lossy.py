@@ -24,10 +24,8 @@ SOURCE = "theory.md Statement 5.22"
 def lossy_program(
     pair: ModelPair,
     total_variation: Any,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
 ) -> LinearProgram:
     """The linear program of the largest block efficiency at a given distance from the target.
 
@@ -46,7 +44,7 @@ def lossy_program(
         pair: the models; an exact pair gives an exact program.
         total_variation: ε, the largest total variation between the completed output and p_{L+1}, in [0, 1];
             exact for an exact pair: a fraction or a string.
-        num_drafts, max_antichains, process: as in ``multi_path_program``.
+        drafts, max_antichains: as in ``multi_path_program``.
 
     Raises:
         InvalidInputError: ε is not in [0, 1], or a float for an exact pair.
@@ -62,8 +60,7 @@ def lossy_program(
     count, paths = len(variables), np.arange(pair.vocab_size ** (pair.draft_length + 1))
     one, none = ones(count, pair.is_exact), ones(len(paths), pair.is_exact) * 0
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
-    process = draft_process(process if process is not None else 1 if num_drafts is None else num_drafts)
-    limits = hit_probs(pair, members, process)
+    limits = hit_probs(pair, members, draft_process(drafts))
     zero, columns = np.zeros(count, dtype=int), np.arange(count)
     return LinearProgram(
         name="lossy multi-path LP",
@@ -86,10 +83,8 @@ def lossy_program(
 def lossy_optimum(
     pair: ModelPair,
     total_variation: Any,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
 ) -> Solution:
     """The largest block efficiency of any verifier within a total variation ε of the target, per call.
 
@@ -109,7 +104,7 @@ def lossy_optimum(
         >>> print(*(lossy_optimum(instances.two_token(1), e).value for e in ("0", "1/10", "1/3", "1")))
         5/3 53/30 2 2
     """
-    program = lossy_program(pair, total_variation, num_drafts, max_antichains, process=process)
+    program = lossy_program(pair, total_variation, drafts, max_antichains)
     return solve_in_its_arithmetic(program)
 
 

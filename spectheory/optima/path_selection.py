@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.foundation.arrays import divide_or_zero, positive_part, some_draft_probs
+from spectheory.foundation.arrays import divide_or_zero, hit_probability, normalise, positive_part
 from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError
 from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.optima.bounds.level_sets import LevelSets
@@ -100,7 +100,7 @@ def path_selection_program(
 
 
 @dataclass(frozen=True, eq=False)
-class PathSelection:
+class SelectionOptimum:
     """The best law of the selected path.
 
     Attributes:
@@ -126,7 +126,7 @@ def path_selection_optimum(
     max_leaves: int = MAX_LEAVES,
     max_rounds: int = 500,
     tolerance: float = ROW_TOLERANCE,
-) -> PathSelection:
+) -> SelectionOptimum:
     """The best law of the selected path over K i.i.d. drafts, by generating leaf sets.
 
     1. State the program with the leaves below every context.
@@ -181,7 +181,7 @@ def path_selection_optimum(
         program, point, sets = _generate(pair, num_drafts, sets, _unrepaired, max_rounds, tolerance)
         solution = solve(program)
         draft = SkewedDraft.summed(pair, _leaf_law(pair, np.array(list(solution.primal.values()))))
-    return PathSelection(solution, draft, tuple(tuple(sorted(members)) for members in sets))
+    return SelectionOptimum(solution, draft, tuple(tuple(sorted(members)) for members in sets))
 
 
 # ------------------------------------------------------------------------------- separation
@@ -310,7 +310,7 @@ def _leaf_set_block(pair: ModelPair, num_drafts: int, sets: list[Any]) -> Constr
     masses[:] = [probs[list(members)].sum() for members in sets]
     rows = np.repeat(np.arange(len(sets)), [len(members) for members in sets])
     columns = nodes + np.array([leaf for members in sets for leaf in members], dtype=int)
-    one, limits = ones(len(rows), pair.is_exact), some_draft_probs(masses, num_drafts)
+    one, limits = ones(len(rows), pair.is_exact), hit_probability(masses, num_drafts)
     return ConstraintBlock(LEAF_SETS, "greedy2026 Eq. 17", "<=", rows, columns, one, limits)
 
 
@@ -328,7 +328,7 @@ def _feasible_point(
     rounding = rounding_allowance(program.num_variables)
     law = np.where(draft_probs > 0, positive_part(point[-len(draft_probs) :]), 0.0)
     law = _extended(pair, _trimmed(pair, law), num_drafts)
-    law = law / law.sum()
+    law = normalise(law)
     for _ in range(100):
         sets = LevelSets.of(law, draft_probs, num_drafts)
         worst = sets.excesses > rounding * sets.limits

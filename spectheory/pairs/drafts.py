@@ -1,8 +1,8 @@
 """Draft processes: how K paths are drawn from the draft model.
 
-A process gives the law of the K-tuple of drafted paths, by enumeration, and the probability that
-some draft passes through an antichain, by recursion over the tree.  Verifiers state the processes
-they are valid for; on any other they are refused, not silently run.
+A process gives the law of the K-tuple of drafted paths, by enumeration, and the probability that some draft
+passes through an antichain, by recursion over the tree.  A verifier is refused on processes that it does not
+name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.arrays import some_draft_probs
+from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.foundation.validation import check_count, check_num_drafts, is_whole
@@ -44,7 +44,7 @@ class DraftProcess(ABC):
     """The law of K drafted paths.
 
     Attributes:
-        name: what verifiers call the process.
+        name: of the process, as in ``Verifier.draft_processes``.
         num_drafts: K.
     """
 
@@ -95,13 +95,9 @@ class DraftProcess(ABC):
         members[0, [context_node(context, pair.vocab_size) for context in antichain]] = True
         return self.hit_probabilities(pair, members)[0]
 
-    def draft_levels(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
-        """The rows path ``path_index`` is drafted from: ``draft_levels[i]`` is [V^i, V]."""
-        return pair.draft
-
-    def draft_numbers(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
-        """``draft_levels`` in the numbers to compute with (``ModelPair.numbers``)."""
-        return pair.numbers.draft
+    def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
+        """The pair whose draft rows path ``path_index`` is drawn from."""
+        return pair
 
     def to_float(self) -> DraftProcess:
         """The same process for float64 pairs."""
@@ -161,17 +157,16 @@ class Iid(DraftProcess):
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         """f of the antichain's draft mass, f(u) = 1 - (1 - u)^K."""
-        return some_draft_probs(_path_hits(pair, members), self.num_drafts)
+        return hit_probability(_path_hits(pair, members), self.num_drafts)
 
 
 @dataclass(frozen=True)
 class PerPath(DraftProcess):
-    """K independent paths, each from a draft model of its own (spectr2023, footnote 8).
+    """K independent paths, each from its own draft model (spectr2023, footnote 8).
 
     Attributes:
-        models: one pair per path; of each only the draft is used, with the shape of the pair that
-            is certified.  Where language models draft, these models or what stands for them: they draw
-            the paths, and nothing is enumerated.
+        models: one pair per path, of which only the draft is used, with the shape of the certified pair.
+            For language models these models themselves.
 
     Example:
         >>> from spectheory import instances
@@ -214,7 +209,7 @@ class PerPath(DraftProcess):
         for number, model in enumerate(self.models):
             if not isinstance(model, ModelPair):
                 raise InvalidInputError(
-                    f"draft model {number} is no enumerated pair; give one ModelPair per path"
+                    f"draft model {number} is not an enumerated pair; give one ModelPair per path"
                 )
         return self.models
 
@@ -240,11 +235,8 @@ class PerPath(DraftProcess):
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         return 1 - np.asarray(prod(1 - _path_hits(model, members) for model in self.models))
 
-    def draft_levels(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
-        return self.models[path_index].draft
-
-    def draft_numbers(self, pair: ModelPair, path_index: int) -> tuple[np.ndarray, ...]:
-        return self.models[path_index].numbers.draft
+    def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
+        return self.models[path_index]
 
 
 @dataclass(frozen=True)
@@ -325,7 +317,7 @@ class _Tree(DraftProcess):
         return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
-        """From the leaves up: a node is avoided if it is no member and all its draws are avoided."""
+        """From the leaves up: a node is avoided if it is not a member and all its draws are avoided."""
         blocked = split_by_depth(members.T, pair.vocab_size, pair.draft_length)  # by depth, [V^depth, sets]
         one = pair.numbers.draft_path_probs[0]
         avoided = np.where(blocked[-1], one - one, one)

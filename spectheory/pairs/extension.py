@@ -1,7 +1,7 @@
-"""Enumerated models behind a text: what several calls of the target meet.
+"""Extend an enumerated pair beyond its depth.
 
-A pair of draft length D has rows for texts of up to D tokens.  Where its rows depend on a few last tokens
-only it goes on for ever: the text is cut to these tokens.
+A pair of draft length D has rows for texts of up to D tokens.  If its rows depend on the last few tokens
+only, a longer text is cut to these tokens.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Level = Sequence[np.ndarray]
 """The rows of one model by depth, [V^depth, V] each."""
 
 
-class ContinuedPair:
+class ExtendedPair:
     """The rows of two models at every text that calls with L drafted tokens reach.
 
     Args:
@@ -34,7 +34,7 @@ class ContinuedPair:
 
     Example:
         >>> from spectheory import instances
-        >>> models = ContinuedPair(instances.two_token(1))
+        >>> models = ExtendedPair(instances.two_token(1))
         >>> models.follow((0,), 1)
         ()
         >>> print(models.row(models.pair.target, (1, 1, 0)))

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import numbered_context
@@ -103,14 +104,14 @@ def early_stop(draft_length: int, ratio: Fraction | None = None) -> ModelPair:
         draft_length: L of a call.  That of the pair is 2L + 1, all that two calls reach.
         ratio: another ρ in [0, 1], which loses less.
 
+    Raises:
+        InvalidInputError: a draft length below 3, where block verification loses nothing, or a ratio outside
+            [0, 1].
+
     Example:
         >>> pair = early_stop(3)
         >>> print(pair.draft_length, pair.target[3][0], pair.draft[4][0])
         7 [Fraction(3, 4) Fraction(1, 4)] [Fraction(3, 4) Fraction(1, 4)]
-
-    Raises:
-        InvalidInputError: a draft length below 3, where block verification loses nothing, or a ratio that is
-            no probability.
     """
     length = check_count("draft_length", draft_length, at_least=3)
     ratio = Fraction(length, 2 * (length - 1)) if ratio is None else ratio
@@ -242,12 +243,9 @@ def random_float(
     vocab_size, draft_length = _checked(vocab_size, draft_length)
     rng = np.random.default_rng(seed)
     alpha = np.full(vocab_size, concentration)
-    target = tuple(rng.dirichlet(alpha, size=vocab_size**i) for i in range(draft_length + 1))
-    draft = tuple(
-        agreement * target[i] + (1 - agreement) * rng.dirichlet(alpha, size=vocab_size**i)
-        for i in range(draft_length)
-    )
-    return ModelPair(target, draft, tuple(str(i) for i in range(vocab_size)))
+    target = [rng.dirichlet(alpha, size=vocab_size**i) for i in range(draft_length + 1)]
+    other = [rng.dirichlet(alpha, size=vocab_size**i) for i in range(draft_length)]
+    return _pair(target, [agreement * p + (1 - agreement) * q for p, q in zip(target, other, strict=False)])
 
 
 def random_rational(
@@ -288,11 +286,7 @@ def random_rational(
         [list(target[i][n]) if rng.random() < equal_row_probability else row() for n in range(vocab_size**i)]
         for i in range(draft_length)
     ]
-    return ModelPair(
-        tuple(stack(rows) for rows in target),
-        tuple(stack(rows) for rows in draft),
-        tuple(str(i) for i in range(vocab_size)),
-    )
+    return _pair(list(map(stack, target)), list(map(stack, draft)))
 
 
 def tiny_probabilities(
@@ -312,13 +306,10 @@ def tiny_probabilities(
         weights = np.empty((vocab_size**depth, vocab_size), dtype=object)
         for index in np.ndindex(weights.shape):
             weights[index] = scales[rng.integers(len(scales))] * int(rng.integers(1, 5))
-        return weights / weights.sum(axis=1, keepdims=True)
+        return normalise(weights)
 
-    return ModelPair(
-        tuple(level(depth) for depth in range(draft_length + 1)),
-        tuple(level(depth) for depth in range(draft_length)),
-        tuple(str(i) for i in range(vocab_size)),
-    )
+    target = [level(depth) for depth in range(draft_length + 1)]
+    return _pair(target, [level(depth) for depth in range(draft_length)])
 
 
 NAMED: Mapping[str, Callable[[int], ModelPair]] = {
@@ -338,6 +329,10 @@ NAMED: Mapping[str, Callable[[int], ModelPair]] = {
     "sticky_chain": sticky_chain,
 }
 """Fixed exact instances by name, each a function of the draft length."""
+
+
+def _pair(target: Sequence[np.ndarray], draft: Sequence[np.ndarray]) -> ModelPair:
+    return ModelPair(tuple(target), tuple(draft), tuple(map(str, range(target[0].shape[1]))))
 
 
 def _checked(vocab_size: int, draft_length: int) -> tuple[int, int]:

@@ -16,17 +16,18 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.foundation.exact_numbers import flint_if_exact
 from spectheory.foundation.validation import check_count, is_number
 from spectheory.pairs.contexts import Context, context_text, numbered_context
 from spectheory.pairs.pair_file import (
+    FORMAT,
     ROW_SUM_TOLERANCE,
-    PairFields,
-    build_document,
     parse_document,
     read_document,
     write_document,
+    written_row,
 )
 from spectheory.pairs.rows import Row, parse_rows
 
@@ -54,7 +55,7 @@ class ModelPair:
         row_sum_tolerance: how far the sum of a float row may be from 1; kept by every method and by files.
 
     Raises:
-        InvalidPairError: levels of wrong shapes or kinds, or a row that is no law.
+        InvalidPairError: levels of wrong shapes or kinds, or a row that is not a law.
 
     Example:
         >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
@@ -72,7 +73,7 @@ class ModelPair:
 
     def __post_init__(self) -> None:
         _validate(self)
-        # Copies that cannot be written to: whoever is handed a pair cannot change what is judged with it.
+        # Copies that cannot be written to: a verifier cannot change the pair it is judged on.
         for side in ("target", "draft"):
             object.__setattr__(self, side, tuple(_locked(level) for level in getattr(self, side)))
 
@@ -122,11 +123,7 @@ class ModelPair:
         Raises:
             InvalidPairError: the target has no paths of that depth.
         """
-        return _of_depth("target", self._target_path_probs, depth)
-
-    @cached_property
-    def _target_path_probs(self) -> tuple[np.ndarray, ...]:
-        return _path_probs(self.target)
+        return _of_depth("target", self._as_given.target_path_probs, depth)
 
     def draft_path_probs(self, depth: int) -> np.ndarray:
         """q(a_{1:depth}) of every path of that depth (0..L), shape [V^depth].
@@ -134,11 +131,11 @@ class ModelPair:
         Raises:
             InvalidPairError: the draft has no paths of that depth.
         """
-        return _of_depth("draft", self._draft_path_probs, depth)
+        return _of_depth("draft", self._as_given.draft_path_probs, depth)
 
     @cached_property
-    def _draft_path_probs(self) -> tuple[np.ndarray, ...]:
-        return _path_probs(self.draft)
+    def _as_given(self) -> PairNumbers:
+        return PairNumbers(self.target, self.draft)
 
     @cached_property
     def numbers(self) -> PairNumbers:
@@ -175,7 +172,7 @@ class ModelPair:
             row_sum_tolerance: how far the sum of a float row may be from 1.
 
         Raises:
-            InvalidPairError: rows that are no laws, of different lengths, or of different arithmetic.
+            InvalidPairError: rows that are not laws, of different lengths, or of different arithmetic.
             EnumerationTooLargeError: a tree of that depth cannot be held.
 
         Example:
@@ -266,18 +263,15 @@ class ModelPair:
         if self.row_defect <= ROUNDING_OF_A_ROW:
             return self
         if not all(level.sum(axis=1).all() for level in (*self.target, *self.draft)):
-            raise InvalidPairError("a row sums to 0, so that it is no law whatever it is divided by")
-        target, draft = (
-            tuple(level / level.sum(axis=1, keepdims=True) for level in side)
-            for side in (self.target, self.draft)
-        )
+            raise InvalidPairError("a row sums to 0, so that no division makes it a law")
+        target, draft = (tuple(map(normalise, side)) for side in (self.target, self.draft))
         return replace(self, target=target, draft=draft)
 
     def truncate(self, draft_length: int) -> ModelPair:
         """The same models with a shorter draft length.
 
         Raises:
-            InvalidPairError: it is no whole number from 1 to L.
+            InvalidPairError: not a whole number from 1 to L.
         """
         draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
         if draft_length > self.draft_length:
@@ -311,7 +305,7 @@ class ModelPair:
                         f"the {side} gives tokens {kept} no mass at context '{context}'; "
                         "restrict to tokens that have some"
                     )
-                result.append(rows / mass[:, None])
+                result.append(normalise(rows))
                 contexts = (contexts[:, None] * self.vocab_size + np.asarray(kept)).ravel()
             return tuple(result)
 
@@ -364,25 +358,26 @@ class ModelPair:
     def to_document(self) -> dict[str, Any]:
         """The JSON document of the pair file."""
 
+        document: dict[str, Any] = {
+            "format": FORMAT,
+            "vocab": list(self.vocab),
+            "draft_length": self.draft_length,
+        }
+        if self.context_free:
+            document["context_free"] = True
+        if self.row_sum_tolerance != ROW_SUM_TOLERANCE:
+            document["row_sum_tolerance"] = float(self.row_sum_tolerance)
+
         def rows(levels: tuple[np.ndarray, ...]) -> Any:
             if self.context_free:
-                return levels[0][0]
+                return written_row(levels[0][0])
             return {
-                self.context(depth, number): row
+                context_text(self.context(depth, number)): written_row(row)
                 for depth, level in enumerate(levels)
                 for number, row in enumerate(level)
             }
 
-        return build_document(
-            PairFields(
-                rows(self.target),
-                rows(self.draft),
-                self.draft_length,
-                self.vocab,
-                self.context_free,
-                self.row_sum_tolerance,
-            )
-        )
+        return document | {"target": rows(self.target), "draft": rows(self.draft)}
 
     def save(self, path: str | Path) -> None:
         """Write the pair file; ``ModelPair.load`` reads back the same numbers."""
@@ -470,7 +465,7 @@ def check_pair(pair: Any) -> ModelPair:
     """``pair`` itself.
 
     Raises:
-        InvalidInputError: it is no ``ModelPair``.
+        InvalidInputError: not a ``ModelPair``.
     """
     if not isinstance(pair, ModelPair):
         raise InvalidInputError(

@@ -5,7 +5,7 @@
 
 Keys are contexts: token ids separated by one space, ``""`` at the root.  With ``"context_free": true``
 target and draft are one row each.  Texts such as ``"1/3"`` are exact, JSON numbers are float64.
-``"row_sum_tolerance"`` stands only where it is not the default.  What the rows say is not judged here.
+``"row_sum_tolerance"`` stands only where it is not the default.  The rows are checked by ``ModelPair``.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OPTIONAL_FIELDS = ("context_free", "row_sum_tolerance")
 
 
 class PairFields(NamedTuple):
-    """What a pair file holds.
+    """The fields of a pair file.
 
     Attributes:
         target, draft: context -> row; one row each in a context-free pair.
@@ -101,31 +101,21 @@ def parse_document(document: Any) -> PairFields:
     return PairFields(target, draft, document["draft_length"], vocab, context_free, tolerance)
 
 
-def build_document(fields: PairFields) -> dict[str, Any]:
-    """The JSON document of these fields: Fractions as texts, floats as numbers.
+def written_row(row: Iterable[Any]) -> list[Any]:
+    """The entries of a row in JSON: Fractions as texts, floats as numbers.
 
     Example:
-        >>> third = Fraction(1, 3)
-        >>> build_document(PairFields([third, 2 * third], [2 * third, third], 2, ["A", "B"], True))["target"]
-        ['1/3', '2/3']
+        >>> written_row([Fraction(1, 3), 0.5])
+        ['1/3', 0.5]
     """
-    document: dict[str, Any] = {
-        "format": FORMAT,
-        "vocab": list(fields.vocab),
-        "draft_length": fields.draft_length,
-    }
-    if fields.context_free:
-        document["context_free"] = True
-    if fields.row_sum_tolerance != ROW_SUM_TOLERANCE:
-        document["row_sum_tolerance"] = float(fields.row_sum_tolerance)
-    return document | {"target": _written(fields.target), "draft": _written(fields.draft)}
+    return [str(value) if isinstance(value, Fraction) else float(value) for value in row]
 
 
 def parse_context(key: str) -> Context:
     """The context that a key of a pair file names.
 
     Raises:
-        InvalidPairError: it names none, or not in the one spelling that the format has.
+        InvalidPairError: not a context, or not in the spelling of the format.
 
     Example:
         >>> parse_context("0 12"), parse_context("")
@@ -179,16 +169,6 @@ def _rows_by_context(side: str, rows: Any) -> dict[Context, Any]:
 def _numbers_as_float(row: list[Any]) -> list[Any]:
     """JSON numbers are float64, whole ones too; texts stay texts (exact)."""
     return [to_float64(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in row]
-
-
-def _written(rows: Any) -> Any:
-    if isinstance(rows, Mapping):
-        return {context_text(context): _entries(row) for context, row in rows.items()}
-    return _entries(rows)
-
-
-def _entries(row: Iterable[Any]) -> list[Any]:
-    return [str(value) if isinstance(value, Fraction) else float(value) for value in row]
 
 
 def _without_repeats(items: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -33,7 +33,7 @@ def parse_probs(values: Row) -> np.ndarray:
         Fractions (a numpy array of objects) or float64, [V].
 
     Raises:
-        InvalidPairError: an entry is no number, or exact and float entries are mixed.
+        InvalidPairError: an entry is not a number, or exact and float entries are mixed.
 
     Example:
         >>> parse_probs(["1/3", "2/3"])
@@ -69,7 +69,7 @@ def to_float64(value: Any) -> float:
     """A number as a float.
 
     Raises:
-        InvalidPairError: it is beyond the range of float64, so that it is no probability.
+        InvalidPairError: the number is beyond the range of float64.
     """
     try:
         return float(value)

@@ -108,8 +108,7 @@ def law_errors(outcome: Outcome, stop: Stop, rows: Array) -> Array:
     stops = stop_deviation(outcome.stop_probs)
     corrections = correction_deviation(rows, stop.prob)
     empty = xp.where(without_entries(rows), stop.prob, zeros_like(stop.prob))
-    deviations = (xp.maximum(-found.lowest, found.sum_error) for found in (stops, corrections))
-    return xp.stack([*deviations, empty])
+    return xp.stack([stops.error, corrections.error, empty])
 
 
 def check_users_own(verifier: Verifier, source: DraftSource, num_drafts: int, settings: DrawSettings) -> None:

@@ -47,7 +47,7 @@ from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Work
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UsersOwn, Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier
 
 if TYPE_CHECKING:
     from spectheory.decoding import Speed
@@ -473,7 +473,7 @@ def _looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
 
 def _said_to_be_lossless(verifier: Verifier) -> bool | None:
     """The claim of a verifier of the package; for user verifiers only ``lossless = False`` is used."""
-    return None if isinstance(verifier, UsersOwn) and verifier.lossless else verifier.lossless
+    return None if isinstance(verifier, UserVerifier) and verifier.lossless else verifier.lossless
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from spectheory.simulation.judging import Judge, check_users_own
 from spectheory.simulation.settings import DrawSettings
 from spectheory.simulation.sources import DraftSource
 from spectheory.simulation.text_source import TextSource
-from spectheory.verification.verifier import UsersOwn, Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ class Work:
     def check_users_own(self) -> None:
         """Refuse a user's verifier that is not a function of its inputs, on the first batch."""
         for stream in self.streams.values():
-            if isinstance(stream.verifier, UsersOwn):
+            if isinstance(stream.verifier, UserVerifier):
                 with _memory(self.source.strata_per_batch[0]):
                     check_users_own(stream.verifier, self.source, stream.num_drafts, self.settings)
 

@@ -17,28 +17,17 @@ from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import NO_MASS, Outcome, Sample, uniform_numbers
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UsersOwn, Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier
 
-_DECLARED = (
-    "name",
-    "source",
-    "single_path",
-    "exact",
-    "exchangeable",
-    "draft_processes",
-    "lossless",
-    "max_draft_length",
-    "modified_target_rows",
-)
+_DECLARED = tuple(Verifier.__annotations__)
 
 
 def compiled(verifier: str | Any, **options: Any) -> Verifier:
     """The verifier with its torch code compiled by ``torch.compile``, for every place that takes a verifier.
 
-    Outcome and sample are one graph, without breaks: rows are read once, and what lies between them and the
-    result is not written.  It runs when the outcome is asked for something, not before.  The laws are those
-    of the verifier itself up to rounding, and so are the samples of a seed.  Numpy arrays and rationals go to
-    the verifier as it is.
+    Outcome and sample are one graph, without breaks: rows are read once, and no intermediate array is
+    written.  It runs when the outcome is used, not before.  The laws are those of the verifier itself up to
+    rounding, and so are the samples of a seed.  Numpy arrays and rationals go to the verifier as it is.
 
     The first call compiles, which takes from seconds to a minute, the second size of the batch once more, and
     later ones do not.  The backend "inductor", the default, needs a C++ compiler on the CPU and Triton on a
@@ -63,9 +52,9 @@ def compiled(verifier: str | Any, **options: Any) -> Verifier:
 
 
 def _compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
-    """A user's own object is compiled as it is; what the graphs answer is checked as its answers are."""
-    if isinstance(verifier, UsersOwn):
-        return UsersOwn(Compiled(verifier, verifier.user_object, options))
+    """A user's object is compiled as it is, and the answers of its graphs are checked like its own."""
+    if isinstance(verifier, UserVerifier):
+        return UserVerifier(Compiled(verifier, verifier.user_object, options))
     return Compiled(verifier, verifier, options)
 
 
@@ -144,7 +133,7 @@ def _with_own_code(function: Any) -> FunctionType:
 
 
 class CompiledOutcome(Outcome):
-    """An outcome whose graphs run when they are asked for, stops and a sample together in one.
+    """An outcome whose graphs run on use, stops and a sample together in one.
 
     Args:
         graphs: of ``Compiled``.

@@ -8,16 +8,16 @@ from typing import NamedTuple
 from spectheory.foundation.arrays import (
     Array,
     batch_indices,
-    in_one_reading,
     is_one_number,
     namespace,
     on_host,
     residual_rows,
+    use_row_kernel,
     zeros_like,
 )
 
 
-class StopRows(NamedTuple):
+class CorrectionRows(NamedTuple):
     """The target's row and the draft's at one prefix of one path per batch element.
 
     Attributes:
@@ -57,32 +57,32 @@ class StopRows(NamedTuple):
         Example:
             >>> import numpy as np
             >>> rows = np.array([[[0.75, 0.25], [0.5, 0.5]]]), np.array([[[0.5, 0.5]]])
-            >>> StopRows(*rows, np.array(0), np.array([0, 1])).residual()
+            >>> CorrectionRows(*rows, np.array(0), np.array([0, 1])).residual()
             array([[0.25, 0.  ],
                    [0.5 , 0.5 ]])
         """
-        if self._in_one_reading(scale, draft_scale):
+        if self._kernel_fits(scale, draft_scale):
             from spectheory.foundation.kernels.row_kernels import residual_at_stops
 
             return residual_at_stops(*self, scale, draft_scale)
         return residual_rows(self.target_row, self.draft_row, scale, draft_scale)
 
-    def _in_one_reading(self, *scales: Array | None) -> bool:
-        """Whether a loop takes them: several stops, one per batch element; the rows of one are views."""
+    def _kernel_fits(self, *scales: Array | None) -> bool:
+        """Whether a row kernel applies: one stop per batch element; a single stop needs views only."""
         *batch, paths, depths, size = self.target_rows.shape
         per_stop = [array for array in (self.path_index, self.length, *scales) if array is not None]
         return (
             not is_one_number(self.length)
             and tuple(self.draft_rows.shape) == (*batch, paths, depths - 1, size)
             and all(tuple(array.shape) == tuple(batch) for array in per_stop)
-            and in_one_reading((self.target_rows, self.draft_rows), scales, math.prod(batch) * size)
+            and use_row_kernel((self.target_rows, self.draft_rows), scales, math.prod(batch) * size)
         )
 
 
 def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
     """rows[..., path_index, length, :]: the row at one prefix of one path per batch element.
 
-    [..., K, N, V], [...], [...] -> [..., V]; nothing but the rows asked for is copied, and one row is not.
+    [..., K, N, V], [...], [...] -> [..., V]; only these rows are copied, and a single row is a view.
     """
     if is_one_number(length):
         return rows[..., path_index.item(), length.item(), :]

@@ -1,8 +1,7 @@
-"""Outcome: what a verifier returns, the conditional law of its output given the drafted paths.
+"""Outcome: the conditional law of a verifier's output given the drafted paths.
 
-A verifier is not asked for a sample but for this law.
-Everything else in the package follows from that law: the exact output law on an enumerated
-pair, the Rao-Blackwell estimate of the block efficiency, and the samples of a decoding loop.
+The exact output law on an enumerated pair, the Rao-Blackwell estimate of the block efficiency and the samples
+of a decoding loop all follow from it.
 """
 
 from __future__ import annotations
@@ -47,9 +46,9 @@ class Outcome:
             of them.  Sums to 1 over the last two axes.
         correction: a function (path_index [...], length [...]) -> [..., V], the law of the
             correction token Y given a stop at that prefix, one row per batch element.  Rows are
-            computed only when asked for.  Where the stop has probability zero the row may be anything.
-        weights: the same function without the last step, the division by the row's sum: what ``sample``
-            draws from.  Rows of laws are weights too, so it need not be given.
+            computed on request.  Where the stop has probability zero the row may be anything.
+        weights: the same function without the division by the row's sum, for ``sample``; by default
+            ``correction``.
 
     Example:
         >>> import numpy as np
@@ -97,8 +96,7 @@ class Outcome:
                 the same device for torch outcomes, or a function from a shape to uniform numbers in [0, 1).
 
         Raises:
-            InvalidOutcomeError: a stop was drawn whose correction row has no mass: what the verifier
-                gave is not a law.
+            InvalidOutcomeError: a stop was drawn whose correction row has no mass.
         """
         path_index, length, _, stop_mass = self._drawn_stop(generator)
         rows = (self.weights or self.correction)(path_index, length)
@@ -107,10 +105,10 @@ class Outcome:
         return Sample(path_index, length, token)
 
     def sample_stop(self, generator: Any) -> Stop:
-        """Draw where each batch element stops, and no token; what ``sample`` draws first.
+        """Draw where each batch element stops, without a token: the first draw of ``sample``.
 
-        Nothing is refused, so that nothing waits for a device: where ``mass`` is not positive the stop
-        means nothing.
+        Nothing is refused, so that nothing waits for a device; where ``mass`` is not positive the stop is
+        undefined.
         """
         path_index, length, number, mass = self._drawn_stop(generator)
         return Stop(path_index, length, take_token(self._flat_stop_probs, number), mass)
@@ -192,7 +190,7 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     """
     xp = namespace(rows)
     uniform = uniform_numbers(generator, rows)
-    if uniform.shape[:-1] == rows.shape[:-1] and arrays.in_one_reading(
+    if uniform.shape[:-1] == rows.shape[:-1] and arrays.use_row_kernel(
         (rows,), num_entries=math.prod(rows.shape) / arrays.DRAW_WORTH_A_LOOP
     ):
         from spectheory.foundation.kernels import row_kernels
@@ -233,7 +231,7 @@ def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
 
 
 def _left(uniform: Array, share: Array, own: Array) -> Array:
-    """What a drawn entry leaves of u: given that it is drawn, uniform on [0, 1) again.
+    """The rest of u after an entry is drawn: uniform on [0, 1) given the entry.
 
     Args:
         uniform: u, [..., 1].
@@ -269,9 +267,14 @@ class Deviation(NamedTuple):
     lowest: Array
     sum_error: Array
 
-    def within(self, slack: Any) -> Array:
-        """Whether both are within ``slack``; NaN, which fails every comparison, is not."""
-        return (self.lowest >= -slack) & (self.sum_error <= slack)
+    @property
+    def error(self) -> Array:
+        """The larger of the two faults, NaN if either is."""
+        return namespace(self.lowest).maximum(-self.lowest, self.sum_error)
+
+    def within(self, tolerance: Any) -> Array:
+        """Whether the error is at most the tolerance; NaN, which fails every comparison, is not."""
+        return self.error <= tolerance
 
 
 def stop_deviation(stop_probs: Array) -> Deviation:
@@ -289,7 +292,7 @@ def stop_deviation(stop_probs: Array) -> Deviation:
 def correction_deviation(rows: Array, probs: Array) -> Deviation:
     """How far correction rows are from laws, weighted with the probabilities of their stops.
 
-    A row of zeros is no law but says so: the output is undefined there, and is to be counted as such.
+    A row of zeros has no error here: the output is undefined there, and is counted as such.
 
     Args:
         rows: [..., V].

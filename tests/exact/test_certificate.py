@@ -29,28 +29,6 @@ from wrong_verifiers import (
 
 # --------------------------------------------------------------- golden values
 
-TWO_TOKEN_ONE_PATH = [
-    # verifier, L, E[tau] (block2024 section 2; theory.md §4)
-    ("token", 2, "10/9"),
-    ("block", 2, "11/9"),
-    ("token", 3, "38/27"),
-    ("block", 3, "5/3"),
-    ("token", 4, "130/81"),
-    ("block", 4, "166/81"),
-    ("token", 8, "12610/6561"),
-    ("block", 8, "20384/6561"),
-]
-
-
-@pytest.mark.parametrize(("name", "draft_length", "accepted"), TWO_TOKEN_ONE_PATH)
-def test_two_token_example_on_one_path(name: str, draft_length: int, accepted: str) -> None:
-    """The motivating example of block2024; block is the optimum, token is not."""
-    certificate = certify(name, instances.two_token(draft_length))
-    assert certificate.block_efficiency == Fraction(accepted) + 1
-    assert certificate.is_valid
-    assert (certificate.optimum == certificate.block_efficiency) == (name == "block")
-    assert certificate.arithmetic == "exact"
-
 
 @pytest.mark.parametrize(
     ("draft_length", "num_drafts", "efficiency"), [(1, 2, "17/9"), (2, 2, "212/81"), (2, 3, "2018/729")]
@@ -262,30 +240,6 @@ def test_a_float_optimum_is_never_below_a_valid_verifier() -> None:
     assert "too large" in certificate.optimum_note
 
 
-def test_not_a_number_is_refused() -> None:
-    """A NaN is not a probability, neither in the stops nor in the rows."""
-    for what in ("_stop_probs", "_rows"):
-        verifier = type(MALFORMED["rows of one half"][0])("not_a_number")
-        setattr(verifier, what, lambda array: array * float("nan"))
-        with pytest.raises(InvalidOutcomeError, match="not_a_number"):
-            certify(verifier, instances.two_token(2).to_float())
-
-
-def test_rows_of_another_width_are_refused() -> None:
-    """A correction row has one entry per token."""
-    verifier = type(MALFORMED["rows of one half"][0])("narrow", rows=lambda array: array[..., :1] * 0 + 1)
-    with pytest.raises(InvalidOutcomeError, match="narrow"):
-        certify(verifier, instances.two_token(2))
-
-
-def test_float_stops_are_allowed_where_the_verifier_says_so() -> None:
-    """``exact = False``: the pair is given in float64 and the certificate says so."""
-    verifier = type("FloatToken", (UserToken,), {"exact": False, "name": "float_token"})()
-    certificate = certify(verifier, instances.two_token(2))
-    assert certificate.arithmetic == "float64"
-    assert certificate.block_efficiency == pytest.approx(19 / 9, abs=1e-12)
-
-
 # --------------------------------------------------------- user-defined verifiers
 
 
@@ -382,7 +336,7 @@ def test_optimum_of_a_large_pair_is_an_interval() -> None:
 
 def test_only_the_program_is_too_large() -> None:
     """A prefix tree at L = 5: the law is certified, the optimum is not, and the note says why."""
-    certificate = certify("token", instances.two_token(5), process=PrefixTree((2, 1, 1, 1, 1)))
+    certificate = certify("token", instances.two_token(5), drafts=PrefixTree((2, 1, 1, 1, 1)))
     assert certificate.is_valid
     assert certificate.prefix_matching is None
     assert certificate.optimum is None

@@ -15,15 +15,12 @@ from spectheory import instances
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.errors import (
     EnumerationTooLargeError,
-    InvalidInputError,
     InvalidOutcomeError,
-    UnknownNameError,
 )
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
-from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Outcome
@@ -200,12 +197,6 @@ def test_exchangeable_claims_hold(group: str, name: str) -> None:
         assert_same_law(output_law(name, case.pair, case.num_drafts), from_tuples, tolerance)
 
 
-def test_which_verifiers_claim_to_be_exchangeable() -> None:
-    """greedy_multipath does; spectr, which tries drafts in order, does not."""
-    assert verifiers["greedy_multipath"].exchangeable
-    assert not verifiers["spectr"].exchangeable
-
-
 def test_exchangeable_partner_spectr_depends_on_the_order_of_the_drafts() -> None:
     """spectr tries the drafts in order: enumerating sorted drafts only gives a wrong law."""
     pair = instances.two_token(1)
@@ -317,23 +308,6 @@ def test_the_limit_counts_what_is_enumerated() -> None:
     output_law("spectr", instances.point_masses(4), 3, max_tuples=1)
     with pytest.raises(EnumerationTooLargeError, match="1 tuples of 1001 drafted paths"):
         output_law("spectr", instances.point_masses(1), 1001)
-
-
-@pytest.mark.parametrize("num_drafts", [0, -1, 1.0, "2", True])
-def test_num_drafts_must_be_a_whole_number(num_drafts: Any) -> None:
-    """K is validated before anything is enumerated."""
-    with pytest.raises(InvalidInputError, match="num_drafts must be a whole number of at least 1"):
-        output_law("spectr", instances.two_token(1), num_drafts)
-
-
-def test_unknown_verifiers_are_refused_with_the_nearest_name() -> None:
-    """A name that does not exist is an error that helps."""
-    with pytest.raises(UnknownNameError, match=r"did you mean 'block'\?.*known: token, .*spectr_gbv"):
-        output_law("blok", instances.two_token(1))
-    with pytest.raises(InvalidInputError, match="is not a verifier; expected an object with"):
-        output_law(object(), instances.two_token(1))
-    with pytest.raises(InvalidInputError, match="is not a verifier"):
-        output_law(GreedyMultipath, instances.two_token(1))
 
 
 def test_the_cause_is_the_same_in_any_chunks(monkeypatch: pytest.MonkeyPatch) -> None:

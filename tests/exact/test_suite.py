@@ -26,8 +26,8 @@ from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
 from spectheory.testing import assert_lossless
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
-from spectheory.verification.evaluator import RowTables
-from spectheory.verification.resolve import Resolved
+from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.resolve import Problem
 from spectheory.verification.verifier import as_verifier
 from user_verifiers import UserBlock, UserToken
 from wrong_verifiers import MALFORMED, BlockWithoutWeight
@@ -159,7 +159,7 @@ def test_a_case_is_judged_on_its_own_drafts() -> None:
     """Not on as many i.i.d. ones, which earn something else."""
     pair, tree = instances.sticky_chain(2), PrefixTree((1, 2))
     found = certify_suite("multi_round", [SuiteCase("tree", pair, tree)]).verdicts[0].block_efficiency
-    assert found == output_law("multi_round", pair, process=tree).block_efficiency
+    assert found == output_law("multi_round", pair, drafts=tree).block_efficiency
     assert found != output_law("multi_round", pair, 2).block_efficiency
 
 
@@ -176,7 +176,7 @@ def test_the_models_of_two_paths_differ() -> None:
     cases = standard_suite(("per_path",))
     assert len(cases) > 10
     for case in cases:
-        first, second = (case.process.draft_levels(case.pair, k)[0] for k in (0, 1))
+        first, second = (case.process.drafter(case.pair, k).draft[0] for k in (0, 1))
         uniform = all(value == Fraction(1, case.pair.vocab_size) for value in first[0])
         assert (first != second).any() or uniform
 
@@ -193,8 +193,8 @@ def test_assert_lossless_fails_with_one_sentence() -> None:
 def test_the_drafts_to_blame_add_up(name: str) -> None:
     """E[P(output starts with a | drafts)] is the law of a, for every a; the cause has the largest term."""
     pair, process = instances.sticky_chain(2), Iid(2)
-    law = output_law(defects.get(name, name), pair, process=process)
-    tables = RowTables.of(Resolved(law.verifier, pair, process), process)
+    law = output_law(defects.get(name, name), pair, drafts=process)
+    tables = Evaluator.of(Problem(law.verifier, pair, process), process)
     tuples = next(process.tuples(pair, 100))
     for depth in (1, 2, 3):
         for number in range(2**depth):

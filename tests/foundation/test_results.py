@@ -168,7 +168,7 @@ def test_equality_is_that_of_documents() -> None:
     results = [
         certify("block", PAIR, 2),
         certify("token", PAIR, 2),
-        certify("multi_round", PAIR, process=PrefixTree((2, 1))),
+        certify("multi_round", PAIR, drafts=PrefixTree((2, 1))),
         certify("multi_round", PAIR, 2),
         certify("token", deeper),
         certify("token", instances.two_token(1)),

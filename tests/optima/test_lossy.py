@@ -95,7 +95,7 @@ def test_floats_and_other_drafts() -> None:
     assert abs(floats.value - exact.value) < 1e-9
     assert floats.upper >= exact.value
     distinct = WithoutReplacement((2,))
-    assert lossy_optimum(pair, 0, process=distinct).value == optimum(pair, process=distinct).value
+    assert lossy_optimum(pair, 0, drafts=distinct).value == optimum(pair, drafts=distinct).value
 
 
 @pytest.mark.parametrize(
@@ -137,5 +137,5 @@ def test_unsimplified_program_for_other_processes() -> None:
     for number in range(24):
         pair = random_rational(100 + number, 2, 2, zero_probability=0)
         for process in (PrefixTree((2, 2)), WithoutReplacement((2, 1)), PerPath((pair, pair))):
-            best = multi_path_optimum(pair, process=process).value
-            assert lossy_optimum(pair, 0, process=process).value == best
+            best = multi_path_optimum(pair, drafts=process).value
+            assert lossy_optimum(pair, 0, drafts=process).value == best

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from drawn_trees import Draw, drawn_trees
+from reference import draft_row
 from spectheory import certify, instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
@@ -23,14 +25,6 @@ from spectheory.verification.outcome import Outcome
 
 Path = tuple[int, ...]
 Law = dict[tuple[Path, ...], Any]
-
-
-def row_at(pair: ModelPair, context: Path) -> np.ndarray:
-    """q(. | context)."""
-    number = 0
-    for token in context:
-        number = number * pair.vocab_size + token
-    return pair.draft[len(context)][number]
 
 
 def path_of(pair: ModelPair, leaf: int) -> Path:
@@ -50,36 +44,25 @@ def independent_law(pair: ModelPair, models: list[ModelPair]) -> Law:
         prob = Fraction(1)
         for model, path in zip(models, paths, strict=True):
             for i, token in enumerate(path):
-                prob *= row_at(model, path[:i])[token]
+                prob *= draft_row(model, path[:i])[token]
         if prob:
             law[paths] = prob
     return law
 
 
 def tree_law(pair: ModelPair, widths: tuple[int, ...], distinct: bool) -> Law:
-    """Level by level: every node draws its tokens one after the other, each level from the one before."""
-    level: dict[tuple[Path, ...], Fraction] = {((),): Fraction(1)}
-    for width in widths:
-        following: dict[tuple[Path, ...], Fraction] = defaultdict(Fraction)
-        for nodes, prob in level.items():
-            for drawn in product(range(pair.vocab_size), repeat=width * len(nodes)):
-                weight, children = prob, []
-                for position, token in enumerate(drawn):
-                    node, earlier = nodes[position // width], drawn[position // width * width : position]
-                    row = row_at(pair, node)
-                    if not distinct:
-                        weight *= row[token]
-                    elif token in earlier or row[token] == 0:
-                        weight = Fraction(0)
-                    else:
-                        weight *= row[token] / (1 - sum(row[other] for other in earlier))
-                    if not weight:
-                        break
-                    children.append((*node, token))
-                if weight:
-                    following[tuple(children)] += weight
-        level = following
-    return dict(level)
+    """The leaves of every tree of draws, in order, with its probability."""
+    law: Law = defaultdict(Fraction)
+    for draws, prob in drawn_trees(pair, widths, distinct):
+        law[tuple(leaves_below(draws))] += prob
+    return dict(law)
+
+
+def leaves_below(draws: list[Draw], context: Path = ()) -> Iterator[Path]:
+    """The paths of a tree of draws."""
+    for draw in draws:
+        path = (*context, draw.token)
+        yield from leaves_below(draw.below, path) if draw.below else (path,)
 
 
 def law_of(process: DraftProcess, pair: ModelPair, size: int = 7) -> Law:
@@ -284,7 +267,7 @@ def test_bad_processes_are_refused(build: Any, says: str) -> None:
         (WithoutReplacement((3, 1)), "cannot draw 3 distinct tokens at depth 0"),
         (WithoutReplacement((1, 3)), "cannot draw 3 distinct tokens at depth 1"),
         (PerPath((instances.two_token(1),)), "draft model 0 has 2 tokens, draft length 1"),
-        (PerPath(("a language model",)), "draft model 0 is no enumerated pair"),
+        (PerPath(("a language model",)), "draft model 0 is not an enumerated pair"),
         (PerPath((instances.two_token(2), instances.uniform(3, 3, 2))), "draft model 1 has 3 tokens"),
         (PerPath((instances.two_token(2).to_float(),)), "float64 entries; expected 2, 2 and exact"),
     ],
@@ -295,9 +278,9 @@ def test_processes_that_do_not_fit_the_pair_are_refused(process: DraftProcess, s
     with pytest.raises(InvalidInputError, match=says):
         process.check(pair)
     with pytest.raises(InvalidInputError, match=says):
-        output_law("token", pair, process=process)
+        output_law("token", pair, drafts=process)
     with pytest.raises(InvalidInputError, match=says):
-        certify("block", pair, process=process)
+        certify("block", pair, drafts=process)
 
 
 def test_zeros_of_the_draft_limit_distinct_draws() -> None:
@@ -315,11 +298,11 @@ def test_zeros_of_the_draft_limit_distinct_draws() -> None:
 def test_single_path_verifiers_are_valid_under_every_process(name: str) -> None:
     """Lossless and prefix-matching, exactly; and the efficiency of one path from the first model."""
     for where, pair, process, _ in CASES:
-        certificate = certify(name, pair, process=process, with_optimum=False)
+        certificate = certify(name, pair, drafts=process, with_optimum=False)
         assert certificate.draft_process == process.name
         assert certificate.is_valid, where
         assert certificate.total_variation == 0, where
-        levels = process.draft_levels(pair, 0)
+        levels = process.drafter(pair, 0).draft
         alone = ModelPair(pair.target, levels, pair.vocab)
         assert certificate.block_efficiency == output_law(name, alone).block_efficiency, where
 
@@ -331,9 +314,9 @@ def test_greedy_multipath_is_refused_where_it_is_not_valid(process: DraftProcess
     """Its skewed draft law U^K - B^K is that of K i.i.d. paths."""
     says = f"'greedy_multipath' is not valid for '{process.name}' drafts; it takes iid"
     with pytest.raises(InvalidInputError, match=says):
-        output_law("greedy_multipath", instances.two_token(2), process=process)
+        output_law("greedy_multipath", instances.two_token(2), drafts=process)
     with pytest.raises(InvalidInputError, match=says):
-        certify("greedy_multipath", instances.two_token(2), process=process)
+        certify("greedy_multipath", instances.two_token(2), drafts=process)
 
 
 class Unchecked:
@@ -350,12 +333,12 @@ class Unchecked:
 def test_refusal_partner_greedy_multipath_on_a_tree_is_not_lossless() -> None:
     """With the check bypassed the defect is exact and positive; on a tree that is i.i.d. it is 0."""
     pair = instances.two_token(2)
-    certificate = certify(Unchecked("greedy_multipath"), pair, process=PrefixTree((1, 2)), with_optimum=False)
+    certificate = certify(Unchecked("greedy_multipath"), pair, drafts=PrefixTree((1, 2)), with_optimum=False)
     assert not certificate.is_valid
     assert isinstance(certificate.total_variation, Fraction)
     assert certificate.total_variation > Fraction(1, 100)
     assert certificate.counterexample is not None
-    iid = output_law(Unchecked("greedy_multipath"), pair, process=PrefixTree((2, 1)))
+    iid = output_law(Unchecked("greedy_multipath"), pair, drafts=PrefixTree((2, 1)))
     assert iid.total_variation == 0
     assert iid.block_efficiency == output_law(GreedyMultipath(), pair, 2).block_efficiency
 
@@ -363,7 +346,7 @@ def test_refusal_partner_greedy_multipath_on_a_tree_is_not_lossless() -> None:
 def test_refusal_partner_greedy_multipath_without_replacement_is_not_lossless() -> None:
     """Three tokens, two distinct drafts: another exact defect."""
     law = output_law(
-        Unchecked("greedy_multipath"), instances.three_token_reversed(1), process=WithoutReplacement((2,))
+        Unchecked("greedy_multipath"), instances.three_token_reversed(1), drafts=WithoutReplacement((2,))
     )
     assert law.total_variation > 0
 
@@ -391,15 +374,15 @@ ONE_POSITION = [case for case in CASES if case[1].draft_length == 1]
     ("pair", "process", "expected"), [c[1:] for c in ONE_POSITION], ids=[c[0] for c in ONE_POSITION]
 )
 def test_optimum_at_one_position_is_the_cut(pair: ModelPair, process: DraftProcess, expected: Law) -> None:
-    """The antichain program with process=process is 1 + α of the general transport problem, exactly."""
-    best = optimum(pair, process=process).value
+    """The antichain program of a draft process is 1 + α of the general transport problem, exactly."""
+    best = optimum(pair, drafts=process).value
     assert best == 1 + cut_by_brute_force(pair, expected)
 
 
 def test_optimum_partner_distinct_drafts_are_worth_more() -> None:
     """The value does depend on the process: distinct drafts beat i.i.d. ones on this pair."""
     pair = instances.three_token_reversed(1)
-    iid, distinct = (optimum(pair, process=process).value for process in (Iid(2), WithoutReplacement((2,))))
+    iid, distinct = (optimum(pair, drafts=process).value for process in (Iid(2), WithoutReplacement((2,))))
     assert iid == 1 + Fraction(29, 36)  # theory.md §3
     assert distinct > iid
 
@@ -410,7 +393,7 @@ def test_every_path_has_its_own_model() -> None:
     pair = ModelPair((np.array([[0.5, 0.5]]), np.full((2, 2), 0.5)), (np.array([[0.25, 0.75]]),), ("A", "B"))
     other = ModelPair(pair.target, (rows,), pair.vocab)
     process = PerPath((pair, other))
-    assert process.draft_levels(pair, 0) is pair.draft
-    assert process.draft_levels(pair, 1) is other.draft
+    assert process.drafter(pair, 0).draft is pair.draft
+    assert process.drafter(pair, 1).draft is other.draft
     assert rows.sum() != 1
-    assert process.normalised().draft_levels(pair, 1)[0].sum() == 1
+    assert process.normalised().drafter(pair, 1).draft[0].sum() == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from itertools import product
 from typing import Any
 
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 import reference
 from pair_support import DOCUMENT, assert_same_pair
 from spectheory import instances
-from spectheory.foundation.errors import InvalidInputError, InvalidPairError
+from spectheory.foundation.errors import InvalidPairError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.pair import ModelPair
 from spectheory.testing.strategies import pairs
@@ -225,40 +224,6 @@ def test_bad_tolerances_are_refused(tolerance: Any) -> None:
 
 
 # ---------------------------------------------------------------- named instances
-
-
-@pytest.mark.parametrize("name", instances.NAMED)
-def test_named_instances_are_exact_at_every_length(name: str) -> None:
-    """Functions of the draft length."""
-    for length in (1, 2, 3):
-        pair = instances.NAMED[name](length)
-        assert pair.is_exact
-        assert pair.draft_length == length
-
-
-def test_instances_are_what_the_papers_say() -> None:
-    """Rows of block2024 Eq. 2 and spectr2023 App. B.1, and refusals of nonsense."""
-    assert instances.two_token().target[0].tolist() == [[Fraction(1, 3), Fraction(2, 3)]]
-    assert instances.bernoulli("1/4", "3/4").draft[0].tolist() == [[Fraction(3, 4), Fraction(1, 4)]]
-    assert instances.uniform(4, 2).target[0].tolist() == [[Fraction(1, 2)] * 2 + [0, 0]]
-    with pytest.raises(InvalidInputError, match="ratio must divide support, got support 4 and ratio 3"):
-        instances.uniform(4, 3)
-    with pytest.raises(InvalidInputError, match=r"agreement must lie in \[0, 1\], got 2"):
-        instances.random_float(0, 2, 1, agreement=2)
-
-
-@pytest.mark.parametrize("make", [instances.random_rational, instances.random_float])
-def test_random_instances_depend_on_the_seed_only(make: Any) -> None:
-    """The same seed gives the same pair, another seed another one."""
-    assert_same_pair(make(5, 3, 2), make(5, 3, 2))
-    assert any((a != b).any() for a, b in zip(make(5, 3, 2).target, make(6, 3, 2).target, strict=True))
-
-
-def test_agreement_one_makes_the_models_equal() -> None:
-    """agreement interpolates between independent rows and identical ones."""
-    pair = instances.random_float(3, 3, 2, agreement=1.0)
-    for target, draft in zip(pair.target[:-1], pair.draft, strict=True):
-        np.testing.assert_array_equal(target, draft)
 
 
 def test_equal_pairs_have_equal_hashes() -> None:

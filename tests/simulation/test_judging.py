@@ -206,7 +206,7 @@ def writes_into_its_input() -> Changed:
 @pytest.mark.parametrize(
     ("build", "words"),
     [
-        (by_state, "asked twice it answers differently"),
+        (by_state, "the same call gives different outcomes"),
         (by_the_batch, "depends on the other tuples of the batch"),
         (by_object, "it repeats an old answer"),
         (writes_into_its_input, "writes into its input paths"),

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.foundation.arrays import some_draft_probs
+from spectheory.foundation.arrays import hit_probability
 from spectheory.optima import ConstraintBlock, LinearProgram
 from spectheory.optima.bounds.context_tree import node_probs
 from spectheory.optima.budgets import mass_chain
@@ -24,7 +24,7 @@ def compact_form_program(pair: ModelPair, num_drafts: int, points: Sequence[Any]
     ``outer`` takes the tangents of f(u) = 1 - (1 - u)^K at the points, ``inner`` the chords between them.
     """
     u = np.array(points, dtype=object if pair.is_exact else float)
-    values, slopes = some_draft_probs(u, num_drafts), num_drafts * (1 - u) ** (num_drafts - 1)
+    values, slopes = hit_probability(u, num_drafts), num_drafts * (1 - u) ** (num_drafts - 1)
     if side == "inner":
         slopes, u, values = np.diff(values) / np.diff(u), u[:-1], values[:-1]
     V, nodes, lines = pair.vocab_size, count_nodes(pair.vocab_size, pair.draft_length), len(slopes)

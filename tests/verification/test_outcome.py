@@ -14,8 +14,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from spectheory import instances
-from spectheory.foundation import arrays, exact_numbers
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation import arrays
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification import outcome as outcomes
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import (
@@ -25,9 +25,7 @@ from spectheory.verification.outcome import (
     stop_deviation,
     without_entries,
 )
-from spectheory.verification.verifier import UsersOwn, as_verifier
 from table import GENERAL
-from user_verifiers import UserToken
 
 
 class FixedUniform:
@@ -144,12 +142,6 @@ def test_exact_outcomes_can_be_sampled() -> None:
         assert int(sample.token) == 1 - int(sample.length)
 
 
-def test_a_stop_without_a_correction_is_an_error() -> None:
-    """A row of zeros at a stop that was drawn is refused, never smoothed."""
-    with pytest.raises(InvalidOutcomeError, match="row without mass"):
-        Outcome.from_rows(np.array([[1.0, 0.0]]), np.zeros((1, 2, 3))).sample(np.random.default_rng(0))
-
-
 BLOCKS = st.sampled_from([arrays.BLOCK, 2, 3])
 """Short rows are searched at once, others by blocks, the last of which may be short."""
 KINDS = st.sampled_from(["numpy", "torch", "torch elsewhere"])
@@ -230,67 +222,7 @@ def test_torch_draws_what_numpy_draws() -> None:
 # -------------------------------------------------------------------- contract
 
 
-def test_users_objects_are_adapted() -> None:
-    """What a user's object does not say of itself takes the safe default."""
-    adapted = as_verifier(UserToken())
-    assert adapted.name == "user_token"
-    assert adapted.source == "user-defined"
-    assert (adapted.exact, adapted.single_path, adapted.exchangeable) == (True, False, False)
-    assert isinstance(adapted, UsersOwn)
-    assert not isinstance(as_verifier(verifiers["token"]), UsersOwn)
-    assert as_verifier(verifiers["token"]) is verifiers["token"]
-    assert repr(verifiers["block"]) == "<verifier block>"
-
-
-@pytest.mark.parametrize("candidate", [None, 3, "token", UserToken, object()])
-def test_anything_else_is_refused(candidate: Any) -> None:
-    """A class is not an instance, and a name is looked up elsewhere."""
-    with pytest.raises(InvalidInputError, match="expected an object with outcome"):
-        as_verifier(candidate)
-
-
 # ---------------------------------------------------------------------- arrays
-
-
-def test_exact_arrays_stay_exact() -> None:
-    """Zeros and ones are made of the array's own type; quotients by zero are zero, not an error."""
-    row = np.array([Fraction(1, 3), Fraction(2, 3), Fraction(0)], dtype=object)
-    made = [
-        arrays.zeros_like(row),
-        arrays.ones_like(row),
-        arrays.divide_or_zero(row, row),
-        arrays.normalise(row),
-    ]
-    for array in (*made, arrays.positive_part(row - Fraction(1, 2))):
-        assert array.shape == (3,)
-        assert all(isinstance(value, Fraction) for value in array)
-    assert made[2].tolist() == [1, 1, 0]
-    assert arrays.normalise(arrays.zeros_like(row)).tolist() == [0, 0, 0]
-    assert exact_numbers.to_fractions(exact_numbers.to_flint(row)).tolist() == row.tolist()
-
-
-@pytest.mark.parametrize("value", [0.5, np.float64(1.0), "1/2", None, True])
-def test_floats_are_never_taken_for_exact(value: Any) -> None:
-    """A float was never exact."""
-    with pytest.raises(TypeError, match="expected an exact rational"):
-        exact_numbers.to_fraction(value)
-
-
-@given(
-    batch=st.integers(1, 3), num_drafts=st.integers(1, 3), length=st.integers(1, 3), size=st.integers(1, 3)
-)
-def test_taking_paths_rows_and_tokens(batch: int, num_drafts: int, length: int, size: int) -> None:
-    """Advanced indexing, said in functions that torch has too."""
-    rng = np.random.default_rng(batch + 10 * num_drafts + 100 * length + 1000 * size)
-    rows = rng.random((batch, num_drafts, length, size))
-    path, depth, token = (rng.integers(0, n, size=batch) for n in (num_drafts, length, size))
-    everyone = np.arange(batch)
-    taken = arrays.take_path(rows, path)
-    np.testing.assert_array_equal(taken, rows[everyone, path])
-    np.testing.assert_array_equal(arrays.take_path(rows[..., 0], path), rows[everyone, path, :, 0])
-    np.testing.assert_array_equal(arrays.take_row(taken, depth), taken[everyone, depth])
-    row = arrays.take_row(taken, depth)
-    np.testing.assert_array_equal(arrays.take_token(row, token), row[everyone, token])
 
 
 # ------------------------------------------------------------------ how far from a law

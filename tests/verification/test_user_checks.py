@@ -87,8 +87,8 @@ class WritesIntoItsInputs(UserToken):
 
 
 FAULTS = {
-    KeepsState: "asked twice it answers differently, from state or random numbers of its own",
-    DrawsItsOwn: "asked twice it answers differently, from state or random numbers of its own",
+    KeepsState: "the same call gives different outcomes, from internal state or random numbers",
+    DrawsItsOwn: "the same call gives different outcomes, from internal state or random numbers",
     LooksAtTheBatch: "its answer for one tuple of drafts depends on the other tuples of the batch",
     RemembersByObject: "given other contents in the same array objects it repeats an old answer",
     WritesIntoItsInputs: "writes into its input draft_rows",
@@ -110,7 +110,7 @@ def test_the_size_of_the_batch_is_no_way_out() -> None:
     """1 024 tuples: the sample is answered rightly, the enumeration is not, in one of its two ways."""
     pair = instances.random_rational(3, 2, 5, zero_probability=0.0)
     with pytest.raises(
-        InvalidOutcomeError, match="another when the same drafts are asked about in another order"
+        InvalidOutcomeError, match="its law changes when the same drafts come in another order"
     ):
         output_law(LooksAtTheBatchSize(), pair, 2)
 

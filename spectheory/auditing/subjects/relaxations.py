@@ -13,7 +13,7 @@ from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.first_path import first_path_only
 from spectheory.verification.algorithms.one_path.token import Token
-from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.outcome import Outcome
 
 
@@ -107,7 +107,7 @@ class _AtRates(Token):
         given = np.array(self.rates[: paths.shape[-1]], dtype=object)
         return like_rows(np.broadcast_to(given, (*paths.shape[:-2], len(given))), target_rows)
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         """Any law: none is stated."""
         return rows.target_row
 

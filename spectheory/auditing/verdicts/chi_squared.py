@@ -47,9 +47,8 @@ class SampledVerdict:
 def sampled_verdict(
     sampler: Sampler,
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     *,
-    process: DraftProcess | None = None,
     samples: int = 100_000,
     seed: int = 0,
     significance: float = 1e-3,
@@ -63,7 +62,7 @@ def sampled_verdict(
     Args:
         sampler: as in ``black_box``; it is given a ``numpy.random.Generator``.
         pair: the models; their float64 rows are used.
-        num_drafts, process: how the paths are drafted, as in ``certify``.
+        drafts: K, for paths drafted i.i.d., or another draft process.
         samples: the number of outputs drawn.
         seed: of the drafts, the completions and the generator.
         significance: of the test.
@@ -90,8 +89,7 @@ def sampled_verdict(
     seed = check_count("seed", seed, at_least=0)
     if power <= significance:
         raise InvalidInputError(f"power must be above the significance {significance}, got {power}")
-    process = draft_process(process if process is not None else 1 if num_drafts is None else num_drafts)
-    pair = check_pair(pair).to_float()
+    pair, process = check_pair(pair).to_float(), draft_process(drafts)
     process.check(pair)
     if process.count_tuples(pair) > 1_000_000:
         raise EnumerationTooLargeError(

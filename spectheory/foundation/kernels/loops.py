@@ -14,8 +14,8 @@ def compiled_loop(
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Compile a function of arrays and numbers.
 
-    What was compiled is kept on disk for the next process, where there is a place for it.  Other threads run
-    meanwhile.  A division by zero gives ±∞ or no number, as numpy's does, and what is no number stays none.
+    The compiled code is cached on disk for the next process where possible, and releases the interpreter's
+    lock.  A division by zero gives ±∞ or NaN, as in numpy.
 
     Args:
         signatures: of the arguments, in numba's words; then it is compiled at once, and else for each kind of

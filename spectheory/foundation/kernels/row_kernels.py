@@ -2,7 +2,7 @@
 
 torch multiplies, subtracts, takes the positive part and sums in four passes over memory, and draws from a row
 in thirty operators.  These loops are the same formulas with the same roundings, but for the order of a sum.
-``arrays``, ``stop_rows`` and ``outcome`` choose between the two ways; nobody else calls this module.
+``arrays``, ``correction_rows`` and ``outcome`` choose between the two ways; nobody else calls this module.
 
 The loops read memory by place, so their operators refuse arguments that do not belong together.  They are
 operators of torch, ``torch.ops.spectheory``, so that whatever counts operators sees them.
@@ -35,7 +35,7 @@ NO_ROW = -1
 def _for_both_kinds(signature: str) -> list[str]:
     """The signature for rows in single and in double precision.
 
-    What was compiled for both at once is kept at once: two processes cannot mix them up.
+    Both are compiled and cached at once, so that two processes cannot mix them up.
     """
     return [signature.replace("real", kind) for kind in ("float32", "float64")]
 
@@ -241,7 +241,7 @@ def _run(kernel: Callable[..., None], out: Tensor, *terms: tuple[Tensor, np.ndar
 
 
 def _memory(rows: Tensor) -> np.ndarray:
-    """All entries from the first to the last one of the rows, and what lies between, without a copy."""
+    """The memory from the first to the last entry of the rows, without a copy."""
     _refuse_unless(rows.stride(-1) == 1, "the entries of a row side by side", rows.shape)
     span = 1 + sum((size - 1) * stride for size, stride in zip(rows.shape, rows.stride(), strict=True))
     return rows.as_strided((span,), (1,)).numpy()

@@ -15,10 +15,10 @@ import numpy as np
 
 from spectheory.foundation.arrays import (
     Array,
+    hit_probability,
     namespace,
     ones_like,
     quotients,
-    some_draft_probs,
     sort,
     take_along,
 )
@@ -103,7 +103,7 @@ class LevelSets(NamedTuple):
         """
         _, order, negative, draft = SortedByRatio.of(-law, draft_probs)
         draft_masses = draft.cumsum()
-        return LevelSets(order, -negative.cumsum(), draft_masses, some_draft_probs(draft_masses, num_drafts))
+        return LevelSets(order, -negative.cumsum(), draft_masses, hit_probability(draft_masses, num_drafts))
 
     @property
     def excesses(self) -> np.ndarray:

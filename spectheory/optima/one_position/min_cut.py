@@ -15,6 +15,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import (
     exact_values,
     flint_if_exact,
+    float_tolerance,
     fractions_if_exact,
     is_exact,
     plain_number,
@@ -172,7 +173,7 @@ def check_rows(
         )
     for name, rows in (("target_probs", target), ("draft_probs", draft)):
         xp = namespace(rows)
-        allowed = 0 if is_exact(rows) else row_sum_tolerance
+        allowed = float_tolerance(rows, row_sum_tolerance)
         sums_to_one = xp.asarray(abs(xp.sum(rows, axis=-1) - 1) <= allowed)
         # a NaN is refused too
         if not (bool((rows >= 0).all()) and bool(sums_to_one.all())):
@@ -220,7 +221,7 @@ def check_draft_law(
         raise InvalidInputError(
             f"target_probs holds {target.dtype} and the draft law {probs.dtype} entries; use one kind"
         )
-    allowed = 0 if is_exact(probs) else sum_tolerance
+    allowed = float_tolerance(probs, sum_tolerance)
     if not (bool((probs >= 0).all()) and bool(abs(probs.sum() - 1) <= allowed)):
         raise InvalidInputError(f"a draft law must hold probabilities ≥ 0 that sum to 1, got {probs.sum()}")
     return target, tuples, probs

@@ -1,9 +1,9 @@
 """Verification algorithms, one per file, in families with a base class each; ``verifiers`` maps their names.
 
-- ``one_path``: the first drafted path is looked at;
+- ``one_path``: the law depends on the first drafted path only;
 - ``position_by_position``: several drafts, one position after the other;
 - ``path_selection``: one of several drafts is selected and block-verified;
-- ``traversal``, ``spectr_gbv``: algorithms of their own kind.
+- ``traversal``, ``spectr_gbv``: outside the families.
 """
 
 from __future__ import annotations

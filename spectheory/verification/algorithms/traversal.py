@@ -24,7 +24,7 @@ from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import first_path_with_prefix, is_first_with_prefix, shared_prefixes
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import TreeVerifier
 
@@ -34,10 +34,9 @@ class Traversal(TreeVerifier):
 
     From the idea of traversal2025: a leaf is tried first, with the capped ratio of joint probabilities.
     After a rejection the parent's target row becomes its residual, and the next child is tried, then the
-    parent.
-    The paper's text was not at hand.  So nothing here is a statement about what it prints, and what is done
-    with repeated drafts is ours.  A context a has a weight w, the probability that the output is accepted
-    there or below, and a target row r; w = 1 at the root, r = p(.|a) at first.
+    parent.  The paper's text was not at hand, and the rule for repeated drafts is ours.  A context a has a
+    weight w, the probability that the output is accepted there or below, and a target row r; w = 1 at the
+    root, r = p(.|a) at first.
 
     1. The draws at a are tested in the order of their paths; on a prefix tree they are those of all its
        nodes there.  Draw x enters its context with weight min(1, w r(x) / q(x)), and everything below it is
@@ -75,7 +74,7 @@ class Traversal(TreeVerifier):
             at = path_index, xp.clip(length, None, last)
             alpha, beta = (take_token(take_path(scale, at[0]), at[1]) for scale in scales)
             alpha = xp.where(length > last, ones_like(alpha), alpha)
-            return StopRows(target_rows, draft_rows, path_index, length).residual(alpha, beta)
+            return CorrectionRows(target_rows, draft_rows, path_index, length).residual(alpha, beta)
 
         return Outcome.from_weights(xp.where(first, stop, zeros_like(stop)), residual)
 
@@ -120,7 +119,7 @@ class Traversal(TreeVerifier):
 
 
 class _Context(NamedTuple):
-    """What is known of a context that is entered, after some of its draws were rejected.
+    """The state of a context after some of its draws were rejected.
 
     r = max(α p - β q, 0) / m, at first with (α, β, m) = (1, 0, 1).  In w r - q they are w α / m and
     w β / m + 1.  Times m / (w + m) that is in [0, 1] again, so that no weight, however small, overflows.
@@ -225,7 +224,7 @@ def _stop_probs(weights: Array, shared: Array, first: Array, holders: Array) -> 
     rejected_below, earlier_rejected = [one], []  # by depth, from L up
     for depth in reversed(range(weights.shape[-1] - 1)):
         rejected = rejected_below[-1] * (1 - weights[..., depth + 1])
-        rejected = xp.where(first[..., depth + 1], rejected, one)  # what repeats a draw is not tried
+        rejected = xp.where(first[..., depth + 1], rejected, one)  # a repeated draw is not tried
         below, earlier = one, []
         for number in range(weights.shape[-2]):
             earlier.append(below[..., number])

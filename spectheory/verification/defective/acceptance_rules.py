@@ -17,7 +17,7 @@ from spectheory.foundation.arrays import (
 )
 from spectheory.verification.algorithms.one_path.first_path import first_path_ratios
 from spectheory.verification.algorithms.one_path.token import Token
-from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.defective.skeletons import TokenSkeleton
 from spectheory.verification.outcome import Outcome
 
@@ -29,14 +29,13 @@ class SwappedModels(TokenSkeleton):
     model, and holds tokens the target never emits.
     """
 
-    name: ClassVar[str] = "swapped_models"
     origin: ClassVar[str] = "Two papers give the letters p and q opposite meanings, and code mixes them."
 
     def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
         target_on_path, draft_on_path = _on_first_path(paths, target_rows, draft_rows)
         return _at_most_one(draft_on_path, target_on_path)
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return residual_rows(rows.draft_row, rows.target_row)
 
 
@@ -47,7 +46,6 @@ class SmoothedRatio(TokenSkeleton):
     Even identical models reject, and then have an empty residual.
     """
 
-    name: ClassVar[str] = "smoothed_ratio"
     origin: ClassVar[str] = "A small constant is added to every denominator as a house rule."
 
     def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
@@ -58,11 +56,10 @@ class SmoothedRatio(TokenSkeleton):
 class LenientAcceptance(TokenSkeleton):
     """The acceptance probability is min(1, p / (l q)) with lenience l = 1/2, the residual as before.
 
-    Plausible as a knob that buys speed; it is no longer the target that is sampled, and the residual
-    no longer fits what is missing.
+    Plausible as a knob that buys speed; the output no longer follows the target, and the residual no
+    longer fits the missing mass.
     """
 
-    name: ClassVar[str] = "lenient_acceptance"
     origin: ClassVar[str] = "A lenience factor, meant as a lossy option, is on by default."
 
     def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
@@ -77,7 +74,6 @@ class ThresholdAcceptance(TokenSkeleton):
     tokens keep the frequency the draft gave them.
     """
 
-    name: ClassVar[str] = "threshold_acceptance"
     origin: ClassVar[str] = "Acceptance by typicality is combined with the residual of exact verification."
 
     def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
@@ -92,14 +88,13 @@ class ArgmaxAcceptance(TokenSkeleton):
     output is the target's greedy continuation.
     """
 
-    name: ClassVar[str] = "argmax_acceptance"
     origin: ClassVar[str] = "The greedy path of a decoder is kept when sampling is switched on."
 
     def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
         best = namespace(target_rows).argmax(target_rows[..., 0, :-1, :], axis=-1)
         return _indicator(paths[..., 0, :] == best, target_rows[..., 0, :-1, 0])
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return self.bonus(rows.target_row)
 
     def bonus(self, target_row: Array) -> Array:
@@ -115,7 +110,6 @@ class TemperedDraftLaw(TokenSkeleton):
     told.  It compensates for a bias that the drafts do not have.
     """
 
-    name: ClassVar[str] = "tempered_draft_law"
     origin: ClassVar[str] = "A temperature is set for the scores that are stored, not for those sampled from."
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -130,7 +124,6 @@ class TruncatedDraftLaw(TokenSkeleton):
     Plausible because top-k sampling changes little where the draft is confident.
     """
 
-    name: ClassVar[str] = "truncated_draft_law"
     origin: ClassVar[str] = "Top-k filtering is applied to the scores handed on, after the token was drawn."
 
     def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
@@ -143,10 +136,9 @@ class TruncatedDraftLaw(TokenSkeleton):
 class TruncatedTarget(TokenSkeleton):
     """Verification against the target's row without its last token in rank, renormalised.
 
-    Lossless for the truncated target, hence plausible; but it is the full target that was asked for.
+    Lossless for the truncated target, hence plausible; but the target is the full row.
     """
 
-    name: ClassVar[str] = "truncated_target"
     origin: ClassVar[str] = "A default top-k of the sampling code applies in verification only."
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -161,7 +153,7 @@ def _on_first_path(paths: Array, target_rows: Array, draft_rows: Array) -> tuple
 
 
 def _at_most_one(numerator: Array, denominator: Array) -> Array:
-    """min(1, numerator / denominator) as in floating point: 1 for x/0, and 0 for 0/0, which is no number."""
+    """min(1, numerator / denominator) as in floating point: 1 for x/0, and 0 for 0/0."""
     xp = namespace(numerator)
     quotient = divide_or_zero(numerator, denominator)
     at_least_one = (numerator >= denominator) & (numerator > 0)

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, ones_like, prefix_products
 from spectheory.verification.algorithms.one_path.token import Token
-from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.defective.skeletons import BlockSkeleton
 
 
@@ -17,7 +17,6 @@ class BlockAcceptanceWithoutWeight(BlockSkeleton):
     token nothing shows.  A prefix with w < 1 is then accepted too often.
     """
 
-    name: ClassVar[str] = "block_acceptance_without_weight"
     origin: ClassVar[str] = "The formula of block verification is misprinted in later work."
 
     def residual_masses(self, weights: Array, target_rows: Array, draft_rows: Array) -> Array:
@@ -31,10 +30,9 @@ class BlockResidualWithoutWeight(BlockSkeleton):
     block efficiency is exactly that of block verification; with one drafted token nothing shows.
     """
 
-    name: ClassVar[str] = "block_residual_without_weight"
     origin: ClassVar[str] = "Block acceptance is added to a token verifier whose residual is left in place."
 
-    def residual(self, weight: Array, rows: StopRows) -> Array:
+    def residual(self, weight: Array, rows: CorrectionRows) -> Array:
         return super().residual(ones_like(weight), rows)
 
 
@@ -45,7 +43,6 @@ class BlockUncappedWeight(BlockSkeleton):
     Plausible because more tokens are accepted per call and every step is printed in the paper.
     """
 
-    name: ClassVar[str] = "block_uncapped_weight"
     origin: ClassVar[str] = "The minimum in the recursion is left out, or the second half of an algorithm is."
 
     def weights(self, ratio: Array) -> Array:
@@ -59,7 +56,6 @@ class BlockFirstRejection(BlockSkeleton):
     accepted is never looked at.
     """
 
-    name: ClassVar[str] = "block_first_rejection"
     origin: ClassVar[str] = "A `break` of token verification survives in the loop of block verification."
 
     def stops(self, accept: Array) -> Array:
@@ -73,7 +69,6 @@ class BlockWeightAsAcceptance(BlockSkeleton):
     holds for "i or longer", so that the coin of prefix i alone must have less.
     """
 
-    name: ClassVar[str] = "block_weight_as_acceptance"
     origin: ClassVar[str] = "A property from a proof is implemented in place of the algorithm."
 
     def acceptance(self, weights: Array, residual_mass: Array) -> Array:

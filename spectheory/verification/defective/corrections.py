@@ -14,7 +14,7 @@ from spectheory.foundation.arrays import (
     zeros_like,
 )
 from spectheory.verification.algorithms.one_path.token import Token
-from spectheory.verification.correction_rows import StopRows, take_stop_row
+from spectheory.verification.correction_rows import CorrectionRows, take_stop_row
 from spectheory.verification.defective.skeletons import TokenSkeleton, or_else
 from spectheory.verification.outcome import Outcome
 
@@ -26,10 +26,9 @@ class TargetCorrection(TokenSkeleton):
     are accepted as often as they should be and then drawn once more: the law is pulled to the draft.
     """
 
-    name: ClassVar[str] = "target_correction"
     origin: ClassVar[str] = "The residual is dropped where the method is explained in one paragraph."
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return rows.target_row
 
 
@@ -40,10 +39,9 @@ class DraftCorrection(TokenSkeleton):
     until it accepts, while here the second draw is kept without a test.
     """
 
-    name: ClassVar[str] = "draft_correction"
     origin: ClassVar[str] = "Rejection sampling is recalled from a textbook, without its loop."
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return rows.draft_row
 
 
@@ -54,10 +52,9 @@ class AbsoluteResidual(TokenSkeleton):
     of its mass lies on tokens the draft proposes too often already.
     """
 
-    name: ClassVar[str] = "absolute_residual"
     origin: ClassVar[str] = "The positive part is mistaken for the absolute value when a formula is typed in."
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return namespace(rows.target_rows).abs(rows.target_row - rows.draft_row)
 
 
@@ -68,7 +65,6 @@ class RejectedTokenMasked(TokenSkeleton):
     (what is left is the other one).  With more, other tokens the draft proposes too often come back.
     """
 
-    name: ClassVar[str] = "rejected_token_masked"
     origin: ClassVar[str] = "Masking one logit is cheaper to write than a residual over the vocabulary."
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -93,10 +89,9 @@ class SmoothedResidual(TokenSkeleton):
     residual excludes, tokens the target never emits among them.
     """
 
-    name: ClassVar[str] = "smoothed_residual"
     origin: ClassVar[str] = "A small constant is added because a division by zero was once seen in a log."
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return super().residual(rows) + ones_like(rows.target_row) / 1000
 
 
@@ -108,7 +103,6 @@ class DraftBonus(TokenSkeleton):
     look at its context they are the same.  Everything up to the last token is right.
     """
 
-    name: ClassVar[str] = "draft_bonus"
     origin: ClassVar[str] = "The draft loop runs one step too many and its last token is kept."
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -131,7 +125,6 @@ class SharpenedBonus(TokenSkeleton):
     is applied.  Only paths that are accepted to the end show it.
     """
 
-    name: ClassVar[str] = "sharpened_bonus"
     origin: ClassVar[str] = "Sampling settings are applied in one of two branches only."
 
     def bonus(self, target_row: Array) -> Array:
@@ -147,7 +140,6 @@ class SharedUniform(TokenSkeleton):
     Plausible because each law on its own is right; with two tokens nothing shows.
     """
 
-    name: ClassVar[str] = "shared_uniform"
     origin: ClassVar[str] = "One random number per position is drawn in advance, for reproducible batches."
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -174,7 +166,6 @@ class StaleCorrectionRow(TokenSkeleton):
     at their context nothing shows, nor does it with one drafted token.
     """
 
-    name: ClassVar[str] = "stale_correction_row"
     origin: ClassVar[str] = "Logits and the tokens they predict are offset by one, and one index is not."
     shift: ClassVar[int] = -1
 
@@ -185,7 +176,7 @@ class StaleCorrectionRow(TokenSkeleton):
         def correction(path_index: Array, length: Array) -> Array:
             after_rejection = length < draft_rows.shape[-2]
             shifted = xp.where(after_rejection & (length + self.shift >= 0), length + self.shift, length)
-            rows = StopRows(target_rows, draft_rows, path_index, shifted)
+            rows = CorrectionRows(target_rows, draft_rows, path_index, shifted)
             return or_else(normalise(self.residual(rows)), rows.target_row)
 
         return Outcome(token.stop_probs, correction)
@@ -198,6 +189,5 @@ class NextCorrectionRow(StaleCorrectionRow):
     target's row is taken.  Plausible because the scores of all positions lie in one array.
     """
 
-    name: ClassVar[str] = "next_correction_row"
     origin: ClassVar[str] = "The number of accepted tokens is used as an index after it was incremented."
     shift: ClassVar[int] = 1

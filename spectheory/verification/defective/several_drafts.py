@@ -62,7 +62,6 @@ class GreedyMultipathTies(OneSelected):
     models have them at every step.
     """
 
-    name: ClassVar[str] = "greedy_multipath_ties"
     parent: ClassVar[str] = "greedy_multipath"
     exchangeable: ClassVar[bool] = True
     origin: ClassVar[str] = "One array is sorted twice, once ascending and once descending."
@@ -89,7 +88,6 @@ class GreedyMultipathUnskewed(OneSelected):
     counted as luck, and accepted too often.
     """
 
-    name: ClassVar[str] = "greedy_multipath_unskewed"
     parent: ClassVar[str] = "greedy_multipath"
     exchangeable: ClassVar[bool] = True
     origin: ClassVar[str] = "Selection of a promising draft is put in front of a verifier for one draft."
@@ -106,7 +104,6 @@ class LikeliestDraft(OneSelected):
     is more often a mode of q than q says.
     """
 
-    name: ClassVar[str] = "likeliest_draft"
     parent: ClassVar[str] = "block"
     origin: ClassVar[str] = "Drafts found by search are verified as though they had been sampled."
 
@@ -124,7 +121,6 @@ class LongestAccepted(Defect):
     results is lossless.  The choice among them looks at the results.
     """
 
-    name: ClassVar[str] = "longest_accepted"
     parent: ClassVar[str] = "token"
     origin: ClassVar[str] = "Batched single-draft verification is followed by a maximum over the batch."
 
@@ -155,7 +151,6 @@ class IndependentAcceptance(Defect, PositionByPosition):
     K drafts a token the draft proposes too often has K chances.
     """
 
-    name: ClassVar[str] = "independent_acceptance"
     parent: ClassVar[str] = "spectr"
     origin: ClassVar[str] = "Single-draft verification is repeated over a list of drafts."
 
@@ -173,7 +168,6 @@ class SmallDivisionFactor(PositionSkeleton):
     clipped is still emitted.
     """
 
-    name: ClassVar[str] = "small_division_factor"
     origin: ClassVar[str] = "A parameter with an admissible range is tuned for speed alone."
 
     def division_factor(self, drafts_assumed: int) -> int:
@@ -187,7 +181,6 @@ class AllDraftsAssumed(PositionSkeleton):
     drafts survive, more is rejected than the residual accounts for.
     """
 
-    name: ClassVar[str] = "all_drafts_assumed"
     origin: ClassVar[str] = "A parameter is computed once before a loop in which it changes."
 
     def drafts_assumed(self, survivors: int, num_drafts: int) -> int:
@@ -202,7 +195,6 @@ class RecursiveWithoutUpdate(Defect, PositionByPosition):
     verification knows.
     """
 
-    name: ClassVar[str] = "recursive_without_update"
     parent: ClassVar[str] = "multi_round"
     origin: ClassVar[str] = "Inside a loop a residual is computed from the loop's input, not from its state."
 
@@ -225,7 +217,6 @@ class DistinctDraftsAssumed(Defect, PositionByPosition):
     and a repeated token is rejected once more at the cost of the others.
     """
 
-    name: ClassVar[str] = "distinct_drafts_assumed"
     parent: ClassVar[str] = "multi_round_without_replacement"
     origin: ClassVar[str] = "A verifier written for trees of distinct siblings is handed independent samples."
 

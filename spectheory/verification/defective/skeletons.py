@@ -1,15 +1,14 @@
-"""The frames of the defects: a correct algorithm with its steps as methods, of which a defect overrides one.
+"""Skeletons of the defects: correct algorithms with their steps as methods, of which a defect overrides one.
 
-There are three frames, for ``token``, for ``block`` and for K-SEQ position by position.  A mistake can lead
-to cases that the correct algorithm never meets, such as a residual without mass or a weight above 1.  A
-frame says what happens there, and otherwise runs the algorithm's own code.
-
-A frame with nothing overridden is correct.  The tests check that ``TokenSkeleton`` and ``BlockSkeleton``
-have the same law as ``token`` and ``block``, and that ``PositionSkeleton`` is lossless.
+There are three, for ``token``, for ``block`` and for K-SEQ position by position.  Each also defines the cases
+that only a mistake leads to, such as a residual without mass or a weight above 1.  Without an override
+``TokenSkeleton`` and ``BlockSkeleton`` have the laws of ``token`` and ``block``, and ``PositionSkeleton`` is
+lossless.
 """
 
 from __future__ import annotations
 
+import re
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, namespace, normalise, ones_like, positive_part
@@ -29,7 +28,7 @@ from spectheory.verification.verifier import Verifier
 
 
 class Defect(Verifier):
-    """A verifier that is wrong in a known way.
+    """A verifier that is wrong in a known way; its name is that of its class, in lower case.
 
     Class attributes:
         parent: the algorithm that was meant.
@@ -40,11 +39,13 @@ class Defect(Verifier):
     origin: ClassVar[str]
     source: ClassVar[str] = "a known mistake, kept as a negative control"
 
+    def __init_subclass__(cls) -> None:
+        cls.name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+
 
 class TokenSkeleton(Defect, Token):
-    """Token verification, in which the token after a fully accepted path is a step of its own, ``bonus``."""
+    """Token verification in which the token after a fully accepted path is a separate step, ``bonus``."""
 
-    name: ClassVar[str] = "token_skeleton"
     parent: ClassVar[str] = "token"
 
     def bonus(self, target_row: Array) -> Array:
@@ -67,11 +68,10 @@ class TokenSkeleton(Defect, Token):
 class BlockSkeleton(Defect, Block):
     """Block verification that still returns a law when weights exceed 1 or the stops are changed."""
 
-    name: ClassVar[str] = "block_skeleton"
     parent: ClassVar[str] = "block"
 
     def acceptance(self, weights: Array, residual_mass: Array) -> Array:
-        """h_i as in ``block``, but 1 wherever w_i >= 1, where S_i / (1 - w_i + S_i) is no probability."""
+        """h_i as in ``block``, but 1 wherever w_i >= 1, where S_i / (1 - w_i + S_i) is not a probability."""
         accept = super().acceptance(weights, residual_mass)
         return namespace(accept).where(weights[..., 1:] >= 1, ones_like(accept), accept)
 
@@ -93,7 +93,6 @@ class PositionSkeleton(Defect, PositionByPosition):
     ρ >= ρ* is lossless (theory.md Statement 3.5).  Unlike ρ*, n is rational, so the law is exact.
     """
 
-    name: ClassVar[str] = "position_skeleton"
     parent: ClassVar[str] = "spectr"
 
     def drafts_assumed(self, survivors: int, num_drafts: int) -> int:
@@ -130,8 +129,8 @@ class PositionSkeleton(Defect, PositionByPosition):
 def or_else(rows: Array, fallback: Array) -> Array:
     """The rows, and ``fallback`` in place of a row without mass.
 
-    A lossless verifier never stops where its correction row has no mass.  A wrong one can.  Code in use then
-    falls back on the target's row instead of dividing by zero, and so do the defects.
+    A wrong verifier can stop where its correction row has no mass.  Code in use then falls back on the
+    target's row instead of dividing by zero, and so do the defects.
     """
     empty = namespace(rows).sum(rows, axis=-1)[..., None] == 0
     return namespace(rows).where(empty, fallback, rows)

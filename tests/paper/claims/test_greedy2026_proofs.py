@@ -37,16 +37,16 @@ def all_tuples(pair: ModelPair, num_drafts: int) -> list[tuple[tuple[Path, ...],
 
 def outputs_given(name: str, pair: ModelPair, paths: tuple[Path, ...]) -> dict[tuple[Path, int], Fraction]:
     """π(prefix, token | paths) of a verifier, the prefix as tokens."""
-    asked = resolve(verifiers[name], pair, len(paths), None)
+    problem = resolve(verifiers[name], pair, len(paths))
     L, V = pair.draft_length, pair.vocab_size
     target, draft = (
         np.array(
             [[levels[depth][number_of(path[:depth], V)] for depth in range(count)] for path in paths],
             dtype=object,
         )[None]
-        for levels, count in ((asked.pair.target, L + 1), (asked.pair.draft, L))
+        for levels, count in ((problem.pair.target, L + 1), (problem.pair.draft, L))
     )
-    outcome = asked.verifier.outcome(np.array([paths]), target, draft)
+    outcome = problem.verifier.outcome(np.array([paths]), target, draft)
     law: dict[tuple[Path, int], Fraction] = {}
     for k, depth in product(range(len(paths)), range(L + 1)):
         stop = outcome.stop_probs[0, k, depth]

@@ -13,9 +13,9 @@ from spectheory.pairs.instances import two_token
 from spectheory.paper.figures.prefix_trees import prefix_trees, shapes
 
 
-def late(*_: Any, process: Any) -> bool:
+def late(*_: Any, drafts: Any) -> bool:
     """Whether a tree branches after its root only."""
-    return bool(process.widths[0] == 1)
+    return bool(drafts.widths[0] == 1)
 
 
 def test_values() -> None:

@@ -16,6 +16,7 @@ from spectheory.verification.outcome import Outcome
 from table import GENERAL, GENERAL_VERIFIERS, groups
 from torch_support import DEVICES, assert_agrees_on, drafted, on_device
 
+NOT_LOSSLESS = [name for name, verifier in verifiers.items() if not verifier.lossless]
 NUM_SAMPLES = 40_000
 MANY_SAMPLES = 200_000
 
@@ -31,7 +32,7 @@ def generator(device: str, seed: int) -> Any:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("name", GENERAL)
+@pytest.mark.parametrize("name", [*GENERAL, *NOT_LOSSLESS])
 @pytest.mark.parametrize(
     "group", ["partial_overlap", "equal_models", "disjoint_supports", "random-V3-L2-K3", "random-V4-L3-K2"]
 )

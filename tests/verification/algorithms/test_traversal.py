@@ -10,14 +10,14 @@ from typing import Any, Self
 import numpy as np
 import pytest
 
-from spectheory import ModelPair, Outcome, instances, optimum, output_law
+from spectheory import ModelPair, Outcome, instances, output_law
 from spectheory.exact.law import OutputLaw
 from spectheory.foundation.arrays import normalise
 from spectheory.pairs.contexts import context_number, numbered_context
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree
 from spectheory.pairs.instances import random_rational
 from spectheory.verification.algorithms.traversal import Traversal
-from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.correction_rows import CorrectionRows
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Context = tuple[int, ...]
@@ -99,7 +99,7 @@ def test_on_a_tree_it_is_the_traversal_and_lossless(size: int, widths: tuple[int
     process = PrefixTree(widths)
     for seed in range(3):
         pair = random_rational([433, seed], size, len(widths), zero_probability=seed % 2 / 5)
-        law = output_law(Traversal(), pair, process=process)
+        law = output_law(Traversal(), pair, drafts=process)
         assert law.total_variation == 0
         acts = {output: prob for output, prob in law_of_acts(pair, process).items() if prob}
         assert masses(law) == acts
@@ -115,29 +115,8 @@ class Unbound(Traversal):
 
 
 def test_partner_repeated_draws_are_no_drafts() -> None:
-    law = output_law(Unbound(), instances.two_residual_tokens(2), process=PrefixTree((1, 2)))
+    law = output_law(Unbound(), instances.two_residual_tokens(2), drafts=PrefixTree((1, 2)))
     assert law.total_variation > 0
-
-
-def test_it_is_lossless() -> None:
-    """Statement 5.21 on 120 rational pairs with zeros, ties and equal rows, exactly."""
-    for number in range(120):
-        size, length, drafts = SHAPES[number % len(SHAPES)]
-        options = {"zero_probability": number % 3 / 6, "equal_row_probability": number % 2 / 4}
-        pair = random_rational([432, number], size, length, **options)
-        law = output_law(Traversal(), pair, drafts)
-        assert law.total_variation == 0, (number, size, length, drafts)
-        if length == 1:
-            assert law.masses[0].tolist() == output_law("multi_round", pair, drafts).masses[0].tolist()
-
-
-def test_where_it_stands_on_the_two_token_pair() -> None:
-    """Between multi-round rejection and the optimum."""
-    for drafts, value in ((2, Fraction(196, 81)), (3, Fraction(1865, 729))):
-        pair = instances.two_token(2)
-        earned = output_law(Traversal(), pair, drafts).block_efficiency
-        assert earned == value > output_law("multi_round", pair, drafts).block_efficiency
-        assert value < optimum(pair, drafts).value
 
 
 class OwnRows(Traversal):
@@ -149,7 +128,7 @@ class OwnRows(Traversal):
         proper = super().outcome(paths, target_rows, draft_rows)
 
         def correction(path_index: Any, length: Any) -> Any:
-            return normalise(StopRows(target_rows, draft_rows, path_index, length).residual())
+            return normalise(CorrectionRows(target_rows, draft_rows, path_index, length).residual())
 
         return Outcome(proper.stop_probs, correction)
 

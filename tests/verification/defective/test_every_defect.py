@@ -15,7 +15,6 @@ from law_checks import assert_same_law
 from spectheory import instances
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.exact.suite import kill_matrix
-from spectheory.pairs.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
@@ -25,8 +24,6 @@ from spectheory.verification.verifier import Verifier
 from table import groups
 
 F = Fraction
-VALID = [name for name, verifier in verifiers.items() if verifier.lossless]
-MARGIN = 1e-12
 """What float64 leaves of the total variation of spectr and kseq."""
 
 
@@ -97,44 +94,6 @@ def pairs_for(num_drafts: int) -> dict[str, ModelPair]:
     return found
 
 
-def _laws_of_lossless(name: str, num_drafts: int) -> dict[str, OutputLaw]:
-    """label -> law, on the pairs and the drafts that the verifier is meant for."""
-    verifier, laws = verifiers[name], {}
-    for label, pair in (pairs_for(num_drafts) if "iid" in verifier.draft_processes else PAIRS).items():
-        if verifier.max_draft_length is not None and pair.draft_length > verifier.max_draft_length:
-            continue
-        process: DraftProcess = Iid(num_drafts)
-        if "iid" not in verifier.draft_processes:
-            process = WithoutReplacement((num_drafts,) + (1,) * (pair.draft_length - 1))
-            if min((row > 0).sum() for row in pair.draft[0]) < num_drafts:
-                continue  # fewer tokens than there are to be drafted
-        laws[label] = output_law(verifier, pair, process=process)
-    return laws
-
-
-@pytest.mark.parametrize("name", VALID)
-@pytest.mark.parametrize("num_drafts", [1, 2, 3])
-def test_lossless_verifiers_survive_the_table(name: str, num_drafts: int) -> None:
-    """The partner: what kills every defect kills no published lossless verifier (ρ* is float64)."""
-    laws = _laws_of_lossless(name, num_drafts)
-    all_pairs = len(pairs_for(num_drafts))
-    least = {"kseq": 4, "multi_round_without_replacement": 7}
-    assert len(laws) >= least.get(name, all_pairs)
-    for label, law in laws.items():
-        assert law.total_variation <= (0 if verifiers[name].exact else MARGIN), label
-
-
-def test_every_lossless_verifier_is_among_the_survivors() -> None:
-    """None is left out, and the matrix itself says 0 of those that take every pair of i.i.d. drafts."""
-    assert {"token", "block", "spectr", "multi_round", "otm", "kseq"} < set(VALID)
-    assert {"greedy_multipath", "mixed_multipath", "optimal_multipath"} < set(VALID)
-    assert "multi_round_without_replacement" in VALID
-    matrix = kill_matrix(verifiers={name: verifiers[name] for name in ("token", "otm", "greedy_multipath")})
-    for row in matrix.values():
-        assert list(row) == list(PAIRS)
-        assert set(row.values()) == {F(0)}
-
-
 @pytest.mark.parametrize("name", defects)
 def test_defects_are_caught_on_the_shared_table(name: str) -> None:
     """The table on which every verifier is judged notices every mistake: random-V3-L3-K2, 8 pairs."""
@@ -177,7 +136,7 @@ def test_block_residual_without_weight_keeps_the_block_efficiency() -> None:
 
 def test_defects_of_several_drafts_vanish_with_one() -> None:
     """Each mistake about several drafts is none with K = 1: exactly lossless there."""
-    rows = kill_matrix(num_drafts=1, verifiers={name: defects[name] for name in SEVERAL})
+    rows = kill_matrix(drafts=1, verifiers={name: defects[name] for name in SEVERAL})
     assert len(rows) >= 8
     assert all(set(row.values()) == {F(0)} for row in rows.values())
 

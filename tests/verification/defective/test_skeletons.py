@@ -19,7 +19,7 @@ from spectheory.verification.algorithms.position_by_position.positions import (
     PositionByPosition,
     Selection,
 )
-from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.defective import defects
 from spectheory.verification.defective.acceptance_rules import ThresholdAcceptance
 from spectheory.verification.defective.skeletons import BlockSkeleton, PositionSkeleton, TokenSkeleton
@@ -51,7 +51,7 @@ def test_proper_laws_partner_an_empty_residual_is_flagged() -> None:
             proper = super().outcome(paths, target_rows, draft_rows)
             return Outcome(
                 proper.stop_probs,
-                lambda *stop: normalise(self.residual(StopRows(target_rows, draft_rows, *stop))),
+                lambda *stop: normalise(self.residual(CorrectionRows(target_rows, draft_rows, *stop))),
             )
 
     law = output_law(NoFallback(), instances.equal_models(1))

@@ -16,7 +16,7 @@ from spectheory.foundation.arrays import (
     zeros_like,
 )
 from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
-from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.outcome import Outcome
 
 
@@ -56,7 +56,7 @@ class Block(OnePath):
         stop_probs = self.stops(self.acceptance(weights, residual_mass))
 
         def residual(path_index: Array, length: Array) -> Array:
-            rows = StopRows(target_rows, draft_rows, path_index, length)
+            rows = CorrectionRows(target_rows, draft_rows, path_index, length)
             return self.residual(take_token(weights, length), rows)
 
         return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
@@ -88,6 +88,6 @@ class Block(OnePath):
         # The empty prefix is what remains when all of them are rejected.
         return all_longer_rejected * xp.concat([ones_like(accept[..., :1]), accept], axis=-1)
 
-    def residual(self, weight: Array, rows: StopRows) -> Array:
+    def residual(self, weight: Array, rows: CorrectionRows) -> Array:
         """Step 4, Eq. 4: max(w p - q, 0), not normalised; q = 0 at depth L.  [...] -> [..., V]"""
         return rows.residual(weight)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, ones_like, take_paths
-from spectheory.optima.bounds.rankings import LeafOrder, Ranking, ratio_ranking
+from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
 from spectheory.optima.bounds.skewed_draft import skewed_draft_rows
-from spectheory.pairs.pair import ModelPair
-from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.verification.algorithms.path_selection.selection import (
     PathSelection,
     SelectedPaths,
@@ -36,11 +34,11 @@ class GreedyMultipath(PathSelection):
 
     Example:
         >>> from spectheory import certify, instances
-        >>> certify("greedy_multipath", instances.two_token(2), num_drafts=2,
+        >>> certify("greedy_multipath", instances.two_token(2), drafts=2,
         ...         with_optimum=False).block_efficiency
         Fraction(212, 81)
         >>> likeliest_last = GreedyMultipath(lambda target_rows, draft_rows: draft_rows)
-        >>> certify(likeliest_last, instances.two_token(2), num_drafts=2).is_valid
+        >>> certify(likeliest_last, instances.two_token(2), drafts=2).is_valid
         True
     """
 
@@ -50,14 +48,6 @@ class GreedyMultipath(PathSelection):
 
     def __init__(self, ranking: Ranking = ratio_ranking) -> None:
         self.ranking = ranking
-
-    @staticmethod
-    def with_order(pair: ModelPair, order: LeafOrder) -> ExplicitRanking:
-        """The greedy verifier of any total order on the leaves of a pair (Def. 5.1), lowest first.
-
-        It is bound to the pair, see ``LeafRankings``.
-        """
-        return ExplicitRanking(pair, order)
 
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
         selected = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)[..., None]

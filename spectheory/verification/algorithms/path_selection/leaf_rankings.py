@@ -21,9 +21,8 @@ from spectheory.verification.verifier import Verifier
 class LeafRankings(PathSelection):
     """Draw one of several orders on the leaves, select the top draft, block-verify against its law.
 
-    Bound to one enumerated pair, and refused on any other: verified against the law of another pair's
-    drafts the output is not lossless.  Several iterations meet another pair after every context, unless
-    it is context-free.  A verifier bound to an exact pair takes that pair in float64 too.
+    Bound to one enumerated pair and refused on any other, where the output would not be lossless.  So several
+    iterations need a context-free pair.  A verifier bound to an exact pair takes that pair in float64 too.
 
     1. Draw the order P_1 < .. < P_M with its probability, independently of the drafts
     2. Select the highest drafted path                                                   (Def. 5.1)
@@ -39,7 +38,7 @@ class LeafRankings(PathSelection):
         orders: total orders on the leaves, lowest rank first.
 
     Raises:
-        InvalidInputError: an order does not list every leaf once, or the weights are no law.
+        InvalidInputError: an order does not list every leaf once, or the weights are not a law.
 
     Example:
         >>> from spectheory import instances
@@ -67,11 +66,6 @@ class LeafRankings(PathSelection):
         self._drafts: dict[int, SkewedDraft] = {}
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
-        """The verifier itself, on the pair it is made for.
-
-        Raises:
-            InvalidInputError: the pair has other rows than that, or the drafts are not i.i.d.
-        """
         super().bind(process, pair)
         if pair is None:
             return self
@@ -112,7 +106,6 @@ class LeafRankings(PathSelection):
         return SelectedPaths(every, chances, target_rows, skewed_rows)
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
-        """Refuse draft rows or a pair of another (L, V)."""
         bound = (self.pair.draft_length, self.pair.vocab_size)
         if shape != bound:
             raise InvalidInputError(
@@ -124,7 +117,7 @@ class LeafRankings(PathSelection):
 class ExplicitRanking(LeafRankings):
     """Greedy multi-path block verification with any total order on the leaves of one pair (Def. 5.1).
 
-    Not computable on-path in general: the law of the selected path is looked up (Eq. 19).
+    The law of the selected path is looked up (Eq. 19); in general on-path rows do not determine it.
 
     Args:
         pair: the models whose leaves are ordered.
@@ -134,7 +127,7 @@ class ExplicitRanking(LeafRankings):
         >>> from spectheory import certify, instances
         >>> pair = instances.two_token(2)
         >>> verifier = ExplicitRanking(pair, [(0, 0), (1, 1), (0, 1), (1, 0)])
-        >>> certificate = certify(verifier, pair, num_drafts=2)
+        >>> certificate = certify(verifier, pair, drafts=2)
         >>> certificate.is_valid, certificate.block_efficiency
         (True, Fraction(596, 243))
     """
@@ -147,7 +140,7 @@ class ExplicitRanking(LeafRankings):
 
 
 def _first_difference(bound: ModelPair, given: ModelPair) -> str | None:
-    """Where two pairs of one shape first have different rows, in words; ``None`` if nowhere."""
+    """The first context at which two pairs of one shape have different rows, in words."""
     for side in ("draft", "target"):
         levels = zip(getattr(bound, side), getattr(given, side), strict=True)
         for depth, (row, other) in enumerate(levels):

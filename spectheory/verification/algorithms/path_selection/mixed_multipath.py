@@ -19,7 +19,7 @@ from spectheory.foundation.arrays import (
     zeros_like,
 )
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import exact_number, is_exact
+from spectheory.foundation.exact_numbers import exact_number, float_tolerance
 from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
 from spectheory.optima.bounds.skewed_draft import ranked_powers, skewed_draft_rows
 from spectheory.verification.algorithms.path_selection.selection import (
@@ -139,20 +139,21 @@ def root_mixture(
     3. h is largest from the first place among 0, the λ_x and 1 after which the slope is not positive to
        the first after which it is negative.
 
-    If this is an interval, the root says nothing more, and λ is its middle: the whole block efficiency
-    is concave too, so the middle earns at least the mean of what the two ends earn.
+    If this is an interval, λ is its middle: the block efficiency is concave too, so the middle earns at least
+    the mean of the two ends.
 
     Args:
         target_row, draft_row: the rows at the root, [..., V].
         num_drafts: K.
         ranking: the order of the tokens.
         slope_tolerance: in floating point, a slope this close to 0 counts as 0, so that rounding does
-            not decide ties; exact rows need and use none.
+            not decide ties; not used for exact rows.
 
     Returns:
         λ, [...], rational for rational rows.
 
     Example:
+        >>> import numpy as np
         >>> row = np.array([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])
         >>> print(root_mixture(row, row, 2), root_mixture(row, row[::-1], 2))
         1 0
@@ -183,14 +184,13 @@ def _best_share(target_row: Array, draft_row: Array, powers: Array, slope_tolera
         place = xp.where(turns == 0, zeros_like(place), place)
         return xp.where(turns > size, ones_like(place), place)
 
-    tolerance = 0 if is_exact(draft_row) else slope_tolerance
+    tolerance = float_tolerance(draft_row, slope_tolerance)
     smallest = place_of(lambda slopes: slopes > tolerance)
     largest = place_of(lambda slopes: slopes >= -tolerance)
     return (smallest + largest) / 2
 
 
 def _as_fraction(value: Any) -> Fraction:
-    """λ as the exact number it is."""
     try:
         number = exact_number(value)
     except (TypeError, ValueError, OverflowError) as error:

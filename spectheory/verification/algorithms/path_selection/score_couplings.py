@@ -20,7 +20,7 @@ from spectheory.foundation.arrays import (
     take_along,
     zeros_like,
 )
-from spectheory.foundation.exact_numbers import is_exact
+from spectheory.foundation.exact_numbers import float_tolerance
 from spectheory.verification.algorithms.path_selection.score_levels import ScoreNode, cumulative
 
 Coupling = Callable[[ScoreNode, Array], Array]
@@ -28,9 +28,9 @@ Coupling = Callable[[ScoreNode, Array], Array]
 
 
 RESOLUTION = 1e-13
-"""In floating point, what is this small against the rest of a block may be nothing but rounding.
+"""In floating point, a mass, variance or room this small against the rest of a block may be rounding.
 
-Such a mass, variance or room does not decide how the block is split.  It loses nothing but as much."""
+It does not decide how the block is split, at a loss of the same size."""
 
 
 def independent(node: ScoreNode, levels: Array) -> Array:
@@ -73,7 +73,7 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
     number, behind = places[:-1], places[1:]
     start = xp.zeros_like(levels, dtype=xp.int64) + number * 0
     end = start + size
-    smallest = 0 if is_exact(levels) else RESOLUTION
+    smallest = float_tolerance(levels, RESOLUTION)
     zero, one, weight = zeros_like(levels[..., :1]), ones_like(levels[..., :1]), ones_like(levels)
     plan = zeros_like(node.pieces)
     reached = cumulative(node.draft_masses * levels)[..., 1:]

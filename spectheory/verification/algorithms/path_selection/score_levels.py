@@ -55,7 +55,7 @@ class ScoreNode(NamedTuple):
         """The node, with what both rules need.
 
         A piece is read off from its own start and ends in the lowest cell with mass.  So its cells sum to q_x
-        however rare the token is: what rounding may do to it is of the order of q_x, not of 1.
+        however rare the token is: the rounding error is of the order of q_x, not of 1.
         """
         xp = namespace(draft_masses)
         positions = cumulative(draft_masses)
@@ -77,11 +77,6 @@ def cumulative(values: Array) -> Array:
     """0, v_1, v_1 + v_2, ..  [..., N] -> [..., N+1]"""
     xp = namespace(values)
     return xp.concat([zeros_like(values[..., :1]), xp.cumulative_sum(values, axis=-1)], axis=-1)
-
-
-def at(values: Array, places: Array) -> Array:
-    """values[..., places] along the last axis."""
-    return take_along(values, places)
 
 
 def _demanded(node: ScoreNode) -> tuple[Array, Array]:
@@ -108,8 +103,8 @@ def lazy_levels(node: ScoreNode) -> Array:
     surplus = node.limits - demanded
     surplus = xp.where(places <= last, surplus, zeros_like(surplus) + xp.max(surplus, axis=-1)[..., None])
     cut = xp.argmin(surplus, axis=-1)[..., None]
-    limit, demanded_in_front = at(node.limits, cut), at(demanded, cut)
-    limit_behind, end = at(node.limits, last) - limit, at(node.positions, last)
+    limit, demanded_in_front = take_along(node.limits, cut), take_along(demanded, cut)
+    limit_behind, end = take_along(node.limits, last) - limit, take_along(node.positions, last)
 
     caps = divide_or_zero(limit - demanded_in_front + demanded, node.positions)
     cap = xp.max(xp.where(places <= cut, caps, zeros_like(caps)), axis=-1)[..., None]
@@ -124,9 +119,8 @@ def lazy_levels(node: ScoreNode) -> Array:
 
 
 def _lowest(node: ScoreNode, last: Array) -> Array:
-    """The one level of the tokens without demand, [..., 1]."""
-    mass = node.limits[..., -1:] - at(node.limits, last)
-    return divide_or_zero(mass, node.positions[..., -1:] - at(node.positions, last))
+    mass = node.limits[..., -1:] - take_along(node.limits, last)
+    return divide_or_zero(mass, node.positions[..., -1:] - take_along(node.positions, last))
 
 
 def proportional_levels(node: ScoreNode) -> Array:

@@ -19,7 +19,7 @@ from spectheory.foundation.arrays import (
     zeros_like,
 )
 from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact, is_exact
-from spectheory.foundation.unique_rows import distinct_rows
+from spectheory.foundation.unique_rows import unique_row_indices
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.pair import ModelPair
@@ -27,7 +27,7 @@ from spectheory.verification.algorithms.path_selection.selection import PathSele
 
 
 class ScoreState(NamedTuple):
-    """What a path carries down to a context a: the law μ_a of its score, and what it can still serve.
+    """The state of a path at a context a: the law μ_a of its score, and t(a), the mass it can still serve.
 
     A score lies in one of M cells, adjacent intervals of [0, 1] in ascending order, and is uniform inside
     the cell.  So the masses of the cells are the law, with nothing rounded away.
@@ -118,19 +118,19 @@ class ScoredSelection(PathSelection):
         # One row of numbers per drafted path; a context that comes twice is split once.
         tokens = paths.reshape((-1, length))
         targets, drafts = (rows.reshape((-1, *rows.shape[-2:])) for rows in (target_rows, draft_rows))
-        first, which = distinct_rows(targets[:, 0], drafts[:, 0])
+        first, which = unique_row_indices(targets[:, 0], drafts[:, 0])
         state = self._first_state(targets[first, 0], drafts[first, 0], num_drafts)
         skewed_rows = xp.empty_like(drafts)
         for depth in range(length):
-            first, context = distinct_rows(targets[:, depth], drafts[:, depth], which)
+            first, context = unique_row_indices(targets[:, depth], drafts[:, depth], which)
             target_row, draft_row = targets[first, depth], drafts[first, depth]
             above = ScoreState(*(array[which[first]] for array in state))
             split = self.split(above, target_row, draft_row)
             skewed_rows[:, depth] = split.skewed_rows(above, draft_row)[context]
-            first, which = distinct_rows(tokens[:, depth], context)
+            first, which = unique_row_indices(tokens[:, depth], context)
             state = _behind(above, split, target_row, draft_row, context[first], tokens[first, depth])
         ends = which.reshape((-1, num_drafts))
-        first, which = distinct_rows(ends)
+        first, which = unique_row_indices(ends)
         chances = winning_chances(state.masses[ends[first]])[which].reshape((*batch, num_drafts))
         every = xp.zeros_like(paths[..., 0]) + xp.arange(num_drafts, device=paths.device)
         rows = skewed_rows.reshape(draft_rows.shape)
@@ -181,7 +181,7 @@ def _behind(
 
 
 def in_double(array: Array) -> Array:
-    """Rationals as they are, floats as float64: what is carried along a path is rounded at every token."""
+    """Rationals as they are, floats as float64, because a state is rounded at every token of a path."""
     return array if is_exact(array) else namespace(array).astype(array, namespace(array).float64)
 
 

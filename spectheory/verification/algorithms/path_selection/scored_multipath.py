@@ -118,7 +118,7 @@ class ScoredMultipath(ScoredSelection):
         return not is_exact(row) and row.shape[-1] > self.num_knots
 
     def _knots(self, win_rates: Array) -> Array:
-        """G demands, ascending from 0.  No level exceeds φ on the highest cell, so larger demands are one."""
+        """G demands, ascending from 0 to φ on the highest cell, which no level exceeds."""
         grid = np.concatenate([[0.0], np.geomspace(SMALLEST_KNOT, 1.0, self.num_knots - 1)])
         return like_rows(grid, win_rates) * namespace(win_rates).max(win_rates)
 

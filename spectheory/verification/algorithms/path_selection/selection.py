@@ -10,7 +10,7 @@ from spectheory.optima.bounds.rankings import Ranking, ranking_keys, ratio_ranki
 from spectheory.pairs.contexts import credit_to_first, first_path_with_prefix
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.algorithms.one_path.first_path import path_ratios
-from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
 
@@ -48,7 +48,7 @@ class PathSelection(Verifier):
         ...         last = 0 * paths[..., :1, 0] + paths.shape[-2] - 1
         ...         return SelectedPaths(last, 0 * target_rows[..., :1, 0, 0] + 1,
         ...                              target_rows[..., -1:, :, :], draft_rows[..., -1:, :, :])
-        >>> certificate = certify(LastPath(), instances.two_token(2), num_drafts=2)
+        >>> certificate = certify(LastPath(), instances.two_token(2), drafts=2)
         >>> certificate.is_valid, certificate.block_efficiency
         (True, Fraction(20, 9))
     """
@@ -76,7 +76,7 @@ def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
         """The row at a prefix is the same on every candidate that holds it: that of the first of them."""
         lengths = namespace(candidates).zeros_like(candidates) + length[..., None]
         first = first_true(take_token(holders, lengths) == path_index[..., None])
-        rows = StopRows(target_rows, skewed_rows, first, length)
+        rows = CorrectionRows(target_rows, skewed_rows, first, length)
         return block.residual(take_token(take_path(accepted, first), length), rows)
 
     return Outcome.from_weights(sum(parts[1:], start=parts[0]), residual)

@@ -10,12 +10,12 @@ from typing import Any, ClassVar, NamedTuple
 from spectheory.foundation.arrays import (
     Array,
     divide_or_zero,
+    hit_probability,
     like_entries,
     namespace,
     ones_like,
     positive_part,
     power_sum,
-    some_draft_probs,
     take_along,
     zeros_like,
 )
@@ -42,7 +42,7 @@ class KSeq(PositionByPosition):
     1. β = sum_x min(q(x), p(x)/ρ) and p_acc = 1 - (1 - β)^K; the residual is
        (p - min(q, p/ρ) p_acc/β) / (1 - p_acc)                                (line 1, Eq. 5)
     2. for i = 1..K: Y = X_i is returned with probability min(1, p(X_i) / (ρ q(X_i)))  (lines 2-7)
-    3. if none was, Y is drawn from the residual                                        (line 8)
+    3. if no draft was, Y is drawn from the residual                                        (line 8)
 
     An accepted Y is followed by one more token from the target (Algorithm 3, lines 3-5).  A Y from the
     residual that happens to be drafted counts as accepted, as in Algorithm 3.
@@ -60,7 +60,7 @@ class KSeq(PositionByPosition):
         division_factor: ρ, or ``None`` for ρ*.  A Fraction or a whole number is exact: the law is then
             rational for rational rows.  ρ* is algebraic, so its law is float64.
         checked: whether rows with ρ < ρ* are refused.  ``False`` runs the algorithm on them and leaves out
-            the negative part of the residual.  That is not lossless in general; it is there to be caught.
+            the negative part of the residual, which is not lossless in general.
         tolerance: in float64, the relative amount by which ρ may be below ρ*, because ρ* is rounded.
 
     Raises:
@@ -119,7 +119,6 @@ class KSeq(PositionByPosition):
             )
 
     def _check_rows(self, target_probs: Array, draft_probs: Array, num_drafts: int, given: Number) -> None:
-        """Refuse rows whose ρ* is larger than the division factor."""
         xp = namespace(target_probs)
         target, draft = (xp.astype(rows, xp.float64) for rows in (target_probs, draft_probs))
         best = best_division_factor(target, draft, xp.sum(zeros_like(target), axis=-1) + num_drafts)
@@ -148,7 +147,7 @@ def _check_division_factor(value: Any) -> None:
 
 
 class KSeqRule(NamedTuple):
-    """What K-SEQ does at one position, batched over leading axes.
+    """The rule of K-SEQ at one position, batched over leading axes.
 
     Attributes:
         division_factor: ρ >= ρ*, [...]; a draft x is accepted with probability min(1, p/(ρ q)).
@@ -188,7 +187,7 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
     accepted = xp.minimum(draft_probs, target_probs / division_factor[..., None])
     beta = xp.sum(accepted, axis=-1)
     residual = residual_at_root(target_probs, draft_probs, division_factor[..., None])
-    return KSeqRule(division_factor, some_draft_probs(beta, num_drafts), residual)
+    return KSeqRule(division_factor, hit_probability(beta, num_drafts), residual)
 
 
 def residual_at_root(target_probs: Array, draft_probs: Array, division_factor: Array) -> Array:
@@ -264,9 +263,8 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
     Rows that sum to 1 only up to rounding are read as the rows divided by their sums, because f as printed
     magnifies the rounding where β is near 1.  Equal rows give exactly 1.
 
-    All rows are searched at once, by the same code on numpy and torch, and only the sign of f is used: an
-    interval is cut into many parts at a time, which takes few kernels.  A scalar root finder such as
-    scipy's would take one call per row on the CPU.  The tests use one as the second route.
+    All rows are searched at once, by the same code on numpy and torch.  Only the sign of f is used, and an
+    interval is cut into many parts at a time, for few kernels.
     """
     xp = namespace(target_probs)
     ratio, order, *masses = SortedByRatio.of(target_probs, draft_probs)
@@ -309,7 +307,6 @@ MAX_SECTIONS = 2_048
 
 
 def _count(condition: Array) -> Array:
-    """How many entries of the last axis are true, [..., 1]."""
     xp = namespace(condition)
     return xp.sum(condition, axis=-1, keepdims=True, dtype=xp.int64)
 

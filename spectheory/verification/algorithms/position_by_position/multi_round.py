@@ -29,10 +29,10 @@ from spectheory.verification.algorithms.position_by_position.positions import (
 
 
 class MultiRound(PositionByPosition):
-    """Recursive rejection of specinfer2023 and eagle2024; what spectr2023 App. B.3 calls MULTI-ROUND.
+    """Recursive rejection of specinfer2023 and eagle2024, called MULTI-ROUND in spectr2023 App. B.3.
 
     At a context with surviving drafts x_1..x_n, in order, x_k drawn from q_k (p target; q_k = q
-    unless every path has a draft model of its own):
+    unless every path has its own draft model):
 
     1. p_1 = p
     2. x_k is accepted with probability min(1, p_k(x_k) / q_k(x_k)); the drafts whose next token is
@@ -41,12 +41,11 @@ class MultiRound(PositionByPosition):
     4. after n rejections the round ends with the correction token Y ~ p_{n+1}
     5. a path accepted to its end is followed by one more token from the target
 
-    Which reading.  spectr2023 does not print the algorithm.  Its Algorithm 3 goes on with every draft that
-    carries Y, wherever Y came from.  The published recursion stops at the correction token.  Here the two
-    agree.  x_k is rejected only where p_k(x_k) < q_k(x_k), so p_{k+1} and all later residuals vanish at x_k.
-    Hence neither Y ~ p_{n+1} nor an accepted token is a token that was rejected before.  Later drafts that
-    carry the accepted token survive.  That step matters for the values of theory.md §5 (16/9, 7/3 and
-    1816/729 on the two-token pair).
+    spectr2023 does not print the algorithm.  Its Algorithm 3 goes on with every draft that carries Y, and the
+    published recursion stops at the correction token.  Here the two agree: x_k is rejected only where
+    p_k(x_k) < q_k(x_k), so p_{k+1} and all later residuals vanish at x_k.  Later drafts that carry the
+    accepted token survive; the values of theory.md §5 depend on that (16/9, 7/3 and 1816/729 on the two-token
+    pair).
 
     Lossless (theory.md Statements 3.7 and 5.15), also on prefix trees, where drafts are draws (see
     ``PositionByPosition``), and with one draft model per path.  With K = 1 it is ``token``.
@@ -72,7 +71,7 @@ class MultiRound(PositionByPosition):
         return rejections_of_one_row(position) if self._one_draft_model else None
 
     def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
-        """What the target has left, max(p - t q, 0), not normalised."""
+        """The target mass that is left, max(p - t q, 0), not normalised."""
         return residual_rows(target_rows, draft_rows, other_scale=note)
 
     @property
@@ -83,7 +82,7 @@ class MultiRound(PositionByPosition):
 def rejections_of_one_row(position: Position) -> DraftSelection:
     """Steps 1 to 4 where all drafts at a context come from one row q: two numbers instead of a row.
 
-    What the target has left is p_k = max(p - t_k q, 0) / m_k, with
+    The target mass that is left is p_k = max(p - t_k q, 0) / m_k, with
 
         t_1 = 0, m_1 = 1;    t_{k+1} = t_k + m_k,  m_{k+1} = sum_x max(p(x) - t_{k+1} q(x), 0).
 
@@ -142,16 +141,8 @@ MAX_ROUNDS = 10_000
 def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: int) -> Any:
     """P(one of K i.i.d. drafts is accepted) under multi-round rejection sampling.
 
-    The algorithm that spectr2023 App. B.3 calls MULTI-ROUND (specinfer2023; eagle2024 uses it on trees), in
-    the notation of the package (p target, q draft):
-
-    1. p_1 = p
-    2. draft x_k ~ q is accepted with probability min(1, p_k(x_k) / q(x_k))
-    3. after a rejection p_{k+1} = max(p_k - q, 0), normalised
-    4. after K rejections the token is drawn from p_{K+1}
-
-    Given that drafts 1..k-1 were rejected, draft k is accepted with probability sum_x min(p_k, q),
-    whatever they were.  So the acceptance is (theory.md Statement 3.7)
+    Given that drafts 1..k-1 were rejected, draft k is accepted with probability sum_x min(p_k, q), whatever
+    they were, p_k as in ``MultiRound``.  So the acceptance is (theory.md Statement 3.7)
 
         1 - prod_{k=1..K} (1 - sum_x min(p_k(x), q(x))).
 

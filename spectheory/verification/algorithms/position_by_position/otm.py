@@ -10,7 +10,7 @@ import numpy as np
 
 from spectheory.foundation.arrays import Array, namespace
 from spectheory.foundation.exact_numbers import is_exact
-from spectheory.foundation.unique_rows import distinct_rows
+from spectheory.foundation.unique_rows import unique_row_indices
 from spectheory.optima.one_position.ranking_plan import OptimalRankings, rankings_of_rows
 from spectheory.verification.algorithms.position_by_position.positions import (
     Position,
@@ -67,7 +67,7 @@ class OTM(PositionByPosition):
         # One row per context; a context that comes again with the same drafts is gone through once.
         contexts = [part.reshape((-1, size)) for part in (like, position.draft_rows)]
         contexts += [part.reshape((-1, num_drafts)) for part in (tokens, is_draft)]
-        first, which = distinct_rows(*contexts)
+        first, which = unique_row_indices(*contexts)
         # Plain lists, on the CPU whatever the device: tolist keeps the entries of exact arrays.
         laws = [self._law(*rows) for rows in zip(*(part[first].tolist() for part in contexts), strict=True)]
         return Selection(

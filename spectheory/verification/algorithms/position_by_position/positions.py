@@ -1,7 +1,7 @@
-"""The frame of the verifiers that go position by position: kseq, spectr, multi-round rejection and otm.
+"""The base class of the verifiers that go position by position: kseq, spectr, multi-round rejection and otm.
 
-Each algorithm supplies its rule at one position, ``select``.  This module has what they share (spectr2023
-Algorithm 3): which drafts survive, how likely each context is reached, and where the round ends.
+Each algorithm supplies its rule at one position, ``select``.  The base class tracks the surviving drafts, the
+probability of every context, and the end of the round (spectr2023 Algorithm 3).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from spectheory.foundation.arrays import (
     zeros_like,
 )
 from spectheory.pairs.contexts import is_first_with_prefix, shared_prefixes
-from spectheory.verification.correction_rows import StopRows, take_draft_row
+from spectheory.verification.correction_rows import CorrectionRows, take_draft_row
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import TreeVerifier
 
@@ -72,7 +72,7 @@ class Selection(NamedTuple):
 
 
 class DraftSelection(NamedTuple):
-    """The law of the next token at C contexts where it is a draft, and what the residual needs to know.
+    """The law of the next token at C contexts where it is a draft, with a note for the residual.
 
     Attributes:
         by_draft, none: as of ``Selection``.
@@ -95,12 +95,11 @@ class PositionByPosition(TreeVerifier):
        with Y as the correction token                                               (lines 11-16)
 
     Lossless if at every context Y follows the target when the drafts follow their law (theory.md
-    Statement 5.15).  On a tree, paths that repeat an earlier path's draw count as one draft.  Counted as
-    several they would not be independent, and the output would not follow the target.
+    Statement 5.15).
     """
 
     _depths_at_once: ClassVar[int | None] = 1
-    """How many depths are gone through together, ``None`` for all: fewer and larger kernels."""
+    """The number of depths computed together, ``None`` for all: fewer and larger kernels."""
 
     def select(self, position: Position) -> Selection:
         """The rule at one position: the law of Y given the drafts there."""
@@ -150,7 +149,7 @@ class PositionByPosition(TreeVerifier):
 
         def residual(path_index: Array, length: Array) -> Array:
             if notes:
-                rows = StopRows(target_rows, draft_rows, path_index, length)
+                rows = CorrectionRows(target_rows, draft_rows, path_index, length)
                 # Past the last drafted token q is 0, and any note gives the target's row.
                 on_path = take_path(notes[0], path_index)
                 note = take_token(on_path, xp.clip(length, None, last))
@@ -161,7 +160,6 @@ class PositionByPosition(TreeVerifier):
         return Outcome.from_weights(xp.where(holds_first, stop, zeros_like(stop)), residual)
 
     def _depths(self, length: int) -> list[slice]:
-        """The depths 0..L-1 in portions."""
         size = self._depths_at_once or length
         return [slice(depth, min(depth + size, length)) for depth in range(0, length, size)]
 
@@ -218,7 +216,7 @@ def _position_at(
     xp = namespace(target_rows)
     at_leaf = length == paths.shape[-1]
     last = xp.where(at_leaf, length - 1, length)
-    rows = StopRows(target_rows, draft_rows, path_index, length)
+    rows = CorrectionRows(target_rows, draft_rows, path_index, length)
     drafts_here = take_row(take_path(xp.moveaxis(is_draft, -1, -2), path_index), last)
     return Position(
         take_row(xp.moveaxis(paths, -1, -2), last),

@@ -31,15 +31,3 @@ def test_steps_by_hand() -> None:
     outcome = Block().outcome(*rows_on(instances.two_token(2), [(0, 0)]))
     corrections = [outcome.correction(np.array([0]), np.array([length]))[0].tolist() for length in (0, 2)]
     assert corrections == [[0, 1], [F(1, 3), F(2, 3)]]
-
-
-def test_only_the_first_path_is_looked_at() -> None:
-    """The second path changes nothing, the first does."""
-    pair = instances.two_token(2)
-    one, other, swapped = (
-        Block().outcome(*rows_on(pair, paths)).stop_probs
-        for paths in ([(0, 0), (0, 1)], [(0, 0), (1, 1)], [(1, 1), (0, 0)])
-    )
-    assert (one == other).all()
-    assert (one[:, 1] == 0).all()
-    assert (one != swapped).any()

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 
-from spectheory import certify, instances
+from spectheory import instances
 from spectheory.pairs.contexts import context_number
 from spectheory.verification.algorithms.one_path.first_path import (
     first_path_only,
@@ -38,13 +36,3 @@ def test_ratios_of_every_path_and_of_the_first() -> None:
     assert path_ratios(paths, target, draft).tolist() == expected
     assert first_path_ratios(paths, target, draft).tolist() == expected[0]
     assert expected[0] != expected[1]
-
-
-def test_a_second_path_changes_nothing() -> None:
-    """Its drafts are not looked at: the same law and the same efficiency for one path and for two."""
-    pair = instances.sticky_chain(2)
-    for name in ("token", "block"):
-        one, two = certify(name, pair, 1), certify(name, pair, 2)
-        assert one.is_valid
-        assert two.is_valid
-        assert one.block_efficiency == two.block_efficiency > Fraction(1)

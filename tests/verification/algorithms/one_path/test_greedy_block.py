@@ -8,7 +8,6 @@ from itertools import product
 from math import prod
 
 import numpy as np
-import pytest
 
 from reference import (
     Law,
@@ -23,10 +22,8 @@ from reference import (
 )
 from spectheory import certify, instances, output_law
 from spectheory.pairs.pair import ModelPair
-from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from table import groups, small_cases
-from torch_support import DEVICES, assert_agrees_on, drafted
 
 ZERO, ONE = Fraction(0), Fraction(1)
 
@@ -69,16 +66,6 @@ def greedy_block_law(pair: ModelPair, undefined: Fraction) -> Law:
 
 
 # ------------------------------------------------------------------ the law
-
-
-@pytest.mark.parametrize(
-    ("draft_length", "expected"),
-    [(2, "4/3"), (3, "50/27"), (4, "64/27"), (8, "8536/2187")],
-)
-def test_two_token_values(draft_length: int, expected: str) -> None:
-    """E[τ] of theory.md Statement 4.4 (block2024, section 2 and Lemma 9)."""
-    law = output_law(GreedyBlock(), instances.two_token(draft_length))
-    assert law.block_efficiency - 1 == Fraction(expected)
 
 
 def test_law_as_printed_whatever_0_over_0_is() -> None:
@@ -128,17 +115,6 @@ def test_one_drafted_token_is_block() -> None:
         assert law.total_variation == 0
 
 
-def test_only_the_first_draft_counts() -> None:
-    """With K = 3 the law is that of K = 1; another first path changes the outcome."""
-    pair = instances.random_rational(5, 3, 2)
-    assert law_of(output_law(GreedyBlock(), pair, 3)) == law_of(output_law(GreedyBlock(), pair, 1))
-    paths, target, draft = drafted(instances.sticky_chain(3).to_float(), 2, 64, seed=4)
-    stop_probs = GreedyBlock().outcome(paths, target, draft).stop_probs
-    swapped = GreedyBlock().outcome(paths[:, ::-1], target[:, ::-1], draft[:, ::-1]).stop_probs
-    assert not stop_probs[:, 1].any()
-    assert np.abs(stop_probs - swapped).max() > 0.1
-
-
 def test_modified_rows_weigh_path_probabilities() -> None:
     """Eq. 31 at every context, path by path; the models' own rows alone would give others."""
     others = 0
@@ -158,28 +134,3 @@ def test_modified_rows_weigh_path_probabilities() -> None:
 
 
 # -------------------------------------------------------------------- torch
-
-
-@pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize(
-    "group", ["partial_overlap", "equal_models", "disjoint_supports", "random-V3-L2-K3", "random-V4-L3-K2"]
-)
-def test_outcomes_agree_on_torch(group: str, device: str) -> None:
-    """Stop probabilities and correction rows on pairs with zeros and ties, to 1e-12."""
-    for case in groups()[group]:
-        assert_agrees_on(device, GreedyBlock(), case.pair, case.num_drafts, str(case))
-
-
-def test_agreement_partner() -> None:
-    """On the same drafts block's stop probabilities are far from these."""
-    arrays = drafted(instances.two_token(3).to_float(), 1, batch=48, seed=3)
-    greedy, block = (verifier.outcome(*arrays).stop_probs for verifier in (GreedyBlock(), Block()))
-    assert np.abs(greedy - block).max() > 0.1
-
-
-def test_float_law_agrees_with_the_exact_one() -> None:
-    """R in float64 within 1e-12 of R in rationals."""
-    for case in groups()["random-V3-L2-K3"]:
-        exact = output_law(GreedyBlock(), case.pair).masses
-        for mass, expected in zip(output_law(GreedyBlock(), case.pair.to_float()).masses, exact, strict=True):
-            np.testing.assert_allclose(mass, expected.astype(float), rtol=0, atol=1e-12)

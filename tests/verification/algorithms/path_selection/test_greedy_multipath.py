@@ -8,7 +8,6 @@ import pytest
 
 import reference
 from law_checks import assert_same_law, budget_masses
-from mixtures import best_mixture
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
 from spectheory.exact.law import output_law
@@ -16,7 +15,7 @@ from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.rankings import leaf_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath
+from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 
 # ----------------------------------------------------------------- greedy, with any ranking
 
@@ -34,7 +33,7 @@ def test_greedy_is_lossless_with_every_tree_ranking(group: str, name: str) -> No
         skewed = reference.skewed_leaf_probs(pair, plain_order(pair, ranking), K)
         assert law.block_efficiency == reference.ranking_efficiency(pair, skewed), case
         assert law.block_efficiency == SkewedDraft.from_ranking(pair, K, ranking).block_efficiency(pair)
-        bound = GreedyMultipath.with_order(pair, leaf_order(pair, ranking))
+        bound = ExplicitRanking(pair, leaf_order(pair, ranking))
         assert_same_law(output_law(bound, pair, K), law)
         if name == "ratio":
             assert reference.law_of(law) == reference.greedy_multipath_law(pair, K)
@@ -53,14 +52,3 @@ def test_the_ranking_matters() -> None:
 
 
 # ----------------------------------------------------------------------------- the mixture
-
-
-def test_greedy_multipath_loses_to_one_path() -> None:
-    """Identical models, V = 2, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md Statement 5.7)."""
-    pair = instances.uniform_equal(1)
-    skewed = SkewedDraft.from_ranking(pair, 2)
-    assert skewed.leaf_law.tolist() == [Fraction(1, 4), Fraction(3, 4)]
-    assert output_law("greedy_multipath", pair, 2).block_efficiency == Fraction(7, 4)
-    assert output_law("block", pair, 2).block_efficiency == 2
-    assert output_law(MixedMultipath(), pair, 2).block_efficiency == 2
-    assert best_mixture(pair, 2) == (1, 2)

@@ -91,19 +91,6 @@ def test_torch_agrees_with_numpy(group: str, device: str) -> None:
             )
 
 
-def test_torch_partner_the_verifiers_differ_and_float32_stays() -> None:
-    """On the same drafts different parameters give different numbers; float32 rows stay float32."""
-    case = groups()["random-V3-L2-K3"][-1]
-    paths, *rows = on_device(drafted(case.pair.to_float(), 3, batch=48, seed=23), "cpu")
-    found = [MixedMultipath(share).outcome(paths, *rows).stop_probs for share in (0, 0.5, 1)]
-    assert (found[0] - found[1]).abs().max() > 0.01
-    assert (found[1] - found[2]).abs().max() > 0.01
-    for verifier in torch_verifiers(case.pair, 3):
-        outcome = verifier.outcome(paths, *(row.float() for row in rows))
-        assert outcome.stop_probs.dtype == torch.float32
-        assert outcome.correction(paths[:, 0, 0] * 0, paths[:, 0, 0] * 0).dtype == torch.float32
-
-
 @pytest.mark.parametrize("build", [lambda pair: MixedMultipath(), lambda pair: OptimalMultipath(pair, 2)])
 def test_estimates_from_sampled_drafts(build: Any) -> None:
     """Rao-Blackwell mean of 20 000 sampled drafts within 5 standard errors of the exact law; not of +0.1."""
