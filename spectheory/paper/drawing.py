@@ -10,10 +10,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.paper.style import BLACK, VERIFIER_STYLES, figure_style
+from spectheory.paper.findings import ResultTable
+from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES, figure_style
 
 PANEL = 3.6
 """Width of a panel in inches: two of them fill a printed page."""
+BROKEN: dict[str, Any] = {"color": BLACK, "linestyle": (0, (4, 2)), "linewidth": 1.2}
+"""A broken black line, for an optimum."""
 
 
 @contextmanager
@@ -49,7 +52,7 @@ def optimum_curve(
     axes: Axes, places: Sequence[Any], values: Sequence[Any], label: str = "optimum (linear program)"
 ) -> None:
     """The best of all valid verifiers: a broken black line."""
-    axes.plot(places, values, color=BLACK, linestyle=(0, (4, 2)), linewidth=1.3, label=label)
+    axes.plot(places, values, **(BROKEN | {"linewidth": 1.3}), label=label)
 
 
 def verifier_points(
@@ -70,6 +73,36 @@ def verifier_points(
         markerfacecolor=style.colour if lossless else "white", capsize=2.5, elinewidth=1.2,
         label=style.label if lossless else f"{style.label} (not lossless)",
     )  # fmt: skip
+
+
+def estimates(table: ResultTable) -> tuple[list[Any], list[Any], list[Any]]:
+    """The values, lower and upper ends of a table of estimates, as ``verifier_points`` takes them."""
+    return table["block_efficiency"], table["low"], table["high"]
+
+
+def verifier_band(axes: Axes, name: str, row: dict[str, Any], **options: Any) -> None:
+    """The estimate of one verifier that does not change along the panel: a line, its interval as a band."""
+    colour = VERIFIER_STYLES[name].colour
+    axes.axhspan(row["low"], row["high"], color=colour, alpha=0.12, linewidth=0)
+    axes.axhline(row["block_efficiency"], color=colour, linewidth=1.4, **options)
+
+
+def note(axes: Axes, text: str, place: tuple[float, float] = (0.98, 0.02), **options: Any) -> None:
+    """A small line in a corner of a panel, placed in fractions of it."""
+    look: dict[str, Any] = {"ha": "right", "fontsize": 8}
+    axes.annotate(text, place, xycoords="axes fraction", **(look | options))
+
+
+def label_point(
+    axes: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **options: Any
+) -> None:
+    """A text beside a point, moved by an offset in points."""
+    axes.annotate(text, point, xytext=offset, textcoords="offset points", **options)
+
+
+def zero_line(axes: Axes) -> None:
+    """A thin grey line at zero."""
+    axes.axhline(0, color=GREY, linewidth=0.8)
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:

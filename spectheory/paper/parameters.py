@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from spectheory.documents import plain
 from spectheory.errors import InvalidInputError
 from spectheory.validate import unknown_name
 
@@ -112,13 +111,3 @@ def parse_settings(parameters: Sequence[Parameter], settings: Sequence[str]) -> 
             raise InvalidInputError(f"{name} is set twice")
         values[name] = known[name].parse(text)
     return values
-
-
-def settings_document(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as JSON has them.
-
-    Example:
-        >>> settings_document({"shapes": ((3, 2),), "probability": Fraction(1, 3)})
-        {'shapes': [[3, 2]], 'probability': '1/3'}
-    """
-    return {name: plain(value) for name, value in values.items()}

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 
 class Printed(NamedTuple):
@@ -51,16 +51,7 @@ def printed_rows() -> tuple[Printed, ...]:
         >>> row.dataset, row.verifier, row.block_efficiency, row.printed_gain
         ('LM1B', 'block', 3.49, 8.68)
     """
-    text = (files("spectheory.paper") / "printed.csv").read_text(encoding="utf-8")
-    return tuple(
-        Printed(
-            row["table"], row["target"], row["draft"], row["dataset"],
-            float(row["temperature"]) if row["temperature"] else None,
-            int(row["num_drafts"]), int(row["draft_length"]), row["verifier"],
-            float(row["block_efficiency"]), float(row["gain"]) if row["gain"] else None,
-        )
-        for row in csv.DictReader(text.splitlines())
-    )  # fmt: skip
+    return _read(Printed, "printed.csv")
 
 
 class PrintedTime(NamedTuple):
@@ -90,14 +81,7 @@ def printed_times() -> tuple[PrintedTime, ...]:
         >>> row.draft, row.dataset, row.num_drafts, row.block_efficiency, row.ms_per_token
         ('OPT 350M', 'GSM8K', 4, 3.884, 48.473)
     """
-    text = (files("spectheory.paper") / "printed_times.csv").read_text(encoding="utf-8")
-    return tuple(
-        PrintedTime(
-            row["target"], row["draft"], row["dataset"], int(row["num_drafts"]),
-            float(row["block_efficiency"]), float(row["ms_per_token"]),
-        )
-        for row in csv.DictReader(text.splitlines())
-    )  # fmt: skip
+    return _read(PrintedTime, "printed_times.csv")
 
 
 class RecomputedGain(NamedTuple):
@@ -132,3 +116,17 @@ def gains_over_token(rows: Sequence[Printed] | None = None) -> list[RecomputedGa
         for row in group
         if row.verifier != "token"
     ]
+
+
+Row = TypeVar("Row", Printed, PrintedTime)
+
+
+def _read(kind: type[Row], name: str) -> tuple[Row, ...]:
+    """A file whose columns are the fields of ``kind``; an empty cell is ``None``."""
+    text = (files("spectheory.paper") / name).read_text(encoding="utf-8")
+    kinds = {"str": str, "int": int, "float": float, "float | None": float}
+    converters = {field: kinds[annotation] for field, annotation in kind.__annotations__.items()}
+    return tuple(
+        kind(**{field: converters[field](cell) if cell else None for field, cell in row.items()})
+        for row in csv.DictReader(text.splitlines())
+    )

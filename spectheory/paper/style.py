@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import matplotlib as mpl
@@ -13,46 +14,43 @@ from matplotlib.colors import is_color_like, to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from spectheory.algorithms import verifiers
 from spectheory.errors import InvalidInputError
 
 # The palette of okabe2008, and colours added to it so that any two differ for colour-blind readers too.
-BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#82006B"
-AMBER, MINT, VIOLET, INDIGO = "#FFB013", "#47DEAD", "#986EFF", "#211D9C"
-BROWN, PINK, LIME, CRIMSON = "#594003", "#D9A6E0", "#A5CE6F", "#E0004B"
-ULTRAVIOLET = "#8811EE"
+PALETTE = (
+    ("#0072B2", "o"), ("#D55E00", "s"), ("#FFB013", "D"), ("#47DEAD", "v"), ("#009E73", "v"),
+    ("#986EFF", "^"), ("#211D9C", "<"), ("#594003", "X"), ("#82006B", "P"), ("#D9A6E0", "d"),
+    ("#E0004B", ">"), ("#222222", "*"), ("#8811EE", "p"), ("#A5CE6F", "h"), ("#8899EE", "H"),
+    ("#DD00BB", "8"), ("#114422", "o"), ("#AA99AA", "s"), ("#550077", "D"),
+)  # fmt: skip
+"""Colours and markers of the verifiers, in the order of their registry; a new verifier gets the next."""
 BLACK, GREY = "#222222", "#777777"
 ACCENT = "#5B6F86"
-"""For pairs, laws and what is pointed out; the colours above belong to the verifiers."""
+"""For pairs, laws and what is pointed out; the palette belongs to the verifiers."""
+SPELLED = {"kseq": "K-SEQ", "spectr": "SpecTr", "otm": "OTM", "spectr_gbv": "SpecTr-GBV"}
+"""Names that the papers spell in another way than the words of the name."""
 
 
 class VerifierStyle(NamedTuple):
-    """How one verifier looks in every picture: colour, marker and name."""
+    """The look of a verifier in every picture: colour, marker and name."""
 
     colour: str
     marker: str
     label: str
 
 
+def _label(name: str) -> str:
+    words = name.replace("multipath", "multi-path").replace("multi_round", "multi-round").replace("_", " ")
+    return SPELLED.get(name, words)
+
+
 VERIFIER_STYLES: Mapping[str, VerifierStyle] = {
-    "token": VerifierStyle(BLUE, "o", "token"),
-    "block": VerifierStyle(ORANGE, "s", "block"),
-    "greedy_block": VerifierStyle(AMBER, "D", "greedy block"),
-    "kseq": VerifierStyle(MINT, "v", "K-SEQ"),
-    "spectr": VerifierStyle(GREEN, "v", "SpecTr"),
-    "multi_round": VerifierStyle(VIOLET, "^", "multi-round"),
-    "multi_round_without_replacement": VerifierStyle(INDIGO, "<", "multi-round without replacement"),
-    "otm": VerifierStyle(BROWN, "X", "OTM"),
-    "greedy_multipath": VerifierStyle(PURPLE, "P", "greedy multi-path"),
-    "mixed_multipath": VerifierStyle(PINK, "d", "mixed multi-path"),
-    "scored_multipath": VerifierStyle(CRIMSON, ">", "scored multi-path"),
-    "optimal_multipath": VerifierStyle(BLACK, "*", "optimal multi-path"),
-    "traversal": VerifierStyle(ULTRAVIOLET, "p", "traversal"),
-    "spectr_gbv": VerifierStyle(LIME, "h", "SpecTr-GBV"),
+    name: VerifierStyle(*look, _label(name)) for name, look in zip(verifiers, cycle(PALETTE), strict=False)
 }
 """One colour and one marker for each verifier, everywhere."""
 
 VERIFIER_COLOURS = {name: style.colour for name, style in VERIFIER_STYLES.items()}
-VERIFIER_LABELS = {name: style.label for name, style in VERIFIER_STYLES.items()}
 
 RC_PARAMS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",  # ships with matplotlib, so that every machine draws the same

@@ -14,9 +14,8 @@ from scipy.sparse import coo_array
 from spectheory import ModelPair, output_law
 from spectheory.continued import ContinuedPair
 from spectheory.errors import InvalidInputError
-from spectheory.instances import disjoint_supports, early_stop, random_rational, sticky_chain, two_token
+from spectheory.instances import disjoint_supports, early_stop, forced_start, random_rational, sticky_chain, two_token
 from spectheory.iteration import decoded_tokens_law, expected_decoded_tokens
-from spectheory.paper.figures.iterations import forced_start_pair
 from spectheory.programs import fewest_calls, most_decoded_tokens
 
 ONE = Fraction(1)
@@ -172,7 +171,7 @@ def test_one_call_is_the_optimum_of_one_path() -> None:
 
 def test_the_first_call_is_a_lossless_verifier_that_earns_the_optimum() -> None:
     """R(a,t) = p(t|a) x(a) - x(a,t) ≥ 0 and x ≤ q; with block verification in the second call it earns it."""
-    for pair, length in ((early_stop(3), 3), (forced_start_pair(), 4), *((chain(s, 7), 3) for s in range(4))):
+    for pair, length in ((early_stop(3), 3), (forced_start(), 4), *((chain(s, 7), 3) for s in range(4))):
         most = most_decoded_tokens(pair, 2, draft_length=length)
         models, total = ContinuedPair(pair), Fraction(0)
         for depth, masses in enumerate(most.first_call):

@@ -13,8 +13,8 @@ from spectheory.algorithms.path_selection.base import PathSelection, SelectedPat
 from spectheory.algorithms.position_by_position.base import PositionByPosition
 from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.bounds import dual_objective
-from spectheory.paper.figures.iterations import block_on_prefix as block_on_prefix
-from spectheory.paper.figures.iterations import forced_start_pair as forced_start_pair
+from spectheory.first_drafts import OnFirst
+from spectheory.instances import forced_start as forced_start_pair  # noqa: F401 - for the tables of theory.md
 from spectheory.programs import best_ranking
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
@@ -42,6 +42,11 @@ def low_ratio_pair() -> ModelPair:
 
 
 # --------------------------------------------------------------------------------------- verifiers
+
+
+def block_on_prefix(num_tokens: int) -> OnFirst:
+    """Block verification of the first n drafted tokens; the others are never accepted (Statement 4.6)."""
+    return OnFirst("block", 1, num_tokens)
 
 
 class PathsAsDrafts:

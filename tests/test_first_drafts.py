@@ -6,7 +6,7 @@ import pytest
 
 from spectheory import certify, instances, output_law
 from spectheory.errors import InvalidInputError
-from spectheory.paper.figures.nested import OnFirst
+from spectheory.first_drafts import OnFirst
 
 
 @pytest.mark.parametrize("name", ["token", "block", "multi_round", "greedy_multipath", "spectr_gbv"])
