@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar, get_type_hints
 
 
 class Printed(NamedTuple):
@@ -124,9 +124,8 @@ Row = TypeVar("Row", Printed, PrintedTime)
 def _read(kind: type[Row], name: str) -> tuple[Row, ...]:
     """A file whose columns are the fields of ``kind``; an empty cell is ``None``."""
     text = (files("spectheory.paper") / name).read_text(encoding="utf-8")
-    kinds = {"str": str, "int": int, "float": float, "float | None": float}
-    converters = {field: kinds[annotation] for field, annotation in kind.__annotations__.items()}
+    kinds = {name: hint if hint in (str, int) else float for name, hint in get_type_hints(kind).items()}
     return tuple(
-        kind(**{field: converters[field](cell) if cell else None for field, cell in row.items()})
+        kind(**{name: kinds[name](cell) if cell else None for name, cell in row.items()})
         for row in csv.DictReader(text.splitlines())
     )

@@ -13,7 +13,7 @@ from spectheory.iteration import expected_decoded_tokens, first_tokens_law
 from spectheory.pair import ModelPair
 from spectheory.paper.drawing import label_point, legend_below, panels, zero_line
 from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
+from spectheory.paper.findings import Checks, Findings, ResultTable, as_float
 from spectheory.paper.style import BLACK, VERIFIER_STYLES
 
 OFFSETS = {
@@ -31,9 +31,10 @@ def _plot(findings: Findings) -> Figure:
         for row in table.select(pair="forced_start"):
             name, calls = row["verifier"], row["calls"]
             colour = VERIFIER_STYLES[name].colour if name in VERIFIER_STYLES else BLACK
+            point = calls, as_float(row["lead_over_block"])
             label_point(
-                right, f"E[N({calls})] = {row['tokens']}", (calls, _lead(row)), OFFSETS[name, calls],
-                color=colour, fontsize=8, ha="left" if calls == 1 else "right", va="center",
+                right, f"E[N({calls})] = {row['tokens']}", point, OFFSETS[name, calls], color=colour,
+                fontsize=8, ha="left" if calls == 1 else "right", va="center",
             )  # fmt: skip
         left.set_ylabel("tokens ahead of block verification")
         legend_below(figure)
@@ -51,12 +52,6 @@ def _panel(axes: Axes, table: ResultTable, title: str) -> None:
     axes.margins(y=0.15)
     axes.set(xlabel="target calls i", xticks=sorted(set(table["calls"])))
     axes.set_title(title)
-
-
-def _lead(row: dict[str, Any]) -> float:
-    from spectheory.paper.findings import as_float
-
-    return as_float(row["lead_over_block"])
 
 
 @exhibit(
