@@ -81,8 +81,8 @@ def ranking_search(num_pairs: int = 24, num_drafts: Sequence[int] = (2, 3), seed
     return Findings(
         explanation=(
             f"The ranking by p/q was not the best one in {not_best} of {len(table.rows)} cases. It is not "
-            "the best at one position either: target (13/20, 7/20), draft (2/3, 1/3), K = 3 earns 889/540 where "
-            "the other order earns 911/540. And one ranking, even the best, falls short of the optimum, "
+            "the best at one position either: target (13/20, 7/20), draft (2/3, 1/3), K = 3 earns 889/540 "
+            "where the other order earns 911/540. And one ranking, even the best, falls short of the optimum, "
             "which mixes several."
         ),
         tables=[table],

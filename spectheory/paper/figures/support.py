@@ -17,6 +17,19 @@ ENUMERATED = {1: (2, 3, 4), 2: (2, 3), 3: (2,)}
 """K to the lengths L at which the total variation is enumerated, on two tokens."""
 ONE_PATH = ("token", "block", "greedy_block")
 LOSSY = ("greedy_block", "spectr_gbv")
+Setting = tuple[int, int, int]
+"""A restriction to m tokens at every context, L drafted tokens, K drafts."""
+
+
+def setting_text(setting: Setting) -> str:
+    """A restriction in words.
+
+    Example:
+        >>> setting_text((3, 2, 2))
+        '3 tokens, draft length 2, 2 drafts'
+    """
+    tokens, length, drafts = setting
+    return f"{tokens} tokens, draft length {length}, {drafts} drafts"
 
 
 def at_least(length_probs: Sequence[Any]) -> list[Any]:
