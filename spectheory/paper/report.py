@@ -10,6 +10,7 @@ import base64
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from html import escape
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -24,33 +25,6 @@ LONG_TABLE = 12
 """Rows up to which a table is shown open."""
 LONGEST_TABLE = 60
 """Rows up to which it is shown at all; longer ones are in the data file."""
-HEAD = """\
-<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Reproduced figures and tables</title>
-<style>
-body { max-width: 62rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-body { font: 16px/1.5 system-ui, sans-serif; }
-h1, h2 { line-height: 1.2; }
-h2 { margin-top: 3.5rem; border-top: 1px solid #ccc; padding-top: 1rem; }
-a { color: #0072b2; }
-img { max-width: 100%; height: auto; }
-.table { overflow-x: auto; margin: 0.5rem 0 1.5rem; }
-table { border-collapse: collapse; font-size: 0.85rem; font-variant-numeric: tabular-nums; }
-th, td { padding: 0.2rem 0.7rem; text-align: left; border-bottom: 1px solid #e4e4e4; }
-th { white-space: nowrap; border-bottom-color: #777; }
-ul { list-style: none; padding: 0; }
-.passed::before { content: "✓ "; color: #007052; }
-.failed::before { content: "✗ "; color: #d55e00; font-weight: bold; }
-summary { cursor: pointer; }
-@media print { h2 { break-before: page; } }
-</style>
-</head>
-<body>
-"""
 
 Block = tuple[Any, ...]
 """A kind of block and its contents."""
@@ -61,7 +35,8 @@ def write_report(exhibits: Sequence[Written | None], folder: Path) -> None:
     blocks = list(_blocks([written for written in exhibits if written is not None]))
     replace_file(folder / "report.md", "\n\n".join(map(_markdown, blocks)) + "\n")
     page = "\n".join(_html(block, folder) for block in blocks)
-    replace_file(folder / "report.html", f"{HEAD}{page}\n</body>\n</html>\n")
+    head = (files("spectheory.paper") / "report_head.html").read_text(encoding="utf-8")
+    replace_file(folder / "report.html", f"{head}{page}\n</body>\n</html>\n")
 
 
 def pictures(files: Sequence[str]) -> list[str]:

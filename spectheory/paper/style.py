@@ -6,7 +6,8 @@ import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import cycle
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib as mpl
 import matplotlib.style
@@ -52,40 +53,12 @@ VERIFIER_STYLES: Mapping[str, VerifierStyle] = {
 
 VERIFIER_COLOURS = {name: style.colour for name, style in VERIFIER_STYLES.items()}
 
-RC_PARAMS: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # ships with matplotlib, so that every machine draws the same
-    "font.size": 9.5,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": BLACK,
-    "text.color": BLACK,
-    "xtick.color": BLACK,
-    "ytick.color": BLACK,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "grid.color": "#E4E4E4",
-    "grid.linewidth": 0.8,
-    "lines.linewidth": 1.8,
-    "pdf.fonttype": 42,
-    "ps.fonttype": 42,
-    "savefig.dpi": 200,
-    "path.sketch": None,
-    "svg.hashsalt": "spectheory",
-    "svg.fonttype": "path",
-}
-
-
 _METADATA = {
     "pdf": ("CreationDate", "Creator", "Producer"),
     "png": ("Software",),
     "svg": ("Date", "Creator"),
 }
+HOUSE_STYLE = Path(__file__).with_name("house.mplstyle")
 _USERS_STYLES: list[str] = []
 
 
@@ -97,8 +70,7 @@ def figure_style() -> Iterator[None]:
     """
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(RC_PARAMS)
-        for style in _USERS_STYLES:
+        for style in (HOUSE_STYLE, *_USERS_STYLES):
             mpl.style.use(style)
         yield
 

@@ -1,15 +1,12 @@
 """The optimal acceptance as the drafts grow in number: where it tends, and the bounds around it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 
 from matplotlib.figure import Figure
 
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, optimum_curve, panels
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import ACCENT, GREY
 from spectheory.programs import optimal_acceptance, otm_optimum, transport_bounds
 
@@ -84,10 +81,8 @@ def acceptance_bounds(names: Sequence[str] = tuple(ROWS), max_drafts: int = 8) -
                 checks.expect(claim, program == best, f"{here}, program {program}")
             previous = best
     return Findings(
-        explanation=(
-            "α_K grows with K to the target mass of the tokens that the draft can emit. The upper bound of "
-            "Lemma 3 is α_K itself, so its lower bound leaves the whole factor 1 − (1 − 1/K)^K open."
-        ),
+        "α_K grows with K to the target mass of the tokens that the draft can emit. The upper bound of "
+        "Lemma 3 is α_K itself, so its lower bound leaves the whole factor 1 − (1 − 1/K)^K open.",
         tables=[table],
         checks=checks,
     )

@@ -1,17 +1,14 @@
 """The law of the accepted length, block2024 Figure 3."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
 from spectheory.instances import two_token
 from spectheory.law import output_law
 from spectheory.montecarlo import simulate_enumerated
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import label_point, note, panels
-from spectheory.paper.exhibits import exhibit
 from spectheory.paper.figures.support import at_least, whole
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import VERIFIER_STYLES
 
 LABELS = {"token": ((-8, -6), "right", "top"), "block": ((8, 6), "left", "bottom")}
@@ -94,10 +91,8 @@ def acceptance_length(
                 f"P(τ ≥ {length}) of {name} is {float(exact[length]):.6f}, outside [{low:.6f}, {high:.6f}]",
             )
     return Findings(
-        explanation=(
-            f"Two-token pair, draft length {draft_length}. Lines are exact; points are fractions of "
-            f"{samples} sampled drafts, bars their intervals."
-        ),
+        f"Two-token pair, draft length {draft_length}. Lines are exact; points are fractions of "
+        f"{samples} sampled drafts, bars their intervals.",
         tables=[table],
         checks=checks,
     )

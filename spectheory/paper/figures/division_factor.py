@@ -1,7 +1,5 @@
 """Acceptance and defect of K-SEQ as functions of its division factor, with the best one marked."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -13,9 +11,8 @@ from spectheory.algorithms.position_by_position.kseq import KSeq, kseq_rule, kse
 from spectheory.instances import two_token
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import BROKEN, label_point, legend_below, panels
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_STYLES
 from spectheory.programs import optimal_acceptance
 
@@ -109,11 +106,9 @@ def division_factor(names: Sequence[str] = tuple(PAIRS), num_drafts: int = 2, st
             claim = "no lossless factor emits a drafted token more often than α_K"
             checks.expect(claim, defect or drafted <= most, f"{here} > {most}")
     return Findings(
-        explanation=(
-            f"{num_drafts} drafts. Above ρ* K-SEQ is lossless and accepts fewer drafts. ρ* does not maximise "
-            "the probability that the output is a drafted token, and a factor below ρ* can be lossless "
-            "(the second pair)."
-        ),
+        f"{num_drafts} drafts. Above ρ* K-SEQ is lossless and accepts fewer drafts. ρ* does not maximise "
+        "the probability that the output is a drafted token, and a factor below ρ* can be lossless "
+        "(the second pair).",
         tables=[table, bests],
         checks=checks,
     )

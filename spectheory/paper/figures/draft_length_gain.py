@@ -1,7 +1,5 @@
 """The gain of block over token verification as the draft grows, and a pair where it shrinks."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from itertools import accumulate, pairwise
 from typing import Any
@@ -12,10 +10,9 @@ from matplotlib.figure import Figure
 from spectheory.instances import lost_lead, random_float, sticky_chain, two_token
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import panels
-from spectheory.paper.exhibits import exhibit
 from spectheory.paper.figures.support import at_least
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import BLACK, GREY
 
 PRINTED = {
@@ -125,12 +122,10 @@ def draft_length_gain(max_length: int = 8, num_random: int = 60, seed: int = 17)
         [(drafter, length, *row) for drafter, rows in PRINTED.items() for length, row in rows.items()],
     )
     return Findings(
-        explanation=(
-            "The paper saw the relative gain grow with the draft length on its models. It shrinks on "
-            f"{falls['random context-free']} of {num_random} random context-free pairs and on "
-            f"{falls['random']} of {num_random} others. In general it can shrink: the third pair gains 1/19 "
-            "at two tokens, and less at every length beyond."
-        ),
+        "The paper saw the relative gain grow with the draft length on its models. It shrinks on "
+        f"{falls['random context-free']} of {num_random} random context-free pairs and on "
+        f"{falls['random']} of {num_random} others. In general it can shrink: the third pair gains 1/19 "
+        "at two tokens, and less at every length beyond.",
         tables=[table, summary, printed],
         checks=checks,
     )

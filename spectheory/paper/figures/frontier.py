@@ -1,7 +1,5 @@
 """The frontier: scored selection between the other verifiers, the optimum and the capped bound."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 
@@ -14,10 +12,9 @@ from spectheory.algorithms.position_by_position.spectr import SpecTr
 from spectheory.algorithms.traversal import Traversal
 from spectheory.bounds import SkewedDraft, capped_upper_bound
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
-from spectheory.paper.exhibits import exhibit
 from spectheory.paper.figures.random_cells import random_cells
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import GREY
 
 OTHERS = ("block", "spectr", "greedy_multipath", "mixed_multipath", "traversal")
@@ -103,13 +100,11 @@ def frontier(
         claim = f"it loses to no other verifier by more than {LARGEST_LOSS} on any pair"
         checks.expect(claim, losses.max() <= LARGEST_LOSS, f"{cell[:3]}: {losses.max()}")
     return Findings(
-        explanation=(
-            "Scored selection keeps all drafted paths in the race. It stays close to the optimum where rules "
-            "that select token by token, or by a fixed ranking, fall behind. closed: the part of what the "
-            "best other verifier of a pair leaves to the optimum that scored selection earns; empty if less "
-            "than 0.001 is left. lost: pairs on which another verifier earns over 0.001 more. bound: of the "
-            "best cap, without a solver."
-        ),
+        "Scored selection keeps all drafted paths in the race. It stays close to the optimum where rules "
+        "that select token by token, or by a fixed ranking, fall behind. closed: the part of what the "
+        "best other verifier of a pair leaves to the optimum that scored selection earns; empty if less "
+        "than 0.001 is left. lost: pairs on which another verifier earns over 0.001 more. bound: of the "
+        "best cap, without a solver.",
         tables=[table],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """What full information would accept in block2024's first example, and why no lossless verifier does."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
@@ -12,10 +10,9 @@ from matplotlib.figure import Figure
 from spectheory.instances import two_token
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
-from spectheory.paper.exhibits import exhibit
 from spectheory.paper.figures.support import ONE_PATH
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import BLACK, GREY
 from spectheory.programs import block_transport_optimum, optimum
 from spectheory.resolve import find_verifier
@@ -104,11 +101,9 @@ def full_information(draft_lengths: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> Findi
         claim = "greedy block reaches the ideal; it is lossy on its own wherever the ideal is out of reach"
         checks.expect(claim, (ideal > best) == (defect > 0), f"{here}: defect {defect}")
     return Findings(
-        explanation=(
-            "Two-token pair. The ideal is what two coupled texts have in common; it is no verifier, because "
-            "it replaces more than one token. Greedy block reaches it only with modified rows in the next "
-            "calls."
-        ),
+        "Two-token pair. The ideal is what two coupled texts have in common; it is no verifier, because "
+        "it replaces more than one token. Greedy block reaches it only with modified rows in the next "
+        "calls.",
         tables=[table, _acceptance_by_block(checks)],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """Block efficiency of the verifiers on the bundled language models, all tokens allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise, product
 
@@ -10,8 +8,8 @@ from matplotlib.figure import Figure
 
 from spectheory.first_drafts import OnFirst
 from spectheory.montecarlo import simulate
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import estimates, legend_below, note, panels, verifier_band, verifier_points
-from spectheory.paper.exhibits import exhibit
 from spectheory.paper.figures.support import (
     ONE_PATH,
     bundled_pair,
@@ -20,7 +18,6 @@ from spectheory.paper.figures.support import (
     interval,
     whole,
 )
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.resolve import find_verifier
 
 SEVERAL = ("multi_round", "spectr", "spectr_gbv", "greedy_multipath", "mixed_multipath")
@@ -136,13 +133,11 @@ def full_vocabulary(
         claim = "a verifier has a defect if and only if it is not said to be lossless"
         checks.expect(claim, (row["total_variation"] > 1e-6) != lossless, f"{row}")
     return Findings(
-        explanation=(
-            "All points come from the same drafts: those of fewer or shorter drafts see the first ones. A "
-            "verifier of one path is a line. The estimate averages the verifier's expected tokens given the "
-            "drafts; counted is the mean of sampled tokens. Hollow points are of verifiers that are not "
-            "lossless. Their defect on the whole vocabulary is not enumerated; the second table has it on "
-            "two tokens, with the K and L it belongs to."
-        ),
+        "All points come from the same drafts: those of fewer or shorter drafts see the first ones. A "
+        "verifier of one path is a line. The estimate averages the verifier's expected tokens given the "
+        "drafts; counted is the mean of sampled tokens. Hollow points are of verifiers that are not "
+        "lossless. Their defect on the whole vocabulary is not enumerated; the second table has it on "
+        "two tokens, with the K and L it belongs to.",
         tables=[table, defects],
         checks=checks,
     )

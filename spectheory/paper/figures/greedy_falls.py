@@ -1,7 +1,5 @@
 """More drafts, fewer tokens: the fall of greedy multi-path block verification."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
@@ -15,9 +13,8 @@ from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.instances import sticky_chain, two_token, uniform_equal
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import BROKEN, legend_below, panels, verifier_curve
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.printed import printed_times
 from spectheory.paper.style import GREY
 from spectheory.programs import multi_path_interval
@@ -118,11 +115,9 @@ def greedy_falls(
     for place, row in by_place.items():
         checks.expect("every row of the printed table grows with K", sorted(row) == row, f"{place}: {row}")
     return Findings(
-        explanation=(
-            "The paper's Table 1 grows with K on its models. In general greedy multi-path can fall, below "
-            "block verification on one path and towards what its highest-ranked path earns: 19/9 on the "
-            "two-token pair."
-        ),
+        "The paper's Table 1 grows with K on its models. In general greedy multi-path can fall, below "
+        "block verification on one path and towards what its highest-ranked path earns: 19/9 on the "
+        "two-token pair.",
         tables=[table, printed],
         checks=checks,
     )

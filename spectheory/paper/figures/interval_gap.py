@@ -1,7 +1,5 @@
 """The certified interval around the optimum of many paths, round by round, and its time by leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import cycle
 from typing import Any
@@ -11,9 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from spectheory.instances import random_float, two_token
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import label_point, panels
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.measured import measurement
 from spectheory.paper.style import ACCENT, BLACK, GREY
 from spectheory.programs import multi_path_interval, optimum
@@ -132,12 +129,10 @@ def interval_gap(
         list(times.rows),
     )
     return Findings(
-        explanation=(
-            "Both bounds hold in every round, whatever the search does next. Seconds were measured with "
-            f"'{times.command}' on {times.machine}; a hollow point is of a method that missed the gap in "
-            "the time that it was given. Leaf-set cuts add the most violated constraint of the leaf form to "
-            "a linear program, round by round."
-        ),
+        "Both bounds hold in every round, whatever the search does next. Seconds were measured with "
+        f"'{times.command}' on {times.machine}; a hollow point is of a method that missed the gap in "
+        "the time that it was given. Leaf-set cuts add the most violated constraint of the leaf form to "
+        "a linear program, round by round.",
         tables=[table, seconds],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """Tokens decoded in several calls: block verification leads after one, not always after two."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,9 +9,9 @@ from spectheory.first_drafts import OnFirst
 from spectheory.instances import forced_start, two_token
 from spectheory.iteration import expected_decoded_tokens, first_tokens_law
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import label_point, legend_below, panels, zero_line
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable, as_float
+from spectheory.paper.findings import as_float
 from spectheory.paper.style import BLACK, VERIFIER_STYLES
 
 OFFSETS = {
@@ -109,12 +107,10 @@ def iterations(num_iterations: int = 8, checked_tokens: int = 4) -> Findings:
     claim = "Theorem 2 fails for i = 2: a valid verifier has a larger E[N(2)]"
     checks.expect(claim, overtaken, "no valid verifier overtook block verification")
     return Findings(
-        explanation=(
-            "Greedy block leads by 1/9 after one call on the two-token pair and falls behind from the third "
-            "on. On the pair of Statement 4.6 block verification of three of the four drafted tokens is "
-            "valid and decodes 29/4 tokens in two calls, block verification 57/8: Theorem 2 holds for one "
-            "call only."
-        ),
+        "Greedy block leads by 1/9 after one call on the two-token pair and falls behind from the third "
+        "on. On the pair of Statement 4.6 block verification of three of the four drafted tokens is "
+        "valid and decodes 29/4 tokens in two calls, block verification 57/8: Theorem 2 holds for one "
+        "call only.",
         tables=[table],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """How much of the optimal acceptance K-SEQ loses at worst, by search, against what is guaranteed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -9,9 +7,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, panels
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES
 from spectheory.programs import optimal_acceptance
 
@@ -87,10 +84,8 @@ def kseq_ratio(
             claim = "no searched rows are worse than the two-token family"
             checks.expect(claim, ratio >= family - 1e-6, f"{here} < {family}")
     return Findings(
-        explanation=(
-            "No search comes near the guarantee, and more than two tokens make nothing worse: at K = 2 the "
-            "worst ratio found is 8/9, at draft (2/3, 1/3) and target (4/9, 5/9), where 3/4 is guaranteed."
-        ),
+        "No search comes near the guarantee, and more than two tokens make nothing worse: at K = 2 the "
+        "worst ratio found is 8/9, at draft (2/3, 1/3) and target (4/9, 5/9), where 3/4 is guaranteed.",
         tables=[table],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """What a deviation from the target can buy: the front, and verifiers that are not lossless below it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -13,9 +11,8 @@ from spectheory.algorithms import verifiers
 from spectheory.defects import defects
 from spectheory.instances import two_token
 from spectheory.law import output_law
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import ACCENT, VERIFIER_STYLES
 from spectheory.programs import lossy_optimum, optimum
 from spectheory.verifier import Verifier
@@ -102,11 +99,9 @@ def lossy_front(draft_length: int = 2, num_drafts: Sequence[int] = (1, 2), steps
             where = f"{name}, {here}: {tokens} > {most}"
             checks.expect("no verifier is above it", tokens <= most + TOLERANCE, where)
     return Findings(
-        explanation=(
-            "The curve is the most that any verifier earns whose output is within a total variation of the "
-            "target. It starts at the optimum of the lossless verifiers, and ends where every draft is "
-            "accepted. Of the verifiers with a known mistake most earn less than the best lossless one."
-        ),
+        "The curve is the most that any verifier earns whose output is within a total variation of the "
+        "target. It starts at the optimum of the lossless verifiers, and ends where every draft is "
+        "accepted. Of the verifiers with a known mistake most earn less than the best lossless one.",
         tables=[front, points],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """Ratios along a ranking: what grows by theorem, and what was meant to grow."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -12,9 +10,8 @@ from spectheory.bounds.rankings import leaf_order
 from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.instances import random_rational, sticky_chain
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import panels
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_STYLES
 from spectheory.programs import optimum
 
@@ -103,12 +100,10 @@ def monotone_ratios(num_pairs: int = 30, num_drafts: int = 3, seed: int = 47) ->
     claim = "neither order is always the better one"
     checks.expect(claim, tree_loses and global_loses, "one of them is")
     return Findings(
-        explanation=(
-            "How much more often a path is selected than drafted grows along every ranking (Eq. 20). The "
-            "ratio target/draft, which should grow too, does not along the tree-based ranking: it falls "
-            f"somewhere on {len(unordered)} of {len(pairs)} pairs. The global order by that ratio earns more "
-            f"on {len(tree_loses)} pairs, and less on {len(global_loses)}."
-        ),
+        "How much more often a path is selected than drafted grows along every ranking (Eq. 20). The "
+        "ratio target/draft, which should grow too, does not along the tree-based ranking: it falls "
+        f"somewhere on {len(unordered)} of {len(pairs)} pairs. The global order by that ratio earns more "
+        f"on {len(tree_loses)} pairs, and less on {len(global_loses)}.",
         tables=[table, along],
         checks=checks,
     )

@@ -1,17 +1,14 @@
 """The program of one path against the verifiers of one path, pair by pair."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
 from spectheory.instances import random_rational
 from spectheory.law import output_law
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import BROKEN, legend_below, panels
-from spectheory.paper.exhibits import exhibit
 from spectheory.paper.figures.support import ONE_PATH
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import VERIFIER_STYLES
 from spectheory.programs import single_path_optimum
 
@@ -77,10 +74,8 @@ def one_path_optimum(
                     checks.expect(claim, not defect, f"{here}, defect {defect}")
                 checks.expect("no lossless verifier exceeds it", defect or value <= best, here)
     return Findings(
-        explanation=(
-            "Random pairs with zeros and ties. Block verification lies on the diagonal, exactly. Only greedy "
-            "block is above it, where it is not lossless on its own; the area of a point is its defect."
-        ),
+        "Random pairs with zeros and ties. Block verification lies on the diagonal, exactly. Only greedy "
+        "block is above it, where it is not lossless on its own; the area of a point is its defect.",
         tables=[table],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """Acceptance at one position for Bernoulli pairs, spectr2023 Figures 4 and 6."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 
@@ -11,9 +9,8 @@ from matplotlib.figure import Figure
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.instances import bernoulli
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import label_point, panels, verifier_curve
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import BLACK
 from spectheory.programs import bernoulli_acceptance, optimal_acceptance, otm_optimum
 
@@ -94,10 +91,8 @@ def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: i
             within = kseq <= float(best) + 1e-12 and multi_round <= best
             checks.expect("no rule exceeds the optimum", within, f"{here}, rules {kseq} and {multi_round}")
     return Findings(
-        explanation=(
-            "Draft Ber(0.25) against targets Ber(b). At b = 1 a draft is accepted if and only if a head is "
-            "drawn, so the three rules coincide."
-        ),
+        "Draft Ber(0.25) against targets Ber(b). At b = 1 a draft is accepted if and only if a head is "
+        "drawn, so the three rules coincide.",
         tables=[table],
         checks=checks,
     )

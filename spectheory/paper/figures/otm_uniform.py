@@ -1,7 +1,5 @@
 """Acceptance at one position for uniform pairs, spectr2023 Figure 5."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import cycle
 
@@ -12,9 +10,8 @@ from matplotlib.ticker import MaxNLocator
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.errors import InvalidInputError
 from spectheory.instances import uniform
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, panels
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import ACCENT, BLACK, GREY
 from spectheory.programs import optimal_acceptance_curve, uniform_acceptance
 from spectheory.validate import check_count
@@ -94,10 +91,8 @@ def otm_uniform(
             checks.expect(claim, 1 - best <= 2.0 ** -(drafts // ratio), f"{here}, {1 - best} short of 1")
             previous = best
     return Findings(
-        explanation=(
-            f"The draft is uniform on {draft_support} tokens, the target on some of them. K-SEQ attains "
-            "the optimum."
-        ),
+        f"The draft is uniform on {draft_support} tokens, the target on some of them. K-SEQ attains "
+        "the optimum.",
         tables=[table],
         checks=checks,
     )

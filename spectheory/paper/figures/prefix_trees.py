@@ -1,7 +1,5 @@
 """Which tree of drafts is best: every shape with a given number of leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, product
 from math import prod
@@ -14,9 +12,8 @@ from spectheory.drafts import PrefixTree
 from spectheory.instances import sticky_chain, two_token
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, panels, verifier_curve
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import BLACK
 from spectheory.programs import optimum
 
@@ -112,12 +109,10 @@ def prefix_trees(names: Sequence[str] = tuple(PAIRS), num_leaves: Sequence[int] 
             checks.expect(claim, best <= paths.setdefault("optimum", best), f"{here}: {float(best)}")
     _expect_of_equally_many_tokens(checks, table)
     return Findings(
-        explanation=(
-            "Shapes are widths by depth; in brackets the drafted tokens that the target scores. With "
-            "equally many leaves independent paths (K · 1 · 1) have the largest optimum on every pair. They "
-            "also score the most tokens; but the trees that score as many have more leaves and still earn "
-            "less here."
-        ),
+        "Shapes are widths by depth; in brackets the drafted tokens that the target scores. With "
+        "equally many leaves independent paths (K · 1 · 1) have the largest optimum on every pair. They "
+        "also score the most tokens; but the trees that score as many have more leaves and still earn "
+        "less here.",
         tables=[table],
         checks=checks,
     )

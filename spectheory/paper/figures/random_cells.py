@@ -1,7 +1,5 @@
 """Random pairs over the agreement of the models, the number of drafts and their length, with their optima."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """How good the ranking by p/q is among all tree-based rankings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 
@@ -9,9 +7,8 @@ from matplotlib.figure import Figure
 
 from spectheory.instances import random_rational, two_token
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import BROKEN, legend_below, panels
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import GREY, VERIFIER_STYLES
 from spectheory.programs import best_ranking
 
@@ -79,12 +76,10 @@ def ranking_search(num_pairs: int = 24, num_drafts: Sequence[int] = (2, 3), seed
     claim = "p/q is not always the best ranking"
     checks.expect(claim, not_best, "p/q was the best ranking everywhere")
     return Findings(
-        explanation=(
-            f"The ranking by p/q was not the best one in {not_best} of {len(table.rows)} cases. It is not "
-            "the best at one position either: target (13/20, 7/20), draft (2/3, 1/3), K = 3 earns 889/540 "
-            "where the other order earns 911/540. And one ranking, even the best, falls short of the optimum, "
-            "which mixes several."
-        ),
+        f"The ranking by p/q was not the best one in {not_best} of {len(table.rows)} cases. It is not "
+        "the best at one position either: target (13/20, 7/20), draft (2/3, 1/3), K = 3 earns 889/540 "
+        "where the other order earns 911/540. And one ranking, even the best, falls short of the "
+        "optimum, which mixes several.",
         tables=[table],
         checks=checks,
     )

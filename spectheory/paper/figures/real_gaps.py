@@ -1,7 +1,5 @@
 """How far every verifier is from the optimum on many real conditionals, as a distribution."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from statistics import mean, quantiles
@@ -9,10 +7,9 @@ from statistics import mean, quantiles
 from matplotlib.figure import Figure
 
 from spectheory.certificate import certify
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, panels
-from spectheory.paper.exhibits import exhibit
 from spectheory.paper.figures.support import Setting, bundled_pair, setting_text
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import VERIFIER_STYLES
 from spectheory.programs import optimum
 
@@ -100,11 +97,9 @@ def real_gaps(
         known = upper - lower <= 1e-5 * upper
         checks.expect("the optimum is known to 1e-5 on every text", known, f"{here}: {lower} to {upper}")
     return Findings(
-        explanation=(
-            f"The bundled models after {contexts * len(settings)} texts, each conditioned on a few tokens. A "
-            "line says on which share of the texts a verifier is within so many percent of the best that any "
-            "lossless verifier could do. Where it starts is the share on which it is optimal."
-        ),
+        f"The bundled models after {contexts * len(settings)} texts, each conditioned on a few tokens. A "
+        "line says on which share of the texts a verifier is within so many percent of the best that any "
+        "lossless verifier could do. Where it starts is the share on which it is optimal.",
         tables=[table, _summary(table)],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """Real models restricted to a few tokens: exact law, optimum and Monte Carlo side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,10 +8,9 @@ from matplotlib.figure import Figure
 
 from spectheory.certificate import certify
 from spectheory.montecarlo import Estimate, simulate
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, panels
-from spectheory.paper.exhibits import exhibit
 from spectheory.paper.figures.support import Setting, bundled_pair, setting_text, whole
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES, VerifierStyle
 from spectheory.programs import optimum
 
@@ -154,11 +151,9 @@ def real_pair(
             )  # fmt: skip
             checks.expect(AGREE, agree, f"{estimate.verifier}: {table.select()[-1]}")
     return Findings(
-        explanation=(
-            "The bundled target and draft, conditioned at every context on the next token being one of "
-            "the m most likely ones after the prompt. Exact law and Monte Carlo take separate routes from "
-            "the models to the number and share only the verifier."
-        ),
+        "The bundled target and draft, conditioned at every context on the next token being one of "
+        "the m most likely ones after the prompt. Exact law and Monte Carlo take separate routes from "
+        "the models to the number and share only the verifier.",
         tables=[table],
         checks=checks,
     )

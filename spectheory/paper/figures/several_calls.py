@@ -1,7 +1,5 @@
 """The optimum of several calls: block verification needs the fewest, and can lose tokens in two."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import cycle
@@ -12,9 +10,8 @@ from matplotlib.figure import Figure
 from spectheory.instances import early_stop, two_token
 from spectheory.iteration import decoded_tokens_law
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import ACCENT, BLACK
 from spectheory.programs import fewest_calls, most_decoded_tokens
 
@@ -112,13 +109,11 @@ def several_calls(
             if ratio == worst:
                 checks.expect("the pair early_stop attains it", loss == most, f"{here}: {loss} and {most}")
     return Findings(
-        explanation=(
-            "Left: calls per token, two-token pair. Block verification lies on the optimum for every number "
-            "of tokens. Right: how many more tokens the best verifier decodes in two calls than block "
-            "verification, on the pairs early_stop. There the draft is too sure of a token by a factor 1/ρ, "
-            "then not sure enough of the next by the same factor. At ρ = L/(2(L-1)) no pair loses more "
-            "(Statement 4.10)."
-        ),
+        "Left: calls per token, two-token pair. Block verification lies on the optimum for every number "
+        "of tokens. Right: how many more tokens the best verifier decodes in two calls than block "
+        "verification, on the pairs early_stop. There the draft is too sure of a token by a factor 1/ρ, "
+        "then not sure enough of the next by the same factor. At ρ = L/(2(L-1)) no pair loses more "
+        "(Statement 4.10).",
         tables=[calls, losses],
         checks=checks,
     )

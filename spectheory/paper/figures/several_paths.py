@@ -1,7 +1,5 @@
 """The optimum of several paths against every verifier, over the number of drafts and their length."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
@@ -10,9 +8,8 @@ from matplotlib.figure import Figure
 from spectheory.instances import sticky_chain, two_token
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.programs import optimum
 
 PAIRS: Mapping[str, Callable[[int], ModelPair]] = {"two_token": two_token, "sticky_chain": sticky_chain}
@@ -102,11 +99,9 @@ def several_paths(
                 claim = "greedy multi-path on one path is block verification (section 5)"
                 checks.expect(claim, abs(earned["greedy_multipath"] - earned["block"]) <= 1e-9, where)
     return Findings(
-        explanation=(
-            "No published verifier attains the optimum at every K and L. Greedy multi-path attains it for "
-            "two drafts of the two-token pair and falls behind for more, where OTM is the best of the "
-            "published ones. The optimal one selects a path by the program's law and block-verifies it."
-        ),
+        "No published verifier attains the optimum at every K and L. Greedy multi-path attains it for "
+        "two drafts of the two-token pair and falls behind for more, where OTM is the best of the "
+        "published ones. The optimal one selects a path by the program's law and block-verifies it.",
         tables=[table],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """What selecting a path does to its law: the skewed drafts of the ranking and of the optimum."""
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,9 +7,8 @@ from matplotlib.figure import Figure
 from spectheory.bounds.level_sets import LevelSets
 from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft
 from spectheory.instances import two_token
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, panels
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_STYLES
 from spectheory.programs import path_selection_optimum
 
@@ -113,13 +110,11 @@ def skewed_drafts(draft_length: int = 2, num_drafts: int = 3) -> Findings:
     claim = "the optimal law attains the optimum (Theorem 4.6)"
     checks.expect(claim, earned["optimal"] == best.value, f"{earned['optimal']} < {best.value}")
     return Findings(
-        explanation=(
-            "Selecting one of several drafts skews its law, within limits: no set of paths can be selected "
-            "more often than it is drafted at all. A ranking meets the limit on all its level sets and "
-            "skews too much; the optimum keeps off it. They earn "
-            f"{earned['ranking']} and {earned['optimal']} tokens per call, "
-            f"the draft itself {earned['draft']}."
-        ),
+        "Selecting one of several drafts skews its law, within limits: no set of paths can be selected "
+        "more often than it is drafted at all. A ranking meets the limit on all its level sets and "
+        "skews too much; the optimum keeps off it. They earn "
+        f"{earned['ranking']} and {earned['optimal']} tokens per call, "
+        f"the draft itself {earned['draft']}.",
         tables=[table, level_sets, summary],
         checks=checks,
     )

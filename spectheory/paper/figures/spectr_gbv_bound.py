@@ -1,7 +1,5 @@
 """Bound(K) of spectrgbv2026 next to what can be accepted at one position."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -12,9 +10,9 @@ from spectheory.algorithms.position_by_position.multi_round import multi_round_a
 from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable, as_float
+from spectheory.paper.findings import as_float
 from spectheory.paper.style import ACCENT, GREY
 from spectheory.programs import optimal_acceptance
 
@@ -106,12 +104,10 @@ def spectr_gbv_bound(names: Sequence[str] = tuple(PAIRS), max_drafts: int = 6) -
         loose = any(row["class_maximum"] < row["bound"] for row in known)
         checks.expect("its class does not always attain it", loose, "it does")
     return Findings(
-        explanation=(
-            "Two tokens, two drafts: the class of Lemma 5.1 accepts 7/9, Bound(2) is 5/6, α_2 is 8/9, and "
-            "the algorithm as printed accepts 41/60 with a defect of 3/40. For equal models everything "
-            "could be accepted; the algorithm as printed rejects drafts there and has nothing to replace "
-            "them with."
-        ),
+        "Two tokens, two drafts: the class of Lemma 5.1 accepts 7/9, Bound(2) is 5/6, α_2 is 8/9, and "
+        "the algorithm as printed accepts 41/60 with a defect of 3/40. For equal models everything "
+        "could be accepted; the algorithm as printed rejects drafts there and has nothing to replace "
+        "them with.",
         tables=[table],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """SpecTr-GBV as printed: its counterexample, and its efficiency and defect on random pairs."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from matplotlib.figure import Figure
@@ -10,9 +8,8 @@ from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
 from spectheory.instances import random_rational, two_token
 from spectheory.iteration import completed_law
 from spectheory.law import output_law
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import BROKEN, legend_below, panels, verifier_curve
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import VERIFIER_STYLES
 from spectheory.programs import optimum
 
@@ -101,12 +98,10 @@ def spectr_gbv_defect(num_pairs: int = 20, num_drafts: int = 2, seed: int = 53) 
         claim = "Theorem 5.3 is false: E[τ] is below Bound(K) on both"
         checks.expect(claim, accepted < bound, f"{here} >= {bound}")
     return Findings(
-        explanation=(
-            "An efficiency means little without its defect. SpecTr-GBV as printed changes the law of the "
-            "text on every random pair, also with the distribution modification of its Algorithm 2; SpecTr "
-            "and multi-round do not. A hexagon without a cross is a pair on which a residual is 0/0, so "
-            "that no modification is defined."
-        ),
+        "An efficiency means little without its defect. SpecTr-GBV as printed changes the law of the "
+        "text on every random pair, also with the distribution modification of its Algorithm 2; SpecTr "
+        "and multi-round do not. A hexagon without a cross is a pair on which a residual is 0/0, so "
+        "that no modification is defined.",
         tables=[table, two],
         checks=checks,
     )

@@ -1,14 +1,12 @@
 """Block efficiency on the bundled language models against the temperature."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
 from spectheory.montecarlo import simulate
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import estimates, legend_below, note, panels, verifier_points
-from spectheory.paper.exhibits import exhibit
 from spectheory.paper.figures.support import (
     LOSSY,
     ONE_PATH,
@@ -17,7 +15,6 @@ from spectheory.paper.figures.support import (
     interval,
     whole,
 )
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.resolve import find_verifier
 
 SEVERAL = ("multi_round", "spectr", "spectr_gbv", "greedy_multipath")
@@ -110,12 +107,10 @@ def temperature(
         where = f"at {value}: {block.interval} and {token.interval}"
         checks.expect(claim, block.interval[1] >= token.interval[0], where)
     return Findings(
-        explanation=(
-            f"{num_drafts} drafts of {draft_length} tokens; the verifiers of one path see the first. As in "
-            "the paper's table, block verification gains little over token verification at low temperatures. "
-            "SpecTr-GBV and greedy block are not lossless as they stand. Their defect on the whole "
-            "vocabulary is not enumerated. The last table has it on two tokens, with its K and L."
-        ),
+        f"{num_drafts} drafts of {draft_length} tokens; the verifiers of one path see the first. As in "
+        "the paper's table, block verification gains little over token verification at low temperatures. "
+        "SpecTr-GBV and greedy block are not lossless as they stand. Their defect on the whole "
+        "vocabulary is not enumerated. The last table has it on two tokens, with its K and L.",
         tables=[table, gains, defects_on_two_tokens("temperature_defect", LOSSY, temperatures)],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """The tree of drafted tokens with an antichain, and the inequality that it stands for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import networkx
@@ -12,9 +10,9 @@ from matplotlib.figure import Figure
 from spectheory.contexts import Context
 from spectheory.instances import two_token
 from spectheory.law import output_law
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import label_point, panels
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable, as_float
+from spectheory.paper.findings import as_float
 from spectheory.paper.style import ACCENT, BLACK, GREY
 from spectheory.programs import antichains, count_antichains, optimum
 from spectheory.programs.multi_path import named_antichains
@@ -143,11 +141,9 @@ def token_tree(draft_length: int = 3, num_drafts: int = 2) -> Findings:
         "it does not",
     )
     return Findings(
-        explanation=(
-            f"Two-token pair, {num_drafts} drafts. Left: how often the optimal verifier's accepted text "
-            "starts with each node; the filled nodes are an antichain whose constraint is tight. Right: all "
-            "antichains below the limit."
-        ),
+        f"Two-token pair, {num_drafts} drafts. Left: how often the optimal verifier's accepted text "
+        "starts with each node; the filled nodes are an antichain whose constraint is tight. Right: all "
+        "antichains below the limit.",
         tables=[nodes, table],
         checks=checks,
     )

@@ -1,14 +1,11 @@
 """The motivating example of block2024, section 2, for more draft lengths."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
-from spectheory.paper.exhibits import exhibit
-from spectheory.paper.findings import Checks, Findings, ResultTable
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.programs import optimum
 
 PUBLISHED = {("token", 2): Fraction(10, 9), ("block", 2): Fraction(11, 9)}
@@ -58,10 +55,8 @@ def two_token_table(
         claim = "block verification attains the optimum"
         checks.expect(claim, best == block, f"at draft length {length} it is {best}, block has {block}")
     return Findings(
-        explanation=(
-            f"Target ({target[0]}, {target[1]}), draft ({target[1]}, {target[0]}) at every context, one "
-            "drafted path."
-        ),
+        f"Target ({target[0]}, {target[1]}), draft ({target[1]}, {target[0]}) at every context, one "
+        "drafted path.",
         tables=[table],
         checks=checks,
     )

@@ -1,7 +1,5 @@
 """Which verifier earns most: a map over the agreement of the models, the number of paths and their length."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -10,10 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from spectheory.law import output_law
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import panels
-from spectheory.paper.exhibits import exhibit
 from spectheory.paper.figures.random_cells import random_cells
-from spectheory.paper.findings import Checks, Findings, ResultTable
 from spectheory.paper.style import VERIFIER_STYLES
 
 VERIFIERS = ("block", "multi_round", "spectr", "greedy_multipath")
@@ -107,12 +104,10 @@ def winners(
     won = Counter(row["winner"] for row in best.select() if row["num_drafts"] > 1)
     wins = ", ".join(f"{VERIFIER_STYLES[name].label} wins {count}" for name, count in won.items())
     return Findings(
-        explanation=(
-            "Every cell names the verifier with the largest mean block efficiency over the same random "
-            f"pairs and what part of the optimum it earns. Cells with several paths: {wins or 'none'}. "
-            "Greedy multi-path earns less than block verification of a single path in "
-            f"{sum(below_block)} of {len(below_block)} cases."
-        ),
+        "Every cell names the verifier with the largest mean block efficiency over the same random "
+        f"pairs and what part of the optimum it earns. Cells with several paths: {wins or 'none'}. "
+        "Greedy multi-path earns less than block verification of a single path in "
+        f"{sum(below_block)} of {len(below_block)} cases.",
         tables=[best, table],
         checks=checks,
     )
