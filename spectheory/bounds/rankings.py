@@ -72,6 +72,24 @@ def leaf_order(pair: ModelPair, ranking: Ranking = ratio_ranking) -> np.ndarray:
     return np.argsort(positions)
 
 
+def global_order(pair: ModelPair) -> np.ndarray:
+    """All leaves by the ratio p/q of their whole path, lowest first, ties by number.
+
+    It is not tree-based: greedy2026 §5 would like this order, and calls it difficult.
+
+    Returns:
+        Leaf numbers, [V^L].
+
+    Example:
+        >>> from spectheory import instances
+        >>> print(global_order(instances.sticky_chain(1)))
+        [0 1]
+    """
+    length = pair.draft_length
+    ratios = quotients(pair.target_path_probs(length), pair.draft_path_probs(length))
+    return np.argsort(ratios, kind="stable")
+
+
 def check_leaf_order(pair: ModelPair, order: LeafOrder) -> np.ndarray:
     """An explicit order as leaf numbers, [V^L].
 

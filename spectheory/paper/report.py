@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from spectheory.documents import decimal_text, number_text, replace_file
-from spectheory.paper.claims.page import claims_counts
+from spectheory.paper.claims.page import claims_counts, markdown_table
 from spectheory.paper.exhibits import Written
 from spectheory.paper.findings import RATIONAL, ResultTable
 
@@ -136,8 +136,7 @@ def _markdown(block: Block) -> str:
         case "files", files:
             return "Files: " + ", ".join(f"[{file}]({file})" for file in files) + "."
         case "table", header, rows:
-            lines = [header, ["---"] * len(header), *([_markdown_cell(cell) for cell in row] for row in rows)]
-            return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+            return markdown_table(header, [[*map(_markdown_cell, row)] for row in rows])
         case "folded", header, rows:
             table = _markdown(("table", header, rows))
             return f"<details><summary>{len(rows)} rows</summary>\n\n{table}\n\n</details>"

@@ -2,14 +2,11 @@
 
 from itertools import pairwise
 
-import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.bounds.level_sets import ratios
-from spectheory.bounds.rankings import leaf_order
+from spectheory.bounds.rankings import global_order, leaf_order
 from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.instances import random_rational, sticky_chain
-from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import panels
 from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_STYLES
@@ -107,15 +104,3 @@ def monotone_ratios(num_pairs: int = 30, num_drafts: int = 3, seed: int = 47) ->
         tables=[table, along],
         checks=checks,
     )
-
-
-def global_order(pair: ModelPair) -> np.ndarray:
-    """The leaves by their path ratio p/q, lowest first, ties by number.
-
-    Example:
-        >>> print(global_order(sticky_chain(1)))
-        [0 1]
-    """
-    length = pair.draft_length
-    ratio = ratios(pair.target_path_probs(length), pair.draft_path_probs(length))
-    return np.argsort(ratio, kind="stable")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import product
+from operator import itemgetter
 
 from matplotlib.figure import Figure
 
@@ -23,7 +24,7 @@ def _plot(findings: Findings) -> Figure:
         for axes, number in zip(all_axes, drafts, strict=True):
             rows = table.where(num_drafts=number)
             shares = zip(rows["greedy_share"], rows["worst_share"], rows["best_share"], strict=True)
-            greedy, worst, best = zip(*sorted(shares), strict=True)
+            greedy, worst, best = zip(*sorted(shares, key=itemgetter(0)), strict=True)
             places, bar = range(1, len(greedy) + 1), {"color": GREY, "linewidth": 4, "alpha": 0.4}
             axes.vlines(places, worst, best, **bar, label="worst to best ranking")
             axes.plot(places, greedy, "P", markersize=5, color=colour, label="ranking by p/q")

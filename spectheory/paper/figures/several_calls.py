@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from spectheory.instances import early_stop, two_token
-from spectheory.iteration import decoded_tokens_law
-from spectheory.pair import ModelPair
+from spectheory.iteration import expected_calls
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.style import ACCENT, BLACK
 from spectheory.programs import fewest_calls, most_decoded_tokens
+from spectheory.programs.several_calls import largest_loss_of_two_calls
 
 VERIFIERS = ("token", "block")
 TWO_TOKEN_LENGTH = 3
@@ -77,7 +77,7 @@ def several_calls(
         best, here = fewest_calls(pair, number), f"two-token, n = {number}"
         checks.expect(FEWEST, best.block == best.value, f"{here}: {best.block} > {best.value}")
         for name in VERIFIERS:
-            own = calls_for(name, pair, number)
+            own = expected_calls(name, pair, number)
             calls.add(
                 tokens=number, verifier=name, calls=own, fewest=best.value,
                 calls_per_token=float(own / number), fewest_per_token=float(best.value / number),
@@ -93,7 +93,7 @@ def several_calls(
         "The largest E[N(2)], that of block verification, their difference, and its bound; tokens.",
     )
     for length in draft_lengths:
-        most, worst = largest_loss(length), Fraction(length, 2 * (length - 1))
+        most, worst = largest_loss_of_two_calls(length), Fraction(length, 2 * (length - 1))
         for ratio in sorted({worst, *(Fraction(step, steps) for step in range(steps + 1))}):
             here, deep = f"L = {length}, ρ = {ratio}", early_stop(length, ratio)
             best = fewest_calls(deep, 2 * length, draft_length=length)
@@ -117,14 +117,3 @@ def several_calls(
         tables=[calls, losses],
         checks=checks,
     )
-
-
-def calls_for(verifier: str, pair: ModelPair, num_tokens: int) -> Fraction:
-    """E[T(n)] = Σ_{i≥0} P(N(i) < n), from the exact law of the tokens decoded in i calls."""
-    laws = decoded_tokens_law(verifier, pair, num_tokens)
-    return 1 + sum((law[:num_tokens].sum() for law in laws), Fraction(0))
-
-
-def largest_loss(draft_length: int) -> Fraction:
-    """The bound of Statement 4.10, (L-2)²/(4(L-1)), for L ≥ 2."""
-    return Fraction((draft_length - 2) ** 2, 4 * (draft_length - 1))

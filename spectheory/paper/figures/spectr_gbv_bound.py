@@ -1,13 +1,14 @@
 """Bound(K) of spectrgbv2026 next to what can be accepted at one position."""
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import Any
 
 from matplotlib.figure import Figure
 
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
-from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
+from spectheory.algorithms.spectr_gbv import (
+    conditionally_independent_bound,
+    conditionally_independent_maximum,
+)
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
@@ -83,7 +84,7 @@ def spectr_gbv_bound(names: Sequence[str] = tuple(PAIRS), max_drafts: int = 6) -
                 multi_round=multi_round_acceptance(target, draft, drafts),
                 spectr_gbv=law.block_efficiency - 1, total_variation=law.total_variation,
                 undefined=law.undefined,
-                class_maximum=class_maximum(target, draft) if drafts == 2 and len(target) == 2 else None,
+                class_maximum=conditionally_independent_maximum(target, draft) if drafts == 2 and len(target) == 2 else None,
             )  # fmt: skip
     rows = table.select()
     claim = "Bound(K) is no bound on lossless rules: α_K exceeds it"
@@ -111,16 +112,3 @@ def spectr_gbv_bound(names: Sequence[str] = tuple(PAIRS), max_drafts: int = 6) -
         tables=[table],
         checks=checks,
     )
-
-
-def class_maximum(target: Any, draft: Any) -> Fraction:
-    """The largest acceptance of two drafts of two tokens that are independent given the output.
-
-    One draft agrees with the output with probability Σ min(p, q); the other is independent of both.
-
-    Example:
-        >>> class_maximum([Fraction(1, 3), Fraction(2, 3)], [Fraction(2, 3), Fraction(1, 3)])
-        Fraction(7, 9)
-    """
-    rejected = [max(p - q, Fraction(0)) for p, q in zip(target, draft, strict=True)]
-    return 1 - sum((lost * (1 - q) for lost, q in zip(rejected, draft, strict=True)), Fraction(0))
