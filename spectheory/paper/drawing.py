@@ -36,6 +36,24 @@ def panels(
         yield figure, list(np.ravel(figure.subplots(rows, columns, squeeze=False, **options)))
 
 
+@contextmanager
+def panels_by(
+    table: ResultTable, column: str, ylabel: str, *, legend_columns: int = 4, **options: Any
+) -> Iterator[tuple[Figure, list[tuple[Axes, Any, ResultTable]]]]:
+    """A figure with a panel for every entry of a column, in a row: its axes, the entry and its rows."""
+    entries = table.distinct(column)
+    with panels(1, len(entries), sharey=True, **options) as (figure, all_axes):
+        yield (
+            figure,
+            [
+                (axes, entry, table.where(**{column: entry}))
+                for axes, entry in zip(all_axes, entries, strict=True)
+            ],
+        )
+        all_axes[0].set_ylabel(ylabel)
+        legend_below(figure, legend_columns)
+
+
 def verifier_curve(
     axes: Axes, name: str, places: Sequence[Any], values: Sequence[Any], **options: Any
 ) -> None:

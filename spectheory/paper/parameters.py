@@ -23,6 +23,23 @@ KINDS: Mapping[type, str] = {
 }
 
 
+ABOUT: Mapping[str, str] = {
+    "agreements": "a; the draft row is a times the target's and 1 − a times an independent one.",
+    "confidence": "level of each interval.",
+    "draft_length": "L.",
+    "draft_lengths": "the lengths L.",
+    "max_drafts": "the largest K.",
+    "names": "which pairs; the default has all.",
+    "num_drafts": "K, the number of drafts.",
+    "num_pairs": "random pairs.",
+    "num_prompts": "how many of the bundled prompts.",
+    "samples": "draws per prompt.",
+    "seed": "of the random numbers.",
+    "vocab_size": "V.",
+}
+"""What a parameter is wherever the docstring of an exhibit does not say it."""
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of an exhibit.
@@ -80,12 +97,13 @@ class Parameter:
 def parameters_of(compute: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The parameters of a function that computes an exhibit, from its signature and its docstring.
 
-    Those whose values cannot be written in a line are left out.
+    ``ABOUT`` has those that the docstring leaves out.  Parameters whose values cannot be written in a line
+    are not listed.
     """
     entries = re.findall(
         r"^ {4}(\w+(?:, \w+)*): (.*(?:\n {8}.*)*)", inspect.getdoc(compute) or "", re.MULTILINE
     )
-    about = {name: text for names, text in entries for name in names.split(", ")}
+    about = ABOUT | {name: text for names, text in entries for name in names.split(", ")}
     return tuple(
         Parameter(name, given.default, re.sub(r"\s+", " ", about.get(name, "")))
         for name, given in inspect.signature(compute).parameters.items()

@@ -3,7 +3,7 @@
 Block efficiencies of spectr2023, block2024 and spectrgbv2026, data set by data set, are in ``printed.csv``.
 Verifiers have this package's names: SD is ``token``, SpecInfer ``multi_round``, and spectrgbv2026's GBV
 ``greedy_block``.  Block efficiencies and times of greedy2026 by number of drafts are in
-``printed_times.csv``.
+``printed_times.csv``, latencies of spectr2023 in ``printed_latencies.csv``.
 """
 
 from __future__ import annotations
@@ -84,6 +84,39 @@ def printed_times() -> tuple[PrintedTime, ...]:
     return _read(PrintedTime, "printed_times.csv")
 
 
+class Latency(NamedTuple):
+    """One call of one model.
+
+    Attributes:
+        where: the printed table, or the machine of the bundled models.
+        model: ``"target"`` or ``"draft"``.
+        parameters: of the model.
+        batch, length: how many texts are read at once, and how many tokens of each.
+        relative, deviation: mean and standard deviation, relative to the target's call at batch 1, length 4.
+        milliseconds: the mean; None where it is not printed.
+    """
+
+    where: str
+    model: str
+    parameters: int
+    batch: int
+    length: int
+    relative: float
+    deviation: float
+    milliseconds: float | None
+
+
+@cache
+def printed_latencies() -> tuple[Latency, ...]:
+    """spectr2023 Tables 2 and 3, of models with 97 and 6 million parameters on a GPU.
+
+    Example:
+        >>> printed_latencies()[0].relative
+        1.0
+    """
+    return _read(Latency, "printed_latencies.csv")
+
+
 class RecomputedGain(NamedTuple):
     """A printed block efficiency against that of token verification beside it.
 
@@ -118,7 +151,7 @@ def gains_over_token(rows: Sequence[Printed] | None = None) -> list[RecomputedGa
     ]
 
 
-Row = TypeVar("Row", Printed, PrintedTime)
+Row = TypeVar("Row", Printed, PrintedTime, Latency)
 
 
 def _read(kind: type[Row], name: str) -> tuple[Row, ...]:

@@ -14,7 +14,14 @@ from scipy.sparse import coo_array
 from spectheory import ModelPair, output_law
 from spectheory.continued import ContinuedPair
 from spectheory.errors import InvalidInputError
-from spectheory.instances import disjoint_supports, early_stop, forced_start, random_rational, sticky_chain, two_token
+from spectheory.instances import (
+    disjoint_supports,
+    early_stop,
+    forced_start,
+    random_rational,
+    sticky_chain,
+    two_token,
+)
 from spectheory.iteration import decoded_tokens_law, expected_decoded_tokens
 from spectheory.programs import fewest_calls, most_decoded_tokens
 

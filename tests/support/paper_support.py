@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
 import pytest
@@ -67,8 +68,8 @@ def assert_seen(
         parameters: changes of the small version.
     """
     module, _, function = called.rpartition(".")
-    place = f"spectheory.paper.figures.{module or name}.{function}"
-    patch.setattr(place, lie(pytest.importorskip(place.rpartition(".")[0]).__dict__[function]))
+    file = import_module(f"spectheory.paper.figures.{module or name}")
+    patch.setattr(file, function, lie(getattr(file, function)))
     findings = small(name, **parameters)
     for claim in claims:
         about = [check for check in findings.checks if check.claim.startswith(claim)]

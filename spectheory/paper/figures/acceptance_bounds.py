@@ -6,7 +6,7 @@ from fractions import Fraction
 from matplotlib.figure import Figure
 
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, optimum_curve, panels
+from spectheory.paper.drawing import optimum_curve, panels_by
 from spectheory.paper.style import ACCENT, GREY
 from spectheory.programs import optimal_acceptance, otm_optimum, transport_bounds
 
@@ -20,10 +20,8 @@ PROGRAM_UP_TO = 4  # the linear program has V^(K+1) variables
 
 def _plot(findings: Findings) -> Figure:
     (table,) = findings.tables
-    names = table.distinct("pair")
-    with panels(1, len(names), width=2.7, height=3.2, sharey=True) as (figure, all_axes):
-        for axes, name in zip(all_axes, names, strict=True):
-            rows = table.where(pair=name)
+    with panels_by(table, "pair", "acceptance probability", width=2.7, height=3.2) as (figure, parts):
+        for axes, name, rows in parts:
             drafts, lower, upper = rows["num_drafts"], rows["lower"], rows["upper"]
             axes.fill_between(
                 drafts, lower, upper, color=ACCENT, alpha=0.18, linewidth=0, label="between the bounds"
@@ -33,8 +31,6 @@ def _plot(findings: Findings) -> Figure:
             axes.axhline(rows["limit"][0], color=GREY, linewidth=1, linestyle=":", label="limit (Lemma 1)")
             axes.set(xlabel="number of drafts K", ylim=(0, 1.02), xticks=drafts)
             axes.set_title(name)
-        all_axes[0].set_ylabel("acceptance probability")
-        legend_below(figure)
     return figure
 
 
@@ -46,12 +42,7 @@ def _plot(findings: Findings) -> Figure:
     small={"max_drafts": 3},
 )
 def acceptance_bounds(names: Sequence[str] = tuple(ROWS), max_drafts: int = 8) -> Findings:
-    """α_K by the min cut next to both bounds of Lemma 3 and the limit of Lemma 1, exactly.
-
-    Args:
-        names: which pairs; the default has all.
-        max_drafts: the largest K.
-    """
+    """α_K by the min cut next to both bounds of Lemma 3 and the limit of Lemma 1, exactly."""
     checks = Checks()
     table = ResultTable(
         "acceptance_bounds",

@@ -60,7 +60,6 @@ def acceptance_length(
     Args:
         draft_length: L; the paper's figure has 10.
         samples: sampled drafts.
-        seed: of the sampling.
         confidence: with which all points of the figure together lie in their intervals.
     """
     checks, pair = Checks(), two_token(draft_length)

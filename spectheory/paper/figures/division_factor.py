@@ -67,8 +67,6 @@ def division_factor(names: Sequence[str] = tuple(PAIRS), num_drafts: int = 2, st
     output is a drafted token (the residual can emit one), and the optimum α_K.
 
     Args:
-        names: which pairs; the default has all.
-        num_drafts: K.
         steps: points between ρ = 1 and ρ = K; a quarter as many follow beyond K.
     """
     checks = Checks()

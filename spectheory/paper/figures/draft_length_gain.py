@@ -69,7 +69,6 @@ def draft_length_gain(max_length: int = 8, num_random: int = 60, seed: int = 17)
     Args:
         max_length: L.
         num_random: random pairs of each kind, context-free and not.
-        seed: of the random pairs.
     """
     checks = Checks()
     table = ResultTable(

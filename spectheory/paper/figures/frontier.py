@@ -61,12 +61,7 @@ def frontier(
     """Mean block efficiency over the same random pairs, cell by cell, with the optimum and an upper bound.
 
     Args:
-        agreements: a; the draft row is a times the target's and 1 − a times an independent one.
-        num_drafts: the numbers K.
-        draft_lengths: the lengths L.
         num_pairs: random pairs per agreement and length, the same for every K.
-        seed: of the pairs.
-        vocab_size: V.
     """
     checks = Checks()
     table = ResultTable(

@@ -61,9 +61,6 @@ def full_information(draft_lengths: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> Findi
     With the joint laws of both blocks known, a maximal coupling keeps Σ_a min(p(a), q(a)) at every
     length, E[τ] = 12/9 at length 2.  It corrects AA to BB, two tokens that were not drafted.  A verifier
     returns a drafted prefix and one token, and the program over all of these, whatever they know, gives 11/9.
-
-    Args:
-        draft_lengths: the lengths L.
     """
     checks = Checks()
     table = ResultTable(

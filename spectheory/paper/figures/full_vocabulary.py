@@ -87,11 +87,6 @@ def full_vocabulary(
 
     Args:
         num_drafts: the numbers K of drafted paths.
-        draft_lengths: the lengths L.
-        num_prompts: how many of the bundled prompts.
-        samples: draws per prompt.
-        seed: of the drafting and sampling.
-        confidence: level of each interval.
     """
     from spectheory.models import bundled_prompts
 

@@ -14,7 +14,7 @@ from spectheory.instances import sticky_chain, two_token, uniform_equal
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import BROKEN, legend_below, panels, verifier_curve
+from spectheory.paper.drawing import BROKEN, panels_by, verifier_curve
 from spectheory.paper.printed import printed_times
 from spectheory.paper.style import GREY
 from spectheory.programs import multi_path_interval
@@ -32,10 +32,9 @@ EXACT_LAW_UP_TO = 4  # the law by enumeration, as the second route
 
 def _plot(findings: Findings) -> Figure:
     table = findings.table("greedy_falls")
-    names = table.distinct("pair")
-    with panels(1, len(names), width=2.7, height=3.3, sharey=True) as (figure, all_axes):
-        for axes, name in zip(all_axes, names, strict=True):
-            rows = table.where(pair=name)
+    label = "block efficiency [tokens per target call]"
+    with panels_by(table, "pair", label, width=2.7, height=3.3) as (figure, parts):
+        for axes, name, rows in parts:
             drafts = rows["num_drafts"]
             axes.plot(drafts, rows["optimum"], **BROKEN, label="optimum")
             verifier_curve(axes, "block", drafts, rows["block"], marker="", label="block, one path")
@@ -45,8 +44,6 @@ def _plot(findings: Findings) -> Figure:
             axes.set_xticks([1, 2, 4, 8, 16, 32, 64], ["1", "2", "4", "8", "16", "32", "64"])
             axes.set(xlabel="number of drafts K")
             axes.set_title(TITLES[name], fontsize=9)
-        all_axes[0].set_ylabel("block efficiency [tokens per target call]")
-        legend_below(figure)
     return figure
 
 
@@ -64,10 +61,6 @@ def greedy_falls(
 
     As K grows the selected path becomes the highest-ranked leaf.  The limit is what block verification
     earns against a draft that always proposes it.
-
-    Args:
-        names: which pairs; the default has all.
-        num_drafts: the numbers K.
     """
     checks = Checks()
     table = ResultTable(

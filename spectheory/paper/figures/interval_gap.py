@@ -79,9 +79,7 @@ def interval_gap(
 
     Args:
         shapes: (V, L) of random pairs of agreement 1/5.
-        num_drafts: K.
         relative_gap: at which the search stops.
-        seed: of the pairs.
     """
     checks = Checks()
     table = ResultTable(

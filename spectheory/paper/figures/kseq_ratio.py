@@ -55,11 +55,9 @@ def kseq_ratio(
     The family has two tokens, draft (u, 1 − u) and target (u^K, 1 − u^K), where α_K reaches 1.
 
     Args:
-        num_drafts: the numbers K.
         vocab_sizes: the V of the random search.
         starts: random pairs per K and V.
         steps: of the walk from the worst of them.
-        seed: of the search.
     """
     checks = Checks()
     table = ResultTable(

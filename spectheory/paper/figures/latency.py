@@ -1,52 +1,18 @@
 """What one call of a model costs over batch and length, as spectr2023 prints it and of the bundled models."""
 
 from functools import cache
-from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.measured import measurement
+from spectheory.paper.printed import Latency, printed_latencies
 from spectheory.paper.style import ACCENT, BLACK, GREY
 
-PRINTED = {
-    "spectr2023 Table 2": {
-        4: ((1.00, 0.16), (1.01, 0.15), (1.06, 0.10), (1.10, 0.16)),
-        8: ((1.01, 0.18), (1.09, 0.25), (1.10, 0.09), (1.42, 0.4)),
-    },
-    "spectr2023 Table 3": {
-        4: ((0.18, 0.02), (0.19, 0.04), (0.18, 0.09), (0.20, 0.13)),
-        8: ((0.17, 0.04), (0.19, 0.05), (0.16, 0.02), (0.18, 0.04)),
-    },
-}
-"""Table -> length -> latency with standard deviation at batches 1, 2, 4, 8."""
 BATCHES = (1, 2, 4, 8)
-MODELS = {"spectr2023 Table 2": ("target", 97_000_000), "spectr2023 Table 3": ("draft", 6_000_000)}
 LENGTH_COLOURS = {4: BLACK, 8: ACCENT, 16: GREY}
 TITLES = ("as printed, on a GPU", "bundled models, on a CPU")
-
-
-class Latency(NamedTuple):
-    """One call of one model.
-
-    Attributes:
-        where: the printed table, or the machine of the bundled models.
-        model: ``"target"`` or ``"draft"``.
-        parameters: of the model.
-        batch, length: how many texts are read at once, and how many tokens of each.
-        relative, deviation: mean and standard deviation, relative to the target's call at batch 1, length 4.
-        milliseconds: the mean; None where it is not printed.
-    """
-
-    where: str
-    model: str
-    parameters: int
-    batch: int
-    length: int
-    relative: float
-    deviation: float
-    milliseconds: float | None
 
 
 @cache
@@ -69,19 +35,13 @@ def measured() -> tuple[Latency, ...]:
     )  # fmt: skip
 
 
-def printed() -> tuple[Latency, ...]:
-    """spectr2023 Tables 2 and 3, of models with 97 and 6 million parameters on a GPU."""
-    return tuple(
-        Latency(table, *MODELS[table], batch, length, *value, None)
-        for table, lengths in PRINTED.items()
-        for length, values in lengths.items()
-        for batch, value in zip(BATCHES, values, strict=True)
-    )
-
-
 def _plot(findings: Findings) -> Figure:
     rows = [Latency(*row) for row in findings.tables[0].rows]
-    sides = ([row for row in rows if (row.where in PRINTED) == is_printed] for is_printed in (True, False))
+    is_printed = {row.where for row in printed_latencies()}
+    sides = (
+        [row for row in rows if row.where in is_printed],
+        [row for row in rows if row.where not in is_printed],
+    )
     with panels(1, 2, height=3.2) as (figure, all_axes):
         for axes, side, title in zip(all_axes, sides, TITLES, strict=True):
             for model, line in (("target", "-"), ("draft", ":")):
@@ -114,7 +74,7 @@ def latency() -> Findings:
     does not depend on the machine that reproduces it.
     """
     checks, ours = Checks(), measured()
-    for row in printed():
+    for row in printed_latencies():
         if row.model == "target":
             claim = "as printed, no call of the target takes longer than 1.42"
             checks.expect(claim, row.relative <= 1.42, f"{row}")
@@ -142,7 +102,7 @@ def latency() -> Findings:
                 "deviation; length: tokens that are read at once. milliseconds: of CPU time, where measured, "
                 f"by '{measurement('latency').command}'.",
                 Latency._fields,
-                [*printed(), *ours],
+                [*printed_latencies(), *ours],
             )
         ],
         checks=checks,

@@ -12,7 +12,7 @@ from spectheory.defects import defects
 from spectheory.instances import two_token
 from spectheory.law import output_law
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
+from spectheory.paper.drawing import optimum_curve, panels_by, verifier_curve
 from spectheory.paper.style import ACCENT, VERIFIER_STYLES
 from spectheory.programs import lossy_optimum, optimum
 from spectheory.verifier import Verifier
@@ -24,13 +24,11 @@ TOLERANCE = 1e-9
 
 def _plot(findings: Findings) -> Figure:
     front, points = findings.tables
-    counts = front.distinct("num_drafts")
-    with panels(1, len(counts), height=3.5, sharey=True) as (figure, all_axes):
-        for axes, drafts in zip(all_axes, counts, strict=True):
-            _panel(axes, front.where(num_drafts=drafts), points.where(num_drafts=drafts))
+    label = "block efficiency\n[tokens per target call]"
+    with panels_by(front, "num_drafts", label, legend_columns=3, height=3.5) as (figure, parts):
+        for axes, drafts, rows in parts:
+            _panel(axes, rows, points.where(num_drafts=drafts))
             axes.set_title("One path" if drafts == 1 else f"K = {drafts} drafts")
-        all_axes[0].set_ylabel("block efficiency\n[tokens per target call]")
-        legend_below(figure, 3)
     return figure
 
 
@@ -59,7 +57,6 @@ def lossy_front(draft_length: int = 2, num_drafts: Sequence[int] = (1, 2), steps
     """The largest block efficiency by total variation, and where verifiers are; the two-token pair.
 
     Args:
-        draft_length: L.
         num_drafts: the numbers K, a panel each.
         steps: in which the total variation goes from 0 to 1/2.
     """

@@ -53,8 +53,6 @@ def monotone_ratios(num_pairs: int = 30, num_drafts: int = 3, seed: int = 47) ->
 
     Args:
         num_pairs: random exact pairs with V = 2, L = 3, besides the drawn one.
-        num_drafts: K.
-        seed: of the pairs.
     """
     checks = Checks()
     table = ResultTable(

@@ -48,7 +48,6 @@ def one_path_optimum(
     Args:
         shapes: (V, L).
         num_pairs: random pairs per shape.
-        seed: of the pairs.
     """
     checks = Checks()
     table = ResultTable(

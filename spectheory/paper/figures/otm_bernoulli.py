@@ -64,7 +64,6 @@ def otm_bernoulli(target_heads: Sequence[Fraction] = TARGET_HEADS, max_drafts: i
 
     Args:
         target_heads: b.
-        max_drafts: the largest K.
     """
     checks = Checks()
     table = ResultTable(

@@ -54,7 +54,6 @@ def otm_uniform(
     Args:
         draft_support: d, the number of tokens that the draft emits.
         target_supports: d/r, divisors of d: the number of tokens that the target emits.
-        max_drafts: the largest K.
 
     Raises:
         InvalidInputError: one of them does not divide d.

@@ -74,7 +74,6 @@ def prefix_trees(names: Sequence[str] = tuple(PAIRS), num_leaves: Sequence[int] 
     because paths that share a prefix succeed and fail together (Jensen); so its optimum is at most theirs.
 
     Args:
-        names: which pairs; the default has all.
         num_leaves: the numbers K of leaves.
     """
     checks = Checks()

@@ -106,12 +106,6 @@ def printed_gains(
 
     Where a paper prints no temperature, the estimate is at temperature 1.  Lengths beyond 8 are not
     estimated.
-
-    Args:
-        num_prompts: how many of the bundled prompts.
-        samples: draws per prompt.
-        seed: of the drafting and sampling.
-        confidence: level of each interval.
     """
     checks, gains = Checks(), gains_over_token()
     _expect_printed_orders(checks)

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from spectheory.instances import random_rational, two_token
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import BROKEN, legend_below, panels
+from spectheory.paper.drawing import BROKEN, panels_by
 from spectheory.paper.style import GREY, VERIFIER_STYLES
 from spectheory.programs import best_ranking
 
@@ -18,11 +18,10 @@ COUNTEREXAMPLE = ModelPair.context_free_pair(["13/20", "7/20"], ["2/3", "1/3"], 
 
 def _plot(findings: Findings) -> Figure:
     (table,) = findings.tables
-    drafts = table.distinct("num_drafts")
     colour = VERIFIER_STYLES["greedy_multipath"].colour
-    with panels(1, len(drafts), height=3.3, sharey=True) as (figure, all_axes):
-        for axes, number in zip(all_axes, drafts, strict=True):
-            rows = table.where(num_drafts=number)
+    by_drafts = panels_by(table, "num_drafts", "share of the optimum", legend_columns=3, height=3.3)
+    with by_drafts as (figure, parts):
+        for axes, number, rows in parts:
             shares = zip(rows["greedy_share"], rows["worst_share"], rows["best_share"], strict=True)
             greedy, worst, best = zip(*sorted(shares, key=itemgetter(0)), strict=True)
             places, bar = range(1, len(greedy) + 1), {"color": GREY, "linewidth": 4, "alpha": 0.4}
@@ -31,8 +30,6 @@ def _plot(findings: Findings) -> Figure:
             axes.axhline(1, **BROKEN, label="optimum (linear program)")
             axes.set(xlabel="pairs, in the order of the ranking by p/q", xticks=[])
             axes.set_title(f"{number} drafts")
-        all_axes[0].set_ylabel("share of the optimum")
-        legend_below(figure, 3)
     return figure
 
 
@@ -48,8 +45,6 @@ def ranking_search(num_pairs: int = 24, num_drafts: Sequence[int] = (2, 3), seed
 
     Args:
         num_pairs: random pairs with V = 2 and L = 2, besides two fixed ones.
-        num_drafts: the numbers K.
-        seed: of the pairs.
     """
     checks = Checks()
     table = ResultTable(

@@ -97,7 +97,6 @@ def real_pair(
         settings: m tokens, the most likely ones of the target after the prompt, L drafted tokens, K drafts.
         verifiers: names, or objects with ``outcome``.
         samples: drafted K-tuples per prompt and setting.
-        seed: of the drafting and sampling.
         confidence: with which all intervals of the table together cover (Bonferroni).
         drafts_at_once: copies of the prompt in one batch.
     """

@@ -57,13 +57,7 @@ def several_paths(
     num_drafts: Sequence[int] = (1, 2, 3, 4),
     draft_lengths: Sequence[int] = (1, 2, 3),
 ) -> Findings:
-    """Block efficiency of every lossless verifier and the optimum of Theorem 4.3, for each K and L.
-
-    Args:
-        names: which pairs; the default has all.
-        num_drafts: the numbers K.
-        draft_lengths: the lengths L.
-    """
+    """Block efficiency of every lossless verifier and the optimum of Theorem 4.3, for each K and L."""
     checks = Checks()
     table = ResultTable(
         "several_paths",

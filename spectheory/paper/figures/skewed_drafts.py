@@ -59,12 +59,7 @@ def _level_sets(axes: Axes, table: ResultTable, num_drafts: int) -> None:
     plot=_plot,
 )
 def skewed_drafts(draft_length: int = 2, num_drafts: int = 3) -> Findings:
-    """Laws of the selected path on the two-token pair, exactly, and their level sets below 1 − (1 − u)^K.
-
-    Args:
-        draft_length: L.
-        num_drafts: K.
-    """
+    """Laws of the selected path on the two-token pair, exactly, and their level sets below 1 − (1 − u)^K."""
     checks, pair = Checks(), two_token(draft_length)
     draft, target = pair.draft_path_probs(draft_length), pair.target_path_probs(draft_length)
     best = path_selection_optimum(pair, num_drafts)

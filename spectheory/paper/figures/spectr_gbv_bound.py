@@ -12,7 +12,7 @@ from spectheory.algorithms.spectr_gbv import (
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
+from spectheory.paper.drawing import optimum_curve, panels_by, verifier_curve
 from spectheory.paper.findings import as_float
 from spectheory.paper.style import ACCENT, GREY
 from spectheory.programs import optimal_acceptance
@@ -26,10 +26,9 @@ PAIRS: Mapping[str, tuple[list[str], list[str]]] = {
 
 def _plot(findings: Findings) -> Figure:
     (table,) = findings.tables
-    names = table.distinct("pair")
-    with panels(1, len(names), width=2.7, height=3.5, sharey=True) as (figure, all_axes):
-        for axes, name in zip(all_axes, names, strict=True):
-            rows = table.where(pair=name)
+    size = {"width": 2.7, "height": 3.5}
+    with panels_by(table, "pair", "probability", legend_columns=3, **size) as (figure, parts):
+        for axes, name, rows in parts:
             drafts = rows["num_drafts"]
             verifier_curve(axes, "multi_round", drafts, rows["multi_round"])
             axes.plot(drafts, rows["bound"], color=ACCENT, linestyle=":", linewidth=2, label="Bound(K)")
@@ -43,8 +42,6 @@ def _plot(findings: Findings) -> Figure:
             optimum_curve(axes, drafts, rows["otm"], r"$\alpha_K$, the optimum")
             axes.set(xlabel="number of drafts K", ylim=(0, 1.03), xticks=drafts)
             axes.set_title(name)
-        all_axes[0].set_ylabel("probability")
-        legend_below(figure, 3)
     return figure
 
 
@@ -61,10 +58,6 @@ def spectr_gbv_bound(names: Sequence[str] = tuple(PAIRS), max_drafts: int = 6) -
     The class of Lemma 5.1 has drafts that are independent given the output.  For two tokens and two
     drafts its maximum is known: one draft is maximally coupled with the output and the other is
     independent of it (theory.md §2).
-
-    Args:
-        names: which pairs; the default has all.
-        max_drafts: the largest K.
     """
     checks = Checks()
     table = ResultTable(
@@ -78,13 +71,14 @@ def spectr_gbv_bound(names: Sequence[str] = tuple(PAIRS), max_drafts: int = 6) -
         target, draft = pair.target[0][0], pair.draft[0][0]
         for drafts in range(1, max_drafts + 1):
             law = output_law("spectr_gbv", pair, drafts)
+            known = drafts == len(target) == 2
             table.add(
                 pair=name, num_drafts=drafts, bound=conditionally_independent_bound(pair, drafts),
                 otm=optimal_acceptance(target, draft, drafts).value,
                 multi_round=multi_round_acceptance(target, draft, drafts),
                 spectr_gbv=law.block_efficiency - 1, total_variation=law.total_variation,
                 undefined=law.undefined,
-                class_maximum=conditionally_independent_maximum(target, draft) if drafts == 2 and len(target) == 2 else None,
+                class_maximum=conditionally_independent_maximum(target, draft) if known else None,
             )  # fmt: skip
     rows = table.select()
     claim = "Bound(K) is no bound on lossless rules: α_K exceeds it"
@@ -97,12 +91,12 @@ def spectr_gbv_bound(names: Sequence[str] = tuple(PAIRS), max_drafts: int = 6) -
         bounds = table.where(pair="equal models").column("bound")
         claim = "Bound(K) does not always grow with K (against Remark 5.2)"
         checks.expect(claim, sorted(set(bounds)) != bounds, "it grows")
-    known = [row for row in rows if row["class_maximum"] is not None]
-    for row in known:
+    of_class = [row for row in rows if row["class_maximum"] is not None]
+    for row in of_class:
         where = f"{row['pair']}: {row['class_maximum']} > {row['bound']}"
         checks.expect("Bound(2) bounds its class (Lemma 5.1)", row["class_maximum"] <= row["bound"], where)
-    if known:
-        loose = any(row["class_maximum"] < row["bound"] for row in known)
+    if of_class:
+        loose = any(row["class_maximum"] < row["bound"] for row in of_class)
         checks.expect("its class does not always attain it", loose, "it does")
     return Findings(
         "Two tokens, two drafts: the class of Lemma 5.1 accepts 7/9, Bound(2) is 5/6, α_2 is 8/9, and "

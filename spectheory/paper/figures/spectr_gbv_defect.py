@@ -44,13 +44,7 @@ def _plot(findings: Findings) -> Figure:
     small={"num_pairs": 3},
 )
 def spectr_gbv_defect(num_pairs: int = 20, num_drafts: int = 2, seed: int = 53) -> Findings:
-    """Block efficiency with total variation beside it, on random exact pairs with V = 2, L = 2.
-
-    Args:
-        num_pairs: random pairs.
-        num_drafts: K.
-        seed: of the pairs.
-    """
+    """Block efficiency with total variation beside it, on random exact pairs with V = 2, L = 2."""
     checks = Checks()
     table = ResultTable(
         "spectr_gbv_defect",

@@ -65,11 +65,6 @@ def temperature(
     Args:
         temperatures: of both models.
         num_drafts: K; the verifiers of one path see the first.
-        draft_length: L.
-        num_prompts: how many of the bundled prompts.
-        samples: draws per prompt.
-        seed: of the drafting and sampling.
-        confidence: level of each interval.
     """
     from spectheory.models import SamplingOptions, bundled_prompts
 

@@ -87,10 +87,6 @@ def token_tree(draft_length: int = 3, num_drafts: int = 2) -> Findings:
     x(a) is the probability that the accepted text starts with a.  For an antichain T these events exclude
     one another, and each needs a draft through T: Σ_{a∈T} x(a) ≤ 1 − (1 − q(T))^K.  The picture has the
     largest antichain among those that meet their limit with the fewest leaves.
-
-    Args:
-        draft_length: L.
-        num_drafts: K.
     """
     checks, pair = Checks(), two_token(draft_length)
     law = output_law("optimal_multipath", pair, num_drafts)

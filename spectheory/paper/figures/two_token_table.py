@@ -27,7 +27,6 @@ def two_token_table(
     verification attains the optimum on one path (greedy2026 Thm 3.3).
 
     Args:
-        draft_lengths: the lengths L.
         probability: of the first token under the target, and of the second under the draft model.
     """
     checks = Checks()

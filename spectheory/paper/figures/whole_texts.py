@@ -75,10 +75,7 @@ def whole_texts(
 
     Args:
         num_drafts: the numbers K of verifiers of several paths.
-        draft_length: L.
         tokens: of every text.
-        num_prompts: how many of the bundled prompts.
-        seed: of the drafting and sampling.
         confidence: level of the intervals, which are clustered by prompt.
     """
     from spectheory.models import bundled_prompts

@@ -64,12 +64,7 @@ def winners(
     """Mean block efficiency of published lossless verifiers over the same random pairs, cell by cell.
 
     Args:
-        agreements: a; the draft row is a times the target's and 1 − a times an independent one.
-        num_drafts: the numbers K.
-        draft_lengths: the lengths L.
         num_pairs: random pairs per agreement and length, the same for every K.
-        seed: of the pairs.
-        vocab_size: V.
     """
     checks = Checks()
     best = ResultTable(
