@@ -15,7 +15,9 @@ from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES, figure_style
 
 PANEL = 3.6
 """Width of a panel in inches: two of them fill a printed page."""
-BROKEN: dict[str, Any] = {"color": BLACK, "linestyle": (0, (4, 2)), "linewidth": 1.2}
+Look = dict[str, Any]
+"""Keyword arguments of a drawing function."""
+BROKEN: Look = {"color": BLACK, "linestyle": (0, (4, 2)), "linewidth": 1.2}
 """A broken black line, for an optimum."""
 
 
@@ -59,7 +61,7 @@ def verifier_curve(
 ) -> None:
     """The exact values of one verifier: a line with its colour, its marker and its name in the legend."""
     style = VERIFIER_STYLES[name]
-    look: dict[str, Any] = {
+    look: Look = {
         "color": style.colour, "marker": style.marker, "markersize": 5, "markerfacecolor": "white",
         "label": style.label, "clip_on": False,
     }  # fmt: skip
@@ -107,7 +109,7 @@ def verifier_band(axes: Axes, name: str, row: dict[str, Any], **options: Any) ->
 
 def note(axes: Axes, text: str, place: tuple[float, float] = (0.98, 0.02), **options: Any) -> None:
     """A small line in a corner of a panel, placed in fractions of it."""
-    look: dict[str, Any] = {"ha": "right", "fontsize": 8}
+    look: Look = {"ha": "right", "fontsize": 8}
     axes.annotate(text, place, xycoords="axes fraction", **(look | options))
 
 
@@ -125,7 +127,7 @@ def zero_line(axes: Axes) -> None:
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
     """One legend for all panels, below them; what several panels show is named once."""
-    named: dict[str, Any] = {}
+    named: Look = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             named.setdefault(label, handle)

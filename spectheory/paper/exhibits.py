@@ -184,8 +184,9 @@ def read_exhibit(name: str, folder: Path) -> Written | None:
         return None
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        head = [document[key] for key in ("name", "title", "source", "made_with", "pictures")]
-        return Written(*head, Findings.from_document(document))
+        findings = Findings.from_document(document)
+        head = {key: document[key] for key in ("name", "title", "source", "made_with", "pictures")}
+        return Written(**head, findings=findings)
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError) as error:
         raise InvalidInputError(
             f"{path} is not a file that reproduce wrote; remove it, or compute {name} anew"

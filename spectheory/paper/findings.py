@@ -69,8 +69,8 @@ class ResultTable:
 
     def where(self, **wanted: Any) -> ResultTable:
         """The rows with these entries, as a table."""
-        rows = [tuple(record.values()) for record in self.select(**wanted)]
-        return ResultTable(self.name, self.caption, self.columns, rows)
+        rows = (tuple(record.values()) for record in self.select(**wanted))
+        return ResultTable(self.name, self.caption, self.columns, list(rows))
 
 
 def select(

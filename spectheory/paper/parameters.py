@@ -23,7 +23,7 @@ KINDS: Mapping[type, str] = {
 }
 
 
-ABOUT: Mapping[str, str] = {
+ABOUT = {
     "agreements": "a; the draft row is a times the target's and 1 − a times an independent one.",
     "confidence": "level of each interval.",
     "draft_length": "L.",

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 
 class Printed(NamedTuple):
@@ -158,7 +158,8 @@ def _read(kind: type[Row], name: str) -> tuple[Row, ...]:
     """A file whose columns are the fields of ``kind``; an empty cell is ``None``."""
     text = (files("spectheory.paper") / name).read_text(encoding="utf-8")
     kinds = {name: hint if hint in (str, int) else float for name, hint in get_type_hints(kind).items()}
-    return tuple(
-        kind(**{name: kinds[name](cell) if cell else None for name, cell in row.items()})
+    entries: Iterator[dict[str, Any]] = (
+        {name: kinds[name](cell) if cell else None for name, cell in row.items()}
         for row in csv.DictReader(text.splitlines())
     )
+    return tuple(kind(**entry) for entry in entries)

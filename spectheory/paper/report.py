@@ -167,8 +167,8 @@ def _html(block: Block, folder: Path) -> str:
             return "<p>Files: " + ", ".join(f'<a href="{file}">{file}</a>' for file in files) + ".</p>"
         case "table", header, rows:
             cells = "".join(f"<th>{escape(name)}</th>" for name in header)
-            lines = [cells, *("".join(map(_html_cell, row)) for row in rows)]
-            body = "\n".join(f"<tr>{line}</tr>" for line in lines)
+            cells_of_rows = [cells, *("".join(map(_html_cell, row)) for row in rows)]
+            body = "\n".join(f"<tr>{line}</tr>" for line in cells_of_rows)
             return f'<div class="table"><table>\n{body}\n</table></div>'
         case "folded", header, rows:
             table = _html(("table", header, rows), folder)

@@ -70,8 +70,7 @@ def figure_style() -> Iterator[None]:
     """
     with mpl.rc_context():
         mpl.rcdefaults()
-        for style in (HOUSE_STYLE, *_USERS_STYLES):
-            mpl.style.use(style)
+        mpl.style.use([HOUSE_STYLE, *_USERS_STYLES])
         yield
 
 

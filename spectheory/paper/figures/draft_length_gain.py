@@ -11,7 +11,7 @@ from spectheory.instances import lost_lead, random_float, sticky_chain, two_toke
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import panels
+from spectheory.paper.drawing import Look, panels
 from spectheory.paper.figures.support import at_least
 from spectheory.paper.style import BLACK, GREY
 
@@ -37,7 +37,7 @@ def _plot(findings: Findings) -> Figure:
         for name, (label, colour, line) in DRAWN.items():
             rows = table.where(pair=name)
             gains = [100 * gain for gain in rows["relative_gain"]]
-            look = {"color": colour, "markersize": 4, "markerfacecolor": "white"}
+            look: Look = {"color": colour, "markersize": 4, "markerfacecolor": "white"}
             left.plot(rows["draft_length"], gains, line, **look, label=label)
         left.set(xlabel="draft length", ylabel="gain of block over token [%]", xticks=rows["draft_length"])
         left.set_title("Enumerated pairs, exact")
@@ -47,9 +47,10 @@ def _plot(findings: Findings) -> Figure:
             right.plot(rows["draft_length"], rows["gain_in_percent"], line, color=colour, label=label)
         right.set(xlabel="draft length", xticks=rows["draft_length"])
         right.set_title("Printed in block2024, Tables 1, 6–10")
-        for axes, place in ((left, "best"), (right, "lower right")):
+        left.legend(frameon=False)
+        right.legend(frameon=False, loc="lower right")
+        for axes in (left, right):
             axes.set_ylim(bottom=0)
-            axes.legend(frameon=False, loc=place)
     return figure
 
 

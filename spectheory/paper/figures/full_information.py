@@ -11,7 +11,7 @@ from spectheory.instances import two_token
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
+from spectheory.paper.drawing import Look, legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.figures.support import ONE_PATH
 from spectheory.paper.style import BLACK, GREY
 from spectheory.programs import block_transport_optimum, optimum
@@ -31,14 +31,14 @@ def _plot(findings: Findings) -> Figure:
     with panels(width=6.8, height=3.8) as (figure, (axes,)):
         ideal = table.where(algorithm="ideal")
         lengths, best, out_of_reach = ideal["draft_length"], ideal["optimum"], ideal["accepted"]
-        band = {"color": GREY, "alpha": 0.2, "linewidth": 0}
+        band: Look = {"color": GREY, "alpha": 0.2, "linewidth": 0}
         axes.fill_between(lengths, best, out_of_reach, **band, label="out of reach of any lossless verifier")
-        dotted = {"color": BLACK, "linewidth": 1.2, "linestyle": ":"}
+        dotted: Look = {"color": BLACK, "linewidth": 1.2, "linestyle": ":"}
         axes.plot(lengths, out_of_reach, **dotted, label="ideal: Σ min(p, q)")
         for name in ONE_PATH:
-            look: dict[str, Any] = {}
+            look: Look = {}
             if name == "greedy_block":
-                look = {"linestyle": "none", "label": "greedy block (not lossless on its own)"}
+                look |= {"linestyle": "none", "label": "greedy block (not lossless on its own)"}
             verifier_curve(axes, name, lengths, table.where(algorithm=name)["accepted"], **look)
         optimum_curve(axes, lengths, best)
         axes.set(xlabel="draft length L", ylabel="accepted tokens E[τ]", xticks=lengths)

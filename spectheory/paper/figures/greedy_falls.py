@@ -103,10 +103,11 @@ def greedy_falls(
         "greedy_falls_printed",
         "As printed in greedy2026 Table 1: other models, so nothing to be equal to.",
         ("target", "draft", "dataset", "K_1", "K_2", "K_3", "K_4"),
-        [(*place, *row) for place, row in by_place.items()],
+        [(*place, *values) for place, values in by_place.items()],
     )
-    for place, row in by_place.items():
-        checks.expect("every row of the printed table grows with K", sorted(row) == row, f"{place}: {row}")
+    for place, values in by_place.items():
+        claim = "every row of the printed table grows with K"
+        checks.expect(claim, sorted(values) == values, f"{place}: {values}")
     return Findings(
         "The paper's Table 1 grows with K on its models. In general greedy multi-path can fall, below "
         "block verification on one path and towards what its highest-ranked path earns: 19/9 on the "

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from spectheory.instances import random_float, two_token
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import label_point, panels
+from spectheory.paper.drawing import Look, label_point, panels
 from spectheory.paper.measured import measurement
 from spectheory.paper.style import ACCENT, BLACK, GREY
 from spectheory.programs import multi_path_interval, optimum
@@ -47,9 +47,9 @@ def _plot(findings: Findings) -> Figure:
 def _times(axes: Axes, rows: list[dict[str, Any]], method: str, colour: str, line: str, goal: float) -> None:
     """Seconds by leaves; hollow and with their gap where the method missed the one that was asked for."""
     missed = [row for row in rows if row["status"] != "optimal"]
-    look = {"color": colour, "markersize": 4}
+    look: Look = {"color": colour, "markersize": 4}
     axes.plot([*map(_leaves, rows)], [row["seconds"] for row in rows], line, label=method, **look)
-    hollow = {"color": colour, "markerfacecolor": "white"}
+    hollow: Look = {"color": colour, "markerfacecolor": "white"}
     axes.plot([*map(_leaves, missed)], [row["seconds"] for row in missed], line[0], **hollow)
     for row in rows:
         if row in missed or row["gap_asked"] > goal:

@@ -10,7 +10,7 @@ from spectheory.instances import forced_start, two_token
 from spectheory.iteration import expected_decoded_tokens, first_tokens_law
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import label_point, legend_below, panels, zero_line
+from spectheory.paper.drawing import Look, label_point, legend_below, panels, zero_line
 from spectheory.paper.findings import as_float
 from spectheory.paper.style import BLACK, VERIFIER_STYLES
 
@@ -42,7 +42,7 @@ def _plot(findings: Findings) -> Figure:
 def _panel(axes: Axes, table: ResultTable, title: str) -> None:
     for called in table.distinct("verifier"):
         rows = table.where(verifier=called)
-        look: dict[str, Any] = {"color": BLACK, "marker": "o", "label": "block verification of three tokens"}
+        look: Look = {"color": BLACK, "marker": "o", "label": "block verification of three tokens"}
         if called in VERIFIER_STYLES:
             look = dict(zip(("color", "marker", "label"), VERIFIER_STYLES[called], strict=True))
         axes.plot(rows["calls"], rows["lead_over_block"], markersize=5, clip_on=False, **look)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, panels
+from spectheory.paper.drawing import Look, legend_below, panels
 from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES
 from spectheory.programs import optimal_acceptance
 
@@ -24,9 +24,13 @@ def _plot(findings: Findings) -> Figure:
     with panels(width=5.4, height=3.5) as (figure, (axes,)):
         colour = VERIFIER_STYLES["kseq"].colour
         axes.plot(drafts, family["ratio"], color=colour, label="worst of the two-token family")
-        hollow = {"color": BLACK, "markerfacecolor": "white"}
+        hollow: Look = {"color": BLACK, "markerfacecolor": "white"}
         axes.plot(drafts, searched, "v", **hollow, label="worst found by search over rows")
-        guaranteed = {"color": GREY, "linestyle": "--", "label": "guarantee $1 - (1 - 1/K)^K$"}
+        guaranteed: Look = {
+            "color": GREY,
+            "linestyle": "--",
+            "label": "guarantee $1 - (1 - 1/K)^K$",
+        }
         axes.plot(drafts, family["guarantee"], **guaranteed)
         axes.axhline(1 - math.exp(-1), color=GREY, linewidth=1, linestyle=":", label="1 − 1/e")
         axes.set(xlabel="number of drafts K", ylabel="acceptance of K-SEQ / optimal")

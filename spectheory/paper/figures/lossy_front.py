@@ -12,7 +12,7 @@ from spectheory.defects import defects
 from spectheory.instances import two_token
 from spectheory.law import output_law
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import optimum_curve, panels_by, verifier_curve
+from spectheory.paper.drawing import Look, optimum_curve, panels_by, verifier_curve
 from spectheory.paper.style import ACCENT, VERIFIER_STYLES
 from spectheory.programs import lossy_optimum, optimum
 from spectheory.verifier import Verifier
@@ -35,13 +35,18 @@ def _plot(findings: Findings) -> Figure:
 def _panel(axes: Axes, front: ResultTable, points: ResultTable) -> None:
     label = "most of any verifier (linear program)"
     optimum_curve(axes, front["total_variation"], front["most"], label)
-    wrong, look = points.where(kind="known-wrong"), {"facecolor": "none", "edgecolor": ACCENT}
+    wrong = points.where(kind="known-wrong")
+    look: Look = {"facecolor": "none", "edgecolor": ACCENT}
     places = wrong["total_variation"], wrong["block_efficiency"]
     axes.scatter(*places, s=22, label="known-wrong verifiers", clip_on=False, **look)
     published = points.where(kind="published")
     for name in published["verifier"]:
         row = published.where(verifier=name)
-        filled = {"markersize": 7, "markerfacecolor": VERIFIER_STYLES[name].colour, "linestyle": "none"}
+        filled: Look = {
+            "markersize": 7,
+            "markerfacecolor": VERIFIER_STYLES[name].colour,
+            "linestyle": "none",
+        }
         verifier_curve(axes, name, row["total_variation"], row["block_efficiency"], **filled, zorder=3)
     axes.set(xlabel="total variation from the target")
 

@@ -11,7 +11,7 @@ from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.errors import InvalidInputError
 from spectheory.instances import uniform
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, panels
+from spectheory.paper.drawing import Look, legend_below, panels
 from spectheory.paper.style import ACCENT, BLACK, GREY
 from spectheory.programs import optimal_acceptance_curve, uniform_acceptance
 from spectheory.validate import check_count
@@ -27,7 +27,12 @@ def _plot(findings: Findings) -> Figure:
             rows = table.where(target_support=support)
             drafts = rows["num_drafts"]
             axes.plot(drafts, rows["otm"], line, color=colour, label=f"target U({support})")
-            points = {"color": colour, "markersize": 3.5, "markerfacecolor": "white", "clip_on": False}
+            points: Look = {
+                "color": colour,
+                "markersize": 3.5,
+                "markerfacecolor": "white",
+                "clip_on": False,
+            }
             axes.plot(drafts, rows["kseq"], "o", **points)
         axes.set(xlabel="number of drafts K", ylabel="acceptance probability", ylim=(0, 1.02))
         axes.set(xlim=(1, max(table["num_drafts"])))

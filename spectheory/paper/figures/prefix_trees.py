@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate, product
 from math import prod
 from operator import mul
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -13,7 +14,7 @@ from spectheory.instances import sticky_chain, two_token
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, panels, verifier_curve
+from spectheory.paper.drawing import Look, legend_below, panels, verifier_curve
 from spectheory.paper.style import BLACK
 from spectheory.programs import optimum
 
@@ -48,10 +49,11 @@ def _panel(axes: Axes, table: ResultTable) -> None:
     """One line per shape, grouped by the number of leaves, independent paths first."""
     by_shape = table.where(verifier=VERIFIERS[0])
     places = [-number - 0.7 * leaves for number, leaves in enumerate(by_shape["num_leaves"])]
-    optimum_marks = {"color": BLACK, "markersize": 11, "markeredgewidth": 2}
+    optimum_marks: Look = {"color": BLACK, "markersize": 11, "markeredgewidth": 2}
     axes.plot(by_shape["optimum"], places, "|", **optimum_marks, label="optimum (linear program)")
     for verifier in VERIFIERS:
-        values, filled = table.where(verifier=verifier)["block_efficiency"], {"markerfacecolor": None}
+        values = table.where(verifier=verifier)["block_efficiency"]
+        filled: Look = {"markerfacecolor": None}
         verifier_curve(axes, verifier, values, places, linestyle="none", markersize=6, **filled, clip_on=True)
     names = zip(by_shape["widths"], by_shape["nodes"], strict=True)
     axes.set_yticks(places, [f"{w.replace(',', ' · ')}   ({nodes} tokens)" for w, nodes in names], fontsize=8)
@@ -83,7 +85,8 @@ def prefix_trees(names: Sequence[str] = tuple(PAIRS), num_leaves: Sequence[int] 
         "scores; optimum: linear program over all valid verifiers of these drafts.",
     )
     for name, leaves in product(names, num_leaves):
-        pair, paths = PAIRS[name], {}
+        pair = PAIRS[name]
+        paths: dict[str, Any] = {}
         for widths in reversed(shapes(leaves, pair.draft_length)):  # independent paths first
             process = PrefixTree(widths)
             best = optimum(pair, process=process).value

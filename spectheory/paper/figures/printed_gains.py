@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from spectheory.first_drafts import OnFirst
 from spectheory.montecarlo import simulate
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, note, panels, zero_line
+from spectheory.paper.drawing import Look, legend_below, note, panels, zero_line
 from spectheory.paper.figures.support import LOSSY, bundled_pair, defects_on_two_tokens, interval, whole
 from spectheory.paper.printed import Printed, RecomputedGain, gains_over_token, printed_rows
 from spectheory.paper.style import GREY, VERIFIER_STYLES
@@ -73,11 +73,16 @@ def _gains(axes: Axes, rows: Sequence[dict[str, Any]], verifier: str, label: str
             gain = row["recomputed_gain"] if row["printed_gain"] is None else row["printed_gain"]
             by_length[row["draft_length"]].append(gain)
     points = [(length, gain) for length, gains in by_length.items() for gain in gains]
-    faint = {"color": style.colour, "markersize": 3, "alpha": 0.45, "markeredgewidth": 0}
+    faint: Look = {"color": style.colour, "markersize": 3, "alpha": 0.45, "markeredgewidth": 0}
     axes.plot(*zip(*points, strict=True), style.marker, **faint)
     if line:
         means = sorted((length, mean(gains)) for length, gains in by_length.items())
-        look = {"color": style.colour, "marker": style.marker, "markersize": 5, "markerfacecolor": "white"}
+        look: Look = {
+            "color": style.colour,
+            "marker": style.marker,
+            "markersize": 5,
+            "markerfacecolor": "white",
+        }
         axes.plot(*zip(*means, strict=True), line, label=label or style.label, **look)
 
 
@@ -218,7 +223,7 @@ def _estimates(
     """Block efficiency and its interval by shape; those of one temperature see the same drafts."""
     from spectheory.models import SamplingOptions, bundled_prompts
 
-    found = {}
+    found: dict[Shape, dict[str, float]] = {}
     for temperature in sorted({shape.temperature for shape in shapes}):
         asked = [shape for shape in shapes if shape.temperature == temperature]
         simulation = whole(

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from spectheory.instances import random_rational, two_token
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import BROKEN, panels_by
+from spectheory.paper.drawing import BROKEN, Look, panels_by
 from spectheory.paper.style import GREY, VERIFIER_STYLES
 from spectheory.programs import best_ranking
 
@@ -24,7 +24,8 @@ def _plot(findings: Findings) -> Figure:
         for axes, number, rows in parts:
             shares = zip(rows["greedy_share"], rows["worst_share"], rows["best_share"], strict=True)
             greedy, worst, best = zip(*sorted(shares, key=itemgetter(0)), strict=True)
-            places, bar = range(1, len(greedy) + 1), {"color": GREY, "linewidth": 4, "alpha": 0.4}
+            places = range(1, len(greedy) + 1)
+            bar: Look = {"color": GREY, "linewidth": 4, "alpha": 0.4}
             axes.vlines(places, worst, best, **bar, label="worst to best ranking")
             axes.plot(places, greedy, "P", markersize=5, color=colour, label="ranking by p/q")
             axes.axhline(1, **BROKEN, label="optimum (linear program)")

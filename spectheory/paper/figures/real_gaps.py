@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from spectheory.certificate import certify
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, panels
+from spectheory.paper.drawing import Look, legend_below, panels
 from spectheory.paper.figures.support import Setting, bundled_pair, setting_text
 from spectheory.paper.style import VERIFIER_STYLES
 from spectheory.programs import optimum
@@ -32,7 +32,7 @@ def _plot(findings: Findings) -> Figure:
                 gaps = sorted(100 * gap for gap in table.where(setting=setting, verifier=verifier)["gap"])
                 shares = [number / len(gaps) for number in range(1, len(gaps) + 1)]
                 style = VERIFIER_STYLES[verifier]
-                look = {"color": style.colour, "label": style.label, "linewidth": 1.5}
+                look: Look = {"color": style.colour, "label": style.label, "linewidth": 1.5}
                 axes.step([0, *gaps], [0, *shares], where="post", **look)
             axes.set_title(setting)
             axes.set(xlabel="below the optimum by at most [%]", ylim=(0, 1.02))

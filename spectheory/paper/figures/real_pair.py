@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from spectheory.certificate import certify
 from spectheory.montecarlo import Estimate, simulate
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, panels
+from spectheory.paper.drawing import Look, legend_below, panels
 from spectheory.paper.figures.support import Setting, bundled_pair, setting_text, whole
 from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES, VerifierStyle
 from spectheory.programs import optimum
@@ -27,7 +27,7 @@ def _plot(findings: Findings) -> Figure:
     settings = dict.fromkeys(
         zip(*(table.column(name) for name in ("num_tokens", "draft_length", "num_drafts")), strict=True)
     )
-    size = {"width": 7.8 / len(settings), "height": 1.2 + 1.1 * len(prompts)}
+    size: Look = {"width": 7.8 / len(settings), "height": 1.2 + 1.1 * len(prompts)}
     with panels(1, len(settings), **size) as (figure, all_axes):
         for axes, setting in zip(all_axes, settings, strict=True):
             wanted = dict(zip(("num_tokens", "draft_length", "num_drafts"), setting, strict=True))
@@ -49,12 +49,12 @@ def _panel(axes: Axes, by_prompt: list[list[dict[str, Any]]]) -> None:
     for number, rows in enumerate(by_prompt):
         top, bottom = position + 0.5, position - len(rows) + 0.5
         label = None if number else "optimum (linear program)"
-        look = {"color": BLACK, "linewidth": 1.2, "linestyle": "--"}
+        look: Look = {"color": BLACK, "linewidth": 1.2, "linestyle": "--"}
         axes.plot([rows[0]["optimum"]] * 2, [bottom, top], label=label, **look)
         for row in rows:
             style = VERIFIER_STYLES.get(row["verifier"], VerifierStyle(GREY, "o", row["verifier"]))
             around = [[row["estimate"] - row["low"]], [row["high"] - row["estimate"]]]
-            bar = {"fmt": "none", "capsize": 4.5, "elinewidth": 1.3}
+            bar: Look = {"fmt": "none", "capsize": 4.5, "elinewidth": 1.3}
             axes.errorbar(row["estimate"], position, xerr=around, color=style.colour, **bar)
             axes.plot(row["exact"], position, "D", markersize=3.6, color=style.colour)
             ticks.append(position)

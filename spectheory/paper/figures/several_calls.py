@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from spectheory.instances import early_stop, two_token
 from spectheory.iteration import expected_calls
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
+from spectheory.paper.drawing import Look, legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.style import ACCENT, BLACK
 from spectheory.programs import fewest_calls, most_decoded_tokens
 from spectheory.programs.several_calls import largest_loss_of_two_calls
@@ -44,7 +44,7 @@ def _losses(axes: Axes, table: ResultTable) -> None:
         label = f"early_stop, L = {length}"
         axes.plot(rows["ratio"], rows["loss"], color=ACCENT, linestyle=line, label=label)
     worst = table.where(is_worst=True)
-    star = {"color": BLACK, "markersize": 9, "zorder": 3}
+    star: Look = {"color": BLACK, "markersize": 9, "zorder": 3}
     axes.plot(worst["ratio"], worst["bound"], "*", **star, label="most that any pair loses")
     axes.set(xlabel="ρ", ylabel="tokens lost in two calls")
     axes.set_title("What block verification can lose")

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 from matplotlib.figure import Figure
 
@@ -9,7 +10,7 @@ from spectheory.instances import sticky_chain, two_token
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
+from spectheory.paper.drawing import Look, legend_below, optimum_curve, panels, verifier_curve
 from spectheory.programs import optimum
 
 PAIRS: Mapping[str, Callable[[int], ModelPair]] = {"two_token": two_token, "sticky_chain": sticky_chain}
@@ -34,7 +35,7 @@ def _plot(findings: Findings) -> Figure:
         for axes, (name, (over, fixed, title)) in zip(all_axes, product(names, sides), strict=True):
             for verifier in VERIFIERS[:-1]:
                 rows = table.where(pair=name, verifier=verifier, **fixed)
-                look = {"marker": ""} if verifier in SINGLE and over == "num_drafts" else {}
+                look: Look = {"marker": ""} if verifier in SINGLE and over == "num_drafts" else {}
                 verifier_curve(axes, verifier, rows[over], rows["block_efficiency"], **look)
             optimum_curve(axes, rows[over], rows["optimum"])
             axes.set(xticks=rows[over], xlabel=LABELS[over])
@@ -65,7 +66,8 @@ def several_paths(
         "block look at one path and are the same for every K.",
     )
     for name, length in product(names, draft_lengths):
-        pair, previous = PAIRS[name](length), 0
+        pair = PAIRS[name](length)
+        previous: Any = 0
         for drafts in num_drafts:
             best, here = optimum(pair, drafts).value, f"{name}, L = {length}, K = {drafts}"
             earned = {}

@@ -8,7 +8,7 @@ from spectheory.bounds.level_sets import LevelSets
 from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft
 from spectheory.instances import two_token
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import legend_below, panels
+from spectheory.paper.drawing import Look, legend_below, panels
 from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_STYLES
 from spectheory.programs import path_selection_optimum
 
@@ -45,7 +45,8 @@ def _level_sets(axes: Axes, table: ResultTable, num_drafts: int) -> None:
     axes.plot(masses, 1 - (1 - masses) ** num_drafts, color=GREY, linewidth=1.2, linestyle=":",
               label=f"limit $1 - (1 - u)^{num_drafts}$")  # fmt: skip
     for name, (_, colour) in LAWS.items():
-        rows, look = table.where(law=name), {"color": colour, "markersize": 4, "linewidth": 1.4}
+        rows = table.where(law=name)
+        look: Look = {"color": colour, "markersize": 4, "linewidth": 1.4}
         axes.plot([0, *rows["draft_mass"]], [0, *rows["selected_mass"]], "o-", **look)
     axes.set(xlabel="draft mass u of the paths most favoured", ylabel="selected mass")
     axes.set(xlim=(0, 1), ylim=(0, 1.02))

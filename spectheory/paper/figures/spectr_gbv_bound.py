@@ -12,7 +12,7 @@ from spectheory.algorithms.spectr_gbv import (
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import optimum_curve, panels_by, verifier_curve
+from spectheory.paper.drawing import Look, optimum_curve, panels_by, verifier_curve
 from spectheory.paper.findings import as_float
 from spectheory.paper.style import ACCENT, GREY
 from spectheory.programs import optimal_acceptance
@@ -26,7 +26,7 @@ PAIRS: Mapping[str, tuple[list[str], list[str]]] = {
 
 def _plot(findings: Findings) -> Figure:
     (table,) = findings.tables
-    size = {"width": 2.7, "height": 3.5}
+    size: Look = {"width": 2.7, "height": 3.5}
     with panels_by(table, "pair", "probability", legend_columns=3, **size) as (figure, parts):
         for axes, name, rows in parts:
             drafts = rows["num_drafts"]

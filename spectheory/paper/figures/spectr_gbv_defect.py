@@ -9,7 +9,7 @@ from spectheory.instances import random_rational, two_token
 from spectheory.iteration import completed_law
 from spectheory.law import output_law
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import BROKEN, legend_below, panels, verifier_curve
+from spectheory.paper.drawing import BROKEN, Look, legend_below, panels, verifier_curve
 from spectheory.paper.style import VERIFIER_STYLES
 from spectheory.programs import optimum
 
@@ -22,7 +22,8 @@ def _plot(findings: Findings) -> Figure:
     table = findings.table("spectr_gbv_defect")
     with panels(width=5.4, height=3.8) as (figure, (axes,)):
         for name in VERIFIERS:
-            rows, look = table.where(verifier=name), {"linestyle": "none", "markersize": 6}
+            rows = table.where(verifier=name)
+            look: Look = {"linestyle": "none", "markersize": 6}
             verifier_curve(axes, name, rows["share_of_optimum"], rows["total_variation"], **look)
         defined = [row for row in rows.select() if row["with_modification"] is not None]
         shares, left = ([row[key] for row in defined] for key in ("share_of_optimum", "with_modification"))

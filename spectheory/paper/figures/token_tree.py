@@ -11,7 +11,7 @@ from spectheory.contexts import Context
 from spectheory.instances import two_token
 from spectheory.law import output_law
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import label_point, panels
+from spectheory.paper.drawing import Look, label_point, panels
 from spectheory.paper.findings import as_float
 from spectheory.paper.style import ACCENT, BLACK, GREY
 from spectheory.programs import antichains, count_antichains, optimum
@@ -20,7 +20,7 @@ from spectheory.programs.multi_path import named_antichains
 
 def _plot(findings: Findings) -> Figure:
     nodes, chains = findings.tables
-    ratios = {"width_ratios": [1.45, 1]}
+    ratios: Look = {"width_ratios": [1.45, 1]}
     with panels(1, 2, height=3.7, width=3.9, gridspec_kw=ratios) as (figure, (left, right)):
         _tree(left, nodes)
         _limits(right, chains, nodes.where(in_antichain=True)["node"], findings.settings["num_drafts"])
@@ -46,7 +46,11 @@ def _tree(axes: Axes, table: ResultTable) -> None:
         node_color=[ACCENT if name in chosen else "white" for name in tree],
     )  # fmt: skip
     for name, point in places.items():
-        bold = {"fontsize": 9, "fontweight": "bold", "color": "white" if name in chosen else BLACK}
+        bold: Look = {
+            "fontsize": 9,
+            "fontweight": "bold",
+            "color": "white" if name in chosen else BLACK,
+        }
         axes.annotate(name[-1], point, ha="center", va="center", **bold)
         offset, across = ((0, -16), "center") if name in leaves else ((14, 3), "left")
         label_point(

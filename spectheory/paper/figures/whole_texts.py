@@ -8,7 +8,15 @@ from matplotlib.figure import Figure
 
 from spectheory.montecarlo import simulate
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import estimates, legend_below, note, panels, verifier_band, verifier_points
+from spectheory.paper.drawing import (
+    Look,
+    estimates,
+    legend_below,
+    note,
+    panels,
+    verifier_band,
+    verifier_points,
+)
 from spectheory.paper.figures.support import ONE_PATH, bundled_pair, counted, interval, whole
 from spectheory.paper.measured import measurement
 from spectheory.paper.printed import PrintedTime, printed_times
@@ -25,7 +33,8 @@ def _plot(findings: Findings) -> Figure:
     with panels(1, 2, height=3.7) as (figure, (left, right)):
         label: str | None = "greedy2026, OPT 6.7B, as printed"
         for draft, dataset in dict.fromkeys((row["draft"], row["dataset"]) for row in printed.select()):
-            rows, look = printed.where(draft=draft, dataset=dataset), {"color": GREY, "linewidth": 0.9}
+            rows = printed.where(draft=draft, dataset=dataset)
+            look: Look = {"color": GREY, "linewidth": 0.9}
             drafts, per_token = rows["num_drafts"], rows["ms_per_token"]
             left.plot(drafts, rows["block_efficiency"], label=label, alpha=0.7, **look)
             right.plot(drafts, [time / per_token[0] for time in per_token], alpha=0.7, **look)

@@ -9,7 +9,7 @@ from matplotlib.patches import Patch, Rectangle
 
 from spectheory.law import output_law
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
-from spectheory.paper.drawing import panels
+from spectheory.paper.drawing import Look, panels
 from spectheory.paper.figures.random_cells import random_cells
 from spectheory.paper.style import VERIFIER_STYLES
 
@@ -25,7 +25,7 @@ def _plot(findings: Findings) -> Figure:
         for axes, length in zip(all_axes, lengths, strict=True):
             for row in table.select(draft_length=length):
                 x, y = agreements.index(row["agreement"]), drafts.index(row["num_drafts"])
-                look = {"facecolor": VERIFIER_STYLES[row["winner"]].colour, "alpha": 0.35}
+                look: Look = {"facecolor": VERIFIER_STYLES[row["winner"]].colour, "alpha": 0.35}
                 axes.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **look, edgecolor="white"))
                 text = f"{row['block_efficiency']:.2f}\n{100 * row['share_of_optimum']:.1f} %"
                 axes.annotate(text, (x, y), ha="center", va="center", fontsize=8)
