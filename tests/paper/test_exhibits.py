@@ -90,4 +90,4 @@ def test_an_exhibit_without_a_claim_and_one_of_no_section_are_refused() -> None:
     with pytest.raises(InvalidInputError, match="idle tested no claim"):
         idle()
     with pytest.raises(InvalidInputError, match="section is one of spectr2023, block2024"):
-        exhibit("block2025", title="Misplaced", source="none")
+        exhibit("elsewhere", title="Misplaced", source="none")
