@@ -51,7 +51,6 @@ VERIFIER_STYLES: Mapping[str, VerifierStyle] = {
 }
 """One colour and one marker for each verifier, everywhere."""
 
-VERIFIER_COLOURS = {name: style.colour for name, style in VERIFIER_STYLES.items()}
 
 _METADATA = {
     "pdf": ("CreationDate", "Creator", "Producer"),
