@@ -12,6 +12,15 @@ MOST_LINES = 500
 
 ELSEWHERE = {
     "acceptance": "command_line/test_theory",
+    "auditing/__init__": "test_imports",
+    "auditing/rounds/joint_laws": "auditing/rounds/test_two_calls",
+    "auditing/subjects/adapters/lmdeploy": "auditing/subjects/adapters/test_flat_batch",
+    "auditing/subjects/adapters/transformers": "auditing/subjects/test_libraries",
+    "auditing/subjects/adapters/vllm": "auditing/subjects/adapters/test_flat_batch",
+    "auditing/subjects/adapters/vllm_ascend": "auditing/subjects/adapters/test_flat_batch",
+    "auditing/tape/coins": "auditing/tape/test_decisions",
+    "auditing/tape/races": "auditing/tape/test_atoms",
+    "auditing/verdicts/audit_certificate": "auditing/verdicts/test_sampler_audit",
     "decoding/__init__": "test_imports",
     "errors": "bounds/test_skewed_draft",
     "models/__init__": "test_imports",
@@ -22,7 +31,7 @@ ELSEWHERE = {
     "paper/__init__": "test_imports",
     "paper/drawing": "paper/test_exhibits",
     "paper/figures": "paper/test_exhibits",
-    "programs/budgets": "programs/test_optimum",
+    "programs/budgets": "programs/test_pair_optimum",
     "testing/assertions": "test_suite",
 }
 """Modules and folders without test files of their own, and the file that tests them through their uses."""

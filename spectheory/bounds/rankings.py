@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from spectheory.arrays import Array, namespace, put_along, quotients, sort, take_along
+from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.contexts import prefix_numbers
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
@@ -14,8 +15,8 @@ from spectheory.pair import ModelPair
 Ranking = Callable[[Array, Array], Array]
 """A tree-based ranking π (Def. 5.2): (target_rows [..., V], draft_rows [..., V]) -> keys [..., V], ascending.
 
-A row's keys may depend on that row's values only.  Tokens with equal keys rank by their id.  Where
-q = 0 a key may be anything, even no number: such a token is never drafted.
+A row's keys may depend on that row's values only.  Tokens with equal keys rank by their id.  Where q = 0 a
+key may be anything, also NaN, because the token is never drafted.
 """
 
 LeafOrder = Sequence[int] | Sequence[Sequence[int]] | np.ndarray
@@ -86,8 +87,7 @@ def global_order(pair: ModelPair) -> np.ndarray:
         [0 1]
     """
     length = pair.draft_length
-    ratios = quotients(pair.target_path_probs(length), pair.draft_path_probs(length))
-    return np.argsort(ratios, kind="stable")
+    return SortedByRatio.of(pair.target_path_probs(length), pair.draft_path_probs(length)).order
 
 
 def check_leaf_order(pair: ModelPair, order: LeafOrder) -> np.ndarray:

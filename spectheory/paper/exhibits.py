@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spectheory import __version__
-from spectheory.documents import plain, replace_file
+from spectheory.documents import replace_file, to_json
 from spectheory.errors import InvalidInputError
 from spectheory.paper.findings import Findings, lines_of_rows
 from spectheory.paper.parameters import Parameter, parameters_of
@@ -66,7 +66,7 @@ class Exhibit:
         """All arguments of a call, the default ones too, in plain values."""
         bound = signature(self.compute).bind(*arguments, **parameters)
         bound.apply_defaults()
-        return {name: plain(value) for name, value in bound.arguments.items()}
+        return {name: to_json(value) for name, value in bound.arguments.items()}
 
     def __call__(self, *arguments: Any, **parameters: Any) -> Findings:
         """Compute, with other parameters than the default ones if they are given.
@@ -168,7 +168,7 @@ def write_exhibit(
     for file in pictures:
         replace_file(folder / file, figure_bytes(figure, file.rpartition(".")[2]))  # type: ignore[arg-type]
     written = Written(shown.name, shown.title, shown.source, _versions(), pictures, findings)
-    head = {key: plain(value) for key, value in vars(written).items() if key != "findings"}
+    head = {key: to_json(value) for key, value in vars(written).items() if key != "findings"}
     replace_file(folder / f"{shown.name}.json", lines_of_rows(head | findings.to_document()) + "\n")
     return written
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from spectheory.documents import plain
+from spectheory.documents import to_json
 from spectheory.errors import InvalidInputError
 
 RATIONAL = re.compile(r"-?\d+(/\d+)?")
@@ -187,7 +187,7 @@ class Findings:
     def to_document(self) -> dict[str, Any]:
         """The JSON object with all of it; rationals are texts."""
         fields = ("settings", "explanation", "checks", "tables")
-        return {name: plain(getattr(self, name)) for name in fields}
+        return {name: to_json(getattr(self, name)) for name in fields}
 
     @staticmethod
     def from_document(document: Mapping[str, Any]) -> Findings:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spectheory.documents import plain, replace_file
+from spectheory.documents import replace_file, to_json
 from spectheory.paper.findings import lines_of_rows, select
 
 FOLDER = Path(__file__).parent / "measurements"
@@ -35,7 +35,7 @@ class Measurement:
 
     def write(self, name: str) -> None:
         """Into the package, as ``measurements/name.json``, a row a line."""
-        replace_file(FOLDER / f"{name}.json", lines_of_rows(plain(self)) + "\n")
+        replace_file(FOLDER / f"{name}.json", lines_of_rows(to_json(self)) + "\n")
 
     def select(self, **wanted: Any) -> list[dict[str, Any]]:
         """The rows with these entries, as mappings."""
