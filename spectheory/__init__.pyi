@@ -14,7 +14,6 @@ from . import drafts as drafts
 from . import errors as errors
 from . import exact_numbers as exact_numbers
 from . import extras as extras
-from . import first_drafts as first_drafts
 from . import instances as instances
 from . import iteration as iteration
 from . import law as law

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from spectheory.documents import to_json
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.documents import to_json
+from spectheory.foundation.errors import InvalidInputError
 
 RATIONAL = re.compile(r"-?\d+(/\d+)?")
 

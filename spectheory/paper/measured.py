@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spectheory.documents import replace_file, to_json
+from spectheory.foundation.documents import replace_file, to_json
 from spectheory.paper.findings import lines_of_rows, select
 
 FOLDER = Path(__file__).parent / "measurements"

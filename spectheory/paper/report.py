@@ -14,7 +14,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from spectheory.documents import decimal_text, number_text, replace_file
+from spectheory.foundation.documents import decimal_text, number_text, replace_file
 from spectheory.paper.claims.page import claims_counts, markdown_table
 from spectheory.paper.exhibits import Written
 from spectheory.paper.findings import RATIONAL, ResultTable

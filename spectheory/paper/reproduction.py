@@ -10,7 +10,8 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.paper import figures
 from spectheory.paper.exhibits import (
     DEFAULT_FORMATS,
@@ -24,7 +25,6 @@ from spectheory.paper.exhibits import (
 from spectheory.paper.parameters import parse_settings
 from spectheory.paper.report import write_report
 from spectheory.paper.style import users_style
-from spectheory.validate import check_count, unknown_name
 
 
 def _discovered() -> dict[str, Exhibit]:

@@ -15,8 +15,8 @@ from matplotlib.colors import is_color_like, to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from spectheory.algorithms import verifiers
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.verification.algorithms import verifiers
 
 # The palette of okabe2008, and colours added to it so that any two differ for colour-blind readers too.
 PALETTE = (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paper_support import small
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.paper import EXHIBITS, Checks, Findings, exhibit, read_exhibit, write_exhibit, write_report
 
 FIGURES = Path(__file__).parents[2] / "figures"

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.paper import Check, Checks, Findings, ResultTable
 from spectheory.paper.findings import as_float, lines_of_rows
 

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
 
-from spectheory.pair import ModelPair
+from spectheory.pairs.pair import ModelPair
 
 Context = tuple[int, ...]
 Row = list[Fraction]

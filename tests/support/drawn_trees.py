@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-from spectheory.law import OutputLaw
-from spectheory.pair import ModelPair
+from spectheory.exact.law import OutputLaw
+from spectheory.pairs.pair import ModelPair
 
 Path = tuple[int, ...]
 Law = dict[Path, Any]

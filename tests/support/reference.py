@@ -14,8 +14,8 @@ from typing import Any
 
 from scipy.optimize import brentq
 
-from spectheory.law import OutputLaw
-from spectheory.pair import ModelPair
+from spectheory.exact.law import OutputLaw
+from spectheory.pairs.pair import ModelPair
 
 Path = tuple[int, ...]
 Law = dict[Path, Any]

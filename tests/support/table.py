@@ -14,9 +14,9 @@ from itertools import chain
 import pytest
 
 from spectheory import instances
-from spectheory.algorithms import verifiers
-from spectheory.law import OutputLaw, output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import OutputLaw, output_law
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
 
 SOLVES_A_PROGRAM = ("otm", "optimal_multipath")
 """These grow with V^K or V^L in one call and get pairs of their own."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.outcome import Outcome
+from spectheory.verification.outcome import Outcome
 from user_verifiers import LoopVerifier, Rows, UserBlock, UserToken, normalised_or, positive_difference
 
 # ------------------------------------------------------------ not lossless

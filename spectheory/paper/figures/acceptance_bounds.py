@@ -5,10 +5,10 @@ from fractions import Fraction
 
 from matplotlib.figure import Figure
 
+from spectheory.optima import optimal_acceptance, otm_optimum, transport_bounds
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import optimum_curve, panels_by
 from spectheory.paper.style import ACCENT, GREY
-from spectheory.programs import optimal_acceptance, otm_optimum, transport_bounds
 
 ROWS = {
     "two tokens": (("1/3", "2/3"), ("2/3", "1/3")),

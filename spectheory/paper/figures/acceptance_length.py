@@ -3,13 +3,13 @@
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
-from spectheory.instances import two_token
-from spectheory.law import output_law
-from spectheory.montecarlo import simulate_enumerated
+from spectheory.exact.law import output_law
+from spectheory.pairs.instances import two_token
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import label_point, note, panels
 from spectheory.paper.figures.support import at_least, whole
 from spectheory.paper.style import VERIFIER_STYLES
+from spectheory.simulation import simulate_enumerated
 
 LABELS = {"token": ((-8, -6), "right", "top"), "block": ((8, 6), "left", "bottom")}
 """Verifier -> place of its name beside its curve."""

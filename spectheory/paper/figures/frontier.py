@@ -6,16 +6,16 @@ from itertools import product
 import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.algorithms.path_selection.mixed_multipath import root_mixture
-from spectheory.algorithms.path_selection.scored_multipath import ScoredMultipath
-from spectheory.algorithms.position_by_position.spectr import SpecTr
-from spectheory.algorithms.traversal import Traversal
-from spectheory.bounds import SkewedDraft, capped_upper_bound
-from spectheory.pair import ModelPair
+from spectheory.optima.bounds import SkewedDraft, capped_upper_bound
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.figures.random_cells import random_cells
 from spectheory.paper.style import GREY
+from spectheory.verification.algorithms.path_selection.mixed_multipath import root_mixture
+from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
+from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
+from spectheory.verification.algorithms.traversal import Traversal
 
 OTHERS = ("block", "spectr", "greedy_multipath", "mixed_multipath", "traversal")
 SHOWN = (*OTHERS, "scored_multipath")

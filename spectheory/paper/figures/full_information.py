@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.instances import two_token
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import output_law
+from spectheory.optima import block_transport_optimum, optimum
+from spectheory.pairs.instances import two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.figures.support import ONE_PATH
 from spectheory.paper.style import BLACK, GREY
-from spectheory.programs import block_transport_optimum, optimum
-from spectheory.resolve import find_verifier
+from spectheory.verification.resolve import find_verifier
 
 PRINTED = {"token": Fraction(10, 9), "block": Fraction(11, 9), "ideal": Fraction(12, 9)}
 """E[tau] at draft length 2, block2024 section 2."""

@@ -6,8 +6,6 @@ from itertools import pairwise, product
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.first_drafts import OnFirst
-from spectheory.montecarlo import simulate
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import estimates, legend_below, note, panels, verifier_band, verifier_points
 from spectheory.paper.figures.support import (
@@ -18,7 +16,9 @@ from spectheory.paper.figures.support import (
     interval,
     whole,
 )
-from spectheory.resolve import find_verifier
+from spectheory.simulation import simulate
+from spectheory.verification.first_drafts import OnFirst
+from spectheory.verification.resolve import find_verifier
 
 SEVERAL = ("multi_round", "spectr", "spectr_gbv", "greedy_multipath", "mixed_multipath")
 SAME_ON_ONE_DRAFT = {

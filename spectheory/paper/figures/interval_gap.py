@@ -8,12 +8,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from spectheory.instances import random_float, two_token
+from spectheory.optima import multi_path_interval, optimum
+from spectheory.pairs.instances import random_float, two_token
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, label_point, panels
 from spectheory.paper.measured import measurement
 from spectheory.paper.style import ACCENT, BLACK, GREY
-from spectheory.programs import multi_path_interval, optimum
 
 LOOKS = ((BLACK, "o-"), (GREY, "s-"), (ACCENT, "^-"))
 METHODS = {"interval": (BLACK, "o-"), "leaf-set cuts": (GREY, "s--")}

@@ -5,14 +5,14 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.first_drafts import OnFirst
-from spectheory.instances import forced_start, two_token
-from spectheory.iteration import expected_decoded_tokens, first_tokens_law
-from spectheory.pair import ModelPair
+from spectheory.exact.iteration import expected_decoded_tokens, first_tokens_law
+from spectheory.pairs.instances import forced_start, two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, label_point, legend_below, panels, zero_line
 from spectheory.paper.findings import as_float
 from spectheory.paper.style import BLACK, VERIFIER_STYLES
+from spectheory.verification.first_drafts import OnFirst
 
 OFFSETS = {
     ("block", 1): (0, 7), ("block", 2): (-60, -10),

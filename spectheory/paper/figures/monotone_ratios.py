@@ -4,13 +4,13 @@ from itertools import pairwise
 
 from matplotlib.figure import Figure
 
-from spectheory.bounds.rankings import global_order, leaf_order
-from spectheory.bounds.skewed_draft import SkewedDraft
-from spectheory.instances import random_rational, sticky_chain
+from spectheory.optima import optimum
+from spectheory.optima.bounds.rankings import global_order, leaf_order
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.pairs.instances import random_rational, sticky_chain
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import panels
 from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_STYLES
-from spectheory.programs import optimum
 
 CURVES = {
     "selected_over_draft": ("selected / draft", VERIFIER_STYLES["greedy_multipath"].colour),

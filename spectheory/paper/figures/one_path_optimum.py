@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from spectheory.instances import random_rational
-from spectheory.law import output_law
+from spectheory.exact.law import output_law
+from spectheory.optima import single_path_optimum
+from spectheory.pairs.instances import random_rational
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import BROKEN, legend_below, panels
 from spectheory.paper.figures.support import ONE_PATH
 from spectheory.paper.style import VERIFIER_STYLES
-from spectheory.programs import single_path_optimum
 
 
 def _plot(findings: Findings) -> Figure:

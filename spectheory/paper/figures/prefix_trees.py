@@ -9,14 +9,14 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.drafts import PrefixTree
-from spectheory.instances import sticky_chain, two_token
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import output_law
+from spectheory.optima import optimum
+from spectheory.pairs.drafts import PrefixTree
+from spectheory.pairs.instances import sticky_chain, two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, panels, verifier_curve
 from spectheory.paper.style import BLACK
-from spectheory.programs import optimum
 
 PAIRS: Mapping[str, ModelPair] = {"two_token": two_token(3), "sticky_chain": sticky_chain(3)}
 TITLES = {"two_token": "two-token pair", "sticky_chain": "Markov pair (sticky chain)"}

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.first_drafts import OnFirst
-from spectheory.montecarlo import simulate
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, note, panels, zero_line
 from spectheory.paper.figures.support import LOSSY, bundled_pair, defects_on_two_tokens, interval, whole
 from spectheory.paper.printed import Printed, RecomputedGain, gains_over_token, printed_rows
 from spectheory.paper.style import GREY, VERIFIER_STYLES
+from spectheory.simulation import simulate
+from spectheory.verification.first_drafts import OnFirst
 
 ORDERS = {
     "block2024 Table 4": ("block", "greedy_block", "token"),

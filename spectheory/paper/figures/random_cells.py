@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import NamedTuple
 
-from spectheory.instances import random_float
-from spectheory.pair import ModelPair
+from spectheory.optima import multi_path_interval
+from spectheory.optima.interval.interval import CertifiedInterval
+from spectheory.pairs.instances import random_float
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.findings import Checks
-from spectheory.programs import multi_path_interval
-from spectheory.programs.interval.interval import CertifiedInterval
 
 
 class Cell(NamedTuple):

@@ -6,12 +6,12 @@ from operator import itemgetter
 
 from matplotlib.figure import Figure
 
-from spectheory.instances import random_rational, two_token
-from spectheory.pair import ModelPair
+from spectheory.optima import best_ranking, count_tree_rankings
+from spectheory.pairs.instances import random_rational, two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import BROKEN, Look, panels_by
 from spectheory.paper.style import GREY, VERIFIER_STYLES
-from spectheory.programs import best_ranking, count_tree_rankings
 
 COUNTEREXAMPLE = ModelPair.context_free_pair(["13/20", "7/20"], ["2/3", "1/3"], 1)
 

@@ -6,12 +6,12 @@ from statistics import mean, quantiles
 
 from matplotlib.figure import Figure
 
-from spectheory.certificate import certify
+from spectheory.exact.certificate import certify
+from spectheory.optima import optimum
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, panels
 from spectheory.paper.figures.support import Setting, bundled_pair, setting_text
 from spectheory.paper.style import VERIFIER_STYLES
-from spectheory.programs import optimum
 
 VERIFIERS = (
     "token", "block", "multi_round", "spectr", "greedy_multipath", "mixed_multipath", "scored_multipath",

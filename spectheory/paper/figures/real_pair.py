@@ -6,13 +6,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.certificate import certify
-from spectheory.montecarlo import Estimate, simulate
+from spectheory.exact.certificate import certify
+from spectheory.optima import optimum
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, panels
 from spectheory.paper.figures.support import Setting, bundled_pair, setting_text, whole
 from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES, VerifierStyle
-from spectheory.programs import optimum
+from spectheory.simulation import Estimate, simulate
 
 VERIFIERS = ("token", "block", "spectr", "greedy_multipath")
 AGREE = (

@@ -7,13 +7,13 @@ from itertools import cycle
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.instances import early_stop, two_token
-from spectheory.iteration import expected_calls
+from spectheory.exact.iteration import expected_calls
+from spectheory.optima import fewest_calls, most_decoded_tokens
+from spectheory.optima.call_counts import largest_loss_of_two_calls
+from spectheory.pairs.instances import early_stop, two_token
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.style import ACCENT, BLACK
-from spectheory.programs import fewest_calls, most_decoded_tokens
-from spectheory.programs.several_calls import largest_loss_of_two_calls
 
 VERIFIERS = ("token", "block")
 TWO_TOKEN_LENGTH = 3

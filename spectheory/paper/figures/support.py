@@ -11,7 +11,7 @@ from spectheory.paper.findings import ResultTable
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
-    from spectheory.montecarlo import Estimate, Simulation
+    from spectheory.simulation import Estimate, Simulation
 
 ENUMERATED = {1: (2, 3, 4), 2: (2, 3), 3: (2,)}
 """K to the lengths L at which the total variation is enumerated, on two tokens."""
@@ -80,7 +80,7 @@ def defects_on_two_tokens(name: str, verifiers: Sequence[str], temperatures: Seq
         verifiers: their names.
         temperatures: of both models, before the restriction.
     """
-    from spectheory.certificate import certify
+    from spectheory.exact.certificate import certify
     from spectheory.models import (
         SamplingOptions,
         bundled_prompts,

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from spectheory.montecarlo import simulate
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import estimates, legend_below, note, panels, verifier_points
 from spectheory.paper.figures.support import (
@@ -15,7 +14,8 @@ from spectheory.paper.figures.support import (
     interval,
     whole,
 )
-from spectheory.resolve import find_verifier
+from spectheory.simulation import simulate
+from spectheory.verification.resolve import find_verifier
 
 SEVERAL = ("multi_round", "spectr", "spectr_gbv", "greedy_multipath")
 PRINTED_GAIN = {0.2: 3.72, 0.6: 5.32, 1.0: 8.70}

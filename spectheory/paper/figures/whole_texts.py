@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from matplotlib.figure import Figure
 
-from spectheory.montecarlo import simulate
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import (
     Look,
@@ -21,7 +20,8 @@ from spectheory.paper.figures.support import ONE_PATH, bundled_pair, counted, in
 from spectheory.paper.measured import measurement
 from spectheory.paper.printed import PrintedTime, printed_times
 from spectheory.paper.style import GREY, VERIFIER_STYLES
-from spectheory.resolve import find_verifier
+from spectheory.simulation import simulate
+from spectheory.verification.resolve import find_verifier
 
 SEVERAL = ("spectr", "greedy_multipath")
 TIMED = "greedy_multipath"

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from spectheory.law import output_law
+from spectheory.exact.law import output_law
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, panels
 from spectheory.paper.figures.random_cells import random_cells

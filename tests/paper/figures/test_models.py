@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from paper_support import small
-from spectheory.certificate import certify
+from spectheory.exact.certificate import certify
 from spectheory.models import LanguageModelPair, bundled_prompts, restrict
-from spectheory.montecarlo import simulate
-from spectheory.outcome import Outcome
 from spectheory.paper import Findings, ResultTable
 from spectheory.paper.figures.latency import BATCHES, measured
 from spectheory.paper.figures.real_gaps import VERIFIERS
 from spectheory.paper.printed import printed_latencies
-from spectheory.resolve import find_verifier
+from spectheory.simulation import simulate
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
 
 LOSSY = {"greedy_block", "spectr_gbv"}
 
@@ -174,7 +174,7 @@ class TargetAfterRejection:
     name = "target_after_rejection"
 
     def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-        from spectheory.arrays import take_path, take_row
+        from spectheory.foundation.arrays import take_path, take_row
 
         outcome = find_verifier("token").outcome(paths, target_rows, draft_rows)
         rows = lambda path, length: take_row(take_path(target_rows, path), length)  # noqa: E731

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from paper_support import Changed, Lie, after, assert_seen, instead, small, told, told_of
-from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
-from spectheory.bounds.rankings import global_order
-from spectheory.bounds.skewed_draft import SkewedDraft
-from spectheory.instances import lost_lead, two_token
+from spectheory.optima.bounds.rankings import global_order
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.pairs.instances import lost_lead, two_token
 from spectheory.paper import ResultTable
 from spectheory.paper.figures import printed_gains
+from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 
 def plus(amount: float) -> Callable[[Any], Any]:

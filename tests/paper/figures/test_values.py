@@ -9,8 +9,8 @@ from math import comb
 import pytest
 
 from paper_support import small
-from spectheory.instances import random_float, sticky_chain, two_token
-from spectheory.law import output_law
+from spectheory.exact.law import output_law
+from spectheory.pairs.instances import random_float, sticky_chain, two_token
 from spectheory.paper.figures.frontier import SHOWN, efficiencies
 from spectheory.paper.figures.prefix_trees import shapes
 
