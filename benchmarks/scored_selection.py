@@ -25,8 +25,7 @@ from spectheory.foundation.arrays import Array
 from spectheory.optima import multi_path_interval
 from spectheory.pairs.instances import NAMED, random_float, random_rational
 from spectheory.pairs.pair import ModelPair
-from spectheory.paper import frontier
-from spectheory.paper.figures.frontier import efficiencies
+from spectheory.paper.figures.frontier import efficiencies, frontier
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.algorithms.path_selection.score_couplings import intervals, tilted_cuts
 from spectheory.verification.algorithms.path_selection.score_levels import (
@@ -99,9 +98,10 @@ def _small_pairs(count: int) -> Iterator[tuple[str, ModelPair, int]]:
 @click.option("--pairs", default=30, help="Random pairs per cell.")
 @click.option("--out", type=click.Path(path_type=Path), help="Where to write the table as CSV.")
 def table(pairs: int, out: Path | None) -> None:
-    """The table of ``paper.frontier`` with more pairs and longer drafts, and its checks."""
+    """The table of the exhibit ``frontier`` with more pairs and longer drafts, and its checks."""
     found = frontier(draft_lengths=(2, 3, 4), num_pairs=pairs)
-    text = found.tables[0].to_csv()
+    rows = [found.tables[0].columns, *found.tables[0].rows]
+    text = "".join(",".join("" if cell is None else str(cell) for cell in row) + "\n" for row in rows)
     click.echo(text)
     if out is not None:
         out.write_text(text, encoding="utf-8")

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import html
-import json
 import os
 import re
 from collections import defaultdict
@@ -25,12 +24,13 @@ import latex2mathml.converter
 import nbformat
 from mkdocs.structure.files import File, Files
 
+from spectheory.paper import read_exhibit
 from spectheory.paper.claims.statements import Claim, all_claims
 
 ROOT = Path(__file__).parent.parent
 MOUNTED = {
     "notebooks": "*.ipynb",  # to download
-    "figures": "*.[pjcm][dnsv]*",  # pdf, png, json, csv, md
+    "figures": "*.[pjm][dns]*",  # pdf, png, json, md
     "benchmarks": "**/*.[mpj][dns]*",  # md, png, json
 }
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<link>[^()\s]+)\)")
@@ -246,14 +246,16 @@ def gallery_page(folder: Path) -> str:
         '<div class="gallery">',
     ]
     for name in re.findall(r'^<a id="(\w+)"></a>$', report, flags=re.MULTILINE):
-        written = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-        title, source = (html.escape(written[key], quote=False) for key in ("title", "source"))
-        pictures = [file for file in written["files"] if file.endswith(".png")]
+        written = read_exhibit(name, folder)
+        if written is None:  # another section of the report
+            continue
+        title, source = (html.escape(text, quote=False) for text in (written.title, written.source))
+        pictures = [file for file in written.pictures if file.endswith(".png")]
         shown = "".join(f'<img src="{file}" alt="{title}" loading="lazy">' for file in pictures)
-        passed = sum(check["passed"] for check in written["checks"])
+        checks = written.findings.checks
         lines.append(
             f'<a href="report.html#{name}">{shown}<b>{title}</b><small>{source}</small>'
-            f"<small>{passed} of {len(written['checks'])} checks passed</small></a>"
+            f"<small>{sum(check.passed for check in checks)} of {len(checks)} checks passed</small></a>"
         )
     return "\n".join([*lines, "</div>", ""])
 

@@ -18,7 +18,7 @@ from spectheory.command_line.output import (
 )
 
 if TYPE_CHECKING:
-    from spectheory.paper.exhibit import Exhibit
+    from spectheory.paper.exhibits import Exhibit
 
 
 @click.command(short_help="Recompute the figures and tables.")

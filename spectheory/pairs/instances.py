@@ -15,7 +15,7 @@ import numpy as np
 from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count
-from spectheory.pairs.contexts import numbered_context
+from spectheory.pairs.contexts import Context, numbered_context
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import Row, parse_probs
 
@@ -81,15 +81,47 @@ def disjoint_supports(draft_length: int = 2) -> ModelPair:
 
 def point_masses(draft_length: int = 2) -> ModelPair:
     """Both models are deterministic and agree except after token 1, which the draft never reaches."""
-    one = {0: ["1", "0"], 1: ["0", "1"]}
-    target, draft = {}, {}
-    for depth in range(draft_length + 1):
-        for number in range(2**depth):
-            context = numbered_context(number, depth, 2)
-            target[context] = one[1 if context and context[-1] else 0]
-            if depth < draft_length:
-                draft[context] = one[0]
-    return ModelPair.from_contexts(target, draft, draft_length)
+    zero, one = ["1", "0"], ["0", "1"]
+    return _two_token_pair(lambda context: (one if context[-1:] == (1,) else zero, zero), draft_length)
+
+
+def lost_lead(draft_length: int) -> ModelPair:
+    """The two-token pair for two tokens; then the gain of block verification shrinks: exact.
+
+    Block verification leads on the path AB.  After AB the draft proposes tokens that the target never emits.
+    After the other blocks both models are equal.
+
+    Example:
+        >>> print(lost_lead(3).target[2][1], lost_lead(3).draft[2][1])
+        [Fraction(0, 1) Fraction(1, 1)] [Fraction(1, 1) Fraction(0, 1)]
+    """
+
+    def rows(context: Context) -> tuple[Row, Row]:
+        if len(context) < 2:
+            return ["1/3", "2/3"], ["2/3", "1/3"]
+        return (["0", "1"], ["1", "0"]) if context[:2] == (0, 1) else (["1/2", "1/2"], ["1/2", "1/2"])
+
+    return _two_token_pair(rows, draft_length)
+
+
+def forced_start() -> ModelPair:
+    """The pair of theory.md Statement 4.6: two calls with four drafted tokens each, exact.
+
+    In two calls, block verification of the first three drafted tokens decodes more than that of all four.
+
+    Example:
+        >>> print(forced_start().draft_length, forced_start().target[4][0])
+        9 [Fraction(3, 4) Fraction(1, 4)]
+    """
+    zero, one, mostly_zero = ["1", "0"], ["0", "1"], ["3/4", "1/4"]
+    after_zeros = {4: (mostly_zero, zero), 5: (zero, mostly_zero)}
+
+    def rows(context: Context) -> tuple[Row, Row]:
+        if any(context) or len(context) > 6:
+            return zero, one
+        return after_zeros.get(len(context), (zero, zero))
+
+    return _two_token_pair(rows, 9)
 
 
 def early_stop(draft_length: int, ratio: Fraction | None = None) -> ModelPair:
@@ -119,14 +151,12 @@ def early_stop(draft_length: int, ratio: Fraction | None = None) -> ModelPair:
         raise InvalidInputError(f"ratio must lie in [0, 1], got {ratio}")
     zero, one, mostly_zero = ((p, 1 - p) for p in (Fraction(1), Fraction(0), ratio))
     rows = {length: (mostly_zero, zero), length + 1: (zero, mostly_zero)}
-    depth = 2 * length + 1
-    target, draft = {}, {}
-    for below in range(depth + 1):
-        for number in range(2**below):
-            context = numbered_context(number, below, 2)
-            agreed = rows.get(below, (zero, zero)) if number == 0 and below < 2 * length else (zero, one)
-            target[context], draft[context] = agreed
-    return ModelPair.from_contexts(target, {c: row for c, row in draft.items() if len(c) < depth}, depth)
+
+    def agreed(context: Context) -> tuple[Row, Row]:
+        forced = not any(context) and len(context) < 2 * length
+        return rows.get(len(context), (zero, zero)) if forced else (zero, one)
+
+    return _two_token_pair(agreed, 2 * length + 1)
 
 
 def off_path_pairs() -> tuple[ModelPair, ModelPair]:
@@ -337,3 +367,12 @@ def _pair(target: Sequence[np.ndarray], draft: Sequence[np.ndarray]) -> ModelPai
 
 def _checked(vocab_size: int, draft_length: int) -> tuple[int, int]:
     return check_count("vocab_size", vocab_size), check_count("draft_length", draft_length)
+
+
+def _two_token_pair(rows: Callable[[Context], tuple[Row, Row]], draft_length: int) -> ModelPair:
+    """The pair over two tokens whose target and draft row after a context a rule says."""
+    depths = range(check_count("draft_length", draft_length) + 1)
+    contexts = [numbered_context(number, depth, 2) for depth in depths for number in range(2**depth)]
+    target, draft = ({context: rows(context)[side] for context in contexts} for side in (0, 1))
+    drafted = {context: row for context, row in draft.items() if len(context) < draft_length}
+    return ModelPair.from_contexts(target, drafted, draft_length)

@@ -10,10 +10,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.paper.style import BLACK, VERIFIER_STYLES, figure_style
+from spectheory.paper.findings import ResultTable
+from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES, figure_style
 
 PANEL = 3.6
 """Width of a panel in inches: two of them fill a printed page."""
+Look = dict[str, Any]
+"""Keyword arguments of a drawing function."""
+BROKEN: Look = {"color": BLACK, "linestyle": (0, (4, 2)), "linewidth": 1.2}
+"""A broken black line, for an optimum."""
 
 
 @contextmanager
@@ -33,12 +38,30 @@ def panels(
         yield figure, list(np.ravel(figure.subplots(rows, columns, squeeze=False, **options)))
 
 
+@contextmanager
+def panels_by(
+    table: ResultTable, column: str, ylabel: str, *, legend_columns: int = 4, **options: Any
+) -> Iterator[tuple[Figure, list[tuple[Axes, Any, ResultTable]]]]:
+    """A figure with a panel for every entry of a column, in a row: its axes, the entry and its rows."""
+    entries = table.distinct(column)
+    with panels(1, len(entries), sharey=True, **options) as (figure, all_axes):
+        yield (
+            figure,
+            [
+                (axes, entry, table.where(**{column: entry}))
+                for axes, entry in zip(all_axes, entries, strict=True)
+            ],
+        )
+        all_axes[0].set_ylabel(ylabel)
+        legend_below(figure, legend_columns)
+
+
 def verifier_curve(
     axes: Axes, name: str, places: Sequence[Any], values: Sequence[Any], **options: Any
 ) -> None:
     """The exact values of one verifier: a line with its colour, its marker and its name in the legend."""
     style = VERIFIER_STYLES[name]
-    look: dict[str, Any] = {
+    look: Look = {
         "color": style.colour, "marker": style.marker, "markersize": 5, "markerfacecolor": "white",
         "label": style.label, "clip_on": False,
     }  # fmt: skip
@@ -49,7 +72,7 @@ def optimum_curve(
     axes: Axes, places: Sequence[Any], values: Sequence[Any], label: str = "optimum (linear program)"
 ) -> None:
     """The best of all valid verifiers: a broken black line."""
-    axes.plot(places, values, color=BLACK, linestyle=(0, (4, 2)), linewidth=1.3, label=label)
+    axes.plot(places, values, **(BROKEN | {"linewidth": 1.3}), label=label)
 
 
 def verifier_points(
@@ -72,9 +95,39 @@ def verifier_points(
     )  # fmt: skip
 
 
+def estimates(table: ResultTable) -> tuple[list[Any], list[Any], list[Any]]:
+    """The values, lower and upper ends of a table of estimates, as ``verifier_points`` takes them."""
+    return table["block_efficiency"], table["low"], table["high"]
+
+
+def verifier_band(axes: Axes, name: str, row: dict[str, Any], **options: Any) -> None:
+    """The estimate of one verifier that does not change along the panel: a line, its interval as a band."""
+    colour = VERIFIER_STYLES[name].colour
+    axes.axhspan(row["low"], row["high"], color=colour, alpha=0.12, linewidth=0)
+    axes.axhline(row["block_efficiency"], color=colour, linewidth=1.4, **options)
+
+
+def note(axes: Axes, text: str, place: tuple[float, float] = (0.98, 0.02), **options: Any) -> None:
+    """A small line in a corner of a panel, placed in fractions of it."""
+    look: Look = {"ha": "right", "fontsize": 8}
+    axes.annotate(text, place, xycoords="axes fraction", **(look | options))
+
+
+def label_point(
+    axes: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **options: Any
+) -> None:
+    """A text beside a point, moved by an offset in points."""
+    axes.annotate(text, point, xytext=offset, textcoords="offset points", **options)
+
+
+def zero_line(axes: Axes) -> None:
+    """A thin grey line at zero."""
+    axes.axhline(0, color=GREY, linewidth=0.8)
+
+
 def legend_below(figure: Figure, columns: int = 4) -> None:
     """One legend for all panels, below them; what several panels show is named once."""
-    named: dict[str, Any] = {}
+    named: Look = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             named.setdefault(label, handle)

@@ -1,6 +1,6 @@
-"""What benchmarks measured on a stated machine, as data for exhibits: times are not computed again with them.
+"""Times that benchmarks measured on a stated machine, as data for exhibits, which do not measure them again.
 
-One file per benchmark, written by the command that it names.
+One file per benchmark, written by the command that the file names.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spectheory.foundation.documents import replace_file
+from spectheory.foundation.documents import replace_file, to_json
+from spectheory.paper.findings import lines_of_rows, select
 
 FOLDER = Path(__file__).parent / "measurements"
 
@@ -34,15 +35,11 @@ class Measurement:
 
     def write(self, name: str) -> None:
         """Into the package, as ``measurements/name.json``, a row a line."""
-        rows = ",\n  ".join(json.dumps(list(row)) for row in self.rows)
-        head = {"command": self.command, "machine": self.machine, "columns": list(self.columns)}
-        text = json.dumps(head, indent=1).removesuffix("\n}") + f',\n "rows": [\n  {rows}\n ]\n}}\n'
-        replace_file(FOLDER / f"{name}.json", text)
+        replace_file(FOLDER / f"{name}.json", lines_of_rows(to_json(self)) + "\n")
 
     def select(self, **wanted: Any) -> list[dict[str, Any]]:
         """The rows with these entries, as mappings."""
-        records = (dict(zip(self.columns, row, strict=True)) for row in self.rows)
-        return [record for record in records if all(record[key] == value for key, value in wanted.items())]
+        return select(self.columns, self.rows, wanted)
 
 
 def measurement(name: str) -> Measurement:

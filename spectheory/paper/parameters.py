@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from spectheory.foundation.documents import to_json
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name
 
@@ -22,6 +21,23 @@ KINDS: Mapping[type, str] = {
     str: "a name",
     tuple: "whole numbers joined by x, such as 3x2",
 }
+
+
+ABOUT = {
+    "agreements": "a; the draft row is a times the target's and 1 − a times an independent one.",
+    "confidence": "level of each interval.",
+    "draft_length": "L.",
+    "draft_lengths": "the lengths L.",
+    "max_drafts": "the largest K.",
+    "names": "which pairs; the default has all.",
+    "num_drafts": "K, the number of drafts.",
+    "num_pairs": "random pairs.",
+    "num_prompts": "how many of the bundled prompts.",
+    "samples": "draws per prompt.",
+    "seed": "of the random numbers.",
+    "vocab_size": "V.",
+}
+"""What a parameter is wherever the docstring of an exhibit does not say it."""
 
 
 @dataclass(frozen=True)
@@ -81,12 +97,13 @@ class Parameter:
 def parameters_of(compute: Callable[..., Any]) -> tuple[Parameter, ...]:
     """The parameters of a function that computes an exhibit, from its signature and its docstring.
 
-    Those whose values cannot be written in a line are left out.
+    ``ABOUT`` has those that the docstring leaves out.  Parameters whose values cannot be written in a line
+    are not listed.
     """
     entries = re.findall(
         r"^ {4}(\w+(?:, \w+)*): (.*(?:\n {8}.*)*)", inspect.getdoc(compute) or "", re.MULTILINE
     )
-    about = {name: text for names, text in entries for name in names.split(", ")}
+    about = ABOUT | {name: text for names, text in entries for name in names.split(", ")}
     return tuple(
         Parameter(name, given.default, re.sub(r"\s+", " ", about.get(name, "")))
         for name, given in inspect.signature(compute).parameters.items()
@@ -112,13 +129,3 @@ def parse_settings(parameters: Sequence[Parameter], settings: Sequence[str]) -> 
             raise InvalidInputError(f"{name} is set twice")
         values[name] = known[name].parse(text)
     return values
-
-
-def settings_document(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values as JSON has them.
-
-    Example:
-        >>> settings_document({"shapes": ((3, 2),), "probability": Fraction(1, 3)})
-        {'shapes': [[3, 2]], 'probability': '1/3'}
-    """
-    return {name: to_json(value) for name, value in values.items()}

@@ -3,17 +3,17 @@
 Block efficiencies of spectr2023, block2024 and spectrgbv2026, data set by data set, are in ``printed.csv``.
 Verifiers have this package's names: SD is ``token``, SpecInfer ``multi_round``, and spectrgbv2026's GBV
 ``greedy_block``.  Block efficiencies and times of greedy2026 by number of drafts are in
-``printed_times.csv``.
+``printed_times.csv``, latencies of spectr2023 in ``printed_latencies.csv``.
 """
 
 from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar, get_type_hints
 
 
 class Printed(NamedTuple):
@@ -51,16 +51,7 @@ def printed_rows() -> tuple[Printed, ...]:
         >>> row.dataset, row.verifier, row.block_efficiency, row.printed_gain
         ('LM1B', 'block', 3.49, 8.68)
     """
-    text = (files("spectheory.paper") / "printed.csv").read_text(encoding="utf-8")
-    return tuple(
-        Printed(
-            row["table"], row["target"], row["draft"], row["dataset"],
-            float(row["temperature"]) if row["temperature"] else None,
-            int(row["num_drafts"]), int(row["draft_length"]), row["verifier"],
-            float(row["block_efficiency"]), float(row["gain"]) if row["gain"] else None,
-        )
-        for row in csv.DictReader(text.splitlines())
-    )  # fmt: skip
+    return _read(Printed, "printed.csv")
 
 
 class PrintedTime(NamedTuple):
@@ -90,14 +81,40 @@ def printed_times() -> tuple[PrintedTime, ...]:
         >>> row.draft, row.dataset, row.num_drafts, row.block_efficiency, row.ms_per_token
         ('OPT 350M', 'GSM8K', 4, 3.884, 48.473)
     """
-    text = (files("spectheory.paper") / "printed_times.csv").read_text(encoding="utf-8")
-    return tuple(
-        PrintedTime(
-            row["target"], row["draft"], row["dataset"], int(row["num_drafts"]),
-            float(row["block_efficiency"]), float(row["ms_per_token"]),
-        )
-        for row in csv.DictReader(text.splitlines())
-    )  # fmt: skip
+    return _read(PrintedTime, "printed_times.csv")
+
+
+class Latency(NamedTuple):
+    """One call of one model.
+
+    Attributes:
+        where: the printed table, or the machine of the bundled models.
+        model: ``"target"`` or ``"draft"``.
+        parameters: of the model.
+        batch, length: how many texts are read at once, and how many tokens of each.
+        relative, deviation: mean and standard deviation, relative to the target's call at batch 1, length 4.
+        milliseconds: the mean; None where it is not printed.
+    """
+
+    where: str
+    model: str
+    parameters: int
+    batch: int
+    length: int
+    relative: float
+    deviation: float
+    milliseconds: float | None
+
+
+@cache
+def printed_latencies() -> tuple[Latency, ...]:
+    """spectr2023 Tables 2 and 3, of models with 97 and 6 million parameters on a GPU.
+
+    Example:
+        >>> printed_latencies()[0].relative
+        1.0
+    """
+    return _read(Latency, "printed_latencies.csv")
 
 
 class RecomputedGain(NamedTuple):
@@ -132,3 +149,17 @@ def gains_over_token(rows: Sequence[Printed] | None = None) -> list[RecomputedGa
         for row in group
         if row.verifier != "token"
     ]
+
+
+Row = TypeVar("Row", Printed, PrintedTime, Latency)
+
+
+def _read(kind: type[Row], name: str) -> tuple[Row, ...]:
+    """A file whose columns are the fields of ``kind``; an empty cell is ``None``."""
+    text = (files("spectheory.paper") / name).read_text(encoding="utf-8")
+    kinds = {name: hint if hint in (str, int) else float for name, hint in get_type_hints(kind).items()}
+    entries: Iterator[dict[str, Any]] = (
+        {name: kinds[name](cell) if cell else None for name, cell in row.items()}
+        for row in csv.DictReader(text.splitlines())
+    )
+    return tuple(kind(**entry) for entry in entries)

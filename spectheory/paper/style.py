@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from itertools import cycle
+from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib as mpl
 import matplotlib.style
@@ -14,73 +16,40 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.verification.algorithms import verifiers
 
 # The palette of okabe2008, and colours added to it so that any two differ for colour-blind readers too.
-BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#82006B"
-AMBER, MINT, VIOLET, INDIGO = "#FFB013", "#47DEAD", "#986EFF", "#211D9C"
-BROWN, PINK, LIME, CRIMSON = "#594003", "#D9A6E0", "#A5CE6F", "#E0004B"
-ULTRAVIOLET = "#8811EE"
+PALETTE = (
+    ("#0072B2", "o"), ("#D55E00", "s"), ("#FFB013", "D"), ("#47DEAD", "v"), ("#009E73", "v"),
+    ("#986EFF", "^"), ("#211D9C", "<"), ("#594003", "X"), ("#82006B", "P"), ("#D9A6E0", "d"),
+    ("#E0004B", ">"), ("#222222", "*"), ("#8811EE", "p"), ("#A5CE6F", "h"), ("#8899EE", "H"),
+    ("#DD00BB", "8"), ("#114422", "o"), ("#AA99AA", "s"), ("#550077", "D"),
+)  # fmt: skip
+"""Colours and markers of the verifiers, in the order of their registry; a new verifier gets the next."""
 BLACK, GREY = "#222222", "#777777"
 ACCENT = "#5B6F86"
-"""For pairs, laws and what is pointed out; the colours above belong to the verifiers."""
+"""For pairs, laws and what is pointed out; the palette belongs to the verifiers."""
+SPELLED = {"kseq": "K-SEQ", "spectr": "SpecTr", "otm": "OTM", "spectr_gbv": "SpecTr-GBV"}
+"""Names that the papers spell in another way than the words of the name."""
 
 
 class VerifierStyle(NamedTuple):
-    """How one verifier looks in every picture: colour, marker and name."""
+    """The look of a verifier in every picture: colour, marker and name."""
 
     colour: str
     marker: str
     label: str
 
 
+def _label(name: str) -> str:
+    words = name.replace("multipath", "multi-path").replace("multi_round", "multi-round").replace("_", " ")
+    return SPELLED.get(name, words)
+
+
 VERIFIER_STYLES: Mapping[str, VerifierStyle] = {
-    "token": VerifierStyle(BLUE, "o", "token"),
-    "block": VerifierStyle(ORANGE, "s", "block"),
-    "greedy_block": VerifierStyle(AMBER, "D", "greedy block"),
-    "kseq": VerifierStyle(MINT, "v", "K-SEQ"),
-    "spectr": VerifierStyle(GREEN, "v", "SpecTr"),
-    "multi_round": VerifierStyle(VIOLET, "^", "multi-round"),
-    "multi_round_without_replacement": VerifierStyle(INDIGO, "<", "multi-round without replacement"),
-    "otm": VerifierStyle(BROWN, "X", "OTM"),
-    "greedy_multipath": VerifierStyle(PURPLE, "P", "greedy multi-path"),
-    "mixed_multipath": VerifierStyle(PINK, "d", "mixed multi-path"),
-    "scored_multipath": VerifierStyle(CRIMSON, ">", "scored multi-path"),
-    "optimal_multipath": VerifierStyle(BLACK, "*", "optimal multi-path"),
-    "traversal": VerifierStyle(ULTRAVIOLET, "p", "traversal"),
-    "spectr_gbv": VerifierStyle(LIME, "h", "SpecTr-GBV"),
+    name: VerifierStyle(*look, _label(name)) for name, look in zip(verifiers, cycle(PALETTE), strict=False)
 }
 """One colour and one marker for each verifier, everywhere."""
-
-VERIFIER_COLOURS = {name: style.colour for name, style in VERIFIER_STYLES.items()}
-VERIFIER_LABELS = {name: style.label for name, style in VERIFIER_STYLES.items()}
-
-RC_PARAMS: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # ships with matplotlib, so that every machine draws the same
-    "font.size": 9.5,
-    "axes.titlesize": 10.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 9.5,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.edgecolor": GREY,
-    "axes.labelcolor": BLACK,
-    "text.color": BLACK,
-    "xtick.color": BLACK,
-    "ytick.color": BLACK,
-    "axes.grid": True,
-    "axes.grid.axis": "y",
-    "axes.axisbelow": True,
-    "grid.color": "#E4E4E4",
-    "grid.linewidth": 0.8,
-    "lines.linewidth": 1.8,
-    "pdf.fonttype": 42,
-    "ps.fonttype": 42,
-    "savefig.dpi": 200,
-    "path.sketch": None,
-    "svg.hashsalt": "spectheory",
-    "svg.fonttype": "path",
-}
 
 
 _METADATA = {
@@ -88,6 +57,7 @@ _METADATA = {
     "png": ("Software",),
     "svg": ("Date", "Creator"),
 }
+HOUSE_STYLE = Path(__file__).with_name("house.mplstyle")
 _USERS_STYLES: list[str] = []
 
 
@@ -99,9 +69,7 @@ def figure_style() -> Iterator[None]:
     """
     with mpl.rc_context():
         mpl.rcdefaults()
-        mpl.rcParams.update(RC_PARAMS)
-        for style in _USERS_STYLES:
-            mpl.style.use(style)
+        mpl.style.use([HOUSE_STYLE, *_USERS_STYLES])
         yield
 
 

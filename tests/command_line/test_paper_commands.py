@@ -7,17 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from paper_support import read_csv
 from spectheory.command_line.main import main
-from spectheory.paper import Check, Findings, exhibit, select_claims
+from spectheory.paper import Checks, Findings, exhibit, read_exhibit, select_claims
 
 
 def test_failed_check_is_exit_code_1(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    @exhibit(title="Broken", source="none")
+    @exhibit("block2024", title="Broken", source="none")
     def broken() -> Findings:
-        return Findings("", {}, [], [Check.of("1 is 2", 1, ["it is not"])])
+        checks = Checks()
+        checks.expect("1 is 2", 1 == 2, "it is not")
+        return Findings("", [], checks)
 
     monkeypatch.setattr("spectheory.paper.reproduction.EXHIBITS", {"broken": broken})
     assert main(["reproduce", "--out", str(tmp_path), "--json"]) == 1
@@ -32,8 +33,9 @@ def test_reproduce_one_by_name(capsys: pytest.CaptureFixture[str], tmp_path: Pat
     assert main(["reproduce", "two_token_table", "--out", str(tmp_path / "new"), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert [result["name"] for result in document["results"]] == ["two_token_table"]
-    rows = read_csv(tmp_path / "new" / "two_token_table.csv")
-    assert rows[7]["optimum"] == "26945/6561"
+    found = read_exhibit("two_token_table", tmp_path / "new")
+    assert found is not None
+    assert found.findings.tables[0].column("optimum")[7] == "26945/6561"
 
 
 def test_the_list_computes_nothing(

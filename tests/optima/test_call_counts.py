@@ -16,8 +16,14 @@ from spectheory.exact.iteration import decoded_tokens_law, expected_decoded_toke
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import fewest_calls, most_decoded_tokens
 from spectheory.pairs.extension import ExtendedPair
-from spectheory.pairs.instances import disjoint_supports, early_stop, random_rational, sticky_chain, two_token
-from spectheory.paper.figures.iterations import forced_start_pair
+from spectheory.pairs.instances import (
+    disjoint_supports,
+    early_stop,
+    forced_start,
+    random_rational,
+    sticky_chain,
+    two_token,
+)
 
 ONE = Fraction(1)
 Context = tuple[int, ...]
@@ -172,7 +178,7 @@ def test_one_call_is_the_optimum_of_one_path() -> None:
 
 def test_the_first_call_is_a_lossless_verifier_that_earns_the_optimum() -> None:
     """R(a,t) = p(t|a) x(a) - x(a,t) ≥ 0 and x ≤ q; with block verification in the second call it earns it."""
-    for pair, length in ((early_stop(3), 3), (forced_start_pair(), 4), *((chain(s, 7), 3) for s in range(4))):
+    for pair, length in ((early_stop(3), 3), (forced_start(), 4), *((chain(s, 7), 3) for s in range(4))):
         most = most_decoded_tokens(pair, 2, draft_length=length)
         models, total = ExtendedPair(pair), Fraction(0)
         for depth, masses in enumerate(most.first_call):

@@ -10,7 +10,7 @@ import pytest
 
 from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.paper import EXHIBITS, read_exhibit, reproduce, two_token_table
+from spectheory.paper import EXHIBITS, read_exhibit, reproduce
 from spectheory.paper.parameters import Parameter, parse_settings
 
 
@@ -36,13 +36,15 @@ def test_every_parameter_is_explained_and_reads_back(name: str) -> None:
 )
 def test_wrong_settings_are_one_line(settings: list[str], says: str) -> None:
     with pytest.raises(InvalidInputError, match=says) as raised:
-        parse_settings(two_token_table.parameters, settings)
+        parse_settings(EXHIBITS["two_token_table"].parameters, settings)
     assert "\n" not in str(raised.value)
 
 
 def test_values_have_the_type_of_the_default() -> None:
     """Numbers, rationals, pairs, and names out of the known ones; a seed may be 0."""
-    assert parse_settings(two_token_table.parameters, ["probability=0.25", "draft_lengths=2"]) == {
+    assert parse_settings(
+        EXHIBITS["two_token_table"].parameters, ["probability=0.25", "draft_lengths=2"]
+    ) == {
         "probability": Fraction(1, 4),
         "draft_lengths": (2,),
     }
@@ -65,7 +67,7 @@ def test_other_parameters_do_not_overwrite(tmp_path: Path, capsys: pytest.Captur
     written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     found = read_exhibit("two_token_table", tmp_path)
     assert found is not None
-    assert found.parameters == {"probability": "1/4", "draft_lengths": [1, 2]}
+    assert found.findings.settings == {"draft_lengths": [1, 2], "probability": "1/4"}
     assert [str(value) for value in found.findings.tables[0].column("optimum")] == ["3/2", "15/8"]
     for other in (asked, [*first, "--set", "probability=1/4"], [*asked, "--set", "probability=1/5"]):
         capsys.readouterr()
@@ -88,6 +90,6 @@ def test_parameters_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_divisors_are_asked_for() -> None:
-    """U(50) is no target of this exhibit."""
+    """U(50) is not a target of this exhibit."""
     with pytest.raises(InvalidInputError, match="divisors of 120, got 50"):
         EXHIBITS["otm_uniform"](target_supports=(50,))

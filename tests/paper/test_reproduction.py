@@ -11,30 +11,41 @@ from matplotlib.figure import Figure
 
 from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.paper import Check, Exhibit, Findings, ResultTable, exhibit, reproduce
+from spectheory.paper import (
+    EXHIBITS,
+    Checks,
+    Exhibit,
+    Findings,
+    ResultTable,
+    exhibit,
+    figures,
+    reproduce,
+    reproduction,
+)
 from spectheory.paper.style import figure_style
 
 CALLS: list[str] = []
 
 
-def make(name: str, height: Any = 1, checks: tuple[Check, ...] = (), interrupts: bool = False) -> Exhibit:
+def make(name: str, height: Any = 1, holds: bool = True, interrupts: bool = False) -> Exhibit:
     """An exhibit of one number and one line."""
 
     def compute() -> Findings:
         CALLS.append(name)
         if interrupts:
             raise KeyboardInterrupt
-        table = ResultTable(name, ("height",), [(height,)], "One number.")
-        return Findings("", {}, [table], checks)
+        checks = Checks()
+        checks.expect("it holds", holds, "it does not")
+        return Findings("", [ResultTable(name, "One number.", ("height",), [(height,)])], checks)
 
-    def draw(findings: Findings) -> dict[str, Figure]:
+    def plot(findings: Findings) -> Figure:
         with figure_style():
             figure = Figure()
             figure.subplots().plot([0, findings.tables[0].rows[0][0]])
-        return {name: figure}
+        return figure
 
     compute.__name__ = name
-    return exhibit(title=name.title(), source="none", draw=draw)(compute)
+    return exhibit("block2024", title=name.title(), source="none", plot=plot)(compute)
 
 
 @pytest.fixture
@@ -138,3 +149,18 @@ def test_a_job_that_fails_fails_the_run(tmp_path: Path) -> None:
     (tmp_path / "folder").write_text("a file where the folder should be", encoding="utf-8")
     with pytest.raises(OSError, match="folder"):
         reproduce(["two_token_table", "token_tree"], tmp_path / "folder", jobs=2)
+
+
+def test_a_new_file_is_found(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """One file with a decorated function is a new exhibit, in the order of its section; a bare one is not."""
+    (tmp_path / "brand_new.py").write_text(
+        "from spectheory.paper import Checks, Findings, exhibit\n"
+        "from spectheory.paper.figures.frontier import frontier as imported\n"
+        "@exhibit('block2024', title='New', source='none')\n"
+        "def brand_new() -> Findings:\n    return Findings('', [], Checks())\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(figures, "__path__", [*figures.__path__, str(tmp_path)])
+    found = list(reproduction._discovered())
+    assert set(found) - set(EXHIBITS) == {"brand_new"}
+    assert found.index("acceptance_length") < found.index("brand_new") < found.index("draft_length_gain")

@@ -8,7 +8,7 @@ import numpy as np
 
 from spectheory import verifiers
 from spectheory.paper.drawing import optimum_curve, panels
-from spectheory.paper.style import BLACK, VERIFIER_COLOURS, VERIFIER_STYLES, figure_bytes, users_style
+from spectheory.paper.style import BLACK, PALETTE, VERIFIER_STYLES, figure_bytes, users_style
 
 # Machado, Oliveira and Fernandes 2009, severity 1, on linear RGB.
 VISIONS = {
@@ -52,18 +52,25 @@ def test_black_lines_show_on_the_users_ground() -> None:
         with users_style(style):
             with panels() as (figure, (axes,)):
                 optimum_curve(axes, [1, 2], [1, 2])
-                axes.plot([1, 2], [2, 1], color=VERIFIER_COLOURS["block"])
+                axes.plot([1, 2], [2, 1], color=VERIFIER_STYLES["block"].colour)
             figure_bytes(figure, "png")
-        assert [line.get_color() for line in axes.lines] == [colour, VERIFIER_COLOURS["block"]]
+        assert [line.get_color() for line in axes.lines] == [colour, VERIFIER_STYLES["block"].colour]
 
 
-def test_every_verifier_has_a_look_of_its_own() -> None:
-    assert set(VERIFIER_STYLES) == set(verifiers)
-    assert len(set(VERIFIER_COLOURS.values())) == len(VERIFIER_COLOURS)
+def test_looks_follow_the_registry() -> None:
+    """Every verifier has its look; those of the published figures stay; labels are the papers'."""
+    assert list(VERIFIER_STYLES) == list(verifiers)
+    assert len({style.colour for style in VERIFIER_STYLES.values()}) == len(verifiers) < len(PALETTE)
+    looks = {name: (style.colour, style.label) for name, style in VERIFIER_STYLES.items()}
+    assert looks["token"] == ("#0072B2", "token")
+    assert looks["multi_round"] == ("#986EFF", "multi-round")
+    assert looks["greedy_multipath"] == ("#82006B", "greedy multi-path")
+    assert looks["spectr_gbv"] == ("#A5CE6F", "SpecTr-GBV")
 
 
 def test_colours_are_apart_for_every_vision() -> None:
-    distance, *who = closest(VERIFIER_COLOURS)
+    """Those of the palette that no verifier has yet, too."""
+    distance, *who = closest({colour: colour for colour, _ in PALETTE})
     assert distance > LEAST_DISTANCE, who
 
 

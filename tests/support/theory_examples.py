@@ -11,11 +11,11 @@ import numpy as np
 from spectheory import ModelPair, Outcome, output_law
 from spectheory.optima import best_ranking
 from spectheory.optima.bounds import dual_objective
-from spectheory.paper.figures.iterations import block_on_prefix as block_on_prefix
-from spectheory.paper.figures.iterations import forced_start_pair as forced_start_pair
+from spectheory.pairs.instances import forced_start as forced_start_pair  # noqa: F401 - for the tables of theory.md
 from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
+from spectheory.verification.first_drafts import OnFirst
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
 """Target and draft row of the two-token pair."""
@@ -42,6 +42,11 @@ def low_ratio_pair() -> ModelPair:
 
 
 # --------------------------------------------------------------------------------------- verifiers
+
+
+def block_on_prefix(num_tokens: int) -> OnFirst:
+    """Block verification of the first n drafted tokens; the others are never accepted (Statement 4.6)."""
+    return OnFirst("block", 1, num_tokens)
 
 
 class PathsAsDrafts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from spectheory.paper.claims.statements import (
     PAPERS,
     VERDICTS,
@@ -44,7 +46,7 @@ def claims_page() -> str:
 def claims_summary() -> str:
     """``claims_counts`` as a Markdown table."""
     header, *rows = claims_counts()
-    return "\n".join([_row(header), "|" + "---|" * len(header), *map(_row, rows)])
+    return markdown_table(header, rows)
 
 
 def claims_counts() -> list[list[str]]:
@@ -57,8 +59,7 @@ def claims_counts() -> list[list[str]]:
 
 
 def _verdicts() -> str:
-    rows = [_row([verdict, meaning]) for verdict, meaning in VERDICTS.items()]
-    return "\n".join([_row(["verdict", "meaning"]), "|---|---|", *rows])
+    return markdown_table(["verdict", "meaning"], list(map(list, VERDICTS.items())))
 
 
 def _counts(claims: list[Claim]) -> list[str]:
@@ -69,22 +70,13 @@ def _section(paper: str) -> str:
     claims = select_claims(paper)
     header = ["id", "place", "claim", "verdict", "note", "N", "evidence"]
     rows = [
-        _row(
-            [
-                claim.id,
-                claim.place,
-                claim.claim,
-                f"**{claim.verdict}**",
-                claim.note,
-                str(claim.instances or ""),
-                "<br>".join(map(_link, claim.evidence)),
-            ]
-        )
+        [
+            *(claim.id, claim.place, claim.claim, f"**{claim.verdict}**", claim.note),
+            *(str(claim.instances or ""), "<br>".join(map(_link, claim.evidence))),
+        ]
         for claim in claims
     ]
-    return "\n".join(
-        [f"## {paper}", "", f"{counts_text(claims)}.", "", _row(header), "|" + "---|" * len(header), *rows]
-    )
+    return f"## {paper}\n\n{counts_text(claims)}.\n\n{markdown_table(header, rows)}"
 
 
 def _link(evidence: str) -> str:
@@ -98,6 +90,14 @@ def _link(evidence: str) -> str:
     return f"[{file}::{test}](../{file}#{test})"
 
 
-def _row(cells: list[str]) -> str:
-    """A row of a table; bars inside cells are escaped."""
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown; bars inside cells are escaped.
+
+    Example:
+        >>> print(markdown_table(["set", "size"], [["{a | b}", "2"]]))
+        | set | size |
+        |---|---|
+        | {a \\| b} | 2 |
+    """
+    lines = ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in (header, *rows)]
+    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]])

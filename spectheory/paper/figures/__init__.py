@@ -1,1 +1,1 @@
-"""One figure or table of the papers per file; ``spectheory.paper.reproduction`` lists them."""
+"""One figure or table per file; ``spectheory.paper.reproduction`` finds every ``@exhibit`` here."""

@@ -1,7 +1,6 @@
 """The gain of block over token verification as the draft grows, and a pair where it shrinks."""
 
-from __future__ import annotations
-
+from collections import Counter, defaultdict
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -9,12 +8,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from spectheory.exact.law import output_law
-from spectheory.pairs.contexts import Context, numbered_context
-from spectheory.pairs.instances import random_float, sticky_chain, two_token
+from spectheory.pairs.instances import lost_lead, random_float, sticky_chain, two_token
 from spectheory.pairs.pair import ModelPair
-from spectheory.paper.drawing import panels
-from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.figures.acceptance_length import at_least
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
+from spectheory.paper.drawing import Look, panels
+from spectheory.paper.figures.support import at_least
 from spectheory.paper.style import BLACK, GREY
 
 PRINTED = {
@@ -30,37 +28,39 @@ DRAWN = {
     "sticky_chain": ("Markov pair", GREY, "s--"),
     "lost_lead": ("pair whose gain shrinks", BLACK, "^:"),
 }
+DRAFTERS = {"PALM-2-XXS": ("s:", BLACK), "PALM-2-XXXS": ("o:", GREY)}
 
 
-def lost_lead_pair(draft_length: int) -> ModelPair:
-    """The two-token pair for two tokens; then block's lead, the path AB, dies and all others go on together.
-
-    After AB the draft proposes what the target never emits.  After the other blocks both models are equal.
-
-    Example:
-        >>> print(lost_lead_pair(3).target[2][1], lost_lead_pair(3).draft[2][1])
-        [Fraction(0, 1) Fraction(1, 1)] [Fraction(1, 1) Fraction(0, 1)]
-    """
-
-    def rows(context: Context) -> tuple[list[str], list[str]]:
-        if len(context) < 2:
-            return ["1/3", "2/3"], ["2/3", "1/3"]
-        return (["0", "1"], ["1", "0"]) if context[:2] == (0, 1) else (["1/2", "1/2"], ["1/2", "1/2"])
-
-    contexts = [numbered_context(n, depth, 2) for depth in range(draft_length + 1) for n in range(2**depth)]
-    target = {context: rows(context)[0] for context in contexts}
-    draft = {context: rows(context)[1] for context in contexts if len(context) < draft_length}
-    return ModelPair.from_contexts(target, draft, draft_length)
-
-
-def _draw(findings: Findings) -> dict[str, Figure]:
-    return {"draft_length_gain": _plot(findings)}
+def _plot(findings: Findings) -> Figure:
+    table, printed = findings.table("draft_length_gain"), findings.table("draft_length_gain_printed")
+    with panels(1, 2, height=3.5) as (figure, (left, right)):
+        for name, (label, colour, line) in DRAWN.items():
+            rows = table.where(pair=name)
+            gains = [100 * gain for gain in rows["relative_gain"]]
+            look: Look = {"color": colour, "markersize": 4, "markerfacecolor": "white"}
+            left.plot(rows["draft_length"], gains, line, **look, label=label)
+        left.set(xlabel="draft length", ylabel="gain of block over token [%]", xticks=rows["draft_length"])
+        left.set_title("Enumerated pairs, exact")
+        for drafter, (line, colour) in DRAFTERS.items():
+            rows = printed.where(drafter=drafter)
+            label = f"drafter {drafter}"
+            right.plot(rows["draft_length"], rows["gain_in_percent"], line, color=colour, label=label)
+        right.set(xlabel="draft length", xticks=rows["draft_length"])
+        right.set_title("Printed in block2024, Tables 1, 6–10")
+        left.legend(frameon=False)
+        right.legend(frameon=False, loc="lower right")
+        for axes in (left, right):
+            axes.set_ylim(bottom=0)
+    return figure
 
 
 @exhibit(
+    "block2024",
     title="The gain of block over token verification against the draft length",
-    source="block2024, Figures 4 and 5, section 6.1", draw=_draw,
-)  # fmt: skip
+    source="block2024, Figures 4 and 5, section 6.1",
+    plot=_plot,
+    small={"max_length": 5, "num_random": 3},
+)
 def draft_length_gain(max_length: int = 8, num_random: int = 60, seed: int = 17) -> Findings:
     """Relative gain in block efficiency of block over token verification for draft lengths 1..L.
 
@@ -70,101 +70,67 @@ def draft_length_gain(max_length: int = 8, num_random: int = 60, seed: int = 17)
     Args:
         max_length: L.
         num_random: random pairs of each kind, context-free and not.
-        seed: of the random pairs.
     """
+    checks = Checks()
+    table = ResultTable(
+        "draft_length_gain",
+        "Block efficiency in tokens per target call, exact, and block / token − 1.",
+    )
     pairs: list[tuple[str, ModelPair]] = [
         ("two_token", two_token(max_length)), ("sticky_chain", sticky_chain(max_length)),
-        ("lost_lead", lost_lead_pair(max_length)),
+        ("lost_lead", lost_lead(max_length)),
     ]  # fmt: skip
     for number in range(num_random):
         rng = np.random.default_rng([seed, number])
         target, draft = rng.dirichlet(np.ones(2), size=2)
         pairs.append(("random context-free", ModelPair.context_free_pair(target, draft, max_length)))
         pairs.append(("random", random_float([seed, number], 2, max_length)))
-    rows, negative, falls_free = [], [], []
-    falls: dict[str, int] = {}
-    last: dict[str, list[float]] = {}
+    falls: Counter[str] = Counter()
+    last: dict[str, list[float]] = defaultdict(list)
     for number, (name, pair) in enumerate(pairs):
         token, block = (_efficiencies(verifier, pair) for verifier in ("token", "block"))
         gains = [float(b / t - 1) for t, b in zip(token, block, strict=True)]
-        if min(gains) < -1e-12:
-            negative.append(f"pair {number} ({name}): {min(gains)}")
         fallen = any(after < before - 1e-12 for before, after in pairwise(gains))
-        falls[name] = falls.get(name, 0) + fallen
-        last.setdefault(name, []).append(gains[-1])
-        if fallen and name not in {"random", "lost_lead"}:
-            falls_free.append(f"pair {number} ({name}): {[round(gain, 6) for gain in gains]}")
+        falls[name] += fallen
+        last[name].append(gains[-1])
+        here = f"pair {number} ({name}): {[round(gain, 6) for gain in gains]}"
+        checks.expect(
+            "block verification never earns less than token verification", min(gains) >= -1e-12, here
+        )
+        if name not in {"random", "lost_lead"}:
+            claim = "on context-free and Markov pairs that were tried the relative gain never shrinks"
+            checks.expect(claim, not fallen, here)
         if name in DRAWN:
-            rows += [
-                (name, length, t, b, gain)
-                for length, (t, b, gain) in enumerate(zip(token, block, gains, strict=True), 1)
-            ]
-    printed = [
-        (drafter, length, *numbers)
-        for drafter, by_length in PRINTED.items()
-        for length, numbers in by_length.items()
-    ]
-    summary = [(name, len(last[name]), count, float(np.mean(last[name]))) for name, count in falls.items()]
-    shrinks = [] if falls["lost_lead"] else ["the gain of the pair does not shrink"]
+            for length, (t, b, gain) in enumerate(zip(token, block, gains, strict=True), 1):
+                table.add(pair=name, draft_length=length, token=t, block=b, relative_gain=gain)
+    claim = "it does not always grow: there is a pair on which it shrinks"
+    checks.expect(claim, falls["lost_lead"], "the gain of the pair does not shrink")
+    summary = ResultTable(
+        "draft_length_gain_random",
+        "How many pairs have a relative gain that shrinks from one draft length to the next.",
+    )
+    for name, gains in last.items():
+        mean = float(np.mean(gains))
+        summary.add(
+            pairs=name, tried=len(gains), gain_shrinks_somewhere=falls[name], mean_gain_at_the_end=mean
+        )
+    printed = ResultTable(
+        "draft_length_gain_printed",
+        "Block efficiency and gain as printed in block2024 Tables 1 and 6–10, averages over "
+        "datasets; other models, so nothing to be equal to.",
+        ("drafter", "draft_length", "token", "block", "gain_in_percent"),
+        [(drafter, length, *row) for drafter, rows in PRINTED.items() for length, row in rows.items()],
+    )
     return Findings(
-        explanation=(
-            "The paper saw the relative gain grow with the draft length on its models. It shrinks on "
-            f"{falls['random context-free']} of {num_random} random context-free pairs and on "
-            f"{falls['random']} of {num_random} others. In general it can shrink: the third pair gains 1/19 "
-            "at two tokens, and less at every length beyond."
-        ),
-        settings={"max_length": max_length, "num_random": num_random, "seed": seed},
-        tables=[
-            ResultTable(
-                "draft_length_gain", ("pair", "draft_length", "token", "block", "relative_gain"), rows,
-                "Block efficiency in tokens per target call, exact, and block / token − 1.",
-            ),
-            ResultTable(
-                "draft_length_gain_random",
-                ("pairs", "tried", "gain_shrinks_somewhere", "mean_gain_at_the_end"),
-                summary,
-                "How many pairs have a relative gain that shrinks from one draft length to the next.",
-            ),
-            ResultTable(
-                "draft_length_gain_printed",
-                ("drafter", "draft_length", "token", "block", "gain_in_percent"),
-                printed,
-                "Block efficiency and gain as printed in block2024 Tables 1 and 6–10, averages over "
-                "datasets; other models, so nothing to be equal to.",
-            ),
-        ],
-        checks=[
-            Check.of("block verification never earns less than token verification", len(pairs), negative),
-            Check.of("on context-free and Markov pairs that were tried the relative gain never shrinks",
-                     num_random + 2, falls_free),
-            Check.of("it does not always grow: there is a pair on which it shrinks", 1, shrinks),
-        ],
-    )  # fmt: skip
+        "The paper saw the relative gain grow with the draft length on its models. It shrinks on "
+        f"{falls['random context-free']} of {num_random} random context-free pairs and on "
+        f"{falls['random']} of {num_random} others. In general it can shrink: the third pair gains 1/19 "
+        "at two tokens, and less at every length beyond.",
+        tables=[table, summary, printed],
+        checks=checks,
+    )
 
 
 def _efficiencies(verifier: str, pair: ModelPair) -> list[Any]:
     """E[tau+1] for draft lengths 1..L."""
     return list(accumulate(at_least(output_law(verifier, pair).length_probs)))[1:]
-
-
-def _plot(findings: Findings) -> Figure:
-    table, printed = findings.table("draft_length_gain"), findings.table("draft_length_gain_printed")
-    with panels(1, 2, height=3.5) as (figure, (left, right)):
-        for name, (label, colour, line) in DRAWN.items():
-            rows = table.select(pair=name)
-            lengths = [row["draft_length"] for row in rows]
-            left.plot(lengths, [100 * row["relative_gain"] for row in rows], line, color=colour, markersize=4,
-                      markerfacecolor="white", label=label)  # fmt: skip
-        left.set(xlabel="draft length", ylabel="gain of block over token [%]", xticks=lengths)
-        left.set_title("Enumerated pairs, exact")
-        left.set_ylim(bottom=0)
-        left.legend(frameon=False)
-        for drafter, (marker, colour) in {"PALM-2-XXS": ("s", BLACK), "PALM-2-XXXS": ("o", GREY)}.items():
-            rows = printed.select(drafter=drafter)
-            right.plot([row["draft_length"] for row in rows], [row["gain_in_percent"] for row in rows],
-                       marker + ":", color=colour, label=f"drafter {drafter}")  # fmt: skip
-        right.set(xlabel="draft length", xticks=[row["draft_length"] for row in rows])
-        right.set_ylim(bottom=0)
-        right.set_title("Printed in block2024, Tables 1, 6–10")
-        right.legend(frameon=False, loc="lower right")
-    return figure

@@ -1,7 +1,5 @@
 """How much of the optimal acceptance K-SEQ loses at worst, by search, against what is guaranteed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 
@@ -9,18 +7,45 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from spectheory.optima import optimal_acceptance
-from spectheory.paper.drawing import legend_below, panels
-from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import BLACK, GREY, VERIFIER_COLOURS
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
+from spectheory.paper.drawing import Look, legend_below, panels
+from spectheory.paper.style import BLACK, GREY, VERIFIER_STYLES
 from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
 
 
-def _draw(findings: Findings) -> dict[str, Figure]:
-    return {"kseq_ratio": _plot(findings.tables[0])}
+def _plot(findings: Findings) -> Figure:
+    (table,) = findings.tables
+    family = table.where(search="two tokens")
+    drafts = family["num_drafts"]
+    searched = [
+        min(row["ratio"] for row in table.select(num_drafts=k) if row["search"] != "two tokens")
+        for k in drafts
+    ]
+    with panels(width=5.4, height=3.5) as (figure, (axes,)):
+        colour = VERIFIER_STYLES["kseq"].colour
+        axes.plot(drafts, family["ratio"], color=colour, label="worst of the two-token family")
+        hollow: Look = {"color": BLACK, "markerfacecolor": "white"}
+        axes.plot(drafts, searched, "v", **hollow, label="worst found by search over rows")
+        guaranteed: Look = {
+            "color": GREY,
+            "linestyle": "--",
+            "label": "guarantee $1 - (1 - 1/K)^K$",
+        }
+        axes.plot(drafts, family["guarantee"], **guaranteed)
+        axes.axhline(1 - math.exp(-1), color=GREY, linewidth=1, linestyle=":", label="1 − 1/e")
+        axes.set(xlabel="number of drafts K", ylabel="acceptance of K-SEQ / optimal")
+        axes.set(ylim=(0.55, 1.02), xticks=drafts)
+        axes.set_title("The worst case of K-SEQ")
+        legend_below(figure, 2)
+    return figure
 
 
 @exhibit(
-    title="The worst case of K-SEQ, found and guaranteed", source="spectr2023, Theorem 1, Lemma 3", draw=_draw
+    "spectr2023",
+    title="The worst case of K-SEQ, found and guaranteed",
+    source="spectr2023, Theorem 1, Lemma 3",
+    plot=_plot,
+    small={"num_drafts": (2, 3), "vocab_sizes": (2,), "starts": 10, "steps": 20},
 )
 def kseq_ratio(
     num_drafts: Sequence[int] = (2, 3, 4, 6, 8, 12, 16),
@@ -34,50 +59,38 @@ def kseq_ratio(
     The family has two tokens, draft (u, 1 − u) and target (u^K, 1 − u^K), where α_K reaches 1.
 
     Args:
-        num_drafts: the numbers K.
         vocab_sizes: the V of the random search.
         starts: random pairs per K and V.
         steps: of the walk from the worst of them.
-        seed: of the search.
     """
-    rows, below, worse = [], [], []
+    checks = Checks()
+    table = ResultTable(
+        "kseq_ratio",
+        "ratio: the smallest acceptance of K-SEQ at ρ* over α_K that was found, at these rows; "
+        "guarantee: 1 − (1 − 1/K)^K.",
+    )
     for drafts in num_drafts:
         guarantee = 1 - (1 - 1 / drafts) ** drafts
         found = {"two tokens": _worst_of_family(drafts)}
         for size in vocab_sizes:
             rng = np.random.default_rng([seed, drafts, size])
             found[f"V = {size}"] = _search(rng, drafts, size, starts, steps)
-        for where, (ratio, target, draft) in found.items():
-            rows.append((
-                drafts, where, ratio, guarantee,
-                [round(float(prob), 6) for prob in target], [round(float(prob), 6) for prob in draft],
-            ))  # fmt: skip
-            if ratio < found["two tokens"][0] - 1e-6:
-                worse.append(f"K = {drafts}, {where}: {ratio} < {found['two tokens'][0]}")
-            if ratio < guarantee - 1e-9:
-                below.append(f"K = {drafts}, {where}: {ratio} < {guarantee}")
-    table = ResultTable(
-        "kseq_ratio",
-        ("num_drafts", "search", "ratio", "guarantee", "target", "draft"),
-        rows,
-        "ratio: the smallest acceptance of K-SEQ at ρ* over α_K that was found, at these rows; "
-        "guarantee: 1 − (1 − 1/K)^K.",
-    )
+        for where, (ratio, *rows) in found.items():
+            target, draft = ([round(float(prob), 6) for prob in row] for row in rows)
+            table.add(
+                num_drafts=drafts, search=where, ratio=ratio, guarantee=guarantee, target=target, draft=draft
+            )
+            here, family = f"K = {drafts}, {where}: {ratio}", found["two tokens"][0]
+            claim = "no ratio found is below the guarantee"
+            checks.expect(claim, ratio >= guarantee - 1e-9, f"{here} < {guarantee}")
+            claim = "no searched rows are worse than the two-token family"
+            checks.expect(claim, ratio >= family - 1e-6, f"{here} < {family}")
     return Findings(
-        explanation=(
-            "No search comes near the guarantee, and more than two tokens make nothing worse: at K = 2 the "
-            "worst ratio found is 8/9, at draft (2/3, 1/3) and target (4/9, 5/9), where 3/4 is guaranteed."
-        ),
-        settings={
-            "num_drafts": list(num_drafts), "vocab_sizes": list(vocab_sizes), "starts": starts,
-            "steps": steps, "seed": seed,
-        },
+        "No search comes near the guarantee, and more than two tokens make nothing worse: at K = 2 the "
+        "worst ratio found is 8/9, at draft (2/3, 1/3) and target (4/9, 5/9), where 3/4 is guaranteed.",
         tables=[table],
-        checks=[
-            Check.of("no ratio found is below the guarantee", len(rows), below),
-            Check.of("no searched rows are worse than the two-token family", len(rows), worse),
-        ],
-    )  # fmt: skip
+        checks=checks,
+    )
 
 
 def _ratio(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> float:
@@ -130,35 +143,3 @@ def _search(rng: np.random.Generator, num_drafts: int, vocab_size: int, starts: 
             if misses % 30 == 0:
                 length *= 0.7
     return ratio, *rows_of(worst)
-
-
-def _plot(table: ResultTable) -> Figure:
-    family = table.select(search="two tokens")
-    drafts = [row["num_drafts"] for row in family]
-    searched = [
-        min(row["ratio"] for row in table.select(num_drafts=k) if row["search"] != "two tokens")
-        for k in drafts
-    ]
-    with panels(width=5.4, height=3.5) as (figure, (axes,)):
-        axes.plot(drafts, [row["ratio"] for row in family], color=VERIFIER_COLOURS["kseq"],
-                  label="worst of the two-token family")  # fmt: skip
-        axes.plot(
-            drafts,
-            searched,
-            "v",
-            color=BLACK,
-            markerfacecolor="white",
-            label="worst found by search over rows",
-        )
-        axes.plot(drafts, [row["guarantee"] for row in family], color=GREY, linestyle="--",
-                  label="guarantee $1 - (1 - 1/K)^K$")  # fmt: skip
-        axes.axhline(1 - math.exp(-1), color=GREY, linewidth=1, linestyle=":", label="1 − 1/e")
-        axes.set(
-            xlabel="number of drafts K",
-            ylabel="acceptance of K-SEQ / optimal",
-            ylim=(0.55, 1.02),
-            xticks=drafts,
-        )
-        axes.set_title("The worst case of K-SEQ")
-        legend_below(figure, 2)
-    return figure

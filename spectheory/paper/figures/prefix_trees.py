@@ -1,11 +1,10 @@
 """Which tree of drafts is best: every shape with a given number of leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, product
 from math import prod
 from operator import mul
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,9 +14,9 @@ from spectheory.optima import optimum
 from spectheory.pairs.drafts import PrefixTree
 from spectheory.pairs.instances import sticky_chain, two_token
 from spectheory.pairs.pair import ModelPair
-from spectheory.paper.drawing import legend_below, panels
-from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.paper.style import BLACK, VERIFIER_STYLES
+from spectheory.paper import Checks, Findings, ResultTable, exhibit
+from spectheory.paper.drawing import Look, legend_below, panels, verifier_curve
+from spectheory.paper.style import BLACK
 
 PAIRS: Mapping[str, ModelPair] = {"two_token": two_token(3), "sticky_chain": sticky_chain(3)}
 TITLES = {"two_token": "two-token pair", "sticky_chain": "Markov pair (sticky chain)"}
@@ -35,14 +34,40 @@ def shapes(num_leaves: int, draft_length: int) -> list[tuple[int, ...]]:
     return [widths for widths in product(divisors, repeat=draft_length) if prod(widths) == num_leaves]
 
 
-def _draw(findings: Findings) -> dict[str, Figure]:
-    return {"prefix_trees": _plot(findings.tables[0])}
+def _plot(findings: Findings) -> Figure:
+    (table,) = findings.tables
+    names, trees = table.distinct("pair"), table.distinct("widths")
+    with panels(1, len(names), height=1.6 + 0.24 * len(trees), sharey=True) as (figure, all_axes):
+        for axes, name in zip(all_axes, names, strict=True):
+            _panel(axes, table.where(pair=name))
+            axes.set_title(TITLES[name])
+        legend_below(figure)
+    return figure
+
+
+def _panel(axes: Axes, table: ResultTable) -> None:
+    """One line per shape, grouped by the number of leaves, independent paths first."""
+    by_shape = table.where(verifier=VERIFIERS[0])
+    places = [-number - 0.7 * leaves for number, leaves in enumerate(by_shape["num_leaves"])]
+    optimum_marks: Look = {"color": BLACK, "markersize": 11, "markeredgewidth": 2}
+    axes.plot(by_shape["optimum"], places, "|", **optimum_marks, label="optimum (linear program)")
+    for verifier in VERIFIERS:
+        values = table.where(verifier=verifier)["block_efficiency"]
+        filled: Look = {"markerfacecolor": None}
+        verifier_curve(axes, verifier, values, places, linestyle="none", markersize=6, **filled, clip_on=True)
+    names = zip(by_shape["widths"], by_shape["nodes"], strict=True)
+    axes.set_yticks(places, [f"{w.replace(',', ' · ')}   ({nodes} tokens)" for w, nodes in names], fontsize=8)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(visible=True, axis="both")
+    axes.set_xlabel("block efficiency [tokens per target call]")
 
 
 @exhibit(
+    "spectr2023",
     title="Shapes of prefix trees with equally many leaves",
     source="spectr2023, Appendix D, Algorithm 4",
-    draw=_draw,
+    plot=_plot,
+    small={"names": ("two_token",), "num_leaves": (1, 2)},
 )
 def prefix_trees(names: Sequence[str] = tuple(PAIRS), num_leaves: Sequence[int] = (1, 2, 3, 4)) -> Findings:
     """Optimum and block efficiency of SpecTr and multi-round for every tree shape.
@@ -51,116 +76,57 @@ def prefix_trees(names: Sequence[str] = tuple(PAIRS), num_leaves: Sequence[int] 
     because paths that share a prefix succeed and fail together (Jensen); so its optimum is at most theirs.
 
     Args:
-        names: which pairs; the default has all.
         num_leaves: the numbers K of leaves.
     """
-    rows, above_optimum, above_paths, defects, not_best, compared = [], [], [], [], [], 0
-    for name in names:
-        pair = PAIRS[name]
-        for leaves in num_leaves:
-            best: dict[str, float] = {}
-            for widths in reversed(shapes(leaves, pair.draft_length)):  # independent paths first
-                process = PrefixTree(widths)
-                nodes = sum(accumulate(widths, mul))
-                shape, here = ",".join(map(str, widths)), f"{name}, tree {widths}"
-                most = optimum(pair, drafts=process).value
-                for verifier in VERIFIERS:
-                    law = output_law(verifier, pair.to_float(), drafts=process)
-                    value, defect = float(law.block_efficiency), float(law.total_variation)
-                    rows.append(
-                        (name, leaves, shape, nodes, verifier, value, round(defect, 12), most, float(most))
-                    )
-                    if value > float(most) + 1e-9:
-                        above_optimum.append(f"{here}: {verifier} {value} > {float(most)}")
-                    if defect > 1e-9:
-                        defects.append(f"{here}: {verifier} has defect {defect}")
-                    compared += 1
-                    if value > best.setdefault(verifier, value) + 1e-9:
-                        not_best.append(f"{here}: {verifier} {value} > {best[verifier]}")
-                if float(most) > best.setdefault("optimum", float(most)) + 1e-9:
-                    above_paths.append(f"{here}: {float(most)} > {best['optimum']}")
+    checks = Checks()
     table = ResultTable(
         "prefix_trees",
-        (
-            "pair", "num_leaves", "widths", "nodes", "verifier", "block_efficiency", "total_variation",
-            "optimum", "optimum_float",
-        ),
-        rows,
         "Block efficiency in tokens per target call, draft length 3. nodes: drafted tokens that the target "
         "scores; optimum: linear program over all valid verifiers of these drafts.",
-    )  # fmt: skip
+    )
+    for name, leaves in product(names, num_leaves):
+        pair = PAIRS[name]
+        paths: dict[str, Any] = {}
+        for widths in reversed(shapes(leaves, pair.draft_length)):  # independent paths first
+            process = PrefixTree(widths)
+            best = optimum(pair, drafts=process).value
+            here = f"{name}, tree {widths}"
+            for verifier in VERIFIERS:
+                law = output_law(verifier, pair.to_float(), drafts=process)
+                value, defect = float(law.block_efficiency), float(law.total_variation)
+                table.add(
+                    pair=name, num_leaves=leaves, widths=",".join(map(str, widths)),
+                    nodes=sum(accumulate(widths, mul)), verifier=verifier, block_efficiency=value,
+                    total_variation=round(defect, 12), optimum=best,
+                )  # fmt: skip
+                earned = f"{here}: {verifier} {value}"
+                checks.expect(
+                    "every verifier is lossless on every shape", defect <= 1e-9, f"{here}: {defect}"
+                )
+                claim = "no verifier exceeds the optimum of its shape"
+                checks.expect(claim, value <= float(best) + 1e-9, f"{earned} > {float(best)}")
+                claim = "on these pairs no shape serves a verifier better than independent paths"
+                checks.expect(claim, value <= paths.setdefault(verifier, value) + 1e-9, earned)
+            claim = "no shape has a larger optimum than as many independent paths"
+            checks.expect(claim, best <= paths.setdefault("optimum", best), f"{here}: {float(best)}")
+    _expect_of_equally_many_tokens(checks, table)
     return Findings(
-        explanation=(
-            "Shapes are widths by depth; in brackets the drafted tokens that the target scores. With "
-            "equally many leaves independent paths (K · 1 · 1) have the largest optimum on every pair. They "
-            "also score the most tokens; but the trees that score as many have more leaves and still earn "
-            "less here."
-        ),
-        settings={"names": list(names), "num_leaves": list(num_leaves)},
+        "Shapes are widths by depth; in brackets the drafted tokens that the target scores. With "
+        "equally many leaves independent paths (K · 1 · 1) have the largest optimum on every pair. They "
+        "also score the most tokens; but the trees that score as many have more leaves and still earn "
+        "less here.",
         tables=[table],
-        checks=[
-            Check.of("every verifier is lossless on every shape", compared, defects),
-            Check.of("no verifier exceeds the optimum of its shape", compared, above_optimum),
-            Check.of(
-                "no shape has a larger optimum than as many independent paths", compared // 2, above_paths
-            ),
-            Check.of(
-                "on these pairs no shape serves a verifier better than independent paths", compared, not_best
-            ),
-            *[
-                Check.of("nor does a tree with more leaves that scores as many tokens", tried, better)
-                for tried, better in [_same_tokens(table)]
-                if tried
-            ],
-        ],
+        checks=checks,
     )
 
 
-def _same_tokens(table: ResultTable) -> tuple[int, list[str]]:
-    """Trees against independent paths with the same number of scored tokens."""
-    tried, better = 0, []
+def _expect_of_equally_many_tokens(checks: Checks, table: ResultTable) -> None:
+    """Compare trees with independent paths that have fewer leaves and as many scored tokens."""
     for paths in (row for row in table.select() if row["widths"] == f"{row['num_leaves']},1,1"):
         for tree in table.select(pair=paths["pair"], verifier=paths["verifier"], nodes=paths["nodes"]):
             if tree["num_leaves"] > paths["num_leaves"]:
-                tried += 1
-                if tree["block_efficiency"] > paths["block_efficiency"] + 1e-9:
-                    better.append(f"{tree['pair']}, tree {tree['widths']}: {tree['verifier']}")
-    return tried, better
-
-
-def _plot(table: ResultTable) -> Figure:
-    names = list(dict.fromkeys(table.column("pair")))
-    trees = list(dict.fromkeys(zip(table.column("num_leaves"), table.column("widths"), strict=True)))
-    with panels(1, len(names), height=1.6 + 0.24 * len(trees), sharey=True) as (figure, all_axes):
-        for axes, name in zip(all_axes, names, strict=True):
-            _panel(axes, table, name)
-            axes.set_title(TITLES[name])
-        legend_below(figure)
-    return figure
-
-
-def _panel(axes: Axes, table: ResultTable, name: str) -> None:
-    """One line per shape, grouped by the number of leaves, independent paths first."""
-    by_shape = table.select(pair=name, verifier=VERIFIERS[0])
-    place = {}
-    for number, row in enumerate(by_shape):
-        place[row["widths"]] = -number - 0.7 * row["num_leaves"]
-    axes.plot(
-        [row["optimum_float"] for row in by_shape], [place[row["widths"]] for row in by_shape], "|",
-        color=BLACK, markersize=11, markeredgewidth=2, label="optimum (linear program)",
-    )  # fmt: skip
-    for verifier in VERIFIERS:
-        rows = table.select(pair=name, verifier=verifier)
-        style = VERIFIER_STYLES[verifier]
-        axes.plot(
-            [row["block_efficiency"] for row in rows], [place[row["widths"]] for row in rows],
-            linestyle="none", marker=style.marker, color=style.colour, markersize=6, label=style.label,
-        )  # fmt: skip
-    axes.set_yticks(
-        list(place.values()),
-        [f"{row['widths'].replace(',', ' · ')}   ({row['nodes']} tokens)" for row in by_shape],
-        fontsize=8,
-    )
-    axes.tick_params(axis="y", length=0)
-    axes.grid(visible=True, axis="both")
-    axes.set_xlabel("block efficiency [tokens per target call]")
+                checks.expect(
+                    "nor does a tree with more leaves that scores as many tokens",
+                    tree["block_efficiency"] <= paths["block_efficiency"] + 1e-9,
+                    f"{tree['pair']}, tree {tree['widths']}: {tree['verifier']}",
+                )

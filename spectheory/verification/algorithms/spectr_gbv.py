@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from spectheory.foundation.arrays import (
@@ -124,6 +125,23 @@ def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
         _accepted_mass(pair.target_path_probs(depth), pair.draft_path_probs(depth), num_drafts).sum()
         for depth in depths
     )
+
+
+def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequence[Any]) -> Any:
+    """The largest acceptance of two drafts of one of two tokens that are independent given the output.
+
+    It is what Bound(2) bounds (spectrgbv2026 Lemma 5.1; theory.md §2).  One draft agrees with the output with
+    probability Σ min(p, q); the other is independent of both.
+
+    Args:
+        target_row, draft_row: p and q, [2].
+
+    Example:
+        >>> print(conditionally_independent_maximum([1 / 4, 3 / 4], [3 / 4, 1 / 4]))
+        0.625
+    """
+    pairs = list(zip(target_row, draft_row, strict=True))
+    return 1 - sum(max(p - q, p * 0) * (1 - q) for p, q in pairs)
 
 
 def _accepted_mass(target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:

@@ -7,7 +7,10 @@ probability of every context, and the end of the round (spectr2023 Algorithm 3).
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import ClassVar, NamedTuple
+
+import numpy as np
 
 from spectheory.foundation.arrays import (
     Array,
@@ -23,7 +26,9 @@ from spectheory.foundation.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import is_first_with_prefix, shared_prefixes
+from spectheory.pairs.pair import ModelPair
 from spectheory.verification.correction_rows import CorrectionRows, take_draft_row
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import TreeVerifier
@@ -158,6 +163,43 @@ class PositionByPosition(TreeVerifier):
             return _without_drafted(position, self.select(position).residual)[..., 0, :]
 
         return Outcome.from_weights(xp.where(holds_first, stop, zeros_like(stop)), residual)
+
+    def block_efficiency(self, pair: ModelPair, num_drafts: int) -> float:
+        """E[τ+1] on an enumerated pair with K i.i.d. drafts, in float64, without a list of all their tuples.
+
+        Source: theory.md Statement 5.15.  After n surviving drafts at a context the rule sees the V^n tuples
+        of their next tokens.  It emits one of them, and the drafts that carry it survive: a recursion over
+        contexts and numbers of drafts.
+
+        Args:
+            pair: the models.
+            num_drafts: K.
+
+        Example:
+            >>> from spectheory import instances, verifiers
+            >>> round(verifiers["multi_round"].block_efficiency(instances.two_token(2), 2), 6)
+            2.333333
+        """
+        pair, num_drafts = pair.to_float(), check_num_drafts(num_drafts)
+        size = pair.vocab_size
+        below = {n: np.ones(size**pair.draft_length) for n in range(1, num_drafts + 1)}
+        for depth in reversed(range(pair.draft_length)):
+            target, draft, here = pair.target[depth], pair.draft[depth], {}
+            for n in below:
+                tuples = np.array(list(product(range(size), repeat=n)))
+                shape = (size**depth, len(tuples), n, 1, size)
+                draft_rows = np.broadcast_to(draft[:, None, None, None], shape)
+                target_rows = np.broadcast_to(target[:, None, None, None], shape)
+                # The target's row behind the token has no part in whether the token is accepted.
+                target_rows = np.concatenate([target_rows, draft_rows], axis=-2)
+                paths = np.broadcast_to(tuples[None, :, :, None], shape[:-1])
+                accepted = self.outcome(paths, target_rows, draft_rows).stop_probs[..., 1]
+                probs = draft[:, tuples].prod(axis=-1)[..., None]
+                survivors = (tuples[:, :, None] == tuples[:, None, :]).sum(axis=-1)
+                rest = np.stack([below[m].reshape(-1, size) for m in below])[survivors - 1, :, tuples]
+                here[n] = 1 + (accepted * probs * np.moveaxis(rest, -1, 0)).sum(axis=(1, 2))
+            below = here
+        return float(below[num_drafts][0])
 
     def _depths(self, length: int) -> list[slice]:
         size = self._depths_at_once or length

@@ -1,0 +1,110 @@
+"""What several figures compute with: the bundled language models, and laws of the accepted length."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+from spectheory.paper.findings import ResultTable
+
+if TYPE_CHECKING:
+    from spectheory.models import LanguageModelPair
+    from spectheory.simulation import Estimate, Simulation
+
+ENUMERATED = {1: (2, 3, 4), 2: (2, 3), 3: (2,)}
+"""K to the lengths L at which the total variation is enumerated, on two tokens."""
+ONE_PATH = ("token", "block", "greedy_block")
+LOSSY = ("greedy_block", "spectr_gbv")
+Setting = tuple[int, int, int]
+"""A restriction to m tokens at every context, L drafted tokens, K drafts."""
+
+
+def setting_text(setting: Setting) -> str:
+    """A restriction in words.
+
+    Example:
+        >>> setting_text((3, 2, 2))
+        '3 tokens, draft length 2, 2 drafts'
+    """
+    tokens, length, drafts = setting
+    return f"{tokens} tokens, draft length {length}, {drafts} drafts"
+
+
+def at_least(length_probs: Sequence[Any]) -> list[Any]:
+    """P(tau >= i) from P(tau = i), i = 0..L.
+
+    Example:
+        >>> at_least([1, 2, 3])
+        [6, 5, 3]
+    """
+    return list(accumulate(reversed(length_probs)))[::-1]
+
+
+@cache
+def bundled_pair() -> LanguageModelPair:
+    """The bundled target and draft on the CPU, loaded once."""
+    from spectheory.models import LanguageModelPair
+
+    return LanguageModelPair.load("bundled", "bundled", device="cpu")
+
+
+def whole(simulation: Simulation) -> Simulation:
+    """The simulation itself; one that was interrupted interrupts the exhibit it is for."""
+    if simulation.interrupted:
+        raise KeyboardInterrupt
+    return simulation
+
+
+def interval(estimate: Estimate) -> dict[str, float]:
+    """Block efficiency of an estimate with its interval, as columns."""
+    low, high = estimate.interval
+    return {"block_efficiency": estimate.block_efficiency, "low": low, "high": high}
+
+
+def counted(estimate: Estimate) -> dict[str, float]:
+    """Sampled tokens per call of an estimate with their interval, as columns."""
+    low, high = estimate.counted_interval
+    return {"counted": estimate.counted, "counted_low": low, "counted_high": high}
+
+
+def defects_on_two_tokens(name: str, verifiers: Sequence[str], temperatures: Sequence[float]) -> ResultTable:
+    """Total variation on the bundled models restricted to two tokens after the first prompt, exactly.
+
+    The two tokens are the likeliest there.  K and L are those of ``ENUMERATED``; verifiers of one path have
+    K = 1, the others K from 2 on.
+
+    Args:
+        name: of the table.
+        verifiers: their names.
+        temperatures: of both models, before the restriction.
+    """
+    from spectheory.exact.certificate import certify
+    from spectheory.models import (
+        SamplingOptions,
+        bundled_prompts,
+        most_likely_at_prompts,
+        prefill,
+        restrict,
+    )
+
+    models, text = bundled_pair(), bundled_prompts()[0]
+    restriction = most_likely_at_prompts(prefill(models, [text]), 2)
+    table = ResultTable(
+        name,
+        "Total variation, exact, on the bundled models restricted to two tokens after the first prompt, for "
+        "the K and L that can be enumerated. It is not that of the estimates, whose vocabulary is whole.",
+    )
+    for temperature in temperatures:
+        options = SamplingOptions(temperature=temperature)
+        pairs = {length: restrict(models, text, restriction, length, options) for length in ENUMERATED[1]}
+        for verifier in verifiers:
+            for drafts, lengths in ENUMERATED.items():
+                for length in lengths if (drafts == 1) == (verifier in ONE_PATH) else ():
+                    found = certify(verifier, pairs[length], drafts, with_optimum=False)
+                    table.add(
+                        temperature=temperature, verifier=verifier, num_drafts=drafts, draft_length=length,
+                        total_variation=round(float(found.total_variation), 9),
+                    )  # fmt: skip
+    return table

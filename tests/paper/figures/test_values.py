@@ -1,0 +1,319 @@
+"""Numbers of the exhibits on enumerated pairs, against theory.md, the papers and independent routes."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+from math import comb
+
+import pytest
+
+from paper_support import small
+from spectheory.exact.law import output_law
+from spectheory.pairs.instances import random_float, sticky_chain, two_token
+from spectheory.paper.figures.frontier import SHOWN, efficiencies
+from spectheory.paper.figures.prefix_trees import shapes
+
+F = Fraction
+
+
+def test_acceptance_bounds() -> None:
+    """α_1..α_3 of the two-token pair (theory.md §3); the third draft misses a quarter of the target."""
+    (table,) = small("acceptance_bounds").tables
+    assert table.where(pair="two tokens").column("otm") == [F(2, 3), F(8, 9), 1]
+    assert set(table.where(pair="the draft misses 1/4").column("limit")) == {F(3, 4)}
+    for row in table.select():
+        K = row["num_drafts"]
+        assert row["lower"] == row["upper"] * (1 - (1 - F(1, K)) ** K)
+
+
+def test_division_factor() -> None:
+    """ρ* and its acceptance, and 5/6 > 0.811420 at ρ = 2 (theory.md §3); below ρ* the pairs differ (3.5)."""
+    table, bests = small("division_factor").tables
+    best = bests.select(pair="two_token")[0]
+    assert best["best_acceptance"] == pytest.approx(0.811420, abs=1e-6)
+    assert best["optimal"] == F(8, 9)
+    (at_two,) = table.select(pair="two_token", division_factor=F(2))
+    assert [at_two[key] for key in ("drafted", "accepted", "defect")] == [F(5, 6), F(3, 4), 0]
+    assert table.select(pair="two_token")[0]["defect"] > 0
+    assert table.select(pair="no_ratio_between")[0]["defect"] == 0
+
+
+def test_kseq_ratio() -> None:
+    """Draft (2/3, 1/3), target (4/9, 5/9): α_2 = 1, and ρ* = 4/3 accepts 1 - (1/3)^2."""
+    (table,) = small("kseq_ratio", num_drafts=(2, 4), starts=40, steps=80).tables
+    row = table.select(search="two tokens")[0]
+    assert row["ratio"] == pytest.approx(8 / 9, abs=1e-9)
+    assert row["draft"] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
+    assert row["guarantee"] == pytest.approx(3 / 4)
+    for drafts in (2, 4):
+        rows = {row["search"]: row["ratio"] for row in table.select(num_drafts=drafts)}
+        assert rows["V = 2"] >= rows["two tokens"] - 1e-6
+
+
+def test_otm_bernoulli() -> None:
+    """OTM by summing over the number of heads: only all-tails and all-heads drafts can fail."""
+    for row in small("otm_bernoulli", max_drafts=6).tables[0].select():
+        b, c, k = F(1, 4), row["target_head"], row["num_drafts"]
+        law = [comb(k, heads) * b**heads * (1 - b) ** (k - heads) for heads in range(k + 1)]
+        # Both tokens drafted: anything is accepted.  Otherwise at most the mass of that token.
+        assert row["otm"] == min(1, sum(law[1:-1]) + min(law[-1], c) + min(law[0], 1 - c))
+        assert row["multi_round"] <= row["otm"]
+        if row["target_head"] == 1:
+            assert row["kseq"] == pytest.approx(float(row["otm"]), abs=1e-12)
+
+
+def test_otm_uniform() -> None:
+    """By counting: no draft falls on the r-th part of the tokens with probability (1 - 1/r)^K."""
+    for row in small("otm_uniform", target_supports=(60, 12), max_drafts=5).tables[0].select():
+        part = F(row["target_support"], 120)
+        assert row["otm"] == row["printed"] == 1 - (1 - part) ** row["num_drafts"]
+        assert row["kseq"] == pytest.approx(float(row["otm"]), abs=1e-12)
+
+
+def test_prefix_trees() -> None:
+    """Independent paths are the shape (K, 1, ..): their law is that of K i.i.d. drafts."""
+    (table,) = small("prefix_trees", num_leaves=(2,)).tables
+    assert table.column("widths") == ["2,1,1"] * 2 + ["1,2,1"] * 2 + ["1,1,2"] * 2
+    assert table.column("nodes") == [6, 6, 5, 5, 4, 4]
+    for row in table.select(widths="2,1,1"):
+        assert row["optimum"] == F(2350, 729)  # theory.md §5
+        same = output_law(row["verifier"], two_token(3).to_float(), 2).block_efficiency
+        assert row["block_efficiency"] == pytest.approx(float(same), abs=1e-12)
+    assert len(shapes(4, 3)) == 6
+    assert shapes(3, 2) == [(1, 3), (3, 1)]
+
+
+def test_acceptance_length_values() -> None:
+    """Token: P(tau >= l) = (2/3)^l.  Block: E[w_l], w_l = min(1, w_{l-1} p/q), by its own recursion.
+
+    w is 2^-j with j up by one on A (drafted with 2/3) and down by one, not below 0, on B.
+    """
+    (table,) = small("acceptance_length", draft_length=10).tables
+    levels = {0: F(1)}
+    for length in range(1, 11):
+        grown: dict[int, Fraction] = {}
+        for level, mass in levels.items():
+            for step, probability in ((1, F(2, 3)), (-1, F(1, 3))):
+                to = max(level + step, 0)
+                grown[to] = grown.get(to, F(0)) + mass * probability
+        levels = grown
+        token, block = (table.select(verifier=name, length=length)[0] for name in ("token", "block"))
+        assert token["exact"] == F(2, 3) ** length
+        assert block["exact"] == sum(mass / 2**level for level, mass in levels.items())
+
+
+def test_draft_length_gain() -> None:
+    """20/19 at two tokens; then the third pair's gain shrinks.
+
+    The printed gain grows (block2024 Tables 1, 6-10).
+    Of two printed digits of the efficiencies the gain can be recomputed to half a percent.
+    """
+    table, _, printed = small("draft_length_gain", max_length=4, num_random=1).tables
+    two, lost = (table.where(pair=name).column("relative_gain") for name in ("two_token", "lost_lead"))
+    assert two[:2] == lost[:2] == pytest.approx([0, 1 / 19])
+    assert two == sorted(two)
+    assert lost[1:] == sorted(lost[1:], reverse=True)
+    assert table.where(pair="two_token").column("block") == [F(5, 3), F(20, 9), F(8, 3), F(247, 81)]
+    for drafter in ("PALM-2-XXS", "PALM-2-XXXS"):
+        gains = printed.where(drafter=drafter).column("gain_in_percent")
+        assert gains == sorted(gains)
+        for row, gain in zip(printed.select(drafter=drafter), gains, strict=True):
+            assert abs(100 * (row["block"] / row["token"] - 1) - gain) < 0.5
+
+
+def test_full_information() -> None:
+    """10/9, 11/9 and 12/9 as printed; block 5/3 and greedy block 50/27 at length 3 (theory.md §4)."""
+    table, blocks = small("full_information", draft_lengths=(2, 3)).tables
+    accepted = {(row["draft_length"], row["algorithm"]): row["accepted"] for row in table.select()}
+    assert [accepted[2, name] for name in ("token", "block", "ideal")] == [F(10, 9), F(11, 9), F(12, 9)]
+    assert accepted[3, "block"] == F(5, 3)
+    assert accepted[3, "greedy_block"] == accepted[3, "ideal"] == F(50, 27)
+    assert table.select(draft_length=2, algorithm="greedy_block")[0]["total_variation"] == F(1, 9)
+    rows = {row[0]: row[1:4] for row in blocks.rows}
+    assert rows["AA"] == (F(3, 4), 0, F(1, 4))
+    assert rows["BA"] == (0, F(1, 2), F(1, 2))
+
+
+def test_iterations() -> None:
+    """theory.md §4: E[N(i)] on the two-token pair, and 57/8 < 29/4 on that of Statement 4.6."""
+    (table,) = small("iterations", num_iterations=3, checked_tokens=2).tables
+    for pair, verifier, tokens in (
+        ("two_token", "greedy_block", [F(7, 3), F(40, 9), F(59, 9)]),
+        ("two_token", "block", [F(20, 9), F(40, 9), F(60, 9)]),
+        ("forced_start", "block", [5, F(57, 8)]),
+        ("forced_start", "block_on_prefix", [4, F(29, 4)]),
+    ):
+        assert table.where(pair=pair, verifier=verifier).column("tokens") == tokens
+
+
+def test_several_calls() -> None:
+    """theory.md Statement 4.9: the calls for n tokens.  Statement 4.10: (1-ρ)((L-1)ρ - 1), where positive."""
+    needed, losses = small("several_calls", max_tokens=6, draft_lengths=(3, 4), steps=6).tables
+    calls = {row["tokens"]: row["calls"] for row in needed.select(verifier="block")}
+    assert [calls[n] for n in (1, 2, 3, 6)] == [1, F(4, 3), F(14, 9), F(668, 243)]
+    assert len(losses.rows) == 8 + 7  # the worst ratio of L = 4 is one of the six steps
+    for row in losses.select():
+        length, ratio = row["draft_length"], row["ratio"]
+        assert row["loss"] == max(0, (1 - ratio) * ((length - 1) * ratio - 1))
+    assert losses.where(is_worst=True).column("loss") == [F(1, 8), F(1, 3)]
+
+
+def test_two_token_table_values() -> None:
+    """E[tau] of the two-token pair (theory.md §4); token is sum_{i=1..L} (2/3)^i."""
+    lengths = (1, 2, 3, 4)
+    (table,) = small("two_token_table", draft_lengths=lengths).tables
+    block = [F(2, 3), F(11, 9), F(5, 3), F(166, 81)]
+    assert table.column("block_accepted") == block
+    assert table.column("token_accepted") == [sum(F(2, 3) ** i for i in range(1, n + 1)) for n in lengths]
+    assert table.column("optimum") == [value + 1 for value in block]
+
+
+@pytest.mark.parametrize("num_drafts", [2, 3])
+def test_recursions_of_the_frontier_are_the_laws(num_drafts: int) -> None:
+    """The same numbers from all tuples of drafts."""
+    for agreement in (0.0, 0.6):
+        pair = random_float([77, 5], 3, 2, agreement=agreement)
+        found = efficiencies(pair, num_drafts)
+        assert tuple(found) == SHOWN
+        for name, value in found.items():
+            assert value == pytest.approx(output_law(name, pair, num_drafts).block_efficiency, abs=1e-9), name
+
+
+def test_scored_selection_is_ahead_on_average() -> None:
+    for row in small("frontier", agreements=(0.0, 0.6), num_pairs=4).tables[0].select():
+        assert (
+            max(row[name] for name in SHOWN[:-1]) < row["scored_multipath"] <= row["optimum"] <= row["bound"]
+        )
+
+
+def test_greedy_falls() -> None:
+    """theory.md §5: 2.222, 2.617, 2.768, 2.633 and the limit 19/9; fair coins fall from the start."""
+    table = small("greedy_falls", num_drafts=(1, 2, 3, 4)).tables[0]
+    rows = table.where(pair="two_token")
+    assert rows["greedy_multipath"] == pytest.approx([2.222, 2.617, 2.768, 2.633], abs=1e-3)
+    assert set(rows.column("limit")) == {F(19, 9)}
+    coins = table.where(pair="uniform_equal").column("greedy_multipath")
+    assert coins == sorted(coins, reverse=True)
+    assert coins[0] == 3
+
+
+def test_interval_gap() -> None:
+    """Bounds close in.  Seconds are measured: only that they are there, and which method misses its gap."""
+    table, times = small("interval_gap", shapes=((3, 2),), relative_gap=1e-5).tables
+    lower, upper = table.column("lower"), table.column("upper")
+    assert lower == sorted(lower)
+    assert upper == sorted(upper, reverse=True)
+    assert table.column("relative_gap")[-1] <= 1e-5
+    assert max(upper) <= 3
+    assert max(row["vocab_size"] ** row["draft_length"] for row in times.select(method="interval")) == 10_000
+    assert {row["method"] for row in times.select(status="time limit")} == {"leaf-set cuts"}
+    assert min(times.column("seconds")) > 0
+
+
+def test_lossy_front() -> None:
+    """theory.md Statement 5.22 at L = 1: 5/3, 53/30 at 1/10, 2 from 1/3 on; and mistakes below the front."""
+    table, points = small("lossy_front", steps=5).tables
+    front = {row["total_variation"]: row["most"] for row in table.select(num_drafts=1)}
+    assert [front[F(tenths, 10)] for tenths in (0, 1, 4, 5)] == [F(5, 3), F(53, 30), 2, 2]
+    (row,) = points.select(num_drafts=1, verifier="target_correction")
+    assert (row["total_variation"], row["block_efficiency"]) == (F(1, 9), F(5, 3))
+    assert row["most"] == F(5, 3) + F(1, 9)
+    assert "multi_round" in points.where(num_drafts=2, kind="published").column("verifier")
+
+
+def test_monotone_ratios() -> None:
+    """The tree-based order earns what greedy multi-path does; the drawn ratios average to 1."""
+    table, along = small("monotone_ratios", num_pairs=2).tables
+    greedy = output_law("greedy_multipath", sticky_chain(3), 3).block_efficiency
+    assert table.select(number=0)[0]["tree_based"] == greedy
+    widths = [after - before for before, after in pairwise([0.0, *along.column("draft_mass")])]
+    for name in ("selected_over_draft", "target_over_draft"):
+        assert sum(w * r for w, r in zip(widths, along.column(name), strict=True)) == pytest.approx(1)
+
+
+def test_one_path_optimum() -> None:
+    """Block is on the diagonal, token below."""
+    (table,) = small("one_path_optimum", shapes=((2, 2), (3, 2))).tables
+    for block, token in zip(table.select(verifier="block"), table.select(verifier="token"), strict=True):
+        assert block["block_efficiency"] == block["optimum"]
+        assert token["block_efficiency"] <= block["block_efficiency"]
+
+
+def test_ranking_search() -> None:
+    """theory.md §5: 889/540 against 911/540 at one position; all of 2^3 rankings at V = 2, L = 2."""
+    (table,) = small("ranking_search", num_pairs=0).tables
+    row = table.select(pair="two near ratios")[0]
+    assert (row["greedy"], row["best"]) == (F(889, 540), F(911, 540))
+    assert table.select(pair="two_token")[0]["rankings_tried"] == 8
+
+
+def test_several_paths() -> None:
+    """theory.md §5: optimum 17/9 and 212/81, greedy_multipath the same, spectr 1.811420 and 2.405487."""
+    (table,) = small("several_paths", num_drafts=(2,)).tables
+    for length, optimum, spectr in ((1, F(17, 9), 1.811420), (2, F(212, 81), 2.405487)):
+        rows = {row["verifier"]: row for row in table.select(draft_length=length)}
+        assert rows["spectr"]["optimum"] == optimum
+        assert rows["spectr"]["block_efficiency"] == pytest.approx(spectr, abs=1e-6)
+        assert rows["greedy_multipath"]["block_efficiency"] == pytest.approx(float(optimum), abs=1e-9)
+
+
+def test_skewed_drafts() -> None:
+    """theory.md §5: 2018/729 by the ranking and 2080/729 by the optimum, K = 3, L = 2; 20/9 by the draft.
+
+    The ranking selects the top path whenever it is drafted.
+    """
+    laws, _, efficiency = small("skewed_drafts").tables
+    earned = {row["law"]: row["block_efficiency"] for row in efficiency.select()}
+    assert earned == {"draft": F(20, 9), "ranking": F(2018, 729), "optimal": F(2080, 729)}
+    for name in earned:
+        assert sum(laws.where(law=name).column("selected")) == 1
+    assert laws.select(law="ranking", path="BB")[0]["selected"] == 1 - (1 - F(1, 9)) ** 3
+
+
+def test_token_tree() -> None:
+    """The masses add up to 212/81, the optimum (theory.md §5); 26 antichains at L = 2."""
+    nodes, chains = small("token_tree").tables
+    assert sum(nodes.column("mass")) == F(212, 81)
+    assert len(chains.rows) == 26
+    chosen = nodes.where(in_antichain=True).column("node")
+    assert not [(a, b) for a in chosen for b in chosen if a != b and b.startswith(a)]
+    for row in chains.select():
+        assert row["limit"] == 1 - (1 - row["draft"]) ** 2
+
+
+def test_winners() -> None:
+    """One path: block is optimal.  No share of the optimum is above 1."""
+    changes = {"agreements": (0.0, 0.9), "num_drafts": (1, 3), "draft_lengths": (1, 2)}
+    table, everything = small("winners", **changes).tables
+    for row in table.select(num_drafts=1):
+        assert row["winner"] == "block"
+        assert row["share_of_optimum"] == pytest.approx(1, abs=1e-5)
+    for row in table.select():
+        rivals = everything.where(**{key: row[key] for key in ("agreement", "num_drafts", "draft_length")})
+        assert row["block_efficiency"] == max(rivals.column("block_efficiency"))
+    assert max(everything.column("share_of_optimum")) <= 1 + 1e-5
+
+
+def test_spectr_gbv_bound() -> None:
+    """theory.md §2: 41/60 accepted, class 7/9, Bound 5/6, α_2 = 8/9; 2/9 undefined for fair coins."""
+    (table,) = small("spectr_gbv_bound").tables
+    (row,) = table.select(pair="two tokens", num_drafts=2)
+    values = [row[name] for name in ("spectr_gbv", "class_maximum", "bound", "otm", "multi_round")]
+    assert values == [F(41, 60), F(7, 9), F(5, 6), F(8, 9), F(7, 9)]
+    assert row["total_variation"] == F(3, 40)
+    assert table.select(pair="equal models", num_drafts=2)[0]["undefined"] == F(2, 9)
+    for row in table.select(num_drafts=1):
+        assert row["bound"] == row["otm"] == row["multi_round"] == row["spectr_gbv"]
+        assert row["total_variation"] == 0
+
+
+def test_spectr_gbv_defect() -> None:
+    """theory.md §2: 31/120 and 3/40 at L = 1, K = 2; two drafts earn less than one at L = 2."""
+    table, counterexample = small("spectr_gbv_defect", num_pairs=2).tables
+    one, two = counterexample.select()
+    assert (one["first_token_is_A"], one["total_variation"]) == (F(31, 120), F(3, 40))
+    assert two["accepted"] == F(74693, 57120)
+    assert two["accepted"] < two["accepted_from_one_draft"] == F(4, 3)
+    for row in table.select():
+        assert (row["total_variation"] > 0) == (row["verifier"] == "spectr_gbv")
