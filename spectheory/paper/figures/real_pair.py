@@ -105,6 +105,7 @@ def real_pair(
         cpu_threads,
         most_likely_at_prompts,
         prefill,
+        restrict,
     )
 
     checks, models = Checks(), bundled_pair()
