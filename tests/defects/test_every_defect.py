@@ -12,6 +12,7 @@ import torch
 from defect_programs import PROGRAMS, exact_law, token_program
 from defect_table import PAIRS, SEVERAL, matrix
 from law_checks import assert_same_law
+from reference import law_of
 from spectheory import instances
 from spectheory.algorithms import verifiers
 from spectheory.defects import defects
@@ -54,16 +55,6 @@ def test_a_defect_is_found_by_its_module_name() -> None:
     assert find_verifier("spectheory.defects.corrections:TargetCorrection").name == "target_correction"
 
 
-def _as_mapping(law: OutputLaw) -> dict[tuple[int, ...], Fraction]:
-    """R with its zeros left out, keyed by the tokens of the output."""
-    return {
-        law.pair.context(depth, number): value
-        for depth, mass in enumerate(law.masses, start=1)
-        for number, value in enumerate(mass)
-        if value
-    }
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_defect_is_the_program_with_the_mistake(name: str) -> None:
     """R is that of a plain sampling program in which the mistake is made, run on all outcomes of its dice."""
@@ -72,14 +63,14 @@ def test_defect_is_the_program_with_the_mistake(name: str) -> None:
             continue  # four tokens twice
         expected = exact_law(PROGRAMS[name], pair, 2)
         assert sum(expected.values()) == 1, label
-        assert _as_mapping(output_law(defects[name], pair, 2)) == expected, label
+        assert law_of(output_law(defects[name], pair, 2)) == expected, label
 
 
 def test_programs_partner_without_a_mistake() -> None:
     """The same machinery gives token verification's law for its program, and not for another one's."""
     pair = PAIRS["three_token_reversed-L2"]
     law = exact_law(token_program(), pair, 1)
-    assert law == _as_mapping(output_law("token", pair))
+    assert law == law_of(output_law("token", pair))
     assert law != exact_law(PROGRAMS["rejected_token_masked"], pair, 1)
     assert set(PROGRAMS) <= set(defects)
 

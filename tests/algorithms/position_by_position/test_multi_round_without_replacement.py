@@ -7,9 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from drawn_trees import acted_out, drawn_trees, mapping_of, without_replacement_rule
+from drawn_trees import acted_out, drawn_trees, without_replacement_rule
 from edge_pairs import SPREAD, edge_pairs, random_pairs
 from law_checks import assert_same_law
+from reference import law_of
 from spectheory import instances
 from spectheory.algorithms.position_by_position.multi_round import MultiRound
 from spectheory.algorithms.position_by_position.multi_round_without_replacement import (
@@ -59,7 +60,7 @@ def test_multi_round_without_replacement_is_lossless_and_as_acted_out(
         law = output_law(MultiRoundWithoutReplacement(), pair, process=process)
         assert law.total_variation == 0
         expected = acted_out(pair, drawn_trees(pair, widths, True), without_replacement_rule)
-        assert mapping_of(law) == expected
+        assert law_of(law) == expected
         used += 1
         if used == how_many:
             break
