@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_support import SMALL, read_csv
+from paper_support import SMALL, read_csv, small
 from spectheory.errors import InvalidInputError
 from spectheory.paper import (
     EXHIBITS,
@@ -24,7 +24,7 @@ from spectheory.paper import (
 def test_a_rerun_and_every_file_have_the_same_numbers(name: str, tmp_path: Path) -> None:
     """Computed twice; CSV, JSON and report against what was computed."""
     assert SMALL.keys() == EXHIBITS.keys()
-    findings = SMALL[name]()
+    findings = small(name)
     assert findings.failures == []
     assert findings.checks
     assert SMALL[name]().to_document() == findings.to_document()
@@ -47,7 +47,7 @@ def test_a_rerun_and_every_file_have_the_same_numbers(name: str, tmp_path: Path)
 @pytest.mark.parametrize("name", ["otm_uniform", "spectr_gbv_bound", "latency"])
 def test_the_same_numbers_give_the_same_bytes(name: str, tmp_path: Path) -> None:
     """In every format; the partner: other numbers give another picture."""
-    findings = SMALL[name]()
+    findings = small(name)
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         written = write_exhibit(EXHIBITS[name], findings, folder, ["pdf", "png", "svg"])
@@ -74,7 +74,7 @@ def test_the_longest_tables_are_left_to_their_files(tmp_path: Path) -> None:
 
 
 def test_figures_embed_their_fonts(tmp_path: Path) -> None:
-    write_exhibit(otm_bernoulli, SMALL["otm_bernoulli"](), tmp_path)
+    write_exhibit(otm_bernoulli, small("otm_bernoulli"), tmp_path)
     content = (tmp_path / "otm_bernoulli.pdf").read_bytes()
     assert b"/FontFile2" in content  # TrueType, embedded
     assert b"/Type3" not in content

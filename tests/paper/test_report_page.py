@@ -9,7 +9,7 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
-from paper_support import SMALL
+from paper_support import small
 from spectheory.paper import EXHIBITS, Check, write_exhibit
 from spectheory.paper.claims.page import claims_counts
 from spectheory.paper.report_page import html_report
@@ -39,7 +39,7 @@ class Balanced(HTMLParser):
 def test_page_is_whole_in_itself(tmp_path: Path) -> None:
     """Pictures inside, byte for byte; no script, nothing from elsewhere; links to its sections and files."""
     names = ("two_token_table", "otm_bernoulli")
-    written = [write_exhibit(EXHIBITS[name], SMALL[name](), tmp_path) for name in names]
+    written = [write_exhibit(EXHIBITS[name], small(name), tmp_path) for name in names]
     page = html_report(written, tmp_path)
     read = Balanced(page)
     assert read.open == []
@@ -63,7 +63,7 @@ def test_page_is_whole_in_itself(tmp_path: Path) -> None:
 
 def test_partner_a_failed_check_is_seen(tmp_path: Path) -> None:
     """At the top, in the contents and at the check; texts are escaped."""
-    written = write_exhibit(EXHIBITS["two_token_table"], SMALL["two_token_table"](), tmp_path)
+    written = write_exhibit(EXHIBITS["two_token_table"], small("two_token_table"), tmp_path)
     assert 'class="failed"' not in html_report([written], tmp_path)
     false = Check("1 < 0 & more", False, "1 of 1 failed")
     wrong = replace(written, findings=replace(written.findings, checks=[false]))

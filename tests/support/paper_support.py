@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,13 @@ SMALL: dict[str, Callable[[], Findings]] = {
     "whole_texts": lambda: whole_texts((2,), 2, tokens=4, num_prompts=3),
     "latency": latency,
 }
+
+
+@cache
+def small(name: str) -> Findings:
+    """Its small version, computed once per test process."""
+    return SMALL[name]()
+
 
 Lie = Callable[[Any], Any]
 """From what an exhibit calls to what it is made to call instead."""

@@ -60,7 +60,7 @@ def test_an_unknown_verifier_is_a_usage_error(tmp_path: Path) -> None:
 def test_the_fixture(tmp_path: Path) -> None:
     """``assert_lossless`` in a test function."""
     (tmp_path / "test_mine.py").write_text(
-        "def test_mine(assert_lossless):\n    assert_lossless('block')\n\n"
+        "def test_mine(assert_lossless):\n    assert_lossless('kseq')\n\n"
         "def test_wrong(assert_lossless):\n"
         "    from spectheory.defects import defects\n    assert_lossless(defects['swapped_models'])\n"
     )

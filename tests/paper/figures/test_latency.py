@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paper_support import SMALL, assert_seen
+from paper_support import assert_seen, small
 from spectheory.paper.figures.latency import BATCHES, measured, printed
 
 
@@ -24,7 +24,7 @@ def test_all_cells_are_there_and_relative_to_one() -> None:
 
 
 def test_the_findings_are_the_two_tables() -> None:
-    findings = SMALL["latency"]()
+    findings = small("latency")
     assert findings.passed
     table = findings.table("latency")
     assert len(table.rows) == 16 + 24

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from paper_support import SMALL, assert_seen
+from paper_support import assert_seen, small
 from spectheory.paper import Findings
 from spectheory.paper.figures import printed_gains as module
 
 
 @pytest.fixture(scope="module")
 def findings() -> Findings:
-    return SMALL["printed_gains"]()
+    return small("printed_gains")
 
 
 def test_every_setting_has_its_mean_and_what_is_here(findings: Findings) -> None:

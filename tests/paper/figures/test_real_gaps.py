@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paper_support import SMALL, Lie, assert_seen, told, told_of
+from paper_support import Lie, assert_seen, small, told, told_of
 from spectheory.certificate import certify
 from spectheory.models import LanguageModelPair, bundled_prompts, restrict
 from spectheory.paper import Findings
@@ -15,7 +15,7 @@ from spectheory.paper.figures.real_gaps import VERIFIERS
 
 @pytest.fixture(scope="module")
 def findings() -> Findings:
-    return SMALL["real_gaps"]()
+    return small("real_gaps")
 
 
 def test_a_row_is_the_certificate_of_its_text(findings: Findings) -> None:

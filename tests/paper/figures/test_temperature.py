@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from paper_support import SMALL, Changed, assert_seen
+from paper_support import Changed, assert_seen, small
 from spectheory.paper.figures.temperature import temperature
 
 
@@ -21,7 +21,7 @@ def test_gains_as_printed() -> None:
 
 def test_rows() -> None:
     """One row per temperature and verifier; two verifiers have a defect."""
-    table = SMALL["temperature"]().table("temperature")
+    table = small("temperature").table("temperature")
     assert len(table.rows) == 2 * 7
     for row in table.select():
         assert row["low"] <= row["block_efficiency"] <= row["high"]

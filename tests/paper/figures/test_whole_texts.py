@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from paper_support import SMALL, Changed, assert_seen
+from paper_support import Changed, assert_seen, small
 from spectheory.paper import Findings
 
 
 @pytest.fixture(scope="module")
 def findings() -> Findings:
-    return SMALL["whole_texts"]()
+    return small("whole_texts")
 
 
 def test_rows(findings: Findings) -> None:
