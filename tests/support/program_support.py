@@ -34,30 +34,8 @@ TWO_TOKENS = (["1/3", "2/3"], ["2/3", "1/3"])
 THREE_TOKENS = (["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"])
 
 
-def random_row(rng: np.random.Generator, size: int) -> list[Fraction]:
-    """Small whole weights, so that zeros and ties are frequent."""
-    weights = rng.integers(0, 5, size)
-    if not weights.any():
-        weights[rng.integers(size)] = 1
-    return [Fraction(int(weight), int(weights.sum())) for weight in weights]
-
-
-def random_pair(rng: np.random.Generator, vocab_size: int, draft_length: int) -> ModelPair:
-    """An exact pair whose rows depend on the context; some rows of both models are the same."""
-
-    def levels(count: int) -> list[np.ndarray]:
-        rows = [[random_row(rng, vocab_size) for _ in range(vocab_size**i)] for i in range(count)]
-        return [np.array(level, dtype=object) for level in rows]
-
-    target, draft = levels(draft_length + 1), levels(draft_length)
-    for depth, level in enumerate(draft):
-        same = rng.random(len(level)) < 0.2
-        level[same] = target[depth][same]
-    return ModelPair(tuple(target), tuple(draft), tuple(str(i) for i in range(vocab_size)))
-
-
 SHAPES = [(2, 1), (2, 2), (3, 1), (3, 2), (2, 3), (4, 1)]
-PAIRS = [random_pair(np.random.default_rng([7, i]), *SHAPES[i % len(SHAPES)]) for i in range(204)]
+PAIRS = [instances.random_rational([7, i], *SHAPES[i % len(SHAPES)]) for i in range(204)]
 """Exact pairs with zeros and ties."""
 
 
