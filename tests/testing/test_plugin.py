@@ -8,22 +8,14 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+PLUGINS = ("-p", "spectheory.testing.plugin", "-p", "no:cacheprovider")
+
 
 def run_pytest(folder: Path, *arguments: str) -> tuple[int, str]:
     # The one plugin under test, whatever else is installed and in whichever way this package is.
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "spectheory.testing.plugin",
-            "-p",
-            "no:cacheprovider",
-            *arguments,
-        ],
+        [sys.executable, "-m", "pytest", "-q", *PLUGINS, *arguments],
         cwd=folder,
         env=environment,
         capture_output=True,
