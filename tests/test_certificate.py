@@ -47,14 +47,6 @@ def test_two_token_example_on_one_path(name: str, draft_length: int, accepted: s
     assert certificate.arithmetic == "exact"
 
 
-def test_two_token_example_at_the_length_of_the_experiments() -> None:
-    """L = 8: block earns 20384/6561 + 1 = 26945/6561, exactly the optimum of the program."""
-    certificate = certify("block", instances.two_token(8))
-    assert certificate.block_efficiency == Fraction(26945, 6561)
-    assert certificate.optimum == Fraction(26945, 6561)
-    assert certificate.gap_float == 0
-
-
 @pytest.mark.parametrize(
     ("draft_length", "num_drafts", "efficiency"), [(1, 2, "17/9"), (2, 2, "212/81"), (2, 3, "2018/729")]
 )
@@ -77,14 +69,6 @@ def test_two_token_example_with_spectr(draft_length: int, num_drafts: int, effic
     assert certificate.arithmetic == "float64"
     assert certificate.is_valid
     assert certificate.gap_float > 0
-
-
-def test_greedy_multipath_can_be_worse_than_block_on_one_path() -> None:
-    """Two fair coins, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md Statement 5.7)."""
-    certificate = certify("greedy_multipath", instances.uniform_equal(1), 2)
-    assert certificate.block_efficiency == Fraction(7, 4)
-    assert certificate.optimum == 2
-    assert certify("block", instances.uniform_equal(1), 2).block_efficiency == 2
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3])

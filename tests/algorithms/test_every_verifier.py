@@ -25,7 +25,6 @@ from table import (
     law_on_one_path,
     parametrized_by_group,
 )
-from theory_examples import agreeing_pair
 
 GROUPS = groups()
 CLAIMED = [name for name, verifier in verifiers.items() if verifier.lossless]
@@ -241,81 +240,9 @@ def test_block_and_token_agree_at_one_position_only() -> None:
     assert output_law("block", longer).block_efficiency > output_law("token", longer).block_efficiency
 
 
-TWO_TOKEN = [  # theory.md §3 to §5: block efficiency on the two-token pair
-    ("greedy_block", 2, 1, Fraction(7, 3)),
-    ("greedy_block", 3, 1, Fraction(77, 27)),
-    ("greedy_block", 4, 1, Fraction(91, 27)),
-    ("greedy_block", 8, 1, Fraction(10723, 2187)),
-    ("multi_round", 1, 2, Fraction(16, 9)),
-    ("multi_round", 2, 2, Fraction(7, 3)),
-    ("multi_round", 2, 3, Fraction(1816, 729)),
-    ("otm", 1, 2, Fraction(17, 9)),
-    ("greedy_multipath", 1, 2, Fraction(17, 9)),
-    ("greedy_multipath", 2, 2, Fraction(212, 81)),
-    ("greedy_multipath", 2, 3, Fraction(2018, 729)),
-    ("optimal_multipath", 2, 2, Fraction(212, 81)),
-]
-
-
-@pytest.mark.parametrize(("name", "draft_length", "num_drafts", "expected"), TWO_TOKEN)
-def test_values_of_the_two_token_pair(
-    name: str, draft_length: int, num_drafts: int, expected: Fraction
-) -> None:
-    assert output_law(name, instances.two_token(draft_length), num_drafts).block_efficiency == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "draft_length", "num_drafts", "expected"),
-    [
-        ("spectr", 1, 2, 1.811420),
-        ("spectr", 2, 2, 2.405487),
-        ("spectr", 2, 3, 2.593306),
-        ("kseq", 1, 2, 1.811420),
-    ],
-)
-def test_float_values_of_the_two_token_pair(
-    name: str, draft_length: int, num_drafts: int, expected: float
-) -> None:
-    law = output_law(name, instances.two_token(draft_length), num_drafts)
-    assert law.block_efficiency == pytest.approx(expected, abs=5e-7)
-
-
-def test_spectr_gbv_counterexample() -> None:
-    """theory.md §2: first token A with probability 31/120 where the target says 1/3; defect 3/40."""
-    certificate = certify("spectr_gbv", instances.two_token(1), 2)
-    assert certificate.counterexample is not None
-    assert certificate.counterexample.path == ("A",)
-    assert certificate.counterexample.law == Fraction(31, 120)
-    assert certificate.total_variation == Fraction(3, 40)
-    assert not certificate.is_valid
-
-
 def test_greedy_multipath_can_lose_to_one_path() -> None:
     """theory.md Statement 5.8: two fair coins, K = 2; the best mixture does not lose."""
     pair = instances.uniform_equal(1)
     assert output_law("greedy_multipath", pair, 2).block_efficiency == Fraction(7, 4)
     assert output_law("block", pair).block_efficiency == 2
     assert output_law("mixed_multipath", pair, 2).block_efficiency == 2
-
-
-def test_greedy_block_defect() -> None:
-    """theory.md Statement 4.5: 1/9 on the two-token pair at L = 2."""
-    assert output_law("greedy_block", instances.two_token(2)).total_variation == Fraction(1, 9)
-
-
-def test_greedy_multipath_can_be_below_spectr() -> None:
-    """theory.md Statement 5.7: models that agree well, V = 2, L = 2, K = 3: 2.240 < 2.839 < 3.
-
-    Of 9 800 random pairs whose rows are at most one step of 1/2 to 1/8 apart, the widest margins.
-    """
-    pair = agreeing_pair()
-    greedy = output_law("greedy_multipath", pair, 3).block_efficiency
-    selected = output_law("spectr", pair, 3).block_efficiency
-    best = optimum(pair, 3).value
-    assert greedy == Fraction(1147, 512)  # 2.240
-    assert selected == pytest.approx(2.839112, abs=1e-6)
-    assert best == 3
-    # The partner: on the two-token pair, whose models differ, the order is the other one.
-    apart = instances.two_token(2)
-    ranked = output_law("greedy_multipath", apart, 3).block_efficiency
-    assert ranked > output_law("spectr", apart, 3).block_efficiency

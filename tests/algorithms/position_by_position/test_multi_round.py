@@ -23,17 +23,6 @@ from spectheory.programs import optimal_acceptance
 # -------------------------------------------------------- multi-round rejection
 
 
-@pytest.mark.parametrize(
-    ("draft_length", "num_drafts", "efficiency"),
-    [(1, 2, Fraction(16, 9)), (2, 2, Fraction(7, 3)), (2, 3, Fraction(1816, 729))],
-)
-def test_multi_round_reference_values(draft_length: int, num_drafts: int, efficiency: Fraction) -> None:
-    """theory.md §5: the two-token pair."""
-    law = output_law(MultiRound(), instances.two_token(draft_length), num_drafts)
-    assert law.block_efficiency == efficiency
-    assert law.total_variation == 0
-
-
 def test_multi_round_reference_partner_one_survivor_earns_less() -> None:
     """Following the accepted draft alone, not the later ones that share its token, misses 7/3."""
     pair = instances.two_token(2)
