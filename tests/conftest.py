@@ -21,6 +21,8 @@ settings.load_profile("fixed")
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """``--dist loadfile``, with the groups of ``shared`` in the place of their files."""
+    if config.getvalue("dist") != "loadfile":
+        return None
     from xdist.scheduler import LoadFileScheduling
 
     class ByGroup(LoadFileScheduling):
