@@ -6,7 +6,7 @@ among the first tokens before any row behind them is read.  For every number of 
 - ``closed``: what the default rule earns, as the part of what the best other verifier leaves to the optimum.
 - ``best split``: the same with the split at the root that is best on average over the law of the rows behind
   the first tokens, a linear program over rows that are drawn anew.  No verifier knows that law.
-- ``no rule above``: with 99 % confidence no rule of the family has a larger ``closed`` in the population the
+- ``limit``: with 99 % confidence no rule of the family has a larger ``closed`` in the population the
   pairs are drawn from.  The value of the program of theory.md Statement 5.23 is in the mean at least what any
   rule earns.  One program per pair, over rows of its own, gives independent terms of that mean; the limit is
   a one-sided Fieller limit of a ratio of two means, with Student's quantile.
@@ -61,7 +61,7 @@ class SplitAtTheRoot(ScoredMultipath):
 @click.option("--agreement", "agreements", multiple=True, default=(0.0, 0.3, 0.6))
 def main(pairs: int, seed: int, num_drafts: tuple[int, ...], agreements: tuple[float, ...]) -> None:
     """Print one row per number of drafts and agreement."""
-    click.echo("| K | agreement | closed | largest loss | best split | largest loss | no rule above |")
+    click.echo("| K | agreement | closed | largest loss | best split | largest loss | limit |")
     click.echo("|---|---|---|---|---|---|---|")
     for drafts, agreement in product(num_drafts, agreements):
         drawn = NextRows.drawn([991], agreement, 6)

@@ -1,10 +1,13 @@
 """A mutation check: each small wrong change of the package must fail a test near it.
 
-``scripts/mutants/*.toml`` lists the changes.  A mutant replaces one text of one file; ``[nearest]`` names the
-tests of a file, ``tests`` those of one mutant.  A mutant that no test can tell from the original says why
-in ``equivalent``.  The check runs on copies of the tree in a temporary folder, never on the tree itself.
+``scripts/mutants.toml`` names functions of the package and changes of their syntax trees, which
+``syntax_edits.py`` makes; ``--sample N`` draws N from all changes of all functions, room by room.
+The nearest tests of a module are those that mirror it, and those that the list adds.  A mutant that no test
+can tell from the original says why in ``equivalent``.  The check runs on copies of the tree in a temporary
+folder.
 
-    python scripts/mutants.py                           all of them, results to build/mutants.jsonl
+    python scripts/mutants.py                           the listed ones, results to build/mutants.jsonl
+    python scripts/mutants.py --sample 150 --seed 1     150 drawn ones
     python scripts/mutants.py --resume                  those without a result there
     python scripts/mutants.py --only ID                 one, with the output of its tests
     python scripts/mutants.py --report FILE             also write the table of results as Markdown
@@ -16,10 +19,12 @@ does not fit the tree, or the tests fail without a mutant.
 from __future__ import annotations
 
 import argparse
+import ast
 import compileall
 import json
 import multiprocessing
 import os
+import random
 import re
 import shutil
 import signal
@@ -28,19 +33,23 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from py_compile import PycInvalidationMode
 from queue import Queue
 from threading import Lock
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from syntax_edits import edits, function_of, functions_of, mutate
+
 ROOT = Path(__file__).resolve().parent.parent
-TABLE = ROOT / "scripts" / "mutants"
+TABLE = ROOT / "scripts" / "mutants.toml"
 RESULTS = ROOT / "build" / "mutants.jsonl"
 
 SERVER = multiprocessing.get_context("forkserver")
@@ -61,78 +70,133 @@ class Mutant:
     """One wrong change.
 
     Attributes:
-        id: its name.
-        file: the file it changes.
-        old, new: the text that is replaced, and by what.
-        tests: the tests nearest to it: files, or single tests as pytest names them.
-        index: which occurrence of ``old`` is meant, from 0; ``None`` where there is only one.
+        module: the module it changes, ``"spectheory.exact.law"``.
+        function: the qualified name of the function in it.
+        edit: the change of its syntax tree, see ``syntax_edits``.
+        tests: the test files nearest to it.
         equivalent: why no test can tell it from the original; empty where a test must.
     """
 
-    id: str
-    file: str
-    old: str
-    new: str
+    module: str
+    function: str
+    edit: str
     tests: tuple[str, ...]
-    index: int | None = None
     equivalent: str = ""
+
+    @property
+    def id(self) -> str:
+        """``module:function: edit``, without the name of the package."""
+        return f"{self.module.partition('.')[2]}:{self.function}: {self.edit}"
+
+    @property
+    def room(self) -> str:
+        """The folder of the package it is in."""
+        return self.module.split(".")[1]
+
+    @property
+    def file(self) -> Path:
+        """The file it changes, from the root of the tree."""
+        return Path(*self.module.split(".")).with_suffix(".py")
 
     def applied_to(self, text: str) -> str:
         """The text of the file with the change.
 
         Raises:
-            TableError: the text to replace is not there, or there more than once without an index.
+            TableError: there is no such function, or no place for the change in it.
         """
-        parts = text.split(self.old)
-        count = len(parts) - 1
-        place = 0 if self.index is None and count == 1 else self.index
-        if place is None or not 0 <= place < count:
-            wanted = "once" if self.index is None else f"more than {self.index} times"
-            raise TableError(
-                f"{self.id}: {self.file} holds {self.old!r} {count} times, expected {wanted}; bring "
-                f"the mutant up to date"
-            )
-        left, right = self.old.join(parts[: place + 1]), self.old.join(parts[place + 1 :])
-        return left + self.new + right
+        try:
+            return mutate(text, self.function, self.edit)
+        except LookupError as error:
+            raise TableError(f"{self.module}: {error}; bring the mutant up to date") from error
 
 
-def read_table(folder: Path = TABLE) -> list[Mutant]:
-    """All mutants, in the order of the files.
+def nearest_tests(module: str, more: dict[str, list[str]], root: Path = ROOT) -> tuple[str, ...]:
+    """The test file that mirrors a module, and those that the list adds for it or for a folder around it."""
+    _, *folders, name = module.split(".")
+    own = Path("tests", *folders, f"test_{name}.py")
+    found = [str(own)] if (root / own).exists() else []
+    while not (added := more.get(module, [])) and not found and "." in module:
+        module = module.rpartition(".")[0]
+    return (*found, *added)
+
+
+def read_table(table: Path = TABLE, root: Path = ROOT) -> list[Mutant]:
+    """All listed mutants.
 
     Raises:
-        TableError: two mutants share a name, or one has no tests.
+        TableError: one is listed twice, or has no tests.
     """
+    document = tomllib.loads(table.read_text(encoding="utf-8"))
     mutants = []
-    for path in sorted(folder.glob("*.toml")):
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-        for fields in document["mutant"]:
-            tests = fields.pop("tests", None) or document.get("nearest", {}).get(fields["file"])
+    for name, changes in document["mutants"].items():
+        module, _, function = name.partition(":")
+        for edit, why in changes.items() if isinstance(changes, dict) else [(edit, "") for edit in changes]:
+            tests = nearest_tests(module, document["tests"], root)
             if not tests:
-                raise TableError(f"{fields['id']}: no tests; name them, or those of {fields['file']}")
-            mutants.append(Mutant(**fields, tests=tuple(tests)))
+                raise TableError(f"{name}: no tests; add those of {module} to [tests]")
+            mutants.append(Mutant(module, function, edit, tests, why))
     repeated = [name for name, count in Counter(mutant.id for mutant in mutants).items() if count > 1]
     if repeated:
-        raise TableError(f"mutants share a name: {', '.join(repeated)}")
+        raise TableError(f"listed twice: {', '.join(repeated)}")
     return mutants
 
 
+def drawn(count: int, seed: int, table: Path = TABLE, root: Path = ROOT) -> list[Mutant]:
+    """Mutants drawn at random, equally many from every room.
+
+    A module is drawn by its length, a change uniformly among those of its functions.  Modules without tests
+    near them are left out.
+    """
+    document = tomllib.loads(table.read_text(encoding="utf-8"))
+    argued = document["argued"]
+    rooms: defaultdict[str, list[Path]] = defaultdict(list)
+    for path in sorted((root / "spectheory").glob("*/**/*.py")):
+        if nearest_tests(_module(path, root), document["tests"], root):
+            rooms[path.relative_to(root).parts[1]].append(path)
+    rng, found = random.Random(seed), dict[str, Mutant]()
+    for number, room in enumerate(sorted(rooms)):
+        wanted = len(found) + (count + number) // len(rooms)
+        sizes = [path.stat().st_size for path in rooms[room]]
+        while len(found) < wanted:
+            (path,) = rng.choices(rooms[room], sizes)
+            module = _module(path, root)
+            if changes := _changes(path):
+                function, edit = rng.choice(changes)
+                tests = nearest_tests(module, document["tests"], root)
+                mutant = Mutant(module, function, edit, tests)
+                found[mutant.id] = replace(mutant, equivalent=argued.get(mutant.id, ""))
+    return list(found.values())
+
+
+def _module(path: Path, root: Path) -> str:
+    return ".".join(path.relative_to(root).with_suffix("").parts)
+
+
+@cache
+def _changes(path: Path) -> list[tuple[str, str]]:
+    """(function, change) of a module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [
+        (function, edit.name)
+        for function in functions_of(tree)
+        for edit in edits(function_of(tree, function))
+    ]
+
+
 def complaints(mutants: Iterable[Mutant], root: Path = ROOT) -> list[str]:
-    """What does not fit the tree: texts that moved, changes of nothing, tests that do not exist."""
+    """What does not fit the tree: a function, a place for the change or a test that is gone."""
     found = []
     for mutant in mutants:
         path = root / mutant.file
         try:
             if not path.is_file():
                 raise TableError(f"{mutant.id}: there is no file {mutant.file}")
-            if mutant.applied_to(path.read_text(encoding="utf-8")) == path.read_text(encoding="utf-8"):
-                raise TableError(f"{mutant.id}: it changes nothing")
+            mutant.applied_to(path.read_text(encoding="utf-8"))
         except TableError as error:
             found.append(str(error))
-        for test in mutant.tests:
-            file, *names = re.sub(r"\[.*\]$", "", test).split("::")
-            here = root / file
-            if not here.is_file() or any(f"def {name}(" not in here.read_text("utf-8") for name in names):
-                found.append(f"{mutant.id}: there is no test {test}")
+        found += [
+            f"{mutant.id}: there is no test {test}" for test in mutant.tests if not (root / test).is_file()
+        ]
     return found
 
 
@@ -256,7 +320,7 @@ class Check:
         result = "timeout" if code is None else "survived" if code == 0 else "killed"
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
         by = failed[1] if failed and result == "killed" else ""
-        record = {"id": mutant.id, "file": mutant.file, "result": result, "by": by, "seconds": seconds}
+        record = {"id": mutant.id, "result": result, "by": by, "seconds": seconds}
         with self.lock, self.results.open("a", encoding="utf-8") as lines:
             lines.write(json.dumps(record) + "\n")
         return record
@@ -288,12 +352,11 @@ def unexpected(mutants: Iterable[Mutant], results: dict[str, dict[str, Any]]) ->
 
 def report(mutants: Sequence[Mutant], results: dict[str, dict[str, Any]]) -> str:
     """The results as Markdown: counts by folder, and the survivors with their arguments."""
-    rooms: dict[str, Counter[str]] = {}
+    rooms: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for mutant in mutants:
-        room = mutant.file.removeprefix("spectheory/").rpartition("/")[0] or "spectheory"
-        rooms.setdefault(room, Counter())[results.get(mutant.id, {}).get("result", "not run")] += 1
+        rooms[mutant.room][results.get(mutant.id, {}).get("result", "not run")] += 1
     total = sum(rooms.values(), Counter())
-    lines = ["| folder | mutants | killed | of them by time limit | survived |", "|---|---|---|---|---|"]
+    lines = ["| room | mutants | killed | of them by time limit | survived |", "|---|---|---|---|---|"]
     for room, counts in [*sorted(rooms.items()), ("**all**", total)]:
         killed = counts["killed"] + counts["timeout"]
         lines.append(f"| {room} | {counts.total()} | {killed} | {counts['timeout']} | {counts['survived']} |")
@@ -301,11 +364,10 @@ def report(mutants: Sequence[Mutant], results: dict[str, dict[str, Any]]) -> str
         lines += ["", f"{total['not run']} have no result."]
     survivors = [mutant for mutant in mutants if results.get(mutant.id, {}).get("result") == "survived"]
     if survivors:
-        lines += ["", "| survivor | change | why no test can tell |", "|---|---|---|"]
+        lines += ["", "| survivor | why no test can tell |", "|---|---|"]
     for mutant in survivors:
-        change = " → ".join(" ".join(text.split()) or "(nothing)" for text in (mutant.old, mutant.new))
         why = " ".join((mutant.equivalent or "**not argued**").split())
-        lines.append(f"| {mutant.id} | `{change.replace('|', chr(92) + '|')}` | {why} |")
+        lines.append(f"| `{mutant.id.replace('|', chr(92) + '|')}` | {why} |")
     return "\n".join(lines) + "\n"
 
 
@@ -338,6 +400,8 @@ def check(mutants: Sequence[Mutant], jobs: int, results: Path, say: bool = False
 def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description="Each small wrong change must fail a test near it.")
+    parser.add_argument("--sample", type=int, metavar="N", help="draw N from all changes of all functions")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw (0)")
     parser.add_argument("--list", action="store_true", help="list the mutants and stop")
     parser.add_argument("--only", metavar="ID", action="append", help="this mutant, with its tests' output")
     parser.add_argument("--resume", action="store_true", help="run only what has no result yet")
@@ -353,12 +417,12 @@ def main() -> int:
     SERVER.set_forkserver_preload(PRELOADED)
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
-        mutants = read_table()
+        mutants = read_table() if arguments.sample is None else drawn(arguments.sample, arguments.seed)
         if wrong := complaints(mutants):
             raise TableError("\n".join(wrong))
         if arguments.list:
             for mutant in mutants:
-                print(mutant.id, mutant.file, "(argued equivalent)" if mutant.equivalent else "")
+                print(mutant.id, "(argued equivalent)" if mutant.equivalent else "")
             return 0
         chosen = [mutant for mutant in mutants if not arguments.only or mutant.id in arguments.only]
         if unknown := set(arguments.only or ()) - {mutant.id for mutant in mutants}:

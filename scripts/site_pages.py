@@ -3,7 +3,8 @@
 README.md, the notebooks, the figures and the benchmarks become pages where they lie.  References, the gallery
 and the API pages are made from references.bib, from what ``reproduce`` wrote and from docs/layout.md; a page
 for every test file that is evidence of a claim shows these tests.  Links
-between files of the repository become links between pages.  With EXECUTE_NOTEBOOKS=1 in the environment the
+between files of the repository become links between pages.  Formulas become MathML, which browsers show
+without a script.  With EXECUTE_NOTEBOOKS=1 in the environment the
 notebooks are run, and their pages have the outputs.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 from posixpath import normpath, relpath
 from typing import Any
 
+import latex2mathml.converter
 import nbformat
 from mkdocs.structure.files import File, Files
 
@@ -34,8 +36,14 @@ MOUNTED = {
 LINK = re.compile(r"(?P<image>!?)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<link>[^()\s]+)\)")
 ENTRY = re.compile(r"^@(?P<kind>[a-z]+)\{(?P<key>[^,]+),\n(?P<fields>.*?)^\}", re.MULTILINE | re.DOTALL)
 FIELD = re.compile(r"^  (?P<name>\w+)\s*= \{(?P<value>.*)\},$", re.MULTILINE)
-STATEMENT = re.compile(r"^\*\*Statement (\d+)\.(\d+)\*\*", re.MULTILINE)
+STATEMENT = re.compile(r"^> (\*\*Statement (\d+)\.(\d+)\*\*)", re.MULTILINE)
 CITATION = re.compile(r"\btheory\.md Statement (\d+)\.(\d+)")
+CITATION_OF_THE_PAGE = re.compile(r"(?<!\*)\bStatement (\d+)\.(\d+)")
+FORMULA = re.compile(
+    r'<(?P<tag>div|span) class="arithmatex">\\[\[(](?P<latex>.*?)\\[\])]</(?P=tag)>', re.DOTALL
+)
+FUNCTION = re.compile(r"<(m[io])>(exp|log|max|min)</\1>")
+BAR_OR_SLASH = re.compile(r'<mo( stretchy="false")?>(&#x000(?:2F|7C);)</mo>')
 CODE = re.compile(r"^```.*?^```$|^    [^\n]*$|`[^`\n]*`", re.MULTILINE | re.DOTALL)
 
 
@@ -72,9 +80,11 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
     """Links between files become links between pages; statements can be linked to."""
     uri = page.file.src_uri
     if uri == "theory.md":
-        markdown = STATEMENT.sub(r'<a id="statement-\1-\2"></a>\g<0>', markdown)
+        markdown = STATEMENT.sub(r'> <a id="statement-\2-\3"></a>\1', markdown)
 
     def cite(text: str) -> str:
+        if uri == "theory.md":
+            return CITATION_OF_THE_PAGE.sub(r"[\g<0>](#statement-\1-\2)", text)
         theory = relpath("theory.md", Path(uri).parent.as_posix())
         return CITATION.sub(rf"[\g<0>]({theory}#statement-\1-\2)", text)
 
@@ -82,7 +92,33 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
         return files.get_file_from_path(target) is not None
 
     linked = outside_code(markdown, lambda text: page_links(text, uri, known))
-    return linked if uri == "theory.md" else outside_code(linked, cite)
+    return outside_code(linked, cite)
+
+
+def on_page_content(content: str, page: Any, config: Any, files: Files) -> str:
+    """Formulas become MathML."""
+    return FORMULA.sub(lambda found: mathml(found["latex"], found["tag"] == "div"), content)
+
+
+# --------------------------------------------------------------------------------------------- formulas
+
+
+def mathml(latex: str, display: bool) -> str:
+    """A formula of a page, as MathML.
+
+    Raises:
+        ValueError: for a command that latex2mathml does not know.
+    """
+    made = latex2mathml.converter.convert(
+        html.unescape(latex).strip(), display="block" if display else "inline"
+    )
+    if "\\" in made:
+        raise ValueError(f"latex2mathml does not know a command of this formula: {latex.strip()}")
+    # The spaces of TeX, as far as a browser would set others.
+    made = FUNCTION.sub(r'<mo lspace="0.1em" rspace="0.1em">\2</mo>', made)
+    made = BAR_OR_SLASH.sub(r'<mo stretchy="false" lspace="0" rspace="0">\2</mo>', made)
+    made = made.replace("<mo>&#x02205;</mo>", "<mi>&#x02205;</mi>")
+    return f'<div class="formula">{made}</div>' if display else made
 
 
 # ------------------------------------------------------------------------------------------------ links

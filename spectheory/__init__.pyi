@@ -1,7 +1,5 @@
-from . import adapt as adapt
 from . import algorithms as algorithms
 from . import arrays as arrays
-from . import audit as audit
 from . import auditing as auditing
 from . import bounds as bounds
 from . import certificate as certificate
@@ -42,6 +40,10 @@ from . import verifier as verifier
 from . import vetting as vetting
 from .acceptance import acceptance as acceptance
 from .algorithms import verifiers as verifiers
+from .auditing import audit as audit
+from .auditing import black_box as black_box
+from .auditing import per_sample as per_sample
+from .auditing import sampled_verdict as sampled_verdict
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .compilation import compiled as compiled
@@ -54,7 +56,7 @@ from .montecarlo import simulate as simulate
 from .outcome import Outcome as Outcome
 from .pair import ModelPair as ModelPair
 from .programs.one_position.min_cut import optimal_acceptance as optimal_acceptance
-from .programs.optimum import optimum as optimum
+from .programs.pair_optimum import optimum as optimum
 from .verifier import Verifier as Verifier
 
 __version__: str

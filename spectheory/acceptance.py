@@ -1,11 +1,11 @@
-"""acceptance(): everything about one position, its optimum, its rules and its bounds."""
+"""Acceptance at one position: the optimum, the published rules and the bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,16 +13,16 @@ from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
 from spectheory.arrays import some_draft_probs
-from spectheory.documents import both, number_text, plain
+from spectheory.documents import both, count_text, number_text, to_json
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.exact_numbers import plain_number
 from spectheory.pair import ModelPair
 from spectheory.programs.one_position.min_cut import optimal_acceptance
-from spectheory.results import Result
+from spectheory.results import Result, Templates
 from spectheory.validate import check_num_drafts
 
 MAX_EXACT_POWER = 50_000
-"""Beyond this the K-th powers of rationals have too many digits."""
+"""The largest K in rationals; K-th powers beyond have too many digits."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,7 +42,7 @@ class Acceptance(Result):
         multi_round: of recursive rejection.
         lower_bound: spectr2023 Lemma 3, the upper bound times 1 - (1 - 1/K)^K.
         upper_bound: spectr2023 Lemma 3; it is always attained (theory.md Statement 3.4).
-        spectr_gbv_bound: spectrgbv2026 Eq. 5 as printed; it is no bound on lossless rules (theory.md §2).
+        spectr_gbv_bound: spectrgbv2026 Eq. 5 as printed; it does not bound lossless rules (theory.md §2).
     """
 
     target: tuple[Any, ...]
@@ -58,36 +58,30 @@ class Acceptance(Result):
     upper_bound: Any
     spectr_gbv_bound: Any
 
+    facts: ClassVar[Templates] = {
+        "upper bound": "{upper_bound} (Lemma 3, always attained)",
+        "optimal (OTM)": "{optimal} (min cut at the tokens {{{cut}}})",
+        "K-SEQ": "{kseq} (division factor {kseq_division_factor:.6f})",
+        "multi-round": "{multi_round} (recursive rejection)",
+        "lower bound": "{lower_bound} (Lemma 3, the upper bound times 1 - (1 - 1/K)^K)",
+        "Bound(K)": "{spectr_gbv_bound} (spectrgbv2026 Eq. 5 as printed: not a bound on lossless verifiers)",
+    }
+
     def headline(self) -> str:
-        """What is accepted, and of how many drafts."""
-        drafts = "1 draft" if self.num_drafts == 1 else f"{self.num_drafts} drafts"
+        """The optimum, and for how many drafts."""
+        drafts = count_text(self.num_drafts, "draft")
         return f"acceptance at one position, {drafts}: at most {number_text(self.optimal)}"
 
-    def facts(self) -> list[tuple[str, str]]:
-        """Every rule and bound."""
-        return [(rule, number_text(value)) for rule, value, _ in self.rules()]
-
-    def rules(self) -> list[tuple[str, Any, str]]:
-        """(rule or bound, its value, what to know about it), as the table of the command."""
-        tokens = ", ".join(str(token) for token in self.minimising_set)
-        return [
-            ("upper bound", self.upper_bound, "Lemma 3, always attained"),
-            ("optimal (OTM)", self.optimal, f"min cut at the tokens {{{tokens}}}"),
-            ("K-SEQ", self.kseq, f"division factor {self.kseq_division_factor:.6f}"),
-            ("multi-round", self.multi_round, "recursive rejection"),
-            ("lower bound", self.lower_bound, "Lemma 3, the upper bound times 1 - (1 - 1/K)^K"),
-            (
-                "Bound(K)",
-                self.spectr_gbv_bound,
-                "spectrgbv2026 Eq. 5 as printed: bounds no lossless verifier",
-            ),
-        ]
+    def shown(self) -> dict[str, Any]:
+        """Exact numbers."""
+        cut = ", ".join(map(str, self.minimising_set))
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"cut": cut}
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory acceptance --json``."""
         return {
-            "target": plain(self.target),
-            "draft": plain(self.draft),
+            "target": to_json(self.target),
+            "draft": to_json(self.draft),
             "num_drafts": self.num_drafts,
             "arithmetic": self.arithmetic,
             **both("optimal", self.optimal),
@@ -102,7 +96,7 @@ class Acceptance(Result):
 
 
 def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_drafts: int) -> Acceptance:
-    """Optimal acceptance with its cut, K-SEQ, multi-round rejection and bounds, at one position.
+    """Compute optimal acceptance with its cut, K-SEQ, multi-round rejection and bounds at one position.
 
     Args:
         target_probs, draft_probs: one probability per token, all exact (strings) or all float.

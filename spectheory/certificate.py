@@ -1,23 +1,23 @@
-"""certify(): what a verifier outputs, whether that is lossless, and how far it is from the optimum."""
+"""Certify a verifier on one pair: its output law, whether it is lossless, its distance from the optimum."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from spectheory.contexts import Context
-from spectheory.documents import both, number_text, plain
+from spectheory.documents import both, count_text, number_text, to_json
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.programs.interval.interval import CertifiedInterval
-from spectheory.programs.optimum import optimum
+from spectheory.programs.pair_optimum import optimum
 from spectheory.programs.solving.solution import Solution
-from spectheory.results import Result
+from spectheory.results import Result, Templates
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class PathDeviation:
 
 @dataclass(frozen=True)
 class Counterexample(PathDeviation):
-    """The shortest prefix on which the output law is wrong, and the drafts that are most to blame for it.
+    """The shortest prefix on which the output law is wrong, and the drafts that contribute most to the error.
 
     Attributes beyond ``PathDeviation``'s:
         drafts: K drafted paths, token names: those that move the law of the prefix furthest from the target's
@@ -64,12 +64,12 @@ class AntichainViolation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Result):
-    """Everything that is known of one verifier on one pair, in one place.
+    """What is known of one verifier on one pair.
 
-    Exact quantities are Fractions, and floats where the arithmetic is float64.
+    Exact quantities are Fractions; they are floats where the arithmetic is float64.
 
     Attributes:
-        verifier: its name.
+        verifier: the name of the verifier.
         vocab, vocab_size, draft_length, num_drafts: the setting: V, L and K.
         draft_process: how the K paths were drawn, ``"iid"`` unless another was asked for.
         arithmetic: ``"exact"`` or ``"float64"``.
@@ -85,13 +85,13 @@ class Certificate(Result):
         worst_path: the path of L+1 tokens with the largest deviation; ``None`` if there is none.
         counterexample: the shortest prefix on which the law is wrong, of those the worst, with its cause.
         antichain_violation: the most violated antichain; ``None`` if there is none.
-        best: the optimum over all valid verifiers of the pair, whoever is judged: a ``Solution`` or a
-            ``CertifiedInterval``; ``None`` where it was not asked for or is out of reach.
+        best: the optimum over all valid verifiers of the pair: a ``Solution`` or a ``CertifiedInterval``;
+            ``None`` where it was not asked for or is out of reach.
         optimum_note: why ``best`` is ``None``, or how it was obtained.
-        assumed: what of a user's verifier was taken at its word and checked on a sample only.
-        row_defect: how far the sum of a float row of the pair that was given is from 1; where that is more
-            than rounding, all rows were divided by their sums before anything was computed.
-        law: the output law itself.
+        assumed: the declarations of a user's verifier that were checked on a sample only.
+        row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
+            rounding, all rows were divided by their sums first.
+        law: the output law.
     """
 
     verifier: str
@@ -115,6 +115,28 @@ class Certificate(Result):
     assumed: str
     row_defect: float
     law: OutputLaw
+
+    facts: ClassVar[Templates] = {
+        "algorithm": "{algorithm}",
+        "pair": "{vocab_size} tokens, draft length {draft_length}, {drafts}, {arithmetic} arithmetic",
+        "block efficiency": "{block_efficiency} tokens per target call",
+        "optimum": "{optimum} ({optimum_note})\nnot computed: {not_computed}",
+        "gap to the optimum": "{gap}\nat most {largest_gap:.3g}",
+        "undefined output": "with probability {undefined:short} it is 0/0",
+        "target-matching": "{target_matching}, total variation {total_variation:short}",
+        "prefix-matching": "{prefix_matching}",
+        "assumed": "{assumed}, as the verifier declares; checked on a sample of drafts",
+        "rows of the pair": "sums off 1 by up to {row_defect:.3g}; every row was divided by its sum",
+        "law of the first token": "{first_token_law}",
+        "counterexample": "{in_words}",
+    }
+    columns: ClassVar[Templates] = {
+        "verifier": "{verifier}",
+        "lossless on it": "{lossless}",
+        "block efficiency": "{block_efficiency}",
+        "gap to the optimum": "{gap_float:.6f}",
+        "total variation": "{total_variation:short}",
+    }
 
     @property
     def vocab_size(self) -> int:
@@ -141,55 +163,33 @@ class Certificate(Result):
 
     @property
     def is_valid(self) -> bool:
-        """Target-matching and prefix-matching: the verifier is lossless on this pair."""
+        """Whether the verifier is lossless on this pair: target-matching and prefix-matching."""
         return self.target_matching and self.prefix_matching is not False
 
     def headline(self) -> str:
         """The verdict."""
         return f"{self.verifier}: {'lossless on this pair' if self.is_valid else 'NOT lossless'}"
 
-    def facts(self) -> list[tuple[str, str]]:
-        """The numbers, and for an invalid verifier the counterexample in words."""
-        drafts = "1 draft" if self.num_drafts == 1 else f"{self.num_drafts} drafts"
-        facts = [
-            ("algorithm", self.source),
-            (
-                "pair",
-                f"{self.vocab_size} tokens, draft length {self.draft_length}, {drafts}, "
-                f"{self.arithmetic} arithmetic",
-            ),
-            ("block efficiency", number_text(self.block_efficiency) + " tokens per target call"),
-        ]
-        if self.best is None:
-            facts.append(("optimum", f"not computed: {self.optimum_note}"))
-        else:
-            exact_gap = isinstance(self.best, Solution)
-            gap = (
-                number_text(self.optimum - self.block_efficiency)
-                if exact_gap
-                else f"at most {self.gap_float:.3g}"
-            )
-            facts.append(("optimum", f"{number_text(self.optimum)} ({self.optimum_note})"))
-            facts.append(("gap to the optimum", gap))
-        if self.undefined:
-            facts.append(("undefined output", f"with probability {_short(self.undefined)} it is 0/0"))
-        matching = f"{_YES[self.target_matching]}, total variation {_short(self.total_variation)}"
-        facts.append(("target-matching", matching))
-        facts.append(("prefix-matching", _YES[self.prefix_matching]))
-        if self.assumed:
-            facts.append(
-                ("assumed", f"{self.assumed}, as the verifier declares; checked on a sample of drafts")
-            )
-        if self.row_defect > ROUNDING_OF_A_ROW:
-            off = f"sums off 1 by up to {self.row_defect:.3g}; every row was divided by its sum"
-            facts.append(("rows of the pair", off))
-        law = zip(self.vocab, self.first_token_law, strict=True)
-        facts.append(
-            ("law of the first token", ", ".join(f"{name!r} {_short(value)}" for name, value in law))
-        )
-        if not self.is_valid:
-            facts.append(("counterexample", self.in_words()))
-        return facts
+    def shown(self) -> dict[str, Any]:
+        """Exact numbers and sentences."""
+        gap = self.optimum - self.block_efficiency if isinstance(self.best, Solution) else None
+        return {
+            "algorithm": self.source,
+            "drafts": count_text(self.num_drafts, "draft"),
+            "lossless": self.is_valid,
+            "block_efficiency": self.block_efficiency,
+            "total_variation": self.total_variation,
+            "optimum": self.optimum,
+            "not_computed": self.optimum_note if self.best is None else None,
+            "gap": gap,
+            "largest_gap": self.gap_float if gap is None else None,
+            "undefined": self.undefined or None,
+            "prefix_matching": "not checked" if self.prefix_matching is None else self.prefix_matching,
+            "assumed": self.assumed,
+            "row_defect": self.row_defect if self.row_defect > ROUNDING_OF_A_ROW else None,
+            "first_token_law": dict(zip(self.vocab, self.first_token_law, strict=True)),
+            "in_words": None if self.is_valid else self.in_words(),
+        }
 
     def __eq__(self, other: object) -> bool:
         """The same document of the same models and drafts."""
@@ -198,7 +198,7 @@ class Certificate(Result):
     __hash__ = Result.__hash__
 
     def in_words(self) -> str:
-        """The smallest counterexample of an invalid verifier as a sentence; ``"none"`` for a valid one."""
+        """The smallest counterexample of an invalid verifier as a sentence; ``"none"`` of a valid one."""
         found = self.counterexample
         if found is not None:
             numbers = (found.law, found.target, found.given_drafts)
@@ -221,9 +221,9 @@ class Certificate(Result):
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory certify --json``.
 
-        Rationals are strings such as ``"20/9"``.  Quantities computed in float64 are null there and
-        stand in their ``_float`` fields; the optimum of an exact pair is exact even where the
-        verifier's law is not.
+        Rationals are strings such as ``"20/9"``.  A quantity computed in float64 is null there, and its
+        ``_float`` field has the number.  The optimum of an exact pair is exact even where the verifier's law
+        is not.
         """
         best = {} if self.best is None else self.best.to_document()
         return {
@@ -235,8 +235,8 @@ class Certificate(Result):
             "arithmetic": self.arithmetic,
             **both("block_efficiency", self.block_efficiency),
             "target_matching": self.target_matching,
-            "total_variation": plain(self.total_variation),
-            "undefined": plain(self.undefined),
+            "total_variation": to_json(self.total_variation),
+            "undefined": to_json(self.undefined),
             "prefix_matching": self.prefix_matching,
             "optimum": best.get("value"),
             "optimum_float": best.get("value_float"),
@@ -245,11 +245,11 @@ class Certificate(Result):
             "optimum_note": self.optimum_note,
             "gap_float": self.gap_float,
             "first_token_law": {
-                name: plain(value) for name, value in zip(self.vocab, self.first_token_law, strict=True)
+                name: to_json(value) for name, value in zip(self.vocab, self.first_token_law, strict=True)
             },
-            "worst_path": plain(self.worst_path),
-            "counterexample": plain(self.counterexample),
-            "antichain_violation": plain(self.antichain_violation),
+            "worst_path": to_json(self.worst_path),
+            "counterexample": to_json(self.counterexample),
+            "antichain_violation": to_json(self.antichain_violation),
         }
 
 
@@ -333,12 +333,10 @@ class _Steps:
         self.done = self.tuples = 0
 
     def enumerated(self, done: int, total: int) -> None:
-        """So many tuples are summed."""
         self.done, self.tuples = done, total
         self._report()
 
     def next(self) -> None:
-        """One check is made."""
         self.done += self.weight
         self._report()
 
@@ -384,16 +382,12 @@ def _counterexample(law: OutputLaw, slack: Any) -> Counterexample | None:
     return None
 
 
-_YES = {True: "yes", False: "NO", None: "not checked"}
-
-
 def _short(value: Any) -> str:
-    """A probability without its decimal, as a list of them is read."""
     return number_text(value, decimal=False)
 
 
 def _words(names: tuple[str, ...]) -> str:
-    """Token names as they are written in quotes, so that spaces and line breaks in them show."""
+    """Token names in quotes, which show spaces and line breaks."""
     return " ".join(repr(name) for name in names)
 
 
@@ -402,7 +396,6 @@ def _names(law: OutputLaw, context: Context) -> tuple[str, ...]:
 
 
 def _violation(law: OutputLaw, slack: Any) -> AntichainViolation | None:
-    """The most violated antichain, if one is violated."""
     excess, antichain = law.largest_excess or (0, ())
     if not excess > slack:
         return None

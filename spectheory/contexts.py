@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import factorial, prod
 from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import Array, namespace
+from spectheory.arrays import Array, namespace, take_path
 
 Context = tuple[int, ...]
 
@@ -72,6 +73,16 @@ def context_node(context: Sequence[int], vocab_size: int) -> int:
         5
     """
     return count_nodes(vocab_size, len(context) - 1) + context_number(context, vocab_size)
+
+
+def count_orders(multiset: Sequence[int]) -> int:
+    """The number of different orders of some numbers: of tokens or of paths that are drawn.
+
+    Example:
+        >>> count_orders((0, 0, 1))
+        3
+    """
+    return factorial(len(multiset)) // prod(factorial(multiset.count(value)) for value in set(multiset))
 
 
 def all_contexts(vocab_size: int, depth: int) -> tuple[Context, ...]:
@@ -151,3 +162,61 @@ def rows_along(levels: Sequence[Array], prefixes: Array) -> Array:
     """
     rows = [level[prefixes[..., depth]] for depth, level in enumerate(levels)]
     return namespace(rows[0]).stack(rows, axis=-2)
+
+
+# -------------------------------------------------------- prefixes that several paths share
+
+
+def first_path_with_prefix(paths: Array) -> Array:
+    """For each path k and length i, the first path that shares the prefix a_{1:i}.
+
+    [..., K, L] -> [..., K, L+1]; entry (k, 0) is 0, because all paths share the empty prefix.
+
+    Example:
+        >>> import numpy as np
+        >>> first_path_with_prefix(np.array([[0, 1], [1, 0], [0, 0]]))
+        array([[0, 0, 0],
+               [0, 1, 1],
+               [0, 0, 2]])
+    """
+    xp = namespace(paths)
+    return xp.argmax(xp.astype(shared_prefixes(paths), xp.int64), axis=-2)
+
+
+def is_first_with_prefix(paths: Array) -> Array:
+    """Whether path k is the first that starts with its first i tokens.  [..., K, L] -> bool [..., K, L+1]"""
+    return first_path_with_prefix(paths) == _numbers(paths)
+
+
+def _numbers(paths: Array) -> Array:
+    """0..K-1 as a column, [K, 1]."""
+    return namespace(paths).arange(paths.shape[-2], device=paths.device)[:, None]
+
+
+def shared_prefixes(paths: Array) -> Array:
+    """Whether paths k and j agree on their first i tokens.  [..., K, L] -> bool [..., K, K, L+1]
+
+    Indexed [..., k, j, i]; symmetric in k and j.
+    """
+    xp = namespace(paths)
+    agree = xp.astype(paths[..., :, None, :] == paths[..., None, :, :], xp.int64)
+    empty = xp.ones((*agree.shape[:-1], 1), dtype=xp.int64, device=agree.device)
+    return xp.cumulative_prod(xp.concat([empty, agree], axis=-1), axis=-1) == 1
+
+
+def credit_to_first(paths: Array, path_index: Array, length_probs: Array) -> Array:
+    """Stop probabilities of one chosen path, credited to the first path with each prefix.
+
+    Args:
+        paths: [..., K, L].
+        path_index: [...], the chosen path.
+        length_probs: [..., L+1], the law of tau on it.
+
+    Returns:
+        [..., K, L+1].
+    """
+    xp = namespace(length_probs)
+    holder = take_path(first_path_with_prefix(paths), path_index)[..., None, :]
+    numbers = _numbers(paths)
+    spread = length_probs[..., None, :] + xp.zeros_like(numbers)
+    return xp.where(holder == numbers, spread, spread - spread)

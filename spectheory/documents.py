@@ -1,7 +1,7 @@
-"""Results as JSON documents and as texts for people.
+"""Values in JSON documents and in texts for people.
 
-In a document rationals become texts such as ``"20/9"`` and everything else is what it is.  In a text for
-people a rational has its decimal beside it, and a long one is cut: the document has all of it.
+In a document a rational is a text such as ``"20/9"``, with all its digits.  In a text for people a rational
+has its decimal beside it, and a long rational is cut.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ LONGEST_RATIONAL = 40
 SHOWN_OF_LONGER = 20
 
 
-def plain(value: Any) -> Any:
-    """A result as JSON holds it: rationals as texts, numpy's numbers as Python's, dataclasses as objects.
+def to_json(value: Any) -> Any:
+    """A value as JSON holds it: rationals as texts, numbers of numpy as numbers, dataclasses as objects.
 
     Example:
-        >>> plain(Fraction(20, 9)), plain(0.5), plain(("block", None))
+        >>> to_json(Fraction(20, 9)), to_json(0.5), to_json(("block", None))
         ('20/9', 0.5, ['block', None])
     """
     if isinstance(value, Fraction):
         return str(value)
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: to_json(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):
-        return {key: plain(entry) for key, entry in value.items()}
+        return {key: to_json(entry) for key, entry in value.items()}
     if isinstance(value, (tuple, list)):
-        return [plain(entry) for entry in value]
+        return [to_json(entry) for entry in value]
     return value.item() if hasattr(value, "item") else value
 
 
 def replace_file(path: Path, content: str | bytes) -> None:
-    """Write a file so that whoever reads it, or interrupts this, finds the old or the new content whole."""
+    """Write a file so that a reader finds the old or the new content whole, even after an interruption."""
     path, data = path.resolve(), content.encode("utf-8") if isinstance(content, str) else content
     if path.exists() and not path.is_file():  # a device or a pipe is written to, not replaced
         path.write_bytes(data)
@@ -71,9 +71,9 @@ def both(name: str, value: Any) -> dict[str, Any]:
 
 
 def decimal_text(value: Any) -> str:
-    """Six decimals without trailing zeros, or six significant digits of small and large numbers.
+    """Six decimals without trailing zeros; six significant digits for small and large numbers.
 
-    A number that only rounds to a whole one keeps its zeros: ``1.000000`` is not 1.
+    A number that rounds to a whole number but differs from it keeps its zeros: ``1.000000`` is not 1.
 
     Example:
         >>> decimal_text(Fraction(20, 9)), decimal_text(0.5), decimal_text(1 - 1e-9), decimal_text(1e-9)
@@ -92,7 +92,7 @@ def number_text(value: Any, *, decimal: bool = True) -> str:
 
     Args:
         value: a Fraction, a float or ``None``.
-        decimal: whether a short rational gets its decimal; a whole number never needs one.
+        decimal: whether a short rational that is not a whole number gets its decimal.
 
     Example:
         >>> number_text(Fraction(20, 9)), number_text(Fraction(2)), number_text(0.5), number_text(None)
@@ -110,3 +110,35 @@ def number_text(value: Any, *, decimal: bool = True) -> str:
     if len(text) > LONGEST_RATIONAL:
         return f"{text[:SHOWN_OF_LONGER]}... = {decimal_text(value)}"
     return f"{text} = {decimal_text(value)}" if decimal and value.denominator != 1 else text
+
+
+def value_text(value: Any, *, decimal: bool = True) -> str:
+    """Any value for people: a truth value as yes or NO, a list line by line, a mapping as names and numbers.
+
+    Args:
+        value: a cell of a table.
+        decimal: as in ``number_text``.
+
+    Example:
+        >>> value_text(False), value_text(["a", "b"]), value_text({"A": Fraction(1, 3), "B": Fraction(2, 3)})
+        ('NO', 'a\\nb', "'A' 1/3, 'B' 2/3")
+    """
+    if isinstance(value, bool):
+        return "yes" if value else "NO"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name!r} {value_text(entry, decimal=False)}" for name, entry in value.items())
+    if isinstance(value, (tuple, list)):
+        return "\n".join(map(str, value))
+    if isinstance(value, int):
+        return str(value)
+    return value if isinstance(value, str) else number_text(value, decimal=decimal)
+
+
+def count_text(number: int, noun: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> count_text(1, "draft"), count_text(2, "draft")
+        ('1 draft', '2 drafts')
+    """
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -20,16 +20,15 @@ from spectheory.arrays import divide_or_zero
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.context_tree import Levels, subtree_sums, sum_over_children
 from spectheory.contexts import Context, context_number, numbered_context
-from spectheory.documents import number_text, plain
+from spectheory.documents import count_text, number_text, to_json
 from spectheory.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.errors import EnumerationTooLargeError, InvalidOutcomeError
 from spectheory.exact_numbers import balanced_sum, fractions_if_exact, plain_number, to_flint, to_fraction
-from spectheory.extras import installed
 from spectheory.pair import ModelPair
 from spectheory.programs.multi_path import largest_listed_excess
 from spectheory.questions import RowTables, check_correction_rows
 from spectheory.resolve import Resolved, resolve
-from spectheory.results import Result
+from spectheory.results import Result, Table
 from spectheory.validate import check_count, check_tolerance
 from spectheory.verifier import UsersOwn, Verifier
 from spectheory.vetting import (
@@ -39,9 +38,6 @@ from spectheory.vetting import (
     check_same_law,
     sampled_leaves,
 )
-
-if TYPE_CHECKING:
-    import pandas
 
 DEFAULT_MAX_TUPLES = 2_000_000
 MAX_NUM_DRAFTS = 1_000
@@ -217,13 +213,16 @@ class OutputLaw(Result):
             f"total variation {number_text(self.total_variation)}"
         )
 
-    def facts(self) -> list[tuple[str, str]]:
-        """The law of the number of accepted tokens, and the likeliest outputs, as token ids."""
-        facts = [(f"{length} accepted", number_text(prob)) for length, prob in enumerate(self.length_probs)]
+    def tables(self) -> list[Table]:
+        """The law of the number of accepted tokens, and the likeliest outputs as token ids."""
+        lengths = [
+            {"accepted tokens": length, "probability": prob} for length, prob in enumerate(self.length_probs)
+        ]
         outputs = sorted(self._outputs(), key=lambda output: output[1], reverse=True)
-        facts += [(f"output {ids}", number_text(prob)) for ids, prob in outputs[:SHOWN_OUTPUTS]]
+        likeliest = [{"output": ids, "probability": prob} for ids, prob in outputs[:SHOWN_OUTPUTS]]
         rest = len(outputs) - SHOWN_OUTPUTS
-        return [*facts, ("other outputs", str(rest))] if rest > 0 else facts
+        note = f"and {count_text(rest, 'other output')}" if rest > 0 else ""
+        return [Table(self.headline(), lengths), Table("likeliest outputs", likeliest, note=note)]
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object; ``outputs`` maps token ids, separated by spaces, to what is not 0 of R."""
@@ -239,24 +238,16 @@ class OutputLaw(Result):
             "undefined": self.undefined,
             "outputs": dict(self._outputs()),
         }
-        return {key: plain(value) for key, value in document.items()}
+        return {key: to_json(value) for key, value in document.items()}
 
-    def to_frame(self) -> pandas.DataFrame:
-        """A row per output: the token ids, how many were accepted, and R; outputs that are not made included.
-
-        Raises:
-            MissingDependencyError: pandas is not installed.
-        """
-        with installed():
-            import pandas
-
+    def rows(self) -> list[dict[str, Any]]:
+        """Per output, impossible ones included: the token ids, how many were accepted, and R."""
         size = self.pair.vocab_size
-        rows = [
+        return [
             {"output": numbered_context(number, depth + 1, size), "accepted": depth, "probability": prob}
             for depth, mass in enumerate(self.masses)
             for number, prob in enumerate(mass)
         ]
-        return pandas.DataFrame(rows)
 
     def _outputs(self) -> Iterator[tuple[str, Any]]:
         for depth, mass in enumerate(self.masses, start=1):

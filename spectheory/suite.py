@@ -1,8 +1,8 @@
 """From a verdict on one pair to a verdict on a verifier: a suite of pairs, every one certified exactly.
 
 "Lossless" on one pair says little: with two tokens a wrong residual is normalised away, with one drafted
-token no prefix is ever weighed, with models that ignore their context no row is ever stale.  The standard
-suite has what tells the known-wrong verifiers of ``spectheory.defects`` from lossless ones, and more.
+token no prefix is weighed, with context-free models no row is stale.  The standard suite tells every
+known-wrong verifier of ``spectheory.defects`` from the lossless verifiers.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any
+from typing import Any, ClassVar
 
 from spectheory import instances
 from spectheory.certificate import Certificate, certify
 from spectheory.defects import defects
-from spectheory.documents import plain
+from spectheory.documents import count_text, to_json
 from spectheory.drafts import ALL_PROCESSES, DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
-from spectheory.results import Result
+from spectheory.results import Result, Templates
 from spectheory.validate import unknown_name
 from spectheory.verifier import UsersOwn, Verifier
 
@@ -120,10 +120,10 @@ class SuiteCase:
 
 @dataclass(frozen=True)
 class CaseVerdict:
-    """What one case said of a verifier.
+    """The verdict on a verifier in one case.
 
     Attributes:
-        case: its name with the draft process.
+        case: the name of the case with its draft process.
         is_lossless: on this pair.
         total_variation: of the completed output from the target.
         block_efficiency: tokens per target call.
@@ -140,12 +140,11 @@ class SuiteCertificate(Result):
     """The verdicts of a suite on one verifier.
 
     Attributes:
-        verifier: its name.
-        source: where it is from.
-        verdicts: one per case that was judged.
-        counterexample: the certificate of the first case on which it is not lossless; the cases are
-            sorted by size, so it is a small one.
-        refused: cases that the verifier does not take, with the reason it gave.
+        verifier, source: its name and where it is from.
+        verdicts: one per judged case.
+        counterexample: the certificate of the first case on which the verifier is not lossless; the cases of
+            the standard suite are sorted by size.
+        refused: the reason of the verifier for every case that it refuses.
     """
 
     verifier: str
@@ -156,34 +155,38 @@ class SuiteCertificate(Result):
 
     @property
     def is_lossless(self) -> bool:
-        """Whether it is lossless on every pair of the suite, and on one at least."""
+        """Whether the verifier is lossless on every judged case, and at least one case was judged."""
         return bool(self.verdicts) and all(verdict.is_lossless for verdict in self.verdicts)
 
     @property
     def failures(self) -> tuple[CaseVerdict, ...]:
-        """The cases on which it is not."""
+        """The cases on which the verifier is not lossless."""
         return tuple(verdict for verdict in self.verdicts if not verdict.is_lossless)
+
+    facts: ClassVar[Templates] = {
+        "algorithm": "{algorithm}",
+        "cases": "{cases} of a pair and its drafts, {failures} failed",
+        "refused": "{refusals}, such as {first_refusal}",
+        "smallest failure": "{smallest_failure}",
+        "counterexample": "{in_words}",
+    }
 
     def headline(self) -> str:
         """The verdict."""
         verdict = "lossless" if self.is_lossless else "NOT lossless"
-        cases = f"{len(self.verdicts)} case{'s' if len(self.verdicts) != 1 else ''}"
         refused = f", {len(self.refused)} refused" if self.refused else ""
-        return f"{self.verifier}: {verdict} on {cases} of the suite{refused}"
+        return f"{self.verifier}: {verdict} on {count_text(len(self.verdicts), 'case')} of the suite{refused}"
 
-    def facts(self) -> list[tuple[str, str]]:
-        """How many pairs, and the smallest counterexample."""
-        facts = [
-            ("algorithm", self.source),
-            ("cases", f"{len(self.verdicts)} of a pair and its drafts, {len(self.failures)} failed"),
-        ]
-        if self.refused:
-            case, reason = next(iter(self.refused.items()))
-            facts.append(("refused", f"{len(self.refused)}, such as {case}: {reason}"))
-        if self.counterexample is not None:
-            facts.append(("smallest failure", self.failures[0].case))
-            facts.append(("counterexample", self.counterexample.in_words()))
-        return facts
+    def shown(self) -> dict[str, Any]:
+        """The source, one refusal and the smallest counterexample, in words."""
+        found = self.counterexample
+        return {
+            "algorithm": self.source,
+            "refusals": len(self.refused),
+            "first_refusal": next((f"{case}: {reason}" for case, reason in self.refused.items()), None),
+            "smallest_failure": None if found is None else self.failures[0].case,
+            "in_words": None if found is None else found.in_words(),
+        }
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory certify --suite --json``."""
@@ -195,7 +198,7 @@ class SuiteCertificate(Result):
             "failures": len(self.failures),
             "refused": dict(self.refused),
             "counterexample": None if found is None else found.to_document(),
-            "verdicts": [plain(verdict) for verdict in self.verdicts],
+            "verdicts": [to_json(verdict) for verdict in self.verdicts],
         }
 
 
@@ -215,8 +218,8 @@ def certify_suite(
         progress: called with (cases done, cases in all).
 
     Raises:
-        InvalidInputError: it is no verifier, or its ``bind`` refuses every case.
-        InvalidOutcomeError: it fails, or does not return conditional laws.
+        InvalidInputError: the verifier is not one, or its ``bind`` refuses every case.
+        InvalidOutcomeError: the verifier fails, or does not return conditional laws.
 
     Example:
         >>> from spectheory.defects import defects
@@ -243,7 +246,7 @@ def certify_suite(
             raise
         except InvalidInputError:
             try:
-                judged.bind(case.process, case.pair)  # which may take long, and was what refused or was not
+                judged.bind(case.process, case.pair)  # asks again, since only a refusal to bind is recorded
             except InvalidInputError as error:
                 refused[str(case)] = str(error)
                 continue
@@ -262,9 +265,9 @@ def certify_suite(
 
 
 def suite_for(verifier: Verifier) -> tuple[SuiteCase, ...]:
-    """The standard suite of the drafts a verifier is meant for and of paths no longer than it takes.
+    """The standard suite for the draft processes and draft lengths that a verifier takes.
 
-    A user's object that names no draft processes is asked about i.i.d. drafts.
+    A user's object that names no draft processes is judged on i.i.d. drafts.
     """
     silent = isinstance(verifier, UsersOwn) and not hasattr(verifier.user_object, "draft_processes")
     cases = standard_suite(("iid",) if silent else verifier.draft_processes)
@@ -273,7 +276,7 @@ def suite_for(verifier: Verifier) -> tuple[SuiteCase, ...]:
 
 
 MAX_TUPLES = 700
-"""The most tuples of drafted paths of one case, so that a suite takes seconds."""
+"""The most tuples of drafted paths of one case; a suite then takes seconds."""
 
 
 def standard_suite(processes: Collection[str] = ("iid",)) -> tuple[SuiteCase, ...]:
@@ -301,7 +304,7 @@ def standard_suite(processes: Collection[str] = ("iid",)) -> tuple[SuiteCase, ..
 
 @cache
 def _suite_of(processes: frozenset[str]) -> tuple[SuiteCase, ...]:
-    """Made once in a process: what a case has computed of its pair, the next verifier need not compute."""
+    """The cases, cached, so that verifiers share the computations on a pair."""
     cases = [
         (process.count_tuples(pair), SuiteCase(name, pair, process))
         for name, pair in _suite_pairs().items()
@@ -340,7 +343,6 @@ _RANDOM_SHAPES = (
 
 
 def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProcess]:
-    """The ways to draft that are tried on a pair."""
     L = pair.draft_length
     if "iid" in processes:
         yield from (Iid(num_drafts) for num_drafts in (1, 2, 3, 4))
@@ -355,7 +357,7 @@ def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProce
                 continue
             yield process
     if "per_path" in processes:
-        # The second path from a draft model of its own: the pair's, mixed with the uniform row.
+        # The second path has another draft model: that of the pair, mixed with the uniform row.
         levels = tuple((level + Fraction(1, pair.vocab_size)) / 2 for level in pair.draft)
         other = ModelPair(pair.target, levels, pair.vocab)
         yield from (PerPath((pair, other)), PerPath((other, pair)))
@@ -363,7 +365,7 @@ def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProce
 
 def _in_words(process: DraftProcess) -> str:
     number = process.num_drafts
-    drafts = "1 draft" if number == 1 else f"{number} drafts"
+    drafts = count_text(number, "draft")
     widths = getattr(process, "widths", None)
     shape = f" {','.join(map(str, widths))}" if widths else ""
     return drafts if process.name == "iid" else f"{drafts} ({process.name}{shape})"

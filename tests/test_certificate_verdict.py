@@ -109,5 +109,5 @@ def test_rows_that_sum_to_one_within_their_tolerance_are_divided_by_their_sums()
     assert certificate.is_valid
     assert certificate.row_defect == pytest.approx(5e-7)
     assert sum(certificate.first_token_law) == pytest.approx(1, abs=1e-12)
-    assert "sums off 1 by up to 5e-07" in dict(certificate.facts())["rows of the pair"]
+    assert "sums off 1 by up to 5e-07" in dict(certificate.tables()[0].texts())["rows of the pair"]
     assert certificate.optimum == optimum(pair.normalised()).value != optimum(pair).value

@@ -36,7 +36,7 @@ def places() -> set[str]:
     """What can be cited of theory.md: ``§3`` for a heading, ``3.2`` for a statement."""
     text = THEORY.read_text(encoding="utf-8")
     sections = re.findall(r"^## (§\d+) ", text, flags=re.MULTILINE)
-    statements = re.findall(r"^\*\*Statement (\d+\.\d+)\*\* \(", text, flags=re.MULTILINE)
+    statements = re.findall(r"^> \*\*Statement (\d+\.\d+)\*\* \(", text, flags=re.MULTILINE)
     found = [*sections, *statements]
     assert len(found) == len(set(found)), "a section or a statement of theory.md has its number twice"
     return set(found)

@@ -6,10 +6,18 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
 
 from spectheory import contexts
 
 SIZES = [(1, 3), (2, 3), (3, 2), (4, 1)]
+PATHS = npst.arrays(
+    np.int64,
+    st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 4)),
+    elements=st.integers(0, 2),
+)
 
 
 @pytest.mark.parametrize(("vocab_size", "depth"), SIZES)
@@ -61,3 +69,30 @@ def test_rows_along_paths() -> None:
 
 def test_texts() -> None:
     assert [contexts.context_text(context) for context in ((), (3,), (0, 12))] == ["", "3", "0 12"]
+
+
+@given(paths=PATHS)
+def test_prefix_helpers_agree_with_loops(paths: np.ndarray) -> None:
+    """Which paths share a prefix, and which holds it first, against plain comparison."""
+    shared, first = contexts.shared_prefixes(paths), contexts.first_path_with_prefix(paths)
+    batch, num_drafts, length = paths.shape
+    assert shared.shape == (batch, num_drafts, num_drafts, length + 1)
+    assert first.shape == (batch, num_drafts, length + 1)
+    for n, k, i in np.ndindex(batch, num_drafts, length + 1):
+        agree = [bool((paths[n, k, :i] == paths[n, j, :i]).all()) for j in range(num_drafts)]
+        assert shared[n, k, :, i].tolist() == agree
+        assert first[n, k, i] == agree.index(True)
+
+
+@given(paths=PATHS, data=st.data())
+def test_credit_goes_to_the_first_path_with_the_prefix(paths: np.ndarray, data: st.DataObject) -> None:
+    """The length law of one path is kept, and every entry sits at the first path with that prefix."""
+    batch, num_drafts, length = paths.shape
+    chosen = data.draw(npst.arrays(np.int64, batch, elements=st.integers(0, num_drafts - 1)))
+    weights = data.draw(npst.arrays(np.int64, (batch, length + 1), elements=st.integers(0, 5)))
+    credited = contexts.credit_to_first(paths, chosen, weights.astype(float))
+    assert credited.shape == (batch, num_drafts, length + 1)
+    np.testing.assert_array_equal(credited.sum(axis=1), weights)
+    first = contexts.first_path_with_prefix(paths)
+    for n, i in np.ndindex(batch, length + 1):
+        assert credited[n, first[n, chosen[n], i], i] == weights[n, i]

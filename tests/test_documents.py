@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spectheory.documents import LONGEST_RATIONAL, both, decimal_text, exact_text, number_text, plain
+from spectheory.documents import (
+    LONGEST_RATIONAL,
+    both,
+    decimal_text,
+    exact_text,
+    number_text,
+    to_json,
+    value_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -58,8 +66,8 @@ def test_decimals_are_close(value: Fraction) -> None:
     ],
 )
 def test_numbers_for_people(value: Any, with_decimal: str, without: str) -> None:
-    assert number_text(value) == with_decimal
-    assert number_text(value, decimal=False) == without
+    assert number_text(value) == value_text(value) == with_decimal
+    assert number_text(value, decimal=False) == value_text(value, decimal=False) == without
 
 
 def test_long_rationals_are_cut() -> None:
@@ -71,5 +79,5 @@ def test_long_rationals_are_cut() -> None:
     assert len(str(longer)) > LONGEST_RATIONAL
     for decimal in (True, False):
         assert number_text(longer, decimal=decimal) == "33333333333333333333... = 3.333333"
-    assert plain(longer) == exact_text(longer) == str(longer)  # documents have all of it
+    assert to_json(longer) == exact_text(longer) == str(longer)  # documents have all of it
     assert both("value", longer)["value"] == str(longer)

@@ -30,9 +30,10 @@ def pair_file(tmp_path: Path) -> Path:
 
 
 def test_certify_loads_no_model_library(pair_file: Path) -> None:
-    """``spectheory.certify`` of a pair file, with the optimum, on two drafts."""
+    """``spectheory.certify`` of a pair file, with the optimum, on two drafts; nor does ``black_box``."""
     loaded = modules_after(
-        "import spectheory\n"
+        "import spectheory\nfrom spectheory import black_box\n"
+        "from spectheory.testing import assert_lossless\n"
         f"pair = spectheory.ModelPair.load({str(pair_file)!r})\n"
         "for name in ('token', 'block', 'spectr', 'greedy_multipath'):\n"
         "    assert spectheory.certify(name, pair, num_drafts=2).is_valid\n"
@@ -55,7 +56,9 @@ def test_command_line_loads_no_model_library(pair_file: Path) -> None:
 def test_plain_imports_are_light() -> None:
     """A package whose names are resolved on first use loads nothing heavy, however it is listed."""
     packages = ["spectheory"]
-    packages += [f"spectheory.{name}" for name in ("decoding", "models", "montecarlo", "paper", "programs")]
+    packages += [
+        f"spectheory.{name}" for name in ("auditing", "decoding", "models", "montecarlo", "paper", "programs")
+    ]
     loaded = modules_after("".join(f"import {name} as package; dir(package)\n" for name in packages))
     assert set(packages) <= loaded
     assert not top_level(loaded) & HEAVY
@@ -96,7 +99,7 @@ def test_every_submodule_is_reachable() -> None:
         "    assert isinstance(found, ModuleType) or name in ('acceptance', 'defects'), (name, found)\n"
         "assert spectheory.iteration.__name__ == 'spectheory.iteration'\n"
         "assert callable(spectheory.acceptance) and 'swapped_models' in spectheory.defects\n"
-        "import spectheory.acceptance, spectheory.defects.corrections, spectheory.programs.optimum\n"
+        "import spectheory.acceptance, spectheory.defects.corrections, spectheory.programs.pair_optimum\n"
         "import spectheory.models.restrict\n"
         "assert callable(spectheory.acceptance) and callable(spectheory.programs.optimum)\n"
         "assert callable(spectheory.models.restrict) and 'swapped_models' in spectheory.defects\n"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -57,6 +58,58 @@ def test_code_is_left_alone() -> None:
     """Fences, indented blocks and code in a line."""
     page = "a `a`\n\n    a\n\n```python\na\n```\na"
     assert pages.outside_code(page, str.upper) == "A `a`\n\n    a\n\n```python\na\n```\nA"
+
+
+# --------------------------------------------------------------------------------------------- formulas
+
+BLOCK = re.compile(
+    r"^(?P<quote>(?:> )?)\$\$\n(?P<latex>(?:(?P=quote)[^$\n]+\n)+)(?P=quote)\$\$$", re.MULTILINE
+)
+INLINE = re.compile(r"(?<![^\s(])\$(?P<latex>[^\s$](?:[^$\n]*[^\s$])?)\$(?=[\s.,:;?)]|$)", re.MULTILINE)
+READ_AS_MARKDOWN = re.compile(r"\\[^a-zA-Z ]|[^a-zA-Z0-9]_|[*~]|<(?! )|\]\(")
+
+
+def faulty_formulas(markdown: str) -> list[str]:
+    """Formulas that GitHub, which reads them as Markdown first, or the site would not show."""
+    text = pages.CODE.sub("", markdown)
+    formulas = [found["latex"] for pattern in (BLOCK, INLINE) for found in pattern.finditer(text)]
+    for latex in formulas:
+        pages.mathml(latex, display=True)
+    in_rows = [
+        found["latex"] for row in re.findall(r"^\|.*", text, re.MULTILINE) for found in INLINE.finditer(row)
+    ]
+    return [
+        *filter(READ_AS_MARKDOWN.search, formulas),
+        *(latex for latex in in_rows if "|" in latex),
+        *(line for line in INLINE.sub("", BLOCK.sub("", text)).splitlines() if "$" in line),
+    ]
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.stem)
+def test_formulas_are_shown_on_github_and_on_the_site(path: Path) -> None:
+    assert faulty_formulas(path.read_text(encoding="utf-8")) == []
+
+
+FAULTY = [r"$\{x\}$", r"$\hat{x}_1$", "$ x$", "$x$-th", "$a<b$", "$[a](b)$", "$$ x $$", "a $x", "> $$\nx\n$$"]
+
+
+@pytest.mark.parametrize("markdown", [*FAULTY, "| $|a|$ |"])
+def test_formulas_partner_faulty_ones_are_found(markdown: str) -> None:
+    assert faulty_formulas(markdown) != []
+
+
+def test_formulas_partner_an_unknown_command_is_refused() -> None:
+    assert "<msub>" in pages.mathml("a_1", display=False)
+    with pytest.raises(ValueError, match="unknown"):
+        pages.mathml(r"\unknown", display=False)
+
+
+def test_statements_are_boxes_of_their_own_and_proofs_are_folded() -> None:
+    """Two boxes with nothing between them would be one box on the site."""
+    page = (ROOT / "docs/theory.md").read_text(encoding="utf-8")
+    assert not re.search(r"^>.*\n\n>", page, re.MULTILINE)
+    assert page.count('<details markdown="1">\n<summary>') == page.count("\n\n</details>\n\n") > 40
+    assert "*Proof" not in page.replace("*Proof* opens", "")
 
 
 def test_gallery_shows_every_exhibit() -> None:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from compact_form import compact_form_program
 from spectheory import ModelPair, certify, instances, optimal_acceptance, optimum, output_law
 from spectheory.bounds import dual_objective
 from spectheory.drafts import DraftProcess, PrefixTree, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.instances import random_rational
-from spectheory.programs import compact_form_program, dual_optimum, solve_exact
-from spectheory.programs.dual import scores_of
+from spectheory.programs import multi_path_optimum, optimal_scores, solve_exact
 from theory_examples import ScoredPair, cap_scores, kseq_defect, low_ratio_pair
 
 
@@ -161,7 +161,7 @@ def test_scores_bound_every_draft_process(name: str, process: DraftProcess) -> N
 def test_scores_partner_the_best_ones_are_attained(name: str, process: DraftProcess) -> None:
     """The smallest bound is the optimum, so that no score could be left out."""
     pair = random_rational([74, 0], 2, 2, zero_probability=0)
-    scores = scores_of(pair, dual_optimum(pair, process=process))
+    scores = optimal_scores(pair, multi_path_optimum(pair, process=process))
     assert expected_best_score(pair, process, scores) == optimum(pair, process=process).value
     scores[0] = scores[0] - Fraction(1, 1000)
     assert expected_best_score(pair, process, scores) < optimum(pair, process=process).value

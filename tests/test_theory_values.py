@@ -13,7 +13,7 @@ import pytest
 
 import spectheory
 import theory_examples
-from spectheory import instances, iteration, programs
+from spectheory import bounds, instances, iteration, programs
 from spectheory.algorithms.position_by_position.kseq import KSeq
 from spectheory.algorithms.position_by_position.otm import OTM
 from spectheory.algorithms.position_by_position.spectr import SpecTr
@@ -22,7 +22,7 @@ from spectheory.drafts import PrefixTree
 
 PAGE = Path(__file__).parent.parent / "docs" / "theory.md"
 NAMES = {
-    **{name: getattr(programs, name) for name in programs.__all__},
+    **{name: getattr(room, name) for room in (bounds, programs) for name in room.__all__},
     **{name: getattr(spectheory, name) for name in spectheory.__all__},
     **vars(instances),
     **vars(iteration),

@@ -20,7 +20,8 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
-from spectheory.outcome import Outcome, is_first_with_prefix
+from spectheory.contexts import is_first_with_prefix
+from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.stop_rows import StopRows
 from spectheory.validate import check_num_drafts

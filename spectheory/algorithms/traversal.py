@@ -20,13 +20,9 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.contexts import first_path_with_prefix, is_first_with_prefix, shared_prefixes
 from spectheory.exact_numbers import flint_if_exact, plain_number
-from spectheory.outcome import (
-    Outcome,
-    first_path_with_prefix,
-    is_first_with_prefix,
-    shared_prefixes,
-)
+from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.stop_rows import StopRows
 from spectheory.validate import check_num_drafts

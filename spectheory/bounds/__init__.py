@@ -1,4 +1,4 @@
-"""What can be said of the optimum without a solver: tree passes, level sets, skewed drafts, dual scores.
+"""Bounds on the optimum that need no solver: tree passes, level sets, skewed drafts, dual scores.
 
 The public names are those of ``__init__.pyi``; each is imported from its file on first use.
 """

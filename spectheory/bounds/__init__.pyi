@@ -5,12 +5,8 @@ from .dual_scores import ScoreChain as ScoreChain
 from .dual_scores import certified_upper_bound as certified_upper_bound
 from .dual_scores import dual_objective as dual_objective
 from .dual_scores import feasible_scores as feasible_scores
-from .dual_scores import level_set_weights as level_set_weights
-from .dual_scores import path_scores as path_scores
-from .dual_scores import sampled_upper_bound as sampled_upper_bound
 from .dual_scores import upper_bound as upper_bound
 from .level_sets import LevelSets as LevelSets
-from .level_sets import some_draft_probs as some_draft_probs
 from .lower_bounds import certified_lower_bound as certified_lower_bound
 from .on_path_scores import capped_scores as capped_scores
 from .on_path_scores import capped_upper_bound as capped_upper_bound

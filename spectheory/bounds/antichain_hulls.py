@@ -13,12 +13,9 @@ from spectheory.exact_numbers import plain_number
 from spectheory.pair import ModelPair
 from spectheory.validate import check_num_drafts
 
-Key = tuple[bool, Any]
-"""Order of slopes, vertical ones on top: (is vertical, slope or 0)."""
-
 
 class _Segment(NamedTuple):
-    key: Key
+    key: tuple[bool, Any]  # (is vertical, slope or 0): vertical segments come first
     dq: Any
     dx: Any
     child: int  # the child whose antichain the step extends, or ALONE
@@ -53,7 +50,7 @@ def most_violated_antichain(
     2. The node itself is one more antichain: add the point (q(a), x(a)), keep the hull.
     3. At the root, try every vertex.
 
-    About M log M steps for M leaves and a fixed depth, and no assumption on x.  Exact for rationals.
+    It takes about M log M steps for M leaves and a fixed depth.  It is exact for rationals and any x.
 
     Args:
         pair: the models; only the draft is used.
@@ -104,7 +101,7 @@ def _hulls(pair: ModelPair, masses: Levels) -> list[list[_Hull]]:
 
 
 def _merged(children: list[_Hull]) -> list[_Segment]:
-    """The Minkowski sum of the children's hulls: all steps by falling slope, each child's in order."""
+    """The Minkowski sum of the children's hulls: all steps by falling slope."""
     steps = [step._replace(child=child) for child, hull in enumerate(children) for step in hull.steps]
     return sorted(steps, key=lambda step: step.key, reverse=True)
 

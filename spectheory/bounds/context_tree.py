@@ -1,4 +1,4 @@
-"""The tree of contexts by depth: probabilities at its nodes, and the passes that every bound is made of."""
+"""The tree of contexts by depth: probabilities at its nodes, and the passes that all bounds use."""
 
 from __future__ import annotations
 
@@ -27,10 +27,9 @@ class ContextTree:
         target_rows: p(.|a) by depth 0..L-1, [V^depth, V].
         target_probs, draft_probs: p(a) and q(a) by depth 0..L.
         rounding: the allowance of float64 for a sum over all nodes (``rounding_allowance``); 0 when exact.
-        mismatch: how much q(a) and the mass of the leaves below a may differ.  Neither exceeds the other by
-            a larger factor than 1 + mismatch.  It is 1/Π_d (1 - δ_d) - 1 with δ_d = max |Σ_x q(x|a) - 1|
-            over the rows of depth d: the leaves hold q(a) times one row sum per depth, and each of these
-            lies within [1 - δ_d, 1 + δ_d].  For normalised rows it is rounding, 0 when exact.
+        mismatch: q(a) and the mass of the leaves below a differ at most by the factor 1 + mismatch.  It is
+            1/Π_d (1 - δ_d) - 1 with δ_d = max |Σ_x q(x|a) - 1| over the rows of depth d: the leaves hold q(a)
+            times one row sum per depth.  For normalised rows it is rounding, 0 when exact.
     """
 
     pair: ModelPair
@@ -59,12 +58,10 @@ class ContextTree:
 
     @property
     def vocab_size(self) -> int:
-        """V."""
         return self.pair.vocab_size
 
     @property
     def draft_length(self) -> int:
-        """L."""
         return self.pair.draft_length
 
 

@@ -1,7 +1,7 @@
 """The dual of the multi-path program: path scores that bound every valid verifier from above.
 
-Source: the dual of greedy2026 Theorem 4.3 in the node masses x(a) = D(a) p(a) (theory.md §5; not in the
-paper).  Every context a has a *score* y(a) ≥ 0 and a *slack* z(a) ≥ 0.  They are feasible if
+Source: theory.md Statement 5.13, the dual of greedy2026 Theorem 4.3 in the node masses x(a) = D(a) p(a).
+Every context a has a *score* y(a) ≥ 0 and a *slack* z(a) ≥ 0.  They are feasible if
 
     y(a) + z(a) ≥ 1 + Σ_x p(x|a) z(a,x)   for all a ∈ V^{≤L}, without the sum at depth L.
 
@@ -12,24 +12,22 @@ X^(1), .., X^(K) satisfies
 
 - The first step uses target matching: x(∅) = 1 and x(a,x) ≤ p(x|a) x(a).
 - The second uses prefix matching, Σ_{a∈T} x(a) ≤ f(q(T)) for antichains T.  The contexts at which the score
-  of a path first exceeds t are an antichain T_t.  Its mass q(T_t) is that of the paths with c > t.  So
-  Σ_a y(a) x(a) = ∫ Σ_{a∈T_t} x(a) dt ≤ ∫ f(q{c > t}) dt, which is the expected maximum of K draws.
+  of a path first exceeds t are an antichain T_t of the mass q{c > t}.  So Σ_a y(a) x(a) = ∫ Σ_{a∈T_t} x(a) dt
+  ≤ ∫ f(q{c > t}) dt, which is the expected maximum of K draws.
 
-The right side is the ``dual_objective``.  The bound is the smaller one of it and L + 1, which no verifier
-exceeds.  There are three readings of it.  ``upper_bound`` of an exact pair is a Fraction and a proof.
-``upper_bound`` of a float pair is a float up to rounding.  ``certified_upper_bound`` is a float that is a
-proof, rounded outward.
+The right side is the ``dual_objective``.  ``upper_bound`` is the smaller one of it and L + 1: a Fraction and
+a proof for an exact pair, and a float up to rounding for a float pair.  ``certified_upper_bound`` is a float
+that is a proof, rounded outward.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, namespace, ones_like, positive_part, some_draft_probs
+from spectheory.arrays import ones_like, positive_part, some_draft_probs
 from spectheory.bounds.context_tree import (
     ContextTree,
     Levels,
@@ -39,30 +37,22 @@ from spectheory.bounds.context_tree import (
     subtree_sums,
 )
 from spectheory.bounds.tolerances import FEASIBILITY_TOLERANCE, TIE_TOLERANCE
-from spectheory.contexts import Context, all_contexts
-from spectheory.errors import InfeasiblePointError, InvalidInputError
+from spectheory.errors import InfeasiblePointError
 from spectheory.exact_numbers import fractions_if_exact, plain_number
 from spectheory.pair import ModelPair
-from spectheory.validate import check_confidence, check_num_drafts
+from spectheory.validate import check_num_drafts
 
 # --------------------------------------------------------------------------- the conditions
 
 
-def needed_score(target_rows: Array, child_slacks: Array) -> Array:
-    """1 + Σ_x p(x|a) z(a,x): what y(a) + z(a) must reach.  [..., V], [..., V] -> [...]
-
-    Example:
-        >>> float(needed_score(np.array([0.25, 0.75]), np.array([1.0, 2.0])))
-        2.75
-    """
-    return 1 + namespace(target_rows).sum(target_rows * child_slacks, axis=-1)
-
-
 def needed_scores(tree: ContextTree, slacks: Levels) -> Levels:
-    """``needed_score`` at every context, by depth; 1 at depth L."""
-    below = zip(tree.target_rows, slacks[1:], strict=True)
-    needed = [needed_score(rows, level.reshape(rows.shape)) for rows, level in below]
+    """1 + Σ_x p(x|a) z(a,x) by depth, 1 at depth L: the least y(a) + z(a) that is feasible."""
+    needed = [_needed(rows, level) for rows, level in zip(tree.target_rows, slacks[1:], strict=True)]
     return [*needed, tree.draft_probs[-1] * 0 + 1]
+
+
+def _needed(target_rows: np.ndarray, child_slacks: np.ndarray) -> np.ndarray:
+    return 1 + (target_rows * child_slacks.reshape(target_rows.shape)).sum(axis=-1)
 
 
 def least_scores(tree: ContextTree, slacks: Levels) -> Levels:
@@ -74,28 +64,23 @@ def slacks_from_leaves(tree: ContextTree, slack_of: Callable[[int, np.ndarray], 
     """z by depth, from the leaves up: z(a) = slack_of(depth, 1 + Σ_x p(x|a) z(a,x))."""
     slacks = [slack_of(tree.draft_length, tree.draft_probs[-1] * 0 + 1)]
     for depth in reversed(range(tree.draft_length)):
-        rows = tree.target_rows[depth]
-        slacks.append(slack_of(depth, needed_score(rows, slacks[-1].reshape(rows.shape))))
+        slacks.append(slack_of(depth, _needed(tree.target_rows[depth], slacks[-1])))
     return slacks[::-1]
 
 
 def slacks_of_shares(tree: ContextTree, shares: Sequence[np.ndarray]) -> Levels:
-    """z(a) = u(a) (1 + Σ_x p(x|a) z(a,x)): the slack takes the share u(a) of what is needed.
+    """z(a) = u(a) (1 + Σ_x p(x|a) z(a,x)), with shares u in [0, 1] by depth 0..L: numbers or truth values.
 
-    ``least_scores`` takes the rest.  So any shares in [0, 1] give a feasible point.
-
-    Args:
-        tree: the tree.
-        shares: u by depth 0..L, [V^depth], numbers or truth values.
+    ``least_scores`` takes the rest, so any shares give a feasible point.
     """
     return slacks_from_leaves(tree, lambda depth, needed: shares[depth] * needed)
 
 
 def block_verification_slacks(tree: ContextTree, skewed_draft: np.ndarray) -> Levels:
-    """The slacks that belong to block verification with draft r: share 1 where the target limits it.
+    """The slacks of block verification with draft r: share 1 where p(a_i | a_{1:i-1}) x(a_{1:i-1}) ≤ r(a).
 
-    That is where p(a_i | a_{1:i-1}) x(a_{1:i-1}) ≤ r(a), in float64 up to rounding: with equal models the two
-    agree.  For K = 1 and r = q they are optimal: the upper bound is block verification's efficiency.
+    In float64 the comparison is up to rounding, because the two sides agree for equal models.  For K = 1 and
+    r = q the slacks are optimal: the upper bound is block verification's efficiency.
     """
     laws = subtree_sums(skewed_draft, tree.vocab_size, tree.draft_length)
     masses = accepted_masses([ones_like(laws[0]), *laws[1:]], tree.target_rows)
@@ -173,16 +158,14 @@ def dual_objective(
 ) -> Any:
     """z(∅) + E[max_k c(X^(k))] for K i.i.d. drafted paths: the objective of the dual at a feasible point.
 
-    One pass up the tree, and one sort of the leaves.
-
     Args:
         pair: the models.
         num_drafts: K.
         scores: y by depth 0..L, arrays [V^depth], in the arithmetic of the pair.
         slacks: z likewise.  ``None`` takes z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a), which must be ≥ 0, and 0 at
             the root.
-        tolerance: in float64, how far the point may be from feasible; the value is that of a nearby point
-            that is.  An exact point must be feasible exactly.
+        tolerance: in float64, how far the point may be from feasible; the value is that of a feasible point
+            nearby.  An exact point must be feasible exactly.
 
     Returns:
         Tokens per target call: a Fraction for an exact pair, or a float up to rounding.
@@ -271,11 +254,11 @@ def certified_bound_of_slacks(tree: ContextTree, num_drafts: int, slacks: Levels
 
 
 def _certified(tree: ContextTree, num_drafts: int, point: _Point) -> CertifiedUpperBound:
-    """Rounded outward, for a float64 tree.
+    """The bound of a float64 tree, rounded outward.
 
     - Antichain limits are f(q(T)).  The leaves S below T have q(T) ≤ (1 + mismatch) q(S), and
       f(d u) ≤ d f(u) for d ≥ 1.
-    - If y + z falls short by at most t < 1, all of y and z divided by 1 - t do not.
+    - If y + z falls short by at most t < 1, then y / (1 - t) and z / (1 - t) do not.
     - The rounding allowance is relative to the largest path score plus z(∅), which no sum exceeds.
     """
     chain, root = _chain(tree, point.scores), float(point.slacks[0][0])
@@ -332,7 +315,7 @@ def _checked_point(
     if slacks is None:
         y = check_levels(tree.pair, "scores", scores)
         point = _clipped(tree, y)
-        # whatever clipping moved breaks y, z ≥ 0 or z(∅) = 0
+        # entries that clipping moved break y, z ≥ 0 or z(∅) = 0
         for depth, needed in reversed(list(enumerate(needed_scores(tree, point.slacks)))):
             excess = y[depth] - point.scores[depth]
             if depth:
@@ -370,84 +353,3 @@ def _refuse(
             (context,),
             float(plain_number(violation[worst])),
         )
-
-
-# -------------------------------------------------------------- path scores and their maxima
-
-
-def path_scores(pair: ModelPair, scores: Sequence[np.ndarray]) -> np.ndarray:
-    """c(a_{1:L}) = Σ_{i=0..L} y(a_{1:i}) at every path, [V^L]."""
-    return prefix_sums(scores, pair.vocab_size)[-1]
-
-
-class SampledBound(NamedTuple):
-    """A Monte Carlo estimate of an upper bound (tokens per target call).
-
-    Attributes:
-        mean: the mean of max_k c(X^(k)) over the samples.
-        standard_error: of the mean.
-        low, high: the normal interval of the confidence asked for.
-        samples: how many K-tuples of drafts.
-    """
-
-    mean: float
-    standard_error: float
-    low: float
-    high: float
-    samples: int
-
-
-def sampled_upper_bound(
-    leaf_scores: np.ndarray, leaves: np.ndarray, confidence: float = 0.99
-) -> SampledBound:
-    """The upper bound estimated from sampled drafts: the mean of the largest path score of each K-tuple.
-
-    Args:
-        leaf_scores: c at every path (``path_scores``), [V^L].
-        leaves: the numbers of the drafted paths, [N, K], N independent tuples.
-        confidence: of the interval.
-
-    Raises:
-        InvalidInputError: fewer than two tuples, unknown leaves, or a confidence outside (0, 1).
-
-    Example:
-        >>> sampled_upper_bound(np.array([1.0, 3.0]), np.array([[0, 0], [0, 1]])).mean
-        2.0
-    """
-    if leaves.ndim != 2 or len(leaves) < 2 or leaves.shape[1] < 1:
-        raise InvalidInputError(f"leaves has shape {leaves.shape}; expected (N, K) with N at least 2")
-    if leaves.min() < 0 or leaves.max() >= len(leaf_scores):
-        raise InvalidInputError(f"a leaf is outside 0..{len(leaf_scores) - 1}, the paths that have scores")
-    check_confidence(confidence)
-    best = leaf_scores.astype(float)[leaves].max(axis=1)
-    mean, error = float(best.mean()), float(best.std(ddof=1) / np.sqrt(len(best)))
-    width = NormalDist().inv_cdf((1 + confidence) / 2) * error
-    return SampledBound(mean, error, mean - width, mean + width, len(best))
-
-
-def level_set_weights(pair: ModelPair, scores: Sequence[np.ndarray]) -> dict[tuple[Context, ...], Any]:
-    """The cheapest weights λ(T) with Σ_{T∋a} λ(T) = y(a): those of the level sets of the path scores.
-
-    With s(a_{1:i}) = Σ_{j≤i} y(a_{1:j}), the antichain of a threshold t holds the contexts at which s
-    first reaches t; its weight is the distance to the next smaller value of s.
-
-    Args:
-        pair: the models; only their shape is used.
-        scores: y(a) ≥ 0 by depth 0..L.
-
-    Example:
-        >>> pair = ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75], draft_length=1)
-        >>> scores = [np.array([1.0]), np.array([0.0, 0.5])]
-        >>> {T: float(weight) for T, weight in level_set_weights(pair, scores).items()}
-        {((),): 1.0, ((1,),): 0.5}
-    """
-    sums = prefix_sums(scores, pair.vocab_size)
-    reached = np.concatenate(sums)
-    before = np.concatenate([scores[0] * 0, *(np.repeat(level, pair.vocab_size) for level in sums[:-1])])
-    nodes = all_contexts(pair.vocab_size, pair.draft_length)
-    weights, last = {}, reached[0] * 0
-    for threshold in sorted(set(reached[reached > 0].tolist())):
-        first = np.flatnonzero((before < threshold) & (reached >= threshold))
-        weights[tuple(nodes[node] for node in first)] = threshold - last
-        last = threshold
-    return weights

@@ -1,11 +1,10 @@
 """Level sets of a ratio: the sets that decide whether K drafts can serve a law, found by one sort.
 
-A law r of one of K i.i.d. drafts has r(S) ≤ f(q(S)) for every set S of leaves, f(u) = 1 - (1 - u)^K.  There
-are 2^M sets of M leaves, and M of them decide.  For every c ≥ 0 the function r - c f(q) of the two masses
-(q(S), r(S)) is convex, grows with r and falls with q.  So its maximum over all sets is at a vertex of the
-upper hull of their masses, and every vertex is a level set {b : r(b)/q(b) ≥ t}.  With c = 1 that is the
-largest excess r(S) - f(q(S)).  The largest ratio r(S)/f(q(S)) is the c at which the maximum is 0, so it is
-at a level set too.
+The law r of one of K i.i.d. drafts has r(S) ≤ f(q(S)) for every set S of leaves, f(u) = 1 - (1 - u)^K.  Of
+the 2^M sets of M leaves, M decide (theory.md Statement 5.4).  For every c ≥ 0 the function r - c f(q) of the
+two masses (q(S), r(S)) is convex, grows with r and falls with q.  So its maximum over all sets is at a vertex
+of the upper hull of their masses, and every vertex is a level set {b : r(b)/q(b) ≥ t}.  With c = 1 that is
+the largest excess r(S) - f(q(S)).  The largest ratio r(S)/f(q(S)) is the c at which the maximum is 0.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from spectheory.exact_numbers import is_exact
 def ratios(numerator: Array, denominator: Array) -> Array:
     """numerator / denominator, and ±∞ where the denominator is 0.  [..., V], [..., V] -> [..., V]
 
-    There the sign is that of the numerator, and 0/0 is +∞: in ascending order an entry with neither comes
-    last.  Rationals have no infinity.  They take a number beyond all other ratios for it.
+    There the sign is that of the numerator, and 0/0 is +∞, so that it comes last in ascending order.
+    Rationals have no infinity: a number beyond all other ratios stands for it.
 
     Args:
         numerator, denominator: rational, float64 or torch; the denominator is at least 0.
@@ -37,17 +36,19 @@ def ratios(numerator: Array, denominator: Array) -> Array:
         ratio = numerator / xp.where(empty, one, denominator)
         beyond = one * (np.max(abs(ratio), initial=0) + 1)
         return xp.where(empty, xp.where(numerator < 0, -beyond, beyond), ratio)
-    # A ratio beyond the range of floats is infinite, as it should be; of 0/0 alone there is none.
+    # floats give ±∞, also beyond their range, but no number for 0/0
     ratio = quotients(numerator, denominator)
     return xp.where(empty & (numerator == 0), one * float("inf"), ratio)
 
 
 class SortedByRatio(NamedTuple):
-    """Entries in ascending order of numerator/denominator, equal ones as they stood, with running sums.
+    """Entries in ascending order of numerator/denominator, ties by number.
+
+    All sorts by p/q use it.  A token that is never drafted has an infinite ratio (``ratios``).
 
     Attributes:
-        ratios: in that order, [..., V]; see ``ratios`` for a denominator of 0.
-        order: which entry stands where, [..., V].
+        ratios: in that order, [..., V].
+        order: the number of the entry at every place, [..., V].
         numerator, denominator: in that order, [..., V].
     """
 
@@ -103,11 +104,11 @@ class LevelSets(NamedTuple):
 
     @property
     def shares(self) -> np.ndarray:
-        """r(S_i) / f(q(S_i)), [M], in float64: infinite where only the limit is 0, and 0 where r(S_i) is."""
+        """r(S_i) / f(q(S_i)), [M], in float64: 0 where r(S_i) = 0, else infinite where the limit is 0."""
         return np.where(self.masses > 0, ratios(self.masses, self.limits), 0.0)
 
     def is_feasible(self, tolerance: float) -> bool:
-        """Whether r(S) ≤ (1 + tolerance) f(q(S)) for every set S of leaves; rationals need no tolerance."""
+        """Whether r(S) ≤ (1 + tolerance) f(q(S)) for every set S of leaves."""
         return bool((self.excesses <= tolerance * self.limits).all())  # a NaN is refused too
 
     def leaves(self, index: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Certified lower bounds on the multi-path optimum: what block verification against a skewed draft earns."""
+"""Certified lower bounds on the multi-path optimum: block verification against a skewed draft."""
 
 from __future__ import annotations
 
@@ -38,12 +38,11 @@ class CertifiedLowerBound(NamedTuple):
 def certified_lower_bound(
     pair: ModelPair, num_drafts: int, skewed_draft: np.ndarray, tolerance: float = FEASIBILITY_TOLERANCE
 ) -> float:
-    """A lower bound on the best block efficiency of K paths, rounded outward: what a skewed draft attains.
+    """A lower bound on the best block efficiency of K paths, attained by a skewed draft, rounded outward.
 
-    Source: greedy2026 Theorem 4.6.  A leaf law r with r(S) ≤ f(q(S)) for all sets S of leaves can be made
-    from K drafts (``is_skewed_draft``).  Block verification against it is a valid verifier, and earns
-    ``SkewedDraft.block_efficiency``.  The bound is a float that is a proof: whatever r breaks by rounding is
-    taken off.
+    Source: greedy2026 Theorem 4.6.  K drafts can be selected with any leaf law r with r(S) ≤ f(q(S)) for all
+    sets S of leaves (``is_skewed_draft``).  Block verification against r is a valid verifier that earns
+    ``SkewedDraft.block_efficiency``.  The bound is a proof: it makes up for any excess of r by rounding.
 
     Args:
         pair: the models; an exact pair is converted to float64, and the bound allows for that.
@@ -86,7 +85,7 @@ def certified_bound_of_draft(
     """The bound of ``certified_lower_bound`` for a law on a float64 tree that is feasible or nearly so.
 
     With c = max(1, the largest r(S)/f(q(S))) the masses x of block verification satisfy every antichain
-    constraint up to two factors.  All masses but the root's are divided by both:
+    constraint up to two factors, by which all masses but the root's are divided:
 
     - c (1 + mismatch).  For the leaves S below an antichain T, r(S) ≤ c f(q(S)) and
       q(S) ≤ (1 + mismatch) q(T), and f(d u) ≤ d f(u) for d ≥ 1.
@@ -108,9 +107,9 @@ def certified_bound_of_draft(
 def target_among(tree: ContextTree, num_drafts: int, allowed: Sequence[np.ndarray]) -> np.ndarray:
     """The leaf law that follows the target among the allowed children of every context, [V^L].
 
-    Where no child with target mass is allowed, it follows the draft.  With everything allowed that K drafts
-    reach almost surely, it is nearly a law of one of the drafts.  Block verification against it accepts all
-    that can be drafted.  It is divided by the largest r(S)/f(q(S)) where that is above 1.
+    Where no child with target mass is allowed, it follows the draft.  If the contexts that K drafts reach
+    almost surely are allowed, it is nearly a skewed draft, and block verification against it accepts nearly
+    all of them.  It is divided by the largest r(S)/f(q(S)) where that is above 1.
 
     Args:
         tree: a float64 tree.

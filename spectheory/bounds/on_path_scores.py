@@ -1,6 +1,6 @@
-"""Upper bounds on every valid verifier out of the rows on drafted paths: the scores with a cap.
+"""Scores with a cap: upper bounds on every valid verifier from the rows on drafted paths.
 
-Source: theory.md Statement 5.14, of this package.  Fix a cap C > 0.  Along a path
+Source: theory.md Statement 5.14.  Fix a cap C > 0.  Along a path
 
     s(∅) = 1,      s(ax) = min{ s(a) p(x|a)/q(x|a), C }.
 
@@ -12,12 +12,11 @@ number of contexts that the target visits from a, itself included and up to dept
 is feasible in the dual (``dual_scores``), because y + z = G = 1 + Σ_x p(x|a) z(ax).  Let c_C(b) be the sum
 of G over the hits on the path b.  Then no valid verifier has a block efficiency above E[max_k c_C(X^k)].
 
-On an enumerated pair ``capped_upper_bound`` computes it.  On language models the rows on a path tell its
-hits, but not G.  ``sampled_path_scores`` estimates G by continuing from the path with the target.  That
-keeps the bound: let Ĝ(a) have the mean G(a) given the drafts, so that E[ĉ(X^k) | X] = c_C(X^k).  The maximum
-is convex, hence E[max_k ĉ(X^k) | X] ≥ max_k c_C(X^k) (theory.md Statement 7.2).  Noise in Ĝ loosens the bound
-and never breaks it.  Two things keep the noise low.  The last step of a continuation is replaced by its
-mean.  Paths that share a prefix share its continuation, so that common noise decides no maximum.
+On an enumerated pair ``capped_upper_bound`` computes it.  On language models the rows on a path show its
+hits, but not G.  ``sampled_path_scores`` estimates G by continuing from the path with the target.  Noise in
+the estimate loosens the bound and never breaks it, because the maximum is convex (theory.md Statement 7.2).
+Two things keep the noise low.  The last step of a continuation is replaced by its mean.  Paths that share a
+prefix share its continuation, so that common noise decides no maximum.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ import numpy as np
 from spectheory.arrays import Array, divide_or_zero, like_entries, namespace, take_token, zeros_like
 from spectheory.bounds.context_tree import ContextTree, Levels
 from spectheory.bounds.dual_scores import least_scores, slacks_of_shares, upper_bound
+from spectheory.contexts import first_path_with_prefix
 from spectheory.errors import InvalidInputError
 from spectheory.exact_numbers import exact_number, flint_if_exact, fractions_if_exact
-from spectheory.outcome import first_path_with_prefix
 from spectheory.pair import ModelPair
 from spectheory.validate import check_confidence, check_num_drafts
 
@@ -126,8 +125,6 @@ def default_caps(num_drafts: int, steps: int = 24) -> list[float]:
 def capped_upper_bound(pair: ModelPair, num_drafts: int, caps: Sequence[Any] | None = None) -> CappedBound:
     """The smallest bound E[max_k c_C(X^k)] over some caps: no valid verifier of K drafts earns more.
 
-    One pass down the tree, one up, and one sort of the leaves for each cap.
-
     Args:
         pair: the models, enumerated.
         num_drafts: K.
@@ -148,9 +145,9 @@ def capped_upper_bound(pair: ModelPair, num_drafts: int, caps: Sequence[Any] | N
 
 
 class Continuations(NamedTuple):
-    """What the target says behind every prefix of the drafted paths, one continuation of n = L-1 tokens each.
+    """Continuations of every prefix of the drafted paths by the target, n = L-1 tokens each.
 
-    The continuation of prefix i has a use for its first L-1-i tokens; what comes behind may be anything.
+    Only the first L-1-i tokens of the continuation of prefix i are used; the others may be anything.
 
     Attributes:
         tokens: [..., K, L, n], drawn from the target; entry (k, i) continues the first i tokens of path k.
@@ -206,8 +203,7 @@ def _visits(
 ) -> Array:
     """Ĝ: 1 + Σ_j 1{no hit among the first j tokens} P(no hit at the next | these j tokens), [..., K].
 
-    Given the first j tokens the mean of the indicator of the next context is that probability.  So the mean
-    of Ĝ is G, and Ĝ does not depend on the last token drawn.
+    The mean of Ĝ is G, and Ĝ does not depend on the last token drawn.
     """
     xp = namespace(state)
     alive = zeros_like(state) + 1
@@ -232,7 +228,7 @@ class SampledBound(NamedTuple):
         standard_error: of the mean.
         upper: the mean plus the normal quantile of the confidence times the standard error: with about this
             confidence no valid verifier earns more.
-        sure: an upper end that needs no normal approximation (``empirical_bernstein``).
+        sure: the same without a normal approximation (``empirical_bernstein``).
         confidence: of both, one-sided.
         samples: how many K-tuples of drafts.
     """
@@ -251,8 +247,7 @@ def sampled_bound(
 ) -> SampledBound:
     """Choose the cap with the smallest mean on one set of drafts and evaluate it on another.
 
-    The minimum over caps of means on one sample is smaller than the smallest bound on average.  So a bound
-    that is evaluated where its cap was chosen proves nothing.
+    On the sample that chose the cap, the smallest mean is too small on average and proves nothing.
 
     Args:
         fitting: max_k ĉ(X^k) by tuple of drafts and cap, [N, caps], to choose from.
@@ -297,7 +292,7 @@ def sampled_bound(
 
 
 def largest_score(draft_length: int) -> float:
-    """No path scores more than Σ_{i=0..L} (L+1-i) = (L+1)(L+2)/2, estimated or not: Ĝ(a) ≤ L+1-|a|."""
+    """The largest score of a path, Σ_{i=0..L} (L+1-i) = (L+1)(L+2)/2, also of an estimate: Ĝ(a) ≤ L+1-|a|."""
     return (draft_length + 1) * (draft_length + 2) / 2
 
 

@@ -14,8 +14,8 @@ from spectheory.pair import ModelPair
 Ranking = Callable[[Array, Array], Array]
 """A tree-based ranking π (Def. 5.2): (target_rows [..., V], draft_rows [..., V]) -> keys [..., V], ascending.
 
-A row's keys may depend on that row's values only.  Tokens with equal keys rank by their id.  Where
-q = 0 a key may be anything, even no number: such a token is never drafted.
+A row's keys may depend on that row's values only.  Tokens with equal keys rank by their id.  Where q = 0 a
+key may be anything, also NaN, because the token is never drafted.
 """
 
 LeafOrder = Sequence[int] | Sequence[Sequence[int]] | np.ndarray

@@ -1,8 +1,7 @@
 """The skewed draft q^Γ: the law of the path that a selection rule takes among K i.i.d. drafts.
 
-greedy2026, section 5, states it twice for a ranking, and the tests hold the two together: over an explicit
-order of all leaves (Eq. 19), and along one path for a ranking that orders the children of every context
-(Eqs. 22-23), which needs on-path values only.
+greedy2026, section 5, states it for a ranking in two ways: over an explicit order of all leaves (Eq. 19), and
+along one path for a ranking of the children of every context (Eqs. 22-23), from on-path values only.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from spectheory.bounds.context_tree import (
     Levels,
     accepted_masses,
     check_level,
-    node_probs,
     subtree_sums,
 )
 from spectheory.bounds.level_sets import LevelSets
@@ -93,7 +91,7 @@ class SkewedDraft:
     ) -> SkewedDraft:
         """The draft with this law on the leaves of a pair, [V^L].
 
-        Whether K drafts can make it is not asked; ``is_skewed_draft`` says.
+        ``is_skewed_draft`` says whether K drafts can be selected with it.
 
         Raises:
             InvalidInputError: not a distribution over the leaves in the pair's arithmetic; in float64 the sum
@@ -159,22 +157,6 @@ class SkewedDraft:
         """E[tau + 1] of block verification with this draft: the objective of Eq. 16, tokens per call."""
         return plain_number(sum(level.sum() for level in self._accepted_masses(pair)))
 
-    def lemma_4_7_bound(self, pair: ModelPair) -> Any:
-        """A lower bound on ``block_efficiency``, (L + 1) min_a r(a)/p(a) over a ∈ V^{≤L} with p(a) > 0.
-
-        Source: Eq. 18.  A context with p(a) = 0 has no part in the objective.  The bound is L + 1,
-        and attained, when r = p.
-
-        Example:
-            >>> from spectheory import instances
-            >>> draft = SkewedDraft.from_leaf_law(instances.two_token(1), ["4/9", "5/9"])
-            >>> print(draft.lemma_4_7_bound(instances.two_token(1)))
-            5/3
-        """
-        skewed, (target_probs, _) = np.concatenate(self.node_laws), node_probs(pair)
-        present = target_probs > 0
-        return plain_number((pair.draft_length + 1) * np.min(skewed[present] / target_probs[present]))
-
     def _accepted_masses(self, pair: ModelPair) -> Levels:
         laws = [flint_if_exact(law) for law in self.node_laws]
         return accepted_masses(laws, [flint_if_exact(rows) for rows in pair.target[:-1]])
@@ -183,9 +165,8 @@ class SkewedDraft:
 def ranked_leaf_law(draft_probs: np.ndarray, order: np.ndarray, num_drafts: int) -> np.ndarray:
     """r(P_i) = F_i^K - F_{i-1}^K, F_i the draft mass of the i lowest leaves (greedy2026 Eq. 19).
 
-    Printed with q(P_i) inside the sums over j; it is q(P_j).  The greedy polymatroid algorithm (App. H) has
-    the same law as its output.  It takes the leaves in the order of Eq. 93, ψ({P_1..P_i}) - ψ({P_1..P_{i-1}})
-    with ψ = f∘q, which gives the first leaf the most: its order is the ranking from the top down.
+    Printed with q(P_i) inside the sums over j; it is q(P_j).  The greedy polymatroid algorithm (App. H, Eq.
+    93) computes the same law with the leaves from the top down.
 
     Args:
         draft_probs: q at the leaves, [M].
@@ -234,36 +215,30 @@ def ranked_powers(
     return RankedPowers(below, power_sum(upper, below, num_drafts))
 
 
-def grown_law(
-    law: np.ndarray, draft_probs: np.ndarray, num_drafts: int, caps: np.ndarray | None = None
-) -> np.ndarray:
+def grown_law(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> np.ndarray:
     """The largest growth, one leaf after the other, of masses r with r(S) ≤ f(q(S)) for every leaf set S.
 
-    r(b) grows by the least room min_{S ∋ b} f(q(S)) - r(S), or up to its cap.  The set with the least room is
-    b with a prefix of the others in the order of r/q.  A leaf that stops short of its cap lies in a set
-    without room, and as f∘q is submodular, the union of two such sets has none either.  So the sum is the
-    largest possible; without caps it is f(1) = 1.
+    r(b) grows by the least room min_{S ∋ b} f(q(S)) - r(S).  The set with the least room is b with a prefix
+    of the others in the order of r/q.  Every leaf then lies in a set without room, and as f∘q is submodular,
+    the union of two such sets has none either.  So the sum is the largest possible, f(1) = 1.
 
     Args:
         law: r, [M], feasible; exact, or float64 for a result within rounding.
         draft_probs: q, [M].
         num_drafts: K.
-        caps: [M], at least r; ``None`` for no caps.
 
     Returns:
         [M], at least r.
 
     Example:
-        >>> grown_law(np.zeros(2), np.array([2/3, 1/3]), 2, caps=np.array([1/3, 2/3])).round(6)
-        array([0.333333, 0.555556])
+        >>> grown_law(np.zeros(2), np.array([2/3, 1/3]), 2).round(6)
+        array([0.888889, 0.111111])
     """
     law = law.copy()
     for leaf in np.flatnonzero(draft_probs > 0):
         order = LevelSets.of(law, draft_probs, num_drafts).order
         order = np.concatenate([[leaf], order[order != leaf]])
         room = (some_draft_probs(draft_probs[order].cumsum(), num_drafts) - law[order].cumsum()).min()
-        if caps is not None:
-            room = min(room, caps[leaf] - law[leaf])
         law[leaf] = law[leaf] + max(room, law[leaf] * 0)
     return law
 
@@ -293,8 +268,8 @@ def skewed_draft_rows(
         num_drafts: K; of one draft the law is q whatever the rule.
         ranking: the order of the children of every context.
         first_draft_prob: λ, [...]; None is λ = 0, the skewed draft of the ranking itself.
-        root: what ``ranked_powers`` gives at the root, if it is at hand, for path [..., C, L] of C paths
-            that share it.
+        root: ``ranked_powers`` of the root if already computed, for path [..., C, L] of C paths that share
+            it.
 
     Returns:
         [..., L, V].
@@ -324,7 +299,7 @@ def skewed_draft_rows(
     return skewed
 
 
-# ------------------------------------------------------------------------- which laws are one
+# ------------------------------------------------------------------------- membership
 
 
 class Membership(NamedTuple):
@@ -353,13 +328,11 @@ def is_skewed_draft(
     (Eq. 15 prints r(a_{1:L}) in the sum; it is r(a_{1:i})).  The level sets of r/q decide
     (``bounds.level_sets``): O(M log M) for M leaves.
 
-    A negative entry shows up as the set of all other leaves, which then holds more than 1.
-
     Args:
         pair: the models; only the draft is used.
         leaf_law: r, [V^L], in the pair's arithmetic.
         num_drafts: K.
-        tolerance: in float64, the excess of a set relative to f(q(S)), and the error of the sum, that still
+        tolerance: in float64, the excess of a set relative to f(q(S)), and the error of the sum, that
             count as 0.
 
     Raises:

@@ -1,4 +1,4 @@
-"""What rounding may do: the allowance of certified floats, and the tolerances of bounds and programs.
+"""The allowance for rounding of certified floats, and the tolerances of bounds and programs.
 
 Tolerances are for float64.  Exact numbers are held to 0.
 """
@@ -14,14 +14,13 @@ FEASIBILITY_TOLERANCE = 1e-9
 """How far a point may break a constraint and still count as feasible up to rounding.
 
 For a skewed draft it is relative: r(S) may be (1 + tolerance) f(q(S)).  For scores and slacks it is absolute.
-A certified bound makes up for any such excess.  So the tolerance decides what is refused, never what is
-certified."""
+Certified bounds make up for the excess, so the tolerance decides only which points are refused."""
 
 SUM_TOLERANCE = 1e-9
 """How far the sum of a law may be from 1."""
 
-ROW_SUM_TOLERANCE = 1e-4
-"""How far the sum of a row at one position may be from 1; rows of models in float32 are that far off."""
+FLOAT32_ROW_SUM_TOLERANCE = 1e-4
+"""How far the sum of a row at one position may be from 1, for the rows of models in float32."""
 
 TIE_TOLERANCE = 1e-12
 """How far apart, relatively, two masses may be and still count as equal."""
@@ -33,13 +32,13 @@ GAP_TOLERANCE = 1e-7
 """The largest |primal - dual objective| of a float solution, relative to max(1, |value|)."""
 
 SOLVER_TOLERANCE = 1e-10
-"""The primal and dual feasibility tolerance handed to HiGHS, the least it takes."""
+"""The primal and dual feasibility tolerance of HiGHS, the least that it accepts."""
 
 
 def rounding_allowance(num_terms: int) -> float:
     """4 ε (N + 16), ε = 2^-52: a relative error that covers the rounding of sums of N nonnegative numbers.
 
-    It leaves room for what the numbers themselves were computed with: path probabilities, f, products.
+    It leaves room for the rounding of the numbers themselves: path probabilities, f, products.
 
     Example:
         >>> rounding_allowance(0) == 64 * MACHINE_EPSILON

@@ -1,4 +1,4 @@
-"""Audits for readers of other formats: a Markdown page, and SARIF for tools that show findings in code."""
+"""Audits as a Markdown page, and as SARIF for tools that show findings in code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spectheory.auditing import AuditCertificate
+    from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 
 _INTRODUCTION = """\
 # Audits of shipped samplers

@@ -3,7 +3,7 @@
 Results go to stdout, a table or with ``--json`` one JSON object; progress and errors go to stderr.
 Exit codes: 0 fine, 1 a defect was found, 2 the input cannot be used or a library is missing, 3 `optimum`
 stopped before the gap it was asked for, 70 a fault of the package, 130 interrupted, 143 terminated.
-Only click is imported here, so that ``--help`` answers at once; every command imports what it needs.
+Only click is imported here, so that ``--help`` answers at once; commands import the rest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 
-from spectheory.command_line import audit, models, paper, theory
+from spectheory.command_line import audits, models, paper, theory
 from spectheory.command_line.output import (
     EXIT_BAD_INPUT,
     EXIT_INTERNAL,
@@ -61,7 +61,7 @@ for command in (
     models.merge,
     models.generate,
     models.restrict,
-    audit.audit,
+    audits.audit,
     paper.claims,
     paper.reproduce,
 ):
@@ -70,7 +70,7 @@ for command in (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code; a user's mistake is one line on stderr."""
-    sys.set_int_max_str_digits(0)  # exact results may be long; what is read from files has a limit of its own
+    sys.set_int_max_str_digits(0)  # exact results may be long; numbers in files have another limit
     if sys.stdout is None or sys.stdout.closed:
         return fail("stdout is closed; there is nowhere to print to", EXIT_BAD_INPUT)
     words = list(sys.argv[1:] if arguments is None else arguments)
@@ -107,7 +107,7 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
 
 @contextmanager
 def _notices() -> Iterator[None]:
-    """A ``Notice`` is one line on stderr, once; solvers and loaders warn of what is not for the user."""
+    """Print each ``Notice`` once, as one line on stderr, and hide the warnings of solvers and loaders."""
     with warnings.catch_warnings():
         if not sys.warnoptions:
             warnings.simplefilter("ignore")
@@ -129,14 +129,14 @@ def _notices() -> Iterator[None]:
 class _Stopped(KeyboardInterrupt):
     """Ctrl-C or SIGTERM.
 
-    A class of its own: when a plain KeyboardInterrupt passes through ``exec``, as in an import that makes a
-    dataclass, the interpreter ends by SIGINT whatever exit code it is given.
+    When a plain KeyboardInterrupt passes through ``exec``, as in an import that makes a dataclass, the
+    interpreter ends by SIGINT whatever exit code it is given.
     """
 
 
 @contextmanager
 def _signals_as_interrupts() -> Iterator[list[int]]:
-    """SIGTERM stops a command as Ctrl-C does, with what is finished kept; yields the signals received."""
+    """Let SIGTERM stop a command as Ctrl-C does, and yield the signals received."""
     received: list[int] = []
 
     def interrupt(number: int, frame: Any) -> None:

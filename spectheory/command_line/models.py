@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ from spectheory.command_line.options import (
     tree_option,
     verifier_names,
 )
-from spectheory.command_line.output import EXIT_INTERRUPTED, fail, print_csv, print_json, table_wanted
+from spectheory.command_line.output import EXIT_INTERRUPTED, check_form, fail, print_found, print_json
 from spectheory.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -159,12 +160,12 @@ def simulate(
     Verifiers, prompts and all numbers are checked before weights are loaded.
     """
     from spectheory import models
-    from spectheory.command_line import tables
     from spectheory.command_line.progress import progress_bar
     from spectheory.montecarlo import predicted_speed_up
     from spectheory.montecarlo import simulate as run_simulation
 
-    as_table, drafts = table_wanted(as_json, as_csv), [draft, *other_drafts]
+    check_form(as_json, as_csv)
+    drafts = [draft, *other_drafts]
     if one_call and given("max_new_tokens"):
         raise InvalidInputError("--one-call and --tokens were both given; ask for one of them")
     settings |= {
@@ -185,20 +186,9 @@ def simulate(
     pair = models.UnloadedPair.find(target, drafts, device=device, dtype=dtype)
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, options=options, progress=progress, **settings)
+    simulation = replace(simulation, cost_ratio=cost_ratio)
     document = {"target": target, "draft": _one_or_all(drafts), **simulation.to_document()}
-    rows = simulation.rows()
-    if cost_ratio is not None:
-        document["cost_ratio"] = cost_ratio
-        found = simulation.speed_ups(cost_ratio)
-        for row, entry, (value, low, high) in zip(rows, document["estimates"], found, strict=True):
-            row |= {"speed_up": value, "speed_up_low": low, "speed_up_high": high}
-            entry |= {"speed_up": value, "speed_up_interval": [low, high]}
-    if as_table:
-        tables.print_simulation(document)
-    elif as_csv:
-        print_csv(rows)
-    else:
-        print_json(document)
+    print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv)
     if simulation.interrupted:
         finished = simulation.estimates[0].samples
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""
@@ -389,7 +379,7 @@ def restrict(
     Without --out the pair file itself is printed: spectheory restrict | spectheory certify - -v block.
     """
     from spectheory import models
-    from spectheory.command_line import tables
+    from spectheory.results import Table
     from spectheory.validate import check_count
 
     if prompt is not None and prompts is not None:
@@ -427,8 +417,11 @@ def restrict(
     }
     if out is None:
         print_json(pair.to_document())
-    elif as_json:
-        print_json(summary)
     else:
-        tables.print_restriction(summary)
+        names = summary["vocab"], summary["target_row"], summary["draft_row"]
+        rows = [{"token": repr(a), "target": p, "draft": q} for a, p, q in zip(*names, strict=True)]
+        prompt = summary["prompt"]
+        title = f"after {prompt if len(prompt) <= 60 else '...' + prompt[-57:]!r}"
+        note = f"{len(rows)} tokens, draft length {draft_length}, written to {out}"
+        print_found(summary, [Table(title, rows, note=note)], rows, as_json, False)
     return 0

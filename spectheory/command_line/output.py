@@ -1,4 +1,4 @@
-"""What every command ends with: one JSON object or one line that says what is wrong, and an exit code."""
+"""The end of every command: a table, one JSON object or CSV; one line about an error; an exit code."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import io
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from spectheory.errors import InvalidInputError
+
+if TYPE_CHECKING:
+    from spectheory.results import Result, Table
 
 LONGEST_ERROR = 900
 """Characters of an error on stderr; numbers of thousands of digits are cut."""
@@ -23,43 +27,76 @@ EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
 
+def check_form(as_json: bool, as_csv: bool) -> None:
+    """Refuse two forms at once.
+
+    Raises:
+        InvalidInputError: both were asked for.
+    """
+    if as_csv and as_json:
+        raise InvalidInputError("--csv and --json were both given; ask for one of them")
+
+
+def print_found(
+    document: dict[str, Any],
+    tables: Sequence[Table],
+    rows: Sequence[Mapping[str, Any]],
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Print a JSON object, the tables for people, or the rows as CSV."""
+    if as_json:
+        print_json(document)
+    elif as_csv:
+        print_csv(rows)
+    else:
+        from spectheory.command_line.tables import print_tables
+
+        print_tables(tables)
+
+
+def print_results(
+    found: Sequence[Result], as_json: bool, as_csv: bool, *, name: str = "results", title: str | None = None
+) -> None:
+    """Print one result; or several, of one class, as a JSON object with one field and as one table.
+
+    Args:
+        found: the results, at least one.
+        as_json, as_csv: the form; tables if neither.
+        name: the field of several results.
+        title: of the table; by default the headline of a single result.  Several results without a title have
+            a table each.
+    """
+    from spectheory.results import compared
+
+    tables = [table for result in found for table in result.tables()]
+    if title is not None:
+        tables = [compared(title, found) if len(found) > 1 else replace(tables[0], title=title)]
+    documents = [result.to_document() for result in found]
+    document = documents[0] if len(found) == 1 else {name: documents}
+    print_found(document, tables, [row for result in found for row in result.rows()], as_json, as_csv)
+
+
 def print_json(document: dict[str, Any]) -> None:
     """One JSON object on one line of stdout."""
     click.echo(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
 
 
-def table_wanted(as_json: bool, as_csv: bool) -> bool:
-    """Neither form for machines was asked for.
-
-    Raises:
-        InvalidInputError: both were.
-    """
-    if as_csv and as_json:
-        raise InvalidInputError("--csv and --json were both given; ask for one of them")
-    return not (as_csv or as_json)
-
-
 def print_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Rows as CSV on stdout, a header first; what is not known is empty, and a nested value is JSON."""
+    """Rows as CSV on stdout, a header first; an unknown value is empty, and a nested value is JSON."""
     text = io.StringIO()
-    writer = csv.DictWriter(
-        text, list(dict.fromkeys(field for row in rows for field in row)), lineterminator="\n"
-    )
+    fields = dict.fromkeys(field for row in rows for field in row)
+    writer = csv.DictWriter(text, list(fields), lineterminator="\n")
     writer.writeheader()
     for row in rows:
-        writer.writerow(
-            {
-                field: json.dumps(_finite(value), ensure_ascii=False)
-                if isinstance(value, (dict, list, tuple))
-                else value
-                for field, value in row.items()
-            }
-        )
+        nested = {field: value for field, value in row.items() if isinstance(value, (dict, list, tuple))}
+        texts = {field: json.dumps(_finite(value), ensure_ascii=False) for field, value in nested.items()}
+        writer.writerow({**row, **texts})
     click.echo(text.getvalue(), nl=False)
 
 
 def note(message: str) -> None:
-    """One line on stderr about a result that is right."""
+    """One line on stderr beside a correct result."""
     click.echo("note: " + " ".join(message.split()), err=True)
 
 
@@ -73,7 +110,7 @@ def fail(message: str, code: int) -> int:
 
 
 def _finite(value: Any) -> Any:
-    """JSON has no infinity: a bound that certifies nothing is null."""
+    """A value with null for infinities, which JSON does not have."""
     if isinstance(value, float) and not math.isfinite(value):
         return None
     if isinstance(value, dict):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +12,9 @@ from spectheory.command_line.options import csv_option, json_option
 from spectheory.command_line.output import (
     EXIT_DEFECT,
     EXIT_INTERRUPTED,
+    check_form,
     fail,
-    print_csv,
-    print_json,
-    table_wanted,
+    print_found,
 )
 
 if TYPE_CHECKING:
@@ -58,21 +58,27 @@ def reproduce(
     written to the folder before.  Exits with 1 where two routes to the same number disagree.
     """
     from spectheory import models
-    from spectheory.command_line import tables
     from spectheory.command_line.progress import progress_bar
     from spectheory.extras import installed
+    from spectheory.results import Table
 
     with installed():
         from spectheory.paper.reproduction import EXHIBITS, find_exhibits, reproduce_each
 
     if listed:
-        exhibits = [_listed(shown) for shown in find_exhibits(names)]
-        if as_json:
-            print_json({"exhibits": exhibits})
-        elif names:
-            tables.print_parameters(exhibits)
-        else:
-            tables.print_exhibits(exhibits)
+        exhibits = [_listed(exhibit) for exhibit in find_exhibits(names)]
+        columns = {"name": "{name}", "title": "{title}", "source": "{source}"}
+        hint = "spectheory reproduce NAME --list shows the parameters of one."
+        shown = [Table("figures and tables", exhibits, columns, hint)]
+        if names:
+            columns = {"parameter": "{name}", "default": "{default}", "what it is": "{about}"}
+            shown = [
+                Table(f"{exhibit['name']}: {exhibit['title']}", exhibit["parameters"], columns)
+                for exhibit in exhibits
+            ]
+            hint = "Change them with --set NAME=VALUE; several values are separated by commas."
+            shown[-1] = replace(shown[-1], note=hint)
+        print_found({"exhibits": exhibits}, shown, exhibits, as_json, False)
         return 0
     models.quiet_loading()
     wanted_formats = [ending.strip() for ending in formats.split(",") if ending.strip()]
@@ -86,7 +92,7 @@ def reproduce(
         except KeyboardInterrupt:
             interrupted = True
     written.sort(key=lambda found: list(EXHIBITS).index(found.name))
-    document = {
+    document: dict[str, Any] = {
         "out": out,
         "passed": all(found.findings.passed for found in written),
         "results": [found.to_document() for found in written],
@@ -96,10 +102,17 @@ def reproduce(
         return fail(
             f"interrupted; written to {out}: {finished}; --resume goes on from there", EXIT_INTERRUPTED
         )
-    if as_json:
-        print_json(document)
-    else:
-        tables.print_reproduction(document)
+    rows = [
+        {
+            "name": result["name"],
+            "what": result["title"],
+            "checks": "passed" if result["passed"] else "FAILED: " + "; ".join(result["failures"]),
+            "files": result["files"],
+        }
+        for result in document["results"]
+    ]
+    verdict = "All checks passed." if document["passed"] else "Some checks FAILED."
+    print_found(document, [Table(f"results in {out}", rows, note=verdict)], rows, as_json, False)
     return 0 if document["passed"] else EXIT_DEFECT
 
 
@@ -126,16 +139,20 @@ def claims(paper: str | None, verdict: str | None, as_csv: bool, as_json: bool) 
 
     N is how many instances the counted tests among the evidence run.
     """
-    from spectheory.command_line import tables
     from spectheory.paper.claims.statements import count_verdicts, counts_text, select_claims
+    from spectheory.results import Table
 
-    as_table = table_wanted(as_json, as_csv)
+    check_form(as_json, as_csv)
     found = select_claims(paper, verdict)
     documents = [claim.to_document() for claim in found]
-    if as_table:
-        tables.print_claims(found, counts_text(found))
-    elif as_csv:
-        print_csv(documents)
-    else:
-        print_json({"claims": documents, "counts": count_verdicts(found)})
+    columns = {
+        "id": "{id}",
+        "place": "{place}",
+        "claim": "{claim}\n{note}",
+        "verdict": "{verdict}\nN = {counted}",
+        "evidence": "{evidence}",
+    }
+    rows = [row | {"counted": row["instances"] or None} for row in documents]
+    table = Table("claims of the papers", rows, columns, counts_text(found))
+    print_found({"claims": documents, "counts": count_verdicts(found)}, [table], documents, as_json, as_csv)
     return 0

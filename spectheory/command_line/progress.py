@@ -1,4 +1,4 @@
-"""What a terminal shows while a command works; nothing where stderr is no terminal."""
+"""Progress on stderr; nothing where stderr is not a terminal."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,18 +21,14 @@ from spectheory.command_line.output import (
     EXIT_DEFECT,
     EXIT_INTERRUPTED,
     EXIT_SHORT_OF_THE_GAP,
+    check_form,
     fail,
-    print_csv,
-    print_json,
-    table_wanted,
+    print_found,
+    print_results,
 )
 
 if TYPE_CHECKING:
-    from spectheory.certificate import Certificate
     from spectheory.programs.several_calls import SeveralCalls
-    from spectheory.suite import SuiteCertificate
-
-Found = TypeVar("Found")
 
 
 @click.command(short_help="Certify verifiers on an enumerated pair, or on a suite of pairs.")
@@ -71,53 +66,27 @@ def certify(
     if suite is not None and (tree is not None or given("num_drafts")):
         raise click.UsageError("--suite standard has its own drafts; leave out --num-drafts and --tree")
     names = verifier_names(listed)
-    table_wanted(as_json, as_csv)
-    from spectheory.command_line import tables
-
-    found: Sequence[Certificate | SuiteCertificate]
-    if suite is not None:
-        found = of_suite = _certify_suite(names)
-        lossless = all(certificate.is_lossless for certificate in of_suite)
-    else:
-        found = of_pair = _certify_pair(names, str(pair_file), num_drafts, tree)
-        lossless = all(certificate.is_valid for certificate in of_pair)
-    documents = [certificate.to_document() for certificate in found]
-    if as_csv:
-        print_csv(documents)
-    elif as_json:
-        print_json(documents[0] if len(documents) == 1 else {"certificates": documents})
-    elif suite is None and len(found) > 1:
-        tables.print_certificates(of_pair)
-    else:
-        for certificate in found:
-            tables.print_result(certificate)
-    return 0 if lossless else EXIT_DEFECT
-
-
-def _certify_pair(names: list[str], pair_file: str, num_drafts: int, tree: str | None) -> list[Certificate]:
-    from spectheory.certificate import certify as make_certificate
-
-    pair, process = load_pair(pair_file), process_of(num_drafts, tree)
-    return _each(
-        names, lambda name, progress: make_certificate(name, pair, process=process, progress=progress)
-    )
-
-
-def _certify_suite(names: list[str]) -> list[SuiteCertificate]:
+    check_form(as_json, as_csv)
+    from spectheory.certificate import certify as certify_one
+    from spectheory.command_line.progress import progress_bar
     from spectheory.suite import certify_suite
 
-    return _each(names, lambda name, progress: certify_suite(name, progress=progress))
-
-
-def _each(names: list[str], ask: Callable[[str, Any], Found]) -> list[Found]:
-    """What is found for every verifier, each with its progress bar."""
-    from spectheory.command_line.progress import progress_bar
-
-    found = []
+    pair, process = None if pair_file is None else load_pair(pair_file), process_of(num_drafts, tree)
+    found: list[Any] = []
     for name in names:
         with progress_bar(name) as progress:
-            found.append(ask(name, progress))
-    return found
+            found.append(
+                certify_suite(name, progress=progress)
+                if pair is None
+                else certify_one(name, pair, process=process, progress=progress)
+            )
+    title = None
+    if pair is not None and len(found) > 1 and not (as_json or as_csv):
+        title = "verifiers on this pair, the best first"
+        found.sort(key=lambda certificate: -certificate.block_efficiency_float)
+    print_results(found, as_json, as_csv, name="certificates", title=title)
+    verdicts = (result.is_lossless if pair is None else result.is_valid for result in found)
+    return 0 if all(verdicts) else EXIT_DEFECT
 
 
 @click.command(short_help="The best block efficiency of any lossless verifier.")
@@ -155,31 +124,21 @@ def optimum(
     of the tokens decoded, or of the calls needed.  Beside it stands what block verification reaches.  The
     pair must go deep enough, be context-free, or be continued by --memory.
     """
-    from spectheory.command_line import progress, tables
+    from spectheory.command_line import progress
     from spectheory.programs import optimum as solve
     from spectheory.validate import check_positive
 
-    as_table = table_wanted(as_json, as_csv)
+    check_form(as_json, as_csv)
     found = _several_calls(pair_file, calls, tokens, draft_length, memory)
     if found is not None:
-        if as_table:
-            tables.print_result(found, found.question)
-        elif as_csv:
-            print_csv([found.to_document()])
-        else:
-            print_json(found.to_document())
+        print_results([found], as_json, as_csv, title=found.question)
         return 0
     gap = check_positive("--gap", gap)
     time_limit = None if time_limit is None else check_positive("--time-limit", time_limit)
     pair, process = load_pair(pair_file), process_of(num_drafts, tree)
     with progress.interval_line() as report:
         solution = solve(pair, process=process, relative_gap=gap, time_limit=time_limit, progress=report)
-    if as_table:
-        tables.print_result(solution, "optimum over all lossless verifiers")
-    elif as_csv:
-        print_csv([solution.to_document()])
-    else:
-        print_json(solution.to_document())
+    print_results([solution], as_json, as_csv, title="optimum over all lossless verifiers")
     if solution.status == "interrupted":
         return fail("interrupted; the interval is what was certified by then", EXIT_INTERRUPTED)
     return 0 if solution.reached else EXIT_SHORT_OF_THE_GAP
@@ -214,9 +173,11 @@ def _several_calls(
 def verifiers(as_csv: bool, as_json: bool) -> int:
     """List the published verifiers: source, losslessness, arithmetic, and the drafts they take."""
     from spectheory.algorithms import verifiers as known
-    from spectheory.command_line import tables
+    from spectheory.drafts import ALL_PROCESSES
+    from spectheory.results import Table
 
-    rows = [
+    check_form(as_json, as_csv)
+    rows: list[dict[str, Any]] = [
         {
             "name": verifier.name,
             "source": verifier.source,
@@ -228,12 +189,21 @@ def verifiers(as_csv: bool, as_json: bool) -> int:
         }
         for verifier in known.values()
     ]
-    if table_wanted(as_json, as_csv):
-        tables.print_verifiers(rows)
-    elif as_csv:
-        print_csv(rows)
-    else:
-        print_json({"verifiers": rows})
+    shown = [
+        {
+            "name": row["name"],
+            "source": row["source"],
+            "drafts": row["num_drafts"]
+            + (f", L = {row['max_draft_length']}" if row["max_draft_length"] else ""),
+            "lossless": row["lossless"],
+            "arithmetic": row["arithmetic"],
+            "draft processes": ", ".join(row["draft_processes"])
+            if len(row["draft_processes"]) < len(ALL_PROCESSES)
+            else "all",
+        }
+        for row in rows
+    ]
+    print_found({"verifiers": rows}, [Table("verifiers", shown)], rows, as_json, as_csv)
     return 0
 
 
@@ -246,14 +216,7 @@ def verifiers(as_csv: bool, as_json: bool) -> int:
 def acceptance(target: str, draft: str, num_drafts: int, as_csv: bool, as_json: bool) -> int:
     """Acceptance probabilities at one position: the optimum, K-SEQ, multi-round and bounds."""
     from spectheory.acceptance import acceptance as at_one_position
-    from spectheory.command_line import tables
 
-    as_table = table_wanted(as_json, as_csv)
-    found = at_one_position(target.split(","), draft.split(","), num_drafts)
-    if as_table:
-        tables.print_acceptance(found)
-    elif as_csv:
-        print_csv([found.to_document()])
-    else:
-        print_json(found.to_document())
+    check_form(as_json, as_csv)
+    print_results([at_one_position(target.split(","), draft.split(","), num_drafts)], as_json, as_csv)
     return 0

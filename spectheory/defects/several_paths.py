@@ -32,8 +32,9 @@ from spectheory.arrays import (
     zeros_like,
 )
 from spectheory.bounds.skewed_draft import skewed_draft_rows
+from spectheory.contexts import credit_to_first
 from spectheory.defects.skeletons import Defect, PositionSkeleton, or_else
-from spectheory.outcome import Outcome, credit_to_first
+from spectheory.outcome import Outcome
 
 
 class OneSelected(Defect, PathSelection):

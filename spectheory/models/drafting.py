@@ -18,6 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from spectheory.contexts import first_path_with_prefix
 from spectheory.drafts import DraftProcess, PerPath, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.models.language_model import LanguageModelPair
@@ -33,7 +34,7 @@ from spectheory.models.sampling import (
     scaled_logits,
 )
 from spectheory.models.texts import Texts
-from spectheory.outcome import first_path_with_prefix, sample_rows
+from spectheory.outcome import sample_rows
 from spectheory.validate import check_count, check_num_drafts
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]

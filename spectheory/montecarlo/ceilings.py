@@ -16,7 +16,7 @@ from __future__ import annotations
 from spectheory.algorithms.one_path.token import Token
 from spectheory.algorithms.position_by_position.base import PositionByPosition
 from spectheory.arrays import Array, namespace, take_along, take_path
-from spectheory.outcome import shared_prefixes
+from spectheory.contexts import shared_prefixes
 from spectheory.programs.one_position.min_cut import optimal_acceptance_curve
 from spectheory.verifier import Verifier
 

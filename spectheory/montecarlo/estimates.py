@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from statistics import NormalDist
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import t as student_t
 
 from spectheory.arrays import Array, namespace
-from spectheory.results import Result
+from spectheory.results import Result, Templates
 
 _NUMPY = np.zeros(0)
 
@@ -53,6 +53,13 @@ class Estimate(Result):
     ceiling: float | None = None
     ceiling_interval: tuple[float, float] | None = None
 
+    facts: ClassVar[Templates] = {
+        "lossless": "{lossless}",
+        "block efficiency": "{estimate}",
+        "by counting": "{by_counting}",
+        "draws": "{samples}",
+    }
+
     def to_document(self) -> dict[str, Any]:
         """One entry of ``estimates`` in the JSON object of ``spectheory simulate --json``."""
         return asdict(self)
@@ -62,13 +69,12 @@ class Estimate(Result):
             f"{self.verifier}: {estimate_text(self.block_efficiency, self.interval)} tokens per target call"
         )
 
-    def facts(self) -> list[tuple[str, str]]:
-        return [
-            ("lossless", {True: "yes", False: "NO", None: "not known"}[self.lossless]),
-            ("block efficiency", estimate_text(self.block_efficiency, self.interval)),
-            ("by counting", estimate_text(self.counted, self.counted_interval)),
-            ("draws", str(self.samples)),
-        ]
+    def shown(self) -> dict[str, Any]:
+        return {
+            "lossless": "not known" if self.lossless is None else self.lossless,
+            "estimate": estimate_text(self.block_efficiency, self.interval),
+            "by_counting": estimate_text(self.counted, self.counted_interval),
+        }
 
 
 def estimate_text(value: float, interval: tuple[float, float]) -> str:

@@ -23,9 +23,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spectheory.documents import count_text
 from spectheory.drafts import DraftProcess, Iid
 from spectheory.errors import InvalidInputError
-from spectheory.extras import installed
 from spectheory.montecarlo.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
 from spectheory.montecarlo.cost import predicted_speed_up
 from spectheory.montecarlo.estimates import (
@@ -33,7 +33,6 @@ from spectheory.montecarlo.estimates import (
     are_narrow,
     estimate,
     estimate_over_texts,
-    estimate_text,
 )
 from spectheory.montecarlo.identity import (
     identity_before_loading,
@@ -47,7 +46,7 @@ from spectheory.montecarlo.texts import TextSource
 from spectheory.montecarlo.work import Stream, Work
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
-from spectheory.results import Result
+from spectheory.results import Result, Row, Table
 from spectheory.validate import (
     check_confidence,
     check_count,
@@ -58,8 +57,6 @@ from spectheory.validate import (
 from spectheory.verifier import UsersOwn, Verifier
 
 if TYPE_CHECKING:
-    import pandas
-
     from spectheory.decoding import Speed
     from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
 
@@ -87,19 +84,26 @@ class Simulation(Result):
         settings: what was asked for.
         interrupted: stopped by Ctrl-C; the estimates cover the prompts that were finished.
         speeds: how fast each was on the first batch of prompts, one per estimate; none if not asked for.
+        cost_ratio: the time of a call of the draft over that of a call of the target; it predicts speed-ups.
     """
 
     estimates: list[Estimate]
     settings: dict[str, Any]
     interrupted: bool = False
     speeds: Sequence[Speed] = ()
+    cost_ratio: float | None = None
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory simulate --json``."""
         estimates = [entry.to_document() for entry in self.estimates]
         for entry, speed in zip(estimates, self.speeds, strict=False):
             entry["speed"] = speed.to_document()
-        return {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
+        document = {**self.settings, "interrupted": self.interrupted, "estimates": estimates}
+        if self.cost_ratio is None:
+            return document
+        for entry, (value, low, high) in zip(estimates, self.speed_ups(self.cost_ratio), strict=True):
+            entry |= {"speed_up": value, "speed_up_interval": [low, high]}
+        return document | {"cost_ratio": self.cost_ratio}
 
     def speed_ups(self, cost_ratio: float) -> list[tuple[float, float, float]]:
         """The speed-up that every estimate predicts, and the ends of its interval (``predicted_speed_up``).
@@ -113,28 +117,13 @@ class Simulation(Result):
             for entry in self.estimates
         ]
 
-    @property
-    def names(self) -> list[str]:
-        """The verifiers, each once, in the order asked for."""
-        return list(dict.fromkeys(entry.verifier for entry in self.estimates))
-
     def headline(self) -> str:
-        drafts = drafts_text(self.settings["num_drafts"])
-        length = self.settings["draft_length"]
-        return f"block efficiency of {', '.join(self.names)}, {drafts} x {length} drafted tokens"
-
-    def facts(self) -> list[tuple[str, str]]:
-        return [
-            (
-                entry.verifier + (f" K={entry.num_drafts}" if len(self.estimates) > len(self.names) else ""),
-                estimate_text(entry.block_efficiency, entry.interval),
-            )
-            for entry in self.estimates
-        ]
+        names = ", ".join(dict.fromkeys(entry.verifier for entry in self.estimates))
+        return f"block efficiency of {names}, {self._drafted()}"
 
     def rows(self) -> list[dict[str, Any]]:
-        """One flat row per verifier and K, as in a data frame or a CSV file."""
-        return [
+        """One flat row per verifier and K."""
+        rows: list[dict[str, Any]] = [
             {
                 "verifier": entry.verifier,
                 "lossless": entry.lossless,
@@ -150,35 +139,89 @@ class Simulation(Result):
                 "counted_standard_error": entry.counted_standard_error,
                 "samples": entry.samples,
                 "interrupted": self.interrupted,
-                **self._ceiling(entry),
-                **(self._speed(self.speeds[number]) if self.speeds else {}),
             }
-            for number, entry in enumerate(self.estimates)
+            for entry in self.estimates
         ]
+        if "with_ceilings" in self.settings:
+            for row, entry in zip(rows, self.estimates, strict=True):
+                low, high = entry.ceiling_interval or (None, None)
+                row |= {"ceiling": entry.ceiling, "ceiling_low": low, "ceiling_high": high}
+        for row, speed in zip(rows, self.speeds, strict=False):
+            row |= {"tokens_per_second": speed.tokens_per_second, "measured_speed_up": speed.speed_up}
+            row |= {f"{part}_share": share for part, share in speed.shares.items()}
+        if self.cost_ratio is not None:
+            for row, (value, low, high) in zip(rows, self.speed_ups(self.cost_ratio), strict=True):
+                row |= {"speed_up": value, "speed_up_low": low, "speed_up_high": high}
+        return rows
 
-    @staticmethod
-    def _speed(speed: Speed) -> dict[str, Any]:
-        """The columns of the speed."""
-        shares = {f"{part}_share": share for part, share in speed.shares.items()}
-        return {"tokens_per_second": speed.tokens_per_second, "measured_speed_up": speed.speed_up, **shares}
+    def tables(self) -> list[Table]:
+        """The estimates; ceilings, predicted speed-ups and times where they are known."""
+        settings, rows = self.settings, self.rows()
+        level = f"{100 * settings['confidence']:g}%"
+        for row in rows:
+            row["name"] = row["verifier"] + (" *" if row["lossless"] is False else "")
+        tables = [self._estimates(rows, level)]
+        limited = [row for row in rows if row.get("ceiling") is not None]
+        if limited:
+            text = "{ceiling:.3f} ({ceiling_low:.3f} to {ceiling_high:.3f})"
+            title = "the most that any rule could earn at the positions met"
+            tables.append(self._by_drafts(title, limited, text, level))
+        if self.cost_ratio is not None:
+            text = "{speed_up:.3f} ({speed_up_low:.3f} to {speed_up_high:.3f})"
+            title = "predicted speed-up over plain decoding, a draft call at "
+            title += f"{self.cost_ratio:g} of a target call"
+            tables.append(self._by_drafts(title, rows, text, level))
+        if self.speeds:
+            columns = {
+                "verifier": "{name}",
+                "K": "{num_drafts}",
+                "tokens per second": "{tokens_per_second:.0f}",
+                "times plain": "{measured_speed_up:.2f}",
+                **{part: f"{{{part}_share:.0%}}" for part in self.speeds[0].seconds},
+            }
+            plain = self.speeds[0].plain_tokens / self.speeds[0].plain_seconds
+            title = f"time on {settings['device']}, plain decoding {plain:.0f} tokens per second"
+            tables.append(Table(title, rows, columns))
+        return tables
 
-    def _ceiling(self, entry: Estimate) -> dict[str, Any]:
-        """The columns of the ceilings, where they were asked for."""
-        if "with_ceilings" not in self.settings:
-            return {}
-        low, high = entry.ceiling_interval or (None, None)
-        return {"ceiling": entry.ceiling, "ceiling_low": low, "ceiling_high": high}
+    def _estimates(self, rows: list[dict[str, Any]], level: str) -> Table:
+        """Block efficiency, of one K with the counted estimate; the title has the size of the run."""
+        settings, tokens = self.settings, self.settings.get("max_new_tokens")
+        if "prompts" in settings:
+            prompts = settings.get("prompts_used", settings["prompts"])
+            each = count_text(settings["samples_per_prompt"], "text" if tokens else "draw")
+            size = f"{prompts} prompts, {each}{f' of {tokens} tokens' if tokens else ''} each"
+        else:
+            size = count_text(settings["samples"], "draw")
+        title = f"block efficiency in tokens per target call\n{self._drafted()}, {size}"
+        note = "* not lossless on its own: its output differs from the target's"
+        note = note if any(row["lossless"] is False for row in rows) else ""
+        if isinstance(settings["num_drafts"], list):
+            text = "{block_efficiency:.3f} ({low:.3f} to {high:.3f})"
+            return self._by_drafts(title, rows, text, level, note)
+        columns = {
+            "verifier": "{name}",
+            "estimate": "{block_efficiency:.4f}",
+            f"{level} interval": "{low:.4f} to {high:.4f}",
+            "counted": "{counted:.4f}",
+            f"its {level} interval": "{counted_low:.4f} to {counted_high:.4f}",
+            "calls" if tokens else "draws": "{samples}",
+        }
+        return Table(title, rows, columns, note)
 
-    def to_frame(self) -> pandas.DataFrame:
-        """A data frame with one row per verifier.
+    def _by_drafts(self, title: str, rows: Sequence[Row], text: str, level: str, note: str = "") -> Table:
+        """A row per verifier, a column per K; a verifier of one path has one value, in the first column."""
+        asked = self.settings["num_drafts"]
+        labels = [f"K = {number}" for number in (asked if isinstance(asked, list) else [asked])]
+        by_name: dict[str, dict[str, Any]] = {}
+        for row in rows:
+            cells = by_name.setdefault(row["name"], {"verifier": row["name"]})
+            cells[labels[len(cells) - 1]] = text.format_map(row)
+        note = f"with {level} intervals; one value: of one path, for every K\n{note}".rstrip()
+        return Table(title, list(by_name.values()), note=note)
 
-        Raises:
-            MissingDependencyError: pandas is not installed.
-        """
-        with installed():
-            import pandas
-
-        return pandas.DataFrame(self.rows())
+    def _drafted(self) -> str:
+        return f"{drafts_text(self.settings['num_drafts'])} x {self.settings['draft_length']} drafted tokens"
 
 
 def drafts_text(num_drafts: int | Sequence[int]) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spectheory import __version__
-from spectheory.documents import plain, replace_file
+from spectheory.documents import replace_file, to_json
 from spectheory.errors import InvalidInputError
 from spectheory.paper.parameters import Parameter, parameters_of
 
@@ -60,7 +60,7 @@ class ResultTable:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self.columns)
-        writer.writerows([plain(value) for value in row] for row in self.rows)
+        writer.writerows([to_json(value) for value in row] for row in self.rows)
         return text.getvalue()
 
 
@@ -126,7 +126,7 @@ class Findings:
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object with all of it; rationals are texts."""
-        return {field: plain(getattr(self, field)) for field in _FIELDS}
+        return {field: to_json(getattr(self, field)) for field in _FIELDS}
 
     @staticmethod
     def from_document(document: Mapping[str, Any]) -> Findings:

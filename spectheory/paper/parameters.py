@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from spectheory.documents import plain
+from spectheory.documents import to_json
 from spectheory.errors import InvalidInputError
 from spectheory.validate import unknown_name
 
@@ -121,4 +121,4 @@ def settings_document(values: Mapping[str, Any]) -> dict[str, Any]:
         >>> settings_document({"shapes": ((3, 2),), "probability": Fraction(1, 3)})
         {'shapes': [[3, 2]], 'probability': '1/3'}
     """
-    return {name: plain(value) for name, value in values.items()}
+    return {name: to_json(value) for name, value in values.items()}

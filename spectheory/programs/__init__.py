@@ -1,7 +1,7 @@
 """The optimisation problems of the papers, one per file, each stated once.
 
 A program is stated as a ``LinearProgram`` and solved by ``solve`` (float64) or ``solve_exact``
-(rationals); both return a ``Solution`` that carries its own proof, which ``check_solution`` checks.
+(rationals); both return a ``Solution`` with its proof, which ``check_solution`` checks.
 
 The public names are those of ``__init__.pyi``; each is imported from its file on first use.
 """

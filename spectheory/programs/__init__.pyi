@@ -1,13 +1,6 @@
-from .best_ranking import BestRanking as BestRanking
-from .best_ranking import best_ranking as best_ranking
-from .best_ranking import count_tree_rankings as count_tree_rankings
 from .block_transport import block_transport_optimum as block_transport_optimum
 from .block_transport import block_transport_program as block_transport_program
 from .block_transport import block_transport_value as block_transport_value
-from .compact_form import compact_form_program as compact_form_program
-from .dual import dual_optimum as dual_optimum
-from .dual import dual_program as dual_program
-from .dual import scores_of as scores_of
 from .greedy_polymatroid import RankingDecomposition as RankingDecomposition
 from .greedy_polymatroid import decompose_into_rankings as decompose_into_rankings
 from .interval.interval import CertifiedInterval as CertifiedInterval
@@ -18,6 +11,7 @@ from .multi_path import antichains as antichains
 from .multi_path import count_antichains as count_antichains
 from .multi_path import multi_path_optimum as multi_path_optimum
 from .multi_path import multi_path_program as multi_path_program
+from .multi_path import optimal_scores as optimal_scores
 from .on_path import on_path_optimum as on_path_optimum
 from .on_path import on_path_program as on_path_program
 from .one_position.closed_forms import bernoulli_acceptance as bernoulli_acceptance
@@ -30,17 +24,17 @@ from .one_position.min_cut import MinCut as MinCut
 from .one_position.min_cut import min_cut_of_law as min_cut_of_law
 from .one_position.min_cut import optimal_acceptance as optimal_acceptance
 from .one_position.min_cut import optimal_acceptance_curve as optimal_acceptance_curve
-from .one_position.optimal_rankings import OptimalRankings as OptimalRankings
-from .one_position.optimal_rankings import optimal_rankings as optimal_rankings
 from .one_position.otm import otm_optimum as otm_optimum
 from .one_position.otm import otm_program as otm_program
 from .one_position.otm import position_draft_law as position_draft_law
 from .one_position.otm_bounds import TransportBounds as TransportBounds
 from .one_position.otm_bounds import transport_bounds as transport_bounds
+from .one_position.ranking_plan import OptimalRankings as OptimalRankings
+from .one_position.ranking_plan import optimal_rankings as optimal_rankings
 from .one_position.without_replacement import (
     optimal_acceptance_without_replacement as optimal_acceptance_without_replacement,
 )
-from .optimum import optimum as optimum
+from .pair_optimum import optimum as optimum
 from .path_selection import path_selection_optimum as path_selection_optimum
 from .path_selection import path_selection_program as path_selection_program
 from .several_calls import SeveralCalls as SeveralCalls
@@ -60,5 +54,6 @@ from .solving.solution import check_solution as check_solution
 from .solving.solution import optimality_residuals as optimality_residuals
 from .transport import Transport as Transport
 from .transport import transport_feasibility as transport_feasibility
-from .unsimplified import unsimplified_optimum as unsimplified_optimum
-from .unsimplified import unsimplified_program as unsimplified_program
+from .tree_rankings import BestRanking as BestRanking
+from .tree_rankings import best_ranking as best_ranking
+from .tree_rankings import count_tree_rankings as count_tree_rankings

@@ -1,4 +1,4 @@
-"""What several programs share: node budgets on the tree of contexts, and the chain of node masses.
+"""Blocks that several programs share: node budgets on the tree of contexts, and the chain of node masses.
 
 The nodes a ∈ V^{≤L} are numbered breadth first (``contexts.py``).
 """
@@ -67,8 +67,7 @@ def budget_program(
 
 
 def _target_matching(pair: ModelPair, equation: str) -> tuple[ConstraintBlock, ConstraintBlock]:
-    """1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) as two blocks; the last step, ≥ D(a_{1:L+1}) = 0, is the
-    sign of the variables."""
+    """1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) as two blocks; D(a_{1:L}) ≥ 0 is the sign of the variables."""
     parents = parent_nodes(pair.vocab_size, pair.draft_length)
     row, zero = np.arange(len(parents)), np.zeros(1, dtype=int)
     one, first = ones(len(parents), pair.is_exact), ones(1, pair.is_exact)
@@ -80,19 +79,16 @@ def _target_matching(pair: ModelPair, equation: str) -> tuple[ConstraintBlock, C
 def feasible_budgets(
     program: LinearProgram, point: np.ndarray, vocab_size: int, draft_length: int
 ) -> np.ndarray:
-    """Budgets that satisfy every constraint, next to ones that nearly do.
+    """Budgets that satisfy every constraint, close to given budgets that nearly do.
 
     1. D(∅) = 1, and down the tree D(a) = min(D(a), D(parent), limit({a})/p(a)), at least 0.
     2. The largest factor ≤ 1 on all budgets but the root's that satisfies every set's limit.
-    3. A factor less by the rounding allowance, for the rounding in 1, 2 and the coefficients.
+    3. The rounding allowance is taken off that factor.
 
     Args:
         program: a budget program.
         point: D, [nodes].
         vocab_size, draft_length: V and L.
-
-    Returns:
-        The feasible D, [nodes].
     """
     block = program.block(PREFIX_MATCHING)
     target_probs, count = program.matrices.c, program.num_variables

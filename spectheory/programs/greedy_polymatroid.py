@@ -39,11 +39,11 @@ class RankingDecomposition(NamedTuple):
 def decompose_into_rankings(pair: ModelPair, num_drafts: int, leaf_law: np.ndarray) -> RankingDecomposition:
     """Any skewed draft as a mixture of at most M = V^L rankings (Carathéodory), exactly.
 
-    It makes every feasible law a runnable path-selection rule: draw a ranking, take its top draft.
+    So every feasible law has a path-selection rule: draw a ranking, take its top draft.
 
-    1. Keep a chain of tight sets ∅ ⊂ C_1 ⊂ .. ⊂ V^L, r(C_i) = f(q(C_i)).  Rank the leaves of a
-       smaller set above the others, and by r/q within a step of the chain.  The vertex v of this
-       ranking satisfies r(C_i) = f(q(C_i)) too.
+    1. Keep a chain of tight sets ∅ ⊂ C_1 ⊂ .. ⊂ V^L, r(C_i) = f(q(C_i)).  Rank the leaves of smaller sets
+       above the others, and by r/q within a step of the chain.  The sets are tight at the vertex v of this
+       ranking too.
     2. From v through r to the boundary: y = r + t (r - v) with the largest feasible t, by Newton's
        method on the most violated set (each step one sort).  r = (y + t v) / (1 + t).
     3. At y a set S is tight on which y moved.  The sets (S ∩ C_{i+1}) ∪ C_i are tight as well, because
@@ -112,9 +112,9 @@ def _to_the_boundary(
 ) -> tuple[Any, np.ndarray]:
     """The largest t with law + t direction feasible, and a set that stops it (booleans [M]).
 
-    The slack min_S f(q(S)) - law(S) - t direction(S) is concave in t: Newton's method from an
-    infeasible t falls to the root in finitely many steps.  It starts where an entry becomes 0,
-    which is infeasible: the leaf is the only one drafted with probability q(b)^K > 0.
+    The slack min_S f(q(S)) - law(S) - t direction(S) is concave in t, so Newton's method from an infeasible t
+    falls to the root in finitely many steps.  It starts where an entry becomes 0, which is infeasible: with
+    probability q(b)^K > 0 that leaf is the only one drafted.
     """
     falling = direction < 0
     length = (law[falling] / -direction[falling]).min()

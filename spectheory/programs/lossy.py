@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from spectheory.drafts import DraftProcess
+from spectheory.contexts import all_contexts, count_nodes, parent_nodes, prefix_of_leaf
+from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
+from spectheory.programs.budgets import PREFIX_MATCHING
+from spectheory.programs.multi_path import antichains, hit_probs
 from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, ones
 from spectheory.programs.solving.solution import Solution
-from spectheory.programs.unsimplified import MAX_ANTICHAINS, TARGET_MATCHING, unsimplified_program
+
+MAX_ANTICHAINS = 1_000
+SOURCE = "theory.md Statement 5.22"
 
 
 def lossy_program(
@@ -27,8 +31,9 @@ def lossy_program(
 ) -> LinearProgram:
     """The linear program of the largest block efficiency at a given distance from the target.
 
-    Source: theory.md Statement 5.22.  Variables: the output law R(b), 1 ≤ |b| ≤ L+1, and for every path c of
-    V^{L+1} the excess e(c) of the completed output over the target.
+    Source: theory.md Statement 5.22.  At ε = 0 it is the program of greedy2026 Lemma A.5 over output laws,
+    which is Theorem 4.3 before its simplification.  Variables: the output law R(b), 1 ≤ |b| ≤ L+1, and for
+    every path c of V^{L+1} the excess e(c) of the completed output over the target.
 
         max  Σ_b |b| R(b)
         s.t. Σ_b R(b) = 1
@@ -53,26 +58,27 @@ def lossy_program(
         (10, 10)
     """
     budget = _budget(total_variation, pair.is_exact)
-    lossless = unsimplified_program(pair, num_drafts, max_antichains, process=process)
-    matching = lossless.block(TARGET_MATCHING)
-    paths, count = np.arange(matching.size), lossless.num_variables
-    one = ones(matching.size, pair.is_exact)
-    within = ConstraintBlock.of_terms(
-        "excess", "theory.md Statement 5.22", "<=", matching.rhs,
-        (matching.rows, matching.columns, matching.coefficients), (paths, count + paths, -one),
-    )  # fmt: skip
-    total = ConstraintBlock(
-        "total variation", "theory.md Statement 5.22", "<=", 0 * paths, count + paths, one, one[:1] * budget
-    )
-    law, _, prefixes = lossless.blocks
-    return replace(
-        lossless,
+    variables = all_contexts(pair.vocab_size, pair.draft_length + 1)[1:]
+    count, paths = len(variables), np.arange(pair.vocab_size ** (pair.draft_length + 1))
+    one, none = ones(count, pair.is_exact), ones(len(paths), pair.is_exact) * 0
+    members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
+    limits = hit_probs(pair, members, draft_process(num_drafts, process))
+    zero, columns = np.zeros(count, dtype=int), np.arange(count)
+    return LinearProgram(
         name="lossy multi-path LP",
-        source="theory.md Statement 5.22",
-        variables=(*lossless.variables, *(("excess", int(path)) for path in paths)),
-        objective=np.concatenate([lossless.objective, one * 0]),
-        blocks=(law, within, total, prefixes),
-        repair=None,
+        source=SOURCE,
+        direction="max",
+        variables=(*variables, *(("excess", int(path)) for path in paths)),
+        objective=np.concatenate([one * [len(context) for context in variables], none]),
+        blocks=(
+            ConstraintBlock("law", "greedy2026 Lemma A.5", "==", zero, columns, one, one[:1]),
+            _target_matching(pair, count + paths),
+            ConstraintBlock(
+                "total variation", SOURCE, "<=", 0 * paths, count + paths, none + 1, one[:1] * budget
+            ),
+            _prefix_matching(pair, members, limits),
+        ),
+        box=1.0,
     )
 
 
@@ -86,8 +92,8 @@ def lossy_optimum(
 ) -> Solution:
     """The largest block efficiency of any verifier within a total variation ε of the target, per call.
 
-    At ε = 0 it is ``optimum``.  It is concave in ε and grows to L + 1, for which every draft is accepted.
-    The verifier that attains it may look at all rows of the pair.
+    It is ``optimum`` at ε = 0, concave in ε, and L + 1 where every draft may be accepted.  The verifier that
+    attains it may look at all rows of the pair.
 
     Args and errors are those of ``lossy_program``.
 
@@ -119,3 +125,30 @@ def _budget(total_variation: Any, exact: bool) -> Any:
     if not 0 <= value <= 1:
         raise InvalidInputError(f"total_variation must lie in [0, 1], got {total_variation!r}")
     return value if exact else float(value)
+
+
+def _target_matching(pair: ModelPair, excess: np.ndarray) -> ConstraintBlock:
+    """Σ_i R(c_{1:i}) p(c_{i+1:} | c_{1:i}) - e(c) ≤ p(c), one row per path of V^{L+1}."""
+    V, L = pair.vocab_size, pair.draft_length
+    path = np.arange(V ** (L + 1))
+    terms = [(path, excess, -ones(len(path), pair.is_exact))]
+    continuation = ones(len(path), pair.is_exact)  # p(a_{length+1:L+1} | a_{1:length})
+    for length in reversed(range(1, L + 2)):
+        prefix = prefix_of_leaf(path, length, L + 1, V)
+        present = continuation != 0
+        column = count_nodes(V, length - 1) - 1 + prefix  # the root is not a variable
+        terms.append((path[present], column[present], continuation[present]))
+        continuation = continuation * pair.target[length - 1].ravel()[prefix]
+    rhs = pair.target_path_probs(L + 1)
+    return ConstraintBlock.of_terms("excess", SOURCE, "<=", rhs, *terms)
+
+
+def _prefix_matching(pair: ModelPair, members: np.ndarray, limits: np.ndarray) -> ConstraintBlock:
+    """(39): all output sequences strictly below a member of the antichain."""
+    V = pair.vocab_size
+    below = np.zeros((len(members), 1 + V * members.shape[1]), dtype=bool)
+    for child, parent in enumerate(parent_nodes(V, pair.draft_length + 1), start=1):
+        below[:, child] = members[:, parent] | below[:, parent]
+    rows, columns = np.nonzero(below[:, 1:])
+    one = ones(len(rows), pair.is_exact)
+    return ConstraintBlock(PREFIX_MATCHING, "greedy2026 Eq. 39", "<=", rows, columns, one, limits)

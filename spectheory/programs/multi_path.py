@@ -1,7 +1,7 @@
 """The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3).
 
-``optimum`` solves it for several drafted paths and any draft process.  Three other programs cross-check its
-value (``unsimplified``, ``dual``, ``path_selection``), and so does ``multi_path_interval``.
+``optimum`` solves it for several drafted paths and any draft process.  ``lossy_optimum``,
+``path_selection_optimum`` and ``multi_path_interval`` cross-check its value.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from spectheory.arrays import some_draft_probs
-from spectheory.bounds.context_tree import node_probs
-from spectheory.contexts import Context, all_contexts, count_nodes
+from spectheory.bounds.context_tree import Levels, node_probs
+from spectheory.bounds.dual_scores import feasible_scores
+from spectheory.contexts import Context, all_contexts, count_nodes, split_by_depth
 from spectheory.drafts import DraftProcess, Iid, draft_process
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.exact_numbers import flint_if_exact, plain_number
@@ -103,15 +104,15 @@ def largest_listed_excess(
     process: DraftProcess,
     max_antichains: int = MAX_LISTED_ANTICHAINS,
 ) -> tuple[Any, tuple[Context, ...]]:
-    """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over all antichains T, listed, and its T.
+    """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over a list of all antichains T, and its T.
 
-    For any draft process; of i.i.d. drafts ``most_violated_antichain`` finds it without a list.
+    It takes any draft process.  For i.i.d. drafts ``most_violated_antichain`` needs no list.
 
     Args:
         pair: the models.
         node_masses: x(a) by depth 0..L, arrays [V^depth].
         process: how the paths are drafted.
-        max_antichains: list no more than this many.
+        max_antichains: refuse to list more.
 
     Raises:
         EnumerationTooLargeError: there are more.
@@ -167,7 +168,7 @@ def multi_path_program(
         source="greedy2026 Theorem 4.3",
         equations=("greedy2026 Eq. 11", "greedy2026 Eq. 12"),
         members=(rows, columns),
-        limits=_hit_probs(pair, members, draft_process(num_drafts, process)),
+        limits=hit_probs(pair, members, draft_process(num_drafts, process)),
     )
 
 
@@ -180,8 +181,7 @@ def multi_path_optimum(
 ) -> Solution:
     """The largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
 
-    Exact programs with many antichains are solved by row generation, and then certified against
-    every antichain.
+    Exact programs with many antichains are solved by row generation and certified against all of them.
 
     Args and errors are those of ``multi_path_program``.
 
@@ -205,7 +205,36 @@ def multi_path_optimum(
     return solve_exact_by_rows(program, PREFIX_MATCHING, single_nodes)
 
 
-def _hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:
+def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
+    """The path scores with the least upper bound: the optimum itself.
+
+    Source: theory.md Statement 5.13.  With λ(T) the multipliers of (12), y(a) = Σ_{T∋a} λ(T).  They are
+    clipped to feasible scores (``feasible_scores``), which only lowers the bound E[max_k c(X^(k))].
+
+    Args:
+        pair: the models.
+        solution: of ``multi_path_optimum`` or ``single_path_optimum`` for this pair, with any draft process.
+
+    Returns:
+        y by depth 0..L, arrays [V^depth]: Fractions for an exact solution.
+
+    Example:
+        >>> from spectheory.bounds import upper_bound
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
+        >>> print(upper_bound(pair, 2, optimal_scores(pair, multi_path_optimum(pair, 2))))
+        17/9
+    """
+    V, L, weights = pair.vocab_size, pair.draft_length, solution.dual[PREFIX_MATCHING]
+    nodes, used = count_nodes(V, L), np.flatnonzero(weights)
+    # one path has the single nodes only, which come first
+    members = np.eye(nodes, dtype=bool) if len(weights) == nodes else antichains(V, L, len(weights))[1:]
+    zero = weights[:1] - weights[:1]
+    scores = [zero.sum() + weights[used[members[used, node]]].sum() for node in range(nodes)]
+    levels = split_by_depth(np.array(scores, dtype=weights.dtype), V, L)
+    return feasible_scores(pair, levels)
+
+
+def hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:
     """P(some draft passes through T) for every listed antichain, [sets]."""
     if isinstance(process, Iid):
         _, draft_probs = node_probs(pair)

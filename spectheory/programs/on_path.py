@@ -1,8 +1,8 @@
-"""What a verifier can earn that sees the rows of both models along the drafted paths only.
+"""The optimum of verifiers that see the rows of both models along the drafted paths only.
 
-For one path nothing is lost by that: block verification is optimal (theory.md Statement 4.2).  For several
-paths something can be (theory.md Statement 5.17).  A verifier is then judged on a family of pairs at once.
-It must give one answer wherever two pairs of the family show it the same rows.
+For one path these rows suffice: block verification is optimal (theory.md Statement 4.2).  For several paths
+they do not (theory.md Statement 5.17), which a family of pairs shows: the verifier gives the same answer
+wherever two pairs have the same rows along the drafts.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement
-from math import comb, factorial, prod
+from math import comb, prod
 from typing import Any
 
 import numpy as np
 
-from spectheory.contexts import Context, context_number, numbered_context
+from spectheory.contexts import Context, context_number, count_orders, numbered_context
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair, check_pair
 from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
@@ -65,7 +65,7 @@ def on_path_program(pairs: Sequence[ModelPair], num_drafts: int) -> LinearProgra
     for which, pair in enumerate(pairs):
         leaf_probs, rows_along = pair.draft_path_probs(length), _rows_along(pair)
         for leaves in combinations_with_replacement(range(size**length), num_drafts):
-            prob = prod(leaf_probs[leaf] for leaf in leaves) * _orders(leaves)
+            prob = prod(leaf_probs[leaf] for leaf in leaves) * count_orders(leaves)
             if not prob > 0:
                 continue
             drafts = tuple(numbered_context(leaf, length, size) for leaf in leaves)
@@ -122,8 +122,7 @@ def on_path_optimum(pairs: Sequence[ModelPair], num_drafts: int) -> Solution:
         >>> print(on_path_optimum([instances.two_token(1)], 2).value)
         17/9
     """
-    program = on_path_program(pairs, num_drafts)
-    return solve_in_its_arithmetic(program)
+    return solve_in_its_arithmetic(on_path_program(pairs, num_drafts))
 
 
 def _common_shape(pairs: Sequence[ModelPair]) -> tuple[int, int, bool]:
@@ -144,13 +143,8 @@ def _too_large(pairs: Sequence[ModelPair], num_drafts: int) -> EnumerationTooLar
     )
 
 
-def _orders(leaves: tuple[int, ...]) -> int:
-    """In how many orders the same drafts can be drawn."""
-    return factorial(len(leaves)) // prod(factorial(leaves.count(leaf)) for leaf in set(leaves))
-
-
 def _rows_along(pair: ModelPair) -> list[Any]:
-    """What the rows of both models along every leaf are, as something that can be compared."""
+    """The rows of both models along every leaf, hashable."""
     length, size = pair.draft_length, pair.vocab_size
     found = []
     for leaf in range(size**length):

@@ -1,7 +1,7 @@
 """The optimum over skewed drafts (greedy2026 Theorem 4.6).
 
-``OptimalMultipath`` runs its law, and ``best_ranking`` compares with its value.  It cross-checks
-``multi_path``: one optimum, over the laws of the selected path instead of node budgets.
+``OptimalMultipath`` selects by its law.  It cross-checks ``multi_path_optimum``: the same optimum, over laws
+of the selected path instead of node budgets.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from spectheory.validate import check_count, check_num_drafts
 
 LEAF_SETS = "skewed draft"
 MAX_LISTED_LEAVES = 12
-"""Up to this many leaves, a program without chosen leaf sets lists all 2^M - 1 of them."""
+"""The most leaves of which all 2^M - 1 sets are listed."""
 MAX_LEAVES = 81
 """Generating leaf sets takes seconds here and converges slowly beyond."""
 
@@ -58,7 +58,7 @@ def path_selection_program(
     Args:
         pair: the models; an exact pair gives an exact program.
         num_drafts: K.
-        leaf_sets: state (17) for these sets of leaf numbers only, a relaxation; all by default.
+        leaf_sets: state (17) for these sets of leaf numbers only, a relaxation; by default for all.
 
     Returns:
         The program; its variables are ("x", context) and ("r", leaf as a context).
@@ -129,9 +129,9 @@ def path_selection_optimum(
 ) -> PathSelection:
     """The best law of the selected path over K i.i.d. drafts, by generating leaf sets.
 
-    1. State the program with single leaves and the leaves below every context.
-    2. Solve.  Trim r to what x needs, because the rest may lie anywhere.  Sort the leaves by r/q, and add
-       the level sets that are violated.  Repeat until none is.
+    1. State the program with the leaves below every context.
+    2. Solve.  Trim r to the part that x needs (``_trimmed``), sort the leaves by r/q, and add the violated
+       level sets.  Repeat until none is violated.
     3. Extend the trimmed r to a law that satisfies every leaf set.
     4. For an exact pair do so in floats first, then in rationals: r is feasible exactly.
 
@@ -140,9 +140,9 @@ def path_selection_optimum(
     Args:
         pair: the models.
         num_drafts: K.
-        max_leaves: refuse more leaves V^L; beyond the default the rounds become many.
-        max_rounds: most rounds of step 2.
-        tolerance: in float64, the excess of a leaf set that still counts as none in step 2.
+        max_leaves: refuse more leaves V^L; beyond the default there are many rounds.
+        max_rounds: the most rounds of step 2.
+        tolerance: in float64, the excess of a leaf set that does not count as a violation in step 2.
 
     Returns:
         The optimum, exact for exact pairs.
@@ -177,7 +177,7 @@ def path_selection_optimum(
         point = np.concatenate([*draft.accepted_masses(pair), draft.leaf_law])
         solution = exact_solution(program, point, exactly.multipliers)
     else:
-        # its optimum may be another point than the warm one, with other violated sets
+        # the optimum found cold may be another point than the warm one, with other violated sets
         program, point, sets = _generate(pair, num_drafts, sets, _unrepaired, max_rounds, tolerance)
         solution = solve(program)
         draft = SkewedDraft.summed(pair, _leaf_law(pair, np.array(list(solution.primal.values()))))
@@ -211,7 +211,7 @@ def _generate(
         point = optimal_point(program)
         law = _trimmed(pair, _leaf_law(pair, point))
         known = set(sets)
-        # A set that is stated is satisfied, but for rounding.
+        # stated sets are satisfied up to rounding
         new = [s for s in _violated_sets(law, pair, num_drafts, tolerance) if s not in known]
         if not new:
             return program, point, sets
@@ -222,7 +222,7 @@ def _generate(
 
 
 def _unrepaired(program: LinearProgram) -> np.ndarray:
-    """The point that ``solve`` finds, and would repair."""
+    """The point of ``solve`` without its repair."""
     return np.array(list(solve(replace(program, repair=None)).primal.values()))
 
 
@@ -243,10 +243,9 @@ class _Exactly:
 def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
     """The part of r that x needs: r' ≤ r on the leaves, r'(a) ≥ x(a) at every context but the root, [V^L].
 
-    An optimum fixes little of r: it may put what x does not need anywhere, and leaf sets violated by that
-    part prove nothing.  So the trimming starts from r' = x on the leaves and goes up the tree.  Where the
-    leaves below a context hold less than x(a), each takes the same share of what it gave up, as much as is
-    missing.
+    An optimum may put the rest of r anywhere, so leaf sets violated by the rest prove nothing.  The trimming
+    starts from r' = x on the leaves and goes up the tree.  Where the leaves below a context hold less than
+    x(a), they take back equal shares of the mass that they gave up.
     """
     masses = SkewedDraft.summed(pair, law).accepted_masses(pair)
     kept = masses[-1]
@@ -259,10 +258,7 @@ def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
 
 
 def _extended(pair: ModelPair, law: np.ndarray, num_drafts: int) -> np.ndarray:
-    """A law of sum 1 that is at least r and satisfies every leaf set, if r satisfies every leaf set, [V^L].
-
-    A leaf that q never draws keeps what it has.
-    """
+    """A law of sum 1 that is at least r and satisfies every leaf set, if r does, [V^L]."""
     return grown_law(law, pair.draft_path_probs(pair.draft_length), num_drafts)
 
 
@@ -321,11 +317,11 @@ def _leaf_set_block(pair: ModelPair, num_drafts: int, sets: list[Any]) -> Constr
 def _feasible_point(
     program: LinearProgram, point: np.ndarray, pair: ModelPair, num_drafts: int
 ) -> np.ndarray:
-    """A law that satisfies every leaf set, stated or not, next to one that nearly does, and its x.
+    """A law close to the point's that satisfies every leaf set, stated or not, and its x.
 
-    1. r without negative entries, and 0 where q = 0, trimmed and extended, divided by its sum.
-    2. r moves towards q, which satisfies every set, by just the share that the worst set needs.
-       An excess within the rounding allowance of a set's limit counts as none.
+    1. Set r to 0 where it is negative or q = 0, trim and extend it, and divide by its sum.
+    2. Move r towards q, which satisfies every set, by the share that the worst set needs.  An excess within
+       the rounding allowance of a set's limit counts as none.
     3. x(a) = min(r(a), p x(parent)) below the root, less the rounding allowance.
     """
     draft_probs = pair.draft_path_probs(pair.draft_length)

@@ -1,15 +1,15 @@
 """The most tokens that several calls of the target can decode, and the fewest calls that n tokens take.
 
-One path is drafted per call.  The verifiers compared are those that are lossless in every call, given all
-that happened before (theory.md Statement 4.8).  Block verification is optimal for the fewest calls, whatever
-n, and for the most tokens of one call (theory.md Statements 4.6 and 4.9).
+One path is drafted per call.  The verifiers are lossless in every call, given all calls before it (theory.md
+Statement 4.8).  Block verification is optimal for the fewest calls, whatever n, and for the most tokens of
+one call (theory.md Statements 4.6 and 4.9).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -18,16 +18,16 @@ from spectheory.continued import ContinuedPair
 from spectheory.documents import both, number_text
 from spectheory.exact_numbers import plain_number
 from spectheory.pair import ModelPair, check_pair
-from spectheory.results import Result
+from spectheory.results import Result, Templates
 from spectheory.validate import check_count
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SeveralCalls(Result):
-    """An optimum over several calls, and what block verification reaches.
+    """An optimum over several calls, and the value of block verification.
 
     Attributes:
-        question: what was optimised, in words.
+        question: the quantity optimised, in words.
         value: the optimum, tokens or calls; a Fraction on exact pairs.
         block: the same expectation if every call is block-verified.
         first_call: P(the first call accepts a prefix that starts with a) of an optimal verifier, by depth.
@@ -38,14 +38,16 @@ class SeveralCalls(Result):
     block: Any
     first_call: tuple[np.ndarray, ...]
 
+    facts: ClassVar[Templates] = {"optimum": "{value}", "block verification": "{block}"}
+
     def to_document(self) -> dict[str, Any]:
         return {"question": self.question, **both("value", self.value), **both("block", self.block)}
 
     def headline(self) -> str:
         return f"{self.question}: {number_text(self.value)}, by block verification {number_text(self.block)}"
 
-    def facts(self) -> list[tuple[str, str]]:
-        return [("optimum", number_text(self.value)), ("block verification", number_text(self.block))]
+    def shown(self) -> dict[str, Any]:
+        return {"value": self.value, "block": self.block}
 
 
 def most_decoded_tokens(
@@ -53,8 +55,8 @@ def most_decoded_tokens(
 ) -> SeveralCalls:
     """The largest E[N(i)], the mean number of tokens decoded in i calls, of any verifier of one path.
 
-    Source: theory.md Statement 4.8.  From the last call to the first, with W_j(s) the optimum of j calls that
-    start behind the text s and w(b) = |b| + W_{j-1}(s b) the worth of the output b,
+    Source: theory.md Statement 4.8.  With W_j(s) the optimum of j calls after the text s and
+    w(b) = |b| + W_{j-1}(s b) the worth of the output b, from the last call to the first
 
         W_j(s) = max Σ_a x(a) [Σ_t p(t | a) w(a, t) - w(a)],   w(∅) = 0,   the sum over |a| ≤ L,
         s.t.  x(∅) = 1,   0 ≤ x(a, t) ≤ p(t | a) x(a),   x(a) ≤ q(a).
@@ -66,7 +68,7 @@ def most_decoded_tokens(
             pair is context-free, it is continued beyond its depth.
         num_calls: i.
         draft_length: L of every call; by default that of the pair.
-        memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).
+        memory: the number of last tokens that the rows depend on (1: a Markov chain).
 
     Returns:
         The optimum (tokens), exact for exact pairs.
@@ -90,9 +92,9 @@ def fewest_calls(
 ) -> SeveralCalls:
     """The smallest mean number of calls that decode n tokens, of any verifier of one path.
 
-    Source: theory.md Statements 4.8 and 4.9.  The recursion of ``most_decoded_tokens`` with w(b) minus the
-    calls that are still missing behind b.  Block verification attains it on every pair, so ``value`` and
-    ``block`` are equal; they are computed independently.
+    Source: theory.md Statements 4.8 and 4.9, the recursion of ``most_decoded_tokens`` with w(b) minus the
+    calls that are missing after b.  Block verification attains it on every pair: ``value`` and ``block`` are
+    computed independently and equal.
 
     Args:
         pair: the models, of draft length at least n - 1 or continued, as in ``most_decoded_tokens``.
@@ -124,7 +126,7 @@ def _solved(question: str, models: ContinuedPair, left: int, counts_tokens: bool
 
 
 class _Piece(NamedTuple):
-    """A linear piece of a concave function of a node's mass: up to which mass, and its slope."""
+    """A linear piece of a concave function of a node's mass: its right end and its slope."""
 
     end: Any
     slope: Any
@@ -141,7 +143,7 @@ class _Calls:
         self.worth = cache(self._worth)
 
     def _worth(self, start: Context, left: int) -> Any:
-        """What ``left`` is worth behind ``start``: tokens, or minus calls."""
+        """The worth of ``left`` after ``start``: tokens, or minus calls."""
         total, before = self.zero, self.zero
         if left > 0:
             for piece in self.pieces(start, left, (), self.zero + 1):
@@ -168,9 +170,9 @@ class _Calls:
         return sum(worths, self.zero) - (self.worth_of_output(start, left, node) if node else 0)
 
     def pieces(self, start: Context, left: int, node: Context, draft_prob: Any) -> list[_Piece]:
-        """The most that the nodes below and including ``node`` add, as a function of the mass offered to it.
+        """The most that ``node`` and the nodes below it add, as a concave function of the mass offered to it.
 
-        It is concave: the gain of the node, plus what every child makes of its share p(t|a) of the mass.  The
+        It is the gain of the node plus the functions of the children at their shares p(t|a) of the mass.  The
         node refuses mass beyond q(a), and beyond the maximum unless every call is block-verified.
         """
         shares = []

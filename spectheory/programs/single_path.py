@@ -1,7 +1,7 @@
 """The single-path information-agnostic program (greedy2026 Theorem 3.3).
 
 ``optimum`` solves it for one drafted path: in closed form and with its dual for an exact pair, by a solver in
-float64.  Its value is that of the multi-path program at K = 1: the tests hold the routes together.
+float64.
 """
 
 from __future__ import annotations
@@ -65,10 +65,9 @@ def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Soluti
 
         max Σ_a x(a),   x(∅) = 1,   x(a) ≤ q(a),   x(a, t) ≤ p(t | a) x(a),
 
-    and x(a, t) = min(q(a, t), p(t | a) x(a)) is the largest point at every context at once.  The side that
-    binds takes the multiplier: with w(a) = 1 + Σ_t p(t | a) z(a, t), y(a) = w(a) and z(a) = 0 where the draft
-    binds, and the other way round where the target does.  The two points prove each other optimal, which is
-    checked against the program as stated.
+    and x(a, t) = min(q(a, t), p(t | a) x(a)) is the largest point at every context at once.  The binding side
+    takes the multiplier w(a) = 1 + Σ_t p(t | a) z(a, t): y(a) = w(a) and z(a) = 0 where the draft binds, else
+    y(a) = 0 and z(a) = w(a).  That the two points prove each other optimal is checked against the program.
 
     Args:
         pair: the models.
@@ -99,9 +98,9 @@ def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Soluti
 
 
 def _closed_form(pair: ModelPair, program: LinearProgram) -> Solution:
-    """D(a) = x(a) / p(a), and the multipliers: of ``program``, y on prefix matching, -p z on monotony.
+    """D(a) = x(a) / p(a), with the multipliers y of prefix matching and -p z of monotony.
 
-    Where p(a) = 0 the budget has no mass.  There the target binds, 0 ≤ q(a), so y(a) = 0 as it must be.
+    Where p(a) = 0 the budget has no mass, the target binds, and y(a) = 0 as it must be.
     """
     tree = ContextTree.of(pair)
     slacks = block_verification_slacks(tree, tree.draft_probs[-1])

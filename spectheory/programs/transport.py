@@ -1,7 +1,7 @@
-"""Bipartite transport feasibility (greedy2026 Lemma A.1) as a maximum flow.
+"""Bipartite transport as a network flow (greedy2026 Lemma A.1).
 
-Nothing in the package uses it.  It cross-checks ``is_skewed_draft`` (Lemma 4.5): which laws a selection rule
-can have, by maximum flow instead of level sets.
+``min_cut_of_law`` finds its cut here.  ``transport_feasibility`` says which laws a selection rule can have,
+whatever the joint law of the drafts.
 """
 
 from __future__ import annotations
@@ -10,11 +10,17 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from spectheory.errors import InvalidInputError
 from spectheory.exact_numbers import to_fraction
 from spectheory.extras import installed
+
+if TYPE_CHECKING:
+    import networkx
+
+Edges = Collection[tuple[int, int]]
+"""Pairs (number of a left vertex, number of a right vertex)."""
 
 
 @dataclass(frozen=True)
@@ -24,7 +30,7 @@ class Transport:
     Attributes:
         coupling: mass on every edge (x, y) that carries some; ``None`` if there is no coupling.
         violating_set: S with a(S) > b(N(S)), ascending; empty if there is a coupling.
-        excess: a(S) - b(N(S)) of it, 0 if there is a coupling.
+        excess: a(S) - b(N(S)) of this set, 0 if there is a coupling.
     """
 
     coupling: Mapping[tuple[int, int], Fraction] | None
@@ -37,25 +43,19 @@ class Transport:
         return self.coupling is not None
 
 
-def transport_feasibility(
-    left: Sequence[Any], right: Sequence[Any], edges: Collection[tuple[int, int]]
-) -> Transport:
+def transport_feasibility(left: Sequence[Any], right: Sequence[Any], edges: Edges) -> Transport:
     """A joint law with given marginals that lives on the given edges, or the proof that there is none.
 
-    Source: greedy2026 Lemma A.1: a coupling exists iff a(S) ≤ b(N(S)) for every set S of left
-    vertices, N its neighbours.  By maximum flow, over whole multiples of the common denominator:
-
-    1. source -> x with capacity a(x), x -> y without limit on the edges, y -> sink with b(y).
-    2. If the flow carries everything, it is the coupling.
-    3. Otherwise S = the left vertices on the source's side of a minimum cut: a(S) - b(N(S)) is the
-       mass that is not carried.
+    Source: greedy2026 Lemma A.1: a coupling exists iff a(S) ≤ b(N(S)) for every set S of left vertices, N its
+    neighbours.  The maximum flow is the coupling if it carries everything; otherwise the minimum cut is the
+    proof (``largest_violation``).
 
     Args:
         left, right: a and b, exact probabilities (Fractions or whole numbers); each sums to 1.
         edges: pairs (number of the left vertex, number of the right vertex).
 
     Raises:
-        InvalidInputError: marginals that are not exact laws, or an edge to a vertex that is not there.
+        InvalidInputError: marginals that are not exact laws, or an edge to a vertex that does not exist.
         MissingDependencyError: networkx is not installed.
 
     Example:
@@ -66,32 +66,68 @@ def transport_feasibility(
         >>> print(found.violating_set, found.excess)
         (0, 1) 1/2
     """
-    with installed():
-        import networkx
-
     marginals = _checked("left", left), _checked("right", right)
     for x, y in edges:
-        if not (0 <= x < len(marginals[0]) and 0 <= y < len(marginals[1])):
+        if not (0 <= x < len(left) and 0 <= y < len(right)):
             raise InvalidInputError(
                 f"edge {(x, y)} names a vertex outside 0..{len(left) - 1} x 0..{len(right) - 1}"
             )
-    unit = math.lcm(*(value.denominator for side in marginals for value in side))
+    excess, violating_set = largest_violation(*marginals, edges)
+    if excess:
+        return Transport(None, violating_set, excess)
+    import networkx
+
+    graph, unit = _network(*marginals, edges)
+    _, flow = networkx.maximum_flow(graph, "source", "sink")
+    carried = {(x, y): flow["left", x]["right", y] for x, y in edges}
+    return Transport({edge: Fraction(mass, unit) for edge, mass in carried.items() if mass}, (), excess)
+
+
+def largest_violation(
+    left: Sequence[Fraction], right: Sequence[Fraction], edges: Edges
+) -> tuple[Fraction, tuple[int, ...]]:
+    """The largest a(S) - b(N(S)) over sets S of left vertices, and its S: a minimum cut, in whole numbers.
+
+    The capacities are a(x) from the source to x, b(y) from y to the sink, and infinite on the edges.  S holds
+    the left vertices on the source's side of the cut.
+
+    Args:
+        left, right: a and b, masses of at least 0.
+        edges: pairs (number of the left vertex, number of the right vertex).
+
+    Raises:
+        MissingDependencyError: networkx is not installed.
+
+    Example:
+        >>> quarter = Fraction(1, 4)
+        >>> print(*largest_violation([quarter, 3 * quarter], [2 * quarter], [(0, 0), (1, 0)]))
+        1/2 (0, 1)
+    """
+    with installed():
+        import networkx
+
+    graph, unit = _network(left, right, edges)
+    carried, (kept, _) = networkx.minimum_cut(graph, "source", "sink")
+    violating_set = tuple(x for x in range(len(left)) if ("left", x) in kept)
+    excess = sum(left, Fraction(0)) - Fraction(carried, unit)
+    return excess, violating_set if excess else ()
+
+
+def _network(
+    left: Sequence[Fraction], right: Sequence[Fraction], edges: Edges
+) -> tuple[networkx.DiGraph, int]:
+    """The graph with capacities in whole multiples of 1/unit, and the unit."""
+    import networkx
+
+    unit = math.lcm(*(value.denominator for side in (left, right) for value in side))
     graph = networkx.DiGraph()
     graph.add_nodes_from(["source", "sink"])
-    for x, value in enumerate(marginals[0]):
-        graph.add_edge("source", ("left", x), capacity=int(value * unit))
-    for y, value in enumerate(marginals[1]):
-        graph.add_edge(("right", y), "sink", capacity=int(value * unit))
+    for x, mass in enumerate(left):
+        graph.add_edge("source", ("left", x), capacity=int(mass * unit))
+    for y, mass in enumerate(right):
+        graph.add_edge(("right", y), "sink", capacity=int(mass * unit))
     graph.add_edges_from((("left", x), ("right", y)) for x, y in edges)
-    carried, (reachable, _) = networkx.minimum_cut(graph, "source", "sink")
-    if carried < unit:
-        cut = tuple(sorted(node[1] for node in reachable if node[0] == "left"))
-        return Transport(None, cut, Fraction(unit - carried, unit))
-    _, flow = networkx.maximum_flow(graph, "source", "sink")
-    coupling = {
-        (x, y): Fraction(flow["left", x]["right", y], unit) for x, y in edges if flow["left", x]["right", y]
-    }
-    return Transport(coupling, (), Fraction(0))
+    return graph, unit
 
 
 def _checked(name: str, values: Sequence[Any]) -> list[Fraction]:

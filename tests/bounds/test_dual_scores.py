@@ -1,4 +1,4 @@
-"""Upper bounds from path scores: exact, in float64, rounded outward and sampled; infeasible points."""
+"""Upper bounds from path scores: exact, in float64 and rounded outward; infeasible points."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from program_support import DUAL_PAIRS, TREE_PAIRS, random_scores
-from reference import number_of
 from spectheory import instances
-from spectheory.bounds.context_tree import ContextTree
+from spectheory.bounds.context_tree import ContextTree, prefix_sums
 from spectheory.bounds.dual_scores import (
     ScoreChain,
     block_verification_slacks,
@@ -22,36 +21,32 @@ from spectheory.bounds.dual_scores import (
     dual_objective,
     feasible_scores,
     least_scores,
-    level_set_weights,
     needed_scores,
-    path_scores,
-    sampled_upper_bound,
     slacks_from_leaves,
     slacks_of_shares,
     upper_bound,
 )
-from spectheory.bounds.lower_bounds import certified_lower_bound
 from spectheory.bounds.tolerances import MACHINE_EPSILON, outward
 from spectheory.errors import InfeasiblePointError, InvalidInputError
 from spectheory.exact_numbers import exact_values, to_flint, to_fraction, to_fractions
 from spectheory.pair import ModelPair
-from spectheory.programs import multi_path_optimum
-from spectheory.programs.dual import dual_optimum, scores_of
+from spectheory.programs import multi_path_optimum, optimal_scores
 from spectheory.programs.interval.interval import multi_path_interval
 
 
+def path_scores(pair: ModelPair, scores: list[np.ndarray]) -> np.ndarray:
+    return prefix_sums(scores, pair.vocab_size)[-1]
+
+
 def maximum_by_hand(pair: ModelPair, num_drafts: int, scores: list[np.ndarray]) -> Fraction:
-    """E[max_k c(X^(k))] over all K-tuples of paths, the path scores summed path by path."""
-    L = pair.draft_length
-    paths = list(product(range(pair.vocab_size), repeat=L))
-    score = {p: sum(scores[i][number_of(pair, p[:i])] for i in range(L + 1)) for p in paths}
-    prob = {p: prod(pair.draft[i][number_of(pair, p[:i])][p[i]] for i in range(L)) for p in paths}
-    tuples = product(paths, repeat=num_drafts)
-    return sum(prod(prob[p] for p in drafts) * max(score[p] for p in drafts) for drafts in tuples)
+    """E[max_k c(X^(k))] over all K-tuples of paths."""
+    probs, totals = pair.draft_path_probs(pair.draft_length), path_scores(pair, scores)
+    tuples = map(list, product(range(len(probs)), repeat=num_drafts))
+    return sum(prod(probs[leaves]) * max(totals[leaves]) for leaves in tuples)
 
 
 def test_any_feasible_scores_bound_the_optimum() -> None:
-    """Weak duality; the Choquet integral is the mean maximum over K-tuples and the level-set sum."""
+    """Weak duality; the Choquet integral is the mean maximum over K-tuples."""
     rng = np.random.default_rng(17)
     for number, pair in enumerate(DUAL_PAIRS):
         num_drafts = 1 + number % 3
@@ -61,11 +56,6 @@ def test_any_feasible_scores_bound_the_optimum() -> None:
         assert isinstance(bound, Fraction)
         assert bound == maximum_by_hand(pair, num_drafts, scores)
         assert bound >= multi_path_optimum(pair, num_drafts).value
-        total = Fraction(0)
-        for antichain, weight in level_set_weights(pair, scores).items():
-            drafted = sum(pair.draft_path_probs(len(a))[number_of(pair, a)] for a in antichain)
-            total += weight * (1 - (1 - drafted) ** num_drafts)
-        assert total == bound
         floats = [level.astype(float) for level in scores]
         assert dual_objective(pair.to_float(), num_drafts, floats) == pytest.approx(float(bound))
         kept = feasible_scores(pair, scores)
@@ -74,7 +64,7 @@ def test_any_feasible_scores_bound_the_optimum() -> None:
 
 def test_infeasible_scores_are_refused_with_the_violated_condition() -> None:
     pair = instances.two_token(2)
-    best = scores_of(pair, dual_optimum(pair, 2))
+    best = optimal_scores(pair, multi_path_optimum(pair, 2))
 
     def changed(depth: int, index: int, by: Any) -> list[np.ndarray]:
         scores = [level.copy() for level in best]
@@ -107,33 +97,6 @@ def test_infeasible_scores_are_refused_with_the_violated_condition() -> None:
         upper_bound(pair, 0, best)
 
 
-def test_bound_from_sampled_drafts() -> None:
-    """The bound lies in the 99.9 % interval of the mean largest score over sampled drafts (seed 2)."""
-    rng = np.random.default_rng(2)
-    for pair, num_drafts in ((instances.two_token(3), 2), (instances.sticky_chain(2), 3), (TREE_PAIRS[5], 2)):
-        scores = random_scores(rng, pair)
-        bound = float(dual_objective(pair, num_drafts, scores))
-        probs = pair.draft_path_probs(pair.draft_length).astype(float)
-        leaves = rng.choice(len(probs), size=(20_000, num_drafts), p=probs)
-        estimate = sampled_upper_bound(path_scores(pair, scores), leaves, confidence=0.999)
-        assert estimate.low <= bound <= estimate.high
-        assert estimate.samples == 20_000
-        assert estimate.high - estimate.low == pytest.approx(2 * 3.2905 * estimate.standard_error, rel=1e-3)
-    # one draft fewer is another number, and the interval tells them apart
-    pair = instances.two_token(3)
-    scores = scores_of(pair, dual_optimum(pair, 2))
-    leaves = rng.choice(8, size=(20_000, 1), p=pair.draft_path_probs(3).astype(float))
-    assert sampled_upper_bound(path_scores(pair, scores), leaves).high < float(
-        multi_path_optimum(pair, 2).value
-    )
-    with pytest.raises(InvalidInputError, match=r"expected \(N, K\)"):
-        sampled_upper_bound(np.ones(2), np.array([0, 1]))
-    with pytest.raises(InvalidInputError, match=r"outside 0\.\.1"):
-        sampled_upper_bound(np.ones(2), np.array([[0, 2], [1, 1]]))
-    with pytest.raises(InvalidInputError, match="confidence"):
-        sampled_upper_bound(np.ones(2), np.array([[0, 1], [1, 1]]), confidence=1.0)
-
-
 def test_expected_maximum_of_ties_and_single_draws() -> None:
     """K = 1 is the mean; equal values are worth that value for every K."""
     values = np.array([Fraction(2), Fraction(1), Fraction(2)], dtype=object)
@@ -141,27 +104,6 @@ def test_expected_maximum_of_ties_and_single_draws() -> None:
     assert ScoreChain.of(values, probs).expected_maximum(1) == Fraction(7, 4)
     assert ScoreChain.of(values, probs).expected_maximum(2) == 2 - Fraction(1, 16)
     assert ScoreChain.of(values * 0 + 3, probs).expected_maximum(5) == 3
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_any_feasible_point_bounds_the_optimum(seed: int) -> None:
-    """Mixtures of rankings from below and random slacks from above: feasible, so never past the optimum."""
-    pair, num_drafts = instances.random_rational([5, seed], 3, 2), 2 + seed % 3
-    rng = np.random.default_rng(seed)
-    exact = multi_path_optimum(pair, num_drafts).value
-    draft = pair.to_float().draft_path_probs(2)
-    mixture = np.zeros(9)
-    for weight in rng.dirichlet(np.ones(4)):
-        order = rng.permutation(9)  # ascending rank: the top of the ranking comes last
-        cumulative = np.cumsum(draft[order])
-        mixture[order] += weight * np.diff(cumulative**num_drafts, prepend=0.0)
-    assert Fraction(certified_lower_bound(pair, num_drafts, mixture)) <= exact
-    z = [np.zeros(1), rng.uniform(0, 2, 3), rng.uniform(0, 1, 9)]
-    y = [np.ones(1), np.ones(3), np.maximum(1 - z[2], 0.0)]
-    target = pair.to_float().target
-    y[1] = np.maximum(1 + (target[1] * z[2].reshape(3, 3)).sum(axis=1) - z[1], 0.0)
-    y[0] = 1 + (target[0] * z[1]).sum(axis=1)
-    assert exact <= Fraction(certified_upper_bound(pair, num_drafts, y, z))
 
 
 def test_infeasible_scores_and_slacks_are_rejected_with_their_node() -> None:
@@ -220,14 +162,12 @@ def feasible_point(rng: np.random.Generator, pair: ModelPair) -> tuple[list[np.n
 def objective_by_hand(pair: ModelPair, num_drafts: int, y: list[np.ndarray], z: list[np.ndarray]) -> Fraction:
     """z(∅) + Σ_i c_i (f(q(S_i)) - f(q(S_{i-1}))) over the paths by falling score, every float as the rational
     it is."""
-    V, L = pair.vocab_size, pair.draft_length
-    paths = []
-    for path in product(range(V), repeat=L):
-        nodes = [number_of(pair, path[:i]) for i in range(L + 1)]
-        prob = prod((Fraction(pair.draft[i][nodes[i], path[i]]) for i in range(L)), start=Fraction(1))
-        paths.append((sum(Fraction(y[i][nodes[i]]) for i in range(L + 1)), prob))
+    exact = exact_pair(pair)
+    scores = path_scores(exact, [exact_values(level) for level in y])
     total, reached, value = Fraction(0), Fraction(0), Fraction(z[0][0])
-    for score, prob in sorted(paths, reverse=True):
+    for score, prob in sorted(
+        zip(scores, exact.draft_path_probs(pair.draft_length), strict=True), reverse=True
+    ):
         total += prob
         hit = 1 - (1 - total) ** num_drafts
         value, reached = value + score * (hit - reached), hit
@@ -333,7 +273,7 @@ def test_scores_that_are_too_small_by_what_is_tolerated_still_bound_the_optimum(
     """The optimal scores lowered by 9·10^-10 fall below the optimum; their shortfall makes up for it."""
     pair = instances.two_token(2)
     tree = ContextTree.of(pair)
-    best = [to_flint(level) for level in scores_of(pair, dual_optimum(pair, 2))]
+    best = [to_flint(level) for level in optimal_scores(pair, multi_path_optimum(pair, 2))]
     z = [level.astype(float) for level in slacks_from_leaves(tree, lambda depth, need: need - best[depth])]
     y = [np.maximum(level.astype(float) - 9e-10 * (depth in depths), 0) for depth, level in enumerate(best)]
     z = [np.maximum(level, 0) for level in z]
@@ -360,12 +300,6 @@ def test_least_scores_are_not_negative() -> None:
     tree = ContextTree.of(instances.two_token(1).to_float())
     slacks = [np.zeros(1), np.array([3.0, 0.25])]
     assert [level.tolist() for level in least_scores(tree, slacks)][1] == [0.0, 0.75]
-
-
-def test_standard_error_of_the_sampled_bound() -> None:
-    """That of an unbiased variance: two tuples with the maxima 1 and 3 have a variance of 2."""
-    found = sampled_upper_bound(np.array([1.0, 3.0]), np.array([[0, 0], [0, 1]]))
-    assert found.standard_error == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("exact", [True, False])

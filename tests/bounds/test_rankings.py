@@ -42,7 +42,13 @@ def test_bad_orders_and_rankings() -> None:
     pair = instances.two_token(2)
     with pytest.raises(InvalidInputError, match=r"keys of shape \(1, 1\) for rows of shape \(1, 2\)"):
         ranking_keys(lambda target_rows, draft_rows: draft_rows[..., :1], pair.target[0], pair.draft[0])
-    for order in ([0, 1, 2], [0, 1, 2, 2], [0.0, 1.0, 2.0, 3.0], [(0, 0), (0, 1), (1, 0), (1, 0)]):
+    for order in (
+        [0, 1, 2],
+        [0, 1, 2, 2],
+        [0, 1, 2, 4],
+        [0.0, 1.0, 2.0, 3.0],
+        [(0, 0), (0, 1), (1, 0), (1, 0)],
+    ):
         with pytest.raises(InvalidInputError, match="exactly once"):
             check_leaf_order(pair, order)
     with pytest.raises(InvalidInputError, match=r"outside 0\.\.1"):

@@ -28,9 +28,3 @@ def test_trees_and_num_drafts_must_agree(capsys: pytest.CaptureFixture[str], pai
         error = run_error(capsys, *tree, "--num-drafts", num_drafts)
         assert f"num_drafts is {num_drafts}, but the draft process draws 2" in error
     assert run_json(capsys, *tree, "--num-drafts", "2") == run_json(capsys, *tree)
-
-
-@pytest.mark.parametrize("tree", ["prefix_tree", "comb:2,1", "prefix_tree:2,x", "prefix_tree:0,1"])
-def test_bad_trees(capsys: pytest.CaptureFixture[str], pair_file: str, tree: str) -> None:
-    error = run_error(capsys, "certify", pair_file, "--verifier", "block", "--tree", tree)
-    assert "whole number" in error

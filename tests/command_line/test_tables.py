@@ -6,14 +6,8 @@ import pytest
 
 from cli_support import run_json
 from spectheory.command_line.main import main
-
-
-def test_certify_table_states_the_numbers(capsys: pytest.CaptureFixture[str], pair_file: str) -> None:
-    assert main(["certify", pair_file, "--verifier", "block"]) == 0
-    captured = capsys.readouterr()
-    assert captured.err == ""
-    for text in ("block: lossless", "20/9 = 2.222222", "'A' 1/3, 'B' 2/3"):
-        assert text in captured.out
+from spectheory.command_line.tables import print_tables
+from spectheory.results import Table
 
 
 def test_long_rationals_are_cut_in_tables(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,3 +19,12 @@ def test_long_rationals_are_cut_in_tables(capsys: pytest.CaptureFixture[str]) ->
     out = capsys.readouterr().out
     assert f"{exact[:20]}... = 0.633042" in out
     assert exact[:21] not in out
+
+
+def test_markup_of_a_user_is_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """Brackets are not styles of the terminal; a long cell is folded, and nothing of it is lost."""
+    print_tables([Table("[bold]title", [{"[red]": "[/red]", "long": "x" * 300}] * 2, note="[dim]note")])
+    out = capsys.readouterr().out
+    assert all(text in out for text in ("[bold]title", "[red]", "[/red]", "[dim]note"))
+    assert out.count("x") == 600
+    assert max(map(len, out.splitlines())) <= 120

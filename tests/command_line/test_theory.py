@@ -9,41 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cli_support import CERTIFY_KEYS, OWN_VERIFIER, run_json, write_pair
+from cli_support import OWN_VERIFIER, run_json, write_pair
 from spectheory import instances
 from spectheory.algorithms import verifiers
 from spectheory.command_line.main import main
-
-
-@pytest.mark.parametrize(
-    ("verifier", "draft_length", "num_drafts", "efficiency", "best"),
-    [
-        ("token", 2, 1, "19/9", "20/9"),  # block2024 section 2: E[tau] = 10/9
-        ("block", 2, 1, "20/9", "20/9"),  # and 11/9
-        ("block", 8, 1, "26945/6561", "26945/6561"),
-        ("greedy_multipath", 2, 2, "212/81", "212/81"),
-    ],
-)
-def test_certify_two_token_values(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    verifier: str,
-    draft_length: int,
-    num_drafts: int,
-    efficiency: str,
-    best: str,
-) -> None:
-    path = write_pair(tmp_path, draft_length=draft_length)
-    document = run_json(capsys, "certify", path, "--verifier", verifier, "--num-drafts", str(num_drafts))
-    assert document.keys() >= CERTIFY_KEYS
-    assert document["block_efficiency"] == efficiency
-    assert document["optimum"] == best
-    assert document["total_variation"] == "0"
-    assert document["target_matching"] is True
-    assert document["worst_path"] is None
-    assert document["first_token_law"] == {"A": "1/3", "B": "2/3"}
-    gap = float(Fraction(best) - Fraction(efficiency))
-    assert document["gap_float"] == pytest.approx(gap, abs=1e-12)
 
 
 def test_certify_float_pair_has_null_exact_fields(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -103,22 +72,6 @@ def test_optimum_of_several_calls(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert calls["value"] == calls["block"] == "728/243"
     assert main(["optimum", str(two_token), "--tokens", "6", "--memory", "0"]) == 0
     assert "728/243 = 2.995885" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--calls", "2", "--tokens", "3"], "both given"),
-        (["--tokens", "3", "-k", "2"], "one path each"),
-        (["--draft-length", "2"], "go with --calls or --tokens"),
-        (["--calls", "0"], "whole number of at least 1"),
-    ],
-)
-def test_bad_questions_about_several_calls(
-    capsys: pytest.CaptureFixture[str], pair_file: str, arguments: list[str], said: str
-) -> None:
-    assert main(["optimum", pair_file, *arguments]) == 2
-    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -230,15 +183,3 @@ def test_csv_has_the_fields_of_json(
             assert (json.loads(row[field]) if nested else row[field]) == (
                 value if nested else "" if value is None else str(value)
             )
-    assert main([*arguments, "--csv", "--json"]) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err == "error: --csv and --json were both given; ask for one of them\n"
-
-
-def test_acceptance_of_too_many_drafts_is_refused_at_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Powers of rationals have a limit; below it the number is there."""
-    arguments = ["acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3", "--num-drafts"]
-    assert main([*arguments, "50001"]) == 2
-    assert "the powers of 50001 drafts are too long for rationals" in capsys.readouterr().err
-    assert run_json(capsys, *arguments, "100")["optimal_float"] == 1

@@ -117,11 +117,3 @@ def test_the_signal_s_handler_is_given_back(capsys: pytest.CaptureFixture[str], 
     before = signal.getsignal(signal.SIGTERM)
     run_error(capsys, "optimum", large_pair, "--gap", "0")
     assert signal.getsignal(signal.SIGTERM) is before
-
-
-@pytest.mark.parametrize("option", ["--gap", "--time-limit"])
-def test_bad_limits(capsys: pytest.CaptureFixture[str], large_pair: str, option: str) -> None:
-    for value in ("0", "-1", "nan", "inf"):
-        for num_drafts in ("1", "2"):  # refused on one path too, where no interval is needed
-            error = run_error(capsys, "optimum", large_pair, "-k", num_drafts, option, value)
-            assert f"{option} must be a positive number, got" in error

@@ -120,7 +120,7 @@ def test_calls_of_one_prompt_are_one_cluster() -> None:
     assert error > 1.2 * (lengths + 1).std(ddof=1) / np.sqrt(len(stratum))
 
 
-def test_results_are_short_to_print_equal_and_tables() -> None:
+def test_results_are_short_to_print_and_equal() -> None:
     pair = instances.two_token(2)
     simulation = simulate_enumerated(pair, ["token", "greedy_block"], samples=500)
     token, greedy = simulation.estimates
@@ -130,10 +130,6 @@ def test_results_are_short_to_print_equal_and_tables() -> None:
         == f"<token: {token.block_efficiency:.4f} ({low:.4f} to {high:.4f}) tokens per target call>"
     )
     assert repr(simulation) == "<block efficiency of token, greedy_block, 1 x 2 drafted tokens>"
-    for result, words in ((simulation, "greedy_block"), (greedy, "NO")):
-        html = result._repr_html_()
-        assert html.startswith("<table>")
-        assert words in html
     assert simulation == simulate_enumerated(pair, ["token", "greedy_block"], samples=500)
     assert simulation != simulate_enumerated(pair, ["token", "greedy_block"], samples=500, seed=1)
     assert token != greedy

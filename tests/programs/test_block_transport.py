@@ -8,7 +8,6 @@ import pytest
 
 from program_support import ALL_PAIRS, assert_solved
 from spectheory import instances
-from spectheory.pair import ModelPair
 from spectheory.programs import single_path_optimum
 from spectheory.programs.block_transport import (
     block_transport_optimum,
@@ -30,14 +29,11 @@ def test_block_transport_two_tokens(draft_length: int, value: str) -> None:
 def test_block_transport_is_its_closed_form(first: int) -> None:
     """max E[β] = Σ_ℓ Σ_a min{p(a), q(a)} (block2024 Lemma 10 and Theorem 3)."""
     for pair in ALL_PAIRS[first::4]:
-        assert_closed_form(pair)
-
-
-def assert_closed_form(pair: ModelPair) -> None:
-    """On one pair."""
-    exact, floating = block_transport_optimum(pair), block_transport_optimum(pair.to_float())
-    assert exact.value == block_transport_value(pair)
-    assert block_transport_value(pair.to_float()) == pytest.approx(float(exact.value), abs=1e-12)
-    assert_solved(block_transport_program(pair), exact, block_transport_program(pair.to_float()), floating)
-    # any valid verifier of one path is a coupling too
-    assert single_path_optimum(pair).value - 1 <= exact.value
+        floats = pair.to_float()
+        exact, value = block_transport_optimum(pair), block_transport_value(pair)
+        assert exact.value == value
+        assert block_transport_value(floats) == pytest.approx(float(value), abs=1e-12)
+        programs = block_transport_program(pair), block_transport_program(floats)
+        assert_solved(programs[0], exact, programs[1], block_transport_optimum(floats))
+        # any valid verifier of one path is a coupling too
+        assert single_path_optimum(pair).value - 1 <= value

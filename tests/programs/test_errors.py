@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -24,10 +23,8 @@ from spectheory.programs import (
     solve_exact,
 )
 from spectheory.programs.block_transport import block_transport_optimum, block_transport_program
-from spectheory.programs.dual import dual_optimum, dual_program
-from spectheory.programs.one_position.min_cut import min_cut_of_law
+from spectheory.programs.lossy import lossy_program
 from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
-from spectheory.programs.unsimplified import unsimplified_optimum, unsimplified_program
 
 Statement = Callable[[ModelPair], LinearProgram]
 
@@ -35,8 +32,7 @@ Statement = Callable[[ModelPair], LinearProgram]
 STATEMENTS: dict[str, Statement] = {
     "single-path LP": single_path_program,
     "multi-path antichain LP": lambda pair: multi_path_program(pair, 2),
-    "unsimplified multi-path LP": lambda pair: unsimplified_program(pair, 2),
-    "dual of the multi-path antichain LP": lambda pair: dual_program(pair, 2),
+    "lossy multi-path LP": lambda pair: lossy_program(pair, 0, 2),
     "block transport LP": block_transport_program,
     "optimal transport LP": lambda pair: otm_program(pair.target[0][0], pair.draft[0][0], 2),
 }
@@ -79,21 +75,17 @@ def test_errors_name_the_program_and_its_size(name: str, exact: bool) -> None:
 
 def test_too_large_programs_are_refused_with_advice() -> None:
     large = instances.two_token(4)
-    for optimum in (multi_path_optimum, unsimplified_optimum, dual_optimum):
+    for optimum in (multi_path_optimum, lambda pair, drafts: lossy_program(pair, 0, drafts)):
         with pytest.raises(EnumerationTooLargeError, match=r"458329 non-empty antichains, the limit is \d+;"):
             optimum(large, 2)
     with pytest.raises(EnumerationTooLargeError, match=r"65536 variables, .* block_transport_value"):
         block_transport_optimum(instances.two_token(8))
     with pytest.raises(EnumerationTooLargeError, match=r"6 variables, the limit is 5; use min_cut_of_law"):
         otm_program(["1/2", "1/4", "1/4"], draft_law={(0, 1): "1/2", (1, 2): "1/2"}, max_variables=5)
-    with pytest.raises(
-        EnumerationTooLargeError, match=r"20 tokens has 2\^20 sets, .* use optimal_acceptance"
-    ):
-        min_cut_of_law([Fraction(1, 20)] * 20, {(0, 1): Fraction(1)})
     with pytest.raises(EnumerationTooLargeError, match="use optimal_acceptance"):
         otm_program(["1/2", "1/2"], ["1/2", "1/2"], num_drafts=20)
     with pytest.raises(EnumerationTooLargeError, match=r"tree of 2047 nodes; .* at most 2046"):
         single_path_optimum(instances.two_token(10), max_nodes=2046)
-    for optimum in (multi_path_optimum, unsimplified_optimum, dual_optimum):
+    for optimum in (multi_path_optimum, lambda pair, drafts: lossy_program(pair, 0, drafts)):
         with pytest.raises(InvalidInputError, match="num_drafts"):
             optimum(instances.two_token(1), 0)

@@ -8,11 +8,14 @@ from typing import Any
 
 import pytest
 
+from program_support import ALL_PAIRS, assert_certified
+from reference import number_of
 from spectheory import ModelPair, defects, output_law, verifiers
-from spectheory.drafts import WithoutReplacement
+from spectheory.drafts import PerPath, PrefixTree, WithoutReplacement
 from spectheory.errors import InvalidInputError
 from spectheory.instances import disjoint_supports, random_rational, three_token_reversed, two_token
-from spectheory.programs import check_solution, lossy_optimum, lossy_program, optimum
+from spectheory.programs import check_solution, lossy_optimum, lossy_program, multi_path_optimum, optimum
+from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 
 BUDGETS = tuple(Fraction(n, 12) for n in (0, 1, 2, 3, 6, 12))
 PAIRS = (
@@ -101,3 +104,38 @@ def test_floats_and_other_drafts() -> None:
 def test_bad_budgets_are_refused(budget: Any, says: str) -> None:
     with pytest.raises(InvalidInputError, match=says):
         lossy_optimum(two_token(1), budget)
+
+
+# -------------------------------------------------- ε = 0: the unsimplified program (greedy2026 Lemma A.5)
+
+
+@pytest.mark.parametrize("first", range(8))
+def test_unsimplified_program_is_the_antichain_program(first: int) -> None:
+    """Lemma A.5 and Theorem 4.3 have one optimum, and the law gives budgets and is zero where p is."""
+    for number in range(first, len(ALL_PAIRS), 8):
+        pair, num_drafts = ALL_PAIRS[number], 1 + number % 3
+        program = lossy_program(pair, 0, num_drafts)
+        exact = solve_in_its_arithmetic(program)
+        assert exact.value == multi_path_optimum(pair, num_drafts).value
+        assert_certified(program, exact, 0)
+        floating = solve_in_its_arithmetic(lossy_program(pair.to_float(), 0, num_drafts))
+        assert floating.value == pytest.approx(float(exact.value), abs=1e-9)
+        assert exact.value <= Fraction(floating.upper)
+        for depth in range(1, pair.draft_length + 2):
+            for index, prob in enumerate(pair.target_path_probs(depth)):
+                path = pair.context(depth, index)
+                if prob == 0:
+                    assert exact.primal[path] == 0
+                elif depth == pair.draft_length + 1:  # (38) as printed
+                    prefixes = [path[:i] for i in range(1, depth + 1)]
+                    probs = [pair.target_path_probs(len(a))[number_of(pair, a)] for a in prefixes]
+                    assert sum(exact.primal[a] / p for a, p in zip(prefixes, probs, strict=True)) == 1
+
+
+def test_unsimplified_program_for_other_processes() -> None:
+    """Trees of drafts and drafts without replacement change the right-hand sides only."""
+    for number in range(24):
+        pair = random_rational(100 + number, 2, 2, zero_probability=0)
+        for process in (PrefixTree((2, 2)), WithoutReplacement((2, 1)), PerPath((pair, pair))):
+            best = multi_path_optimum(pair, process=process).value
+            assert lossy_optimum(pair, 0, process=process).value == best

@@ -7,13 +7,23 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from program_support import PAIRS, SHAPES, TWO_TOKENS, assert_solved, block_verification_value
+from program_support import (
+    DUAL_PAIRS,
+    PAIRS,
+    SHAPES,
+    TWO_TOKENS,
+    assert_solved,
+    block_verification_value,
+)
+from spectheory.bounds import upper_bound
+from spectheory.errors import InfeasiblePointError
 from spectheory.pair import ModelPair
 from spectheory.programs import (
     antichains,
     count_antichains,
     multi_path_optimum,
     multi_path_program,
+    optimal_scores,
     optimum,
     single_path_optimum,
     single_path_program,
@@ -32,22 +42,37 @@ def test_multi_path_two_tokens(draft_length: int, value: str) -> None:
 def test_random_pairs(shape: int) -> None:
     """Exact = float, KKT holds and a perturbed dual does not, single path = block verification."""
     for number in range(shape, len(PAIRS), len(SHAPES)):
-        assert_programs_agree(number)
+        pair, num_drafts = PAIRS[number], 1 + number % 3
+        floats = pair.to_float()
+        one, several = single_path_optimum(pair), multi_path_optimum(pair, num_drafts)
+        assert one.value == block_verification_value(pair)
+        programs = single_path_program(pair), single_path_program(floats)
+        assert_solved(programs[0], one, programs[1], single_path_optimum(floats))
+        programs = multi_path_program(pair, num_drafts), multi_path_program(floats, num_drafts)
+        assert_solved(programs[0], several, programs[1], multi_path_optimum(floats, num_drafts))
+        assert one.value <= several.value <= pair.draft_length + 1
+        assert num_drafts > 1 or several.value == one.value
 
 
-def assert_programs_agree(number: int) -> None:
-    """On one pair, with one draft and with 1 to 3."""
-    pair, num_drafts = PAIRS[number], 1 + number % 3
-    floats = pair.to_float()
-    exact, several = single_path_optimum(pair), multi_path_optimum(pair, num_drafts)
-    assert exact.value == block_verification_value(pair)
-    programs = single_path_program(pair), single_path_program(floats)
-    assert_solved(programs[0], exact, programs[1], single_path_optimum(floats), width=1e-9)
-    programs = multi_path_program(pair, num_drafts), multi_path_program(floats, num_drafts)
-    assert_solved(programs[0], several, programs[1], multi_path_optimum(floats, num_drafts), width=1e-9)
-    if num_drafts == 1:
-        assert several.value == exact.value
-    assert exact.value <= several.value <= pair.draft_length + 1
+@pytest.mark.parametrize("first", range(4))
+def test_the_optimal_scores_prove_the_optimum(first: int) -> None:
+    """Strong duality: E[max_k c(X^(k))] is the optimum, for one path and for several; partner: lower scores
+    at the root are refused, higher ones elsewhere bound no closer."""
+    for number, pair in enumerate(DUAL_PAIRS[first::4]):
+        best = multi_path_optimum(pair, 1 + number % 3)
+        scores = optimal_scores(pair, best)
+        assert upper_bound(pair, 1 + number % 3, scores) == best.value
+        assert (
+            upper_bound(pair, 1, optimal_scores(pair, single_path_optimum(pair)))
+            == single_path_optimum(pair).value
+        )
+        floats = optimal_scores(pair.to_float(), multi_path_optimum(pair.to_float(), 1 + number % 3))
+        bound = upper_bound(pair.to_float(), 1 + number % 3, floats)
+        assert bound == pytest.approx(float(best.value), abs=1e-8)
+        with pytest.raises(InfeasiblePointError):
+            upper_bound(pair, 2, [scores[0] - Fraction(1, 1000), *scores[1:]])
+    ones = [np.full(2**depth, Fraction(1)) for depth in range(3)]
+    assert upper_bound(ModelPair.context_free_pair(*TWO_TOKENS, 2), 2, ones) == 3 > Fraction(212, 81)
 
 
 @pytest.mark.parametrize(

@@ -263,7 +263,7 @@ def test_what_a_result_says() -> None:
         "block": "49/8",
         "block_float": 6.125,
     }
-    assert found.facts() == [("optimum", "25/4 = 6.25"), ("block verification", "49/8 = 6.125")]
+    assert found.tables()[0].texts() == [["optimum", "25/4 = 6.25"], ["block verification", "49/8 = 6.125"]]
 
 
 @pytest.mark.parametrize("question", [most_decoded_tokens, fewest_calls])

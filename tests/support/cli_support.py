@@ -18,11 +18,6 @@ TWO_TOKEN = {
     "target": ["1/3", "2/3"],
     "draft": ["2/3", "1/3"],
 }
-CERTIFY_KEYS = {
-    "verifier", "vocab_size", "draft_length", "num_drafts", "arithmetic", "block_efficiency",
-    "block_efficiency_float", "target_matching", "total_variation", "optimum", "optimum_float", "gap_float",
-    "first_token_law", "worst_path",
-}  # fmt: skip
 OWN_VERIFIER = '''
 from spectheory.arrays import divide_or_zero, namespace, normalise, positive_part, take_row, take_token
 from spectheory.outcome import Outcome

@@ -9,7 +9,8 @@ from spectheory.algorithms.one_path.base import path_ratios
 from spectheory.algorithms.one_path.block import Block
 from spectheory.arrays import Array, first_true, namespace, take_path, take_paths, take_token
 from spectheory.bounds.rankings import Ranking, ranking_keys, ratio_ranking
-from spectheory.outcome import Outcome, credit_to_first, first_path_with_prefix
+from spectheory.contexts import credit_to_first, first_path_with_prefix
+from spectheory.outcome import Outcome
 from spectheory.stop_rows import StopRows
 from spectheory.verifier import Verifier
 

@@ -27,6 +27,7 @@ from spectheory.arrays import (
     take_along,
     zeros_like,
 )
+from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.exact_numbers import is_exact
 from spectheory.validate import check_count
 
@@ -83,6 +84,7 @@ class ScoredMultipath(ScoredSelection):
         """M equal cells; where tokens are not grouped also the edges of the level sets of p/q.
 
         With these the levels at the root are split along cells, so that one position is served exactly.
+        Tokens that are never drafted come last and add empty cells at 1, which change no law.
         """
         xp = namespace(draft_row)
         cells = np.array([Fraction(number, self.num_cells) for number in range(self.num_cells + 1)])
@@ -90,8 +92,7 @@ class ScoredMultipath(ScoredSelection):
         edges = like_rows(cells, one) + zeros_like(one)
         if self._groups(draft_row):
             return edges
-        order = xp.argsort(divide_or_zero(target_row, draft_row), axis=-1, stable=True)
-        sums = xp.cumulative_sum(take_along(draft_row, order), axis=-1)
+        sums = xp.cumulative_sum(SortedByRatio.of(target_row, draft_row).denominator, axis=-1)
         sums = xp.minimum(sums, one + zeros_like(sums))[..., :-1]
         return xp.sort(xp.concat([edges, sums], axis=-1), axis=-1)
 

@@ -23,7 +23,8 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
-from spectheory.outcome import Outcome, is_first_with_prefix, shared_prefixes
+from spectheory.contexts import is_first_with_prefix, shared_prefixes
+from spectheory.outcome import Outcome
 from spectheory.stop_rows import StopRows, take_draft_row
 from spectheory.verifier import TreeVerifier
 

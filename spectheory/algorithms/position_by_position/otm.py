@@ -12,7 +12,7 @@ from spectheory.algorithms.position_by_position.base import Position, PositionBy
 from spectheory.arrays import Array, namespace
 from spectheory.distinct import distinct_rows
 from spectheory.exact_numbers import is_exact
-from spectheory.programs.one_position.optimal_rankings import OptimalRankings, rankings_of_rows
+from spectheory.programs.one_position.ranking_plan import OptimalRankings, rankings_of_rows
 
 Row = tuple[Any, ...]
 KEPT_PLANS, LARGEST_KEPT = 1024, 64

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.bounds.level_sets import ratios
+from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.bounds.rankings import leaf_order
 from spectheory.bounds.skewed_draft import SkewedDraft
 from spectheory.instances import random_rational, sticky_chain
@@ -110,8 +110,7 @@ def global_order(pair: ModelPair) -> np.ndarray:
         [0 1]
     """
     length = pair.draft_length
-    ratio = ratios(pair.target_path_probs(length), pair.draft_path_probs(length))
-    return np.argsort(ratio, kind="stable")
+    return SortedByRatio.of(pair.target_path_probs(length), pair.draft_path_probs(length)).order
 
 
 def _plot(findings: Findings) -> Figure:

@@ -11,7 +11,7 @@ from spectheory.pair import ModelPair
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, GREY, VERIFIER_COLOURS
-from spectheory.programs import best_ranking
+from spectheory.programs import best_ranking, count_tree_rankings
 
 COUNTEREXAMPLE = ModelPair.context_free_pair(["13/20", "7/20"], ["2/3", "1/3"], 1)
 
@@ -49,7 +49,7 @@ def ranking_search(num_pairs: int = 24, num_drafts: Sequence[int] = (2, 3), seed
                 out_of_order.append(f"{here}: {worst}, {greedy}, {best}")
             if best > found.optimum:
                 above.append(f"{here}: {best} > {found.optimum}")
-            if not found.exhaustive:
+            if found.rankings_tried < count_tree_rankings(pair):
                 partial.append(here)
             if greedy < best:
                 not_best.append(f"{here}: {greedy} < {best}")

@@ -1,4 +1,4 @@
-"""Where to bend the piecewise linear stand-in of f: breakpoints 0 = e_0 < e_1 < .. < e_N = 1."""
+"""Breakpoints 0 = e_0 < e_1 < .. < e_N = 1 of the piecewise linear function in place of f."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:
 
 
 def chord_errors(edges: np.ndarray, num_drafts: int, chain: ScoreChain) -> np.ndarray:
-    """What the chords miss at every set of a chain: (c_i - c_{i+1}) (f - chord)(q(S_i)), [sets].
+    """The error of the chords at every set of a chain: (c_i - c_{i+1}) (f - chord)(q(S_i)), [sets].
 
-    Their sum is the upper bound's value under f minus that under the chords.
+    The sum is the upper bound's value under f minus its value under the chords.
     """
     true = some_draft_probs(chain.draft_mass, num_drafts)
     chords = np.interp(chain.draft_mass, edges, some_draft_probs(edges, num_drafts))
@@ -35,9 +35,10 @@ def refined_breakpoints(
 ) -> np.ndarray:
     """Add breakpoints where a chain loses most to the chords.
 
-    In rounds, the worst sixteenth of the segments is split: at the set that loses more than 0.3 of the
-    segment's error, if there is one (a chord touches f there, so that loss vanishes), else where half of
-    the error lies to either side.  A step costs up to the square of their number, so none is split in vain.
+    In rounds, the worst sixteenth of the segments is split: at the set with more than 0.3 of the segment's
+    error if there is such a set (its loss vanishes, because the new chords touch f there), else where half of
+    the error lies on either side.  The cost of a step grows with the square of the number of segments, so few
+    are split at a time.
 
     Args:
         edges: the breakpoints so far.

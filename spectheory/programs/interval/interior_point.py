@@ -19,25 +19,24 @@ from spectheory.programs.interval.row_passes import (
 )
 
 STEP_BACK = 0.7
-"""The share of the way to the boundary that a step takes.  Staying clear of it pays here: on random pairs 0.9
-took more steps, some pairs a third more."""
+"""The share of the way to the boundary that a step takes.  With 0.9 random pairs took more steps."""
 
 CORRECTIONS = 4
-"""Most centrality corrections per step (gondzio1996); a step that gains nothing ends them.  With six, random
-pairs took fewer steps and no less time."""
+"""The most centrality corrections per step (gondzio1996).  Six took fewer steps in the same time."""
 
 LEAST_AIM, MOST_AIM, BOLDNESS = 1e-6, 0.2, 8
 """A step aims at (reduced / present)^BOLDNESS of the present mean product, within these limits, where
-``reduced`` is what the predictor alone would reach.  It pays to be bold: with the usual exponent 3
-(mehrotra1992) and no upper limit random pairs took more steps, some twice as many."""
+``reduced`` is the gap after the predictor alone.  With the usual exponent 3 (mehrotra1992) and no upper limit
+random pairs took more steps, some of them twice as many."""
 
 RETREAT, APART = 1.5, 1.3
-"""New breakpoints start from the last iterate whose gap was ``RETREAT`` times that before the latest step:
-the latest is often off the central path of the finer program, and many short steps follow.  Those remembered
-lie ``APART``, so that they are few."""
+"""New breakpoints start from the last iterate whose gap was at least ``RETREAT`` times the gap before the
+latest step.  The latest iterate is often off the central path of the finer program, and many short steps
+would follow.
+The gaps of remembered iterates differ by the factor ``APART``, so that few are remembered."""
 
 EVENNESS = 30.0
-"""How much weight on the central path is spread evenly over all products, whatever their scale."""
+"""The weight on the central path that is spread evenly over all products."""
 
 
 class ChordProgram:
@@ -60,9 +59,9 @@ class ChordProgram:
     first terms fit the scale of likely and unlikely leaves; without the second ones leaves with tiny q_b
     would leave hardly any room to move.
 
-    A step may write over the arrays of an iterate that is neither ``point`` nor needed for ``restart``:
-    whoever wants an iterate for longer copies it.  Arrays that the program did not make are never written to.
-    A step that ends early, by an error or by Ctrl-C, leaves everything as it was.
+    A step may write over the arrays of an iterate that is neither ``point`` nor needed for ``restart``; copy
+    an iterate to keep it across steps.  Arrays of the caller are never written to.  A step that ends early,
+    by an error or by Ctrl-C, changes nothing.
 
     Args:
         live: the tree, with at least one node below the root.
@@ -95,10 +94,10 @@ class ChordProgram:
 
     @property
     def bin_law(self) -> np.ndarray:
-        """r_b of the iterate, [B], after a repair that makes its transport exact.
+        """r_b of the iterate, [B], after a repair of its transport.
 
-        Rows, then columns of π are scaled down to their marginals, and what is missing is spread
-        independently; so r is feasible and of sum 1 up to rounding, however inexact the steps were.
+        Rows, then columns of π are scaled down to their marginals, and the missing mass is spread
+        independently.  So r is feasible and of sum 1 up to rounding, however inexact the steps were.
         """
         pi, q, w = self.point.pi, self.live.bin_mass, self.widths
         row_scale = np.minimum(1.0, q / pi.sum(axis=1))
@@ -116,7 +115,7 @@ class ChordProgram:
 
         Split in proportion to the widths, π gives the same r, so it stays feasible.  With the slope φ' of
         a new segment inside segment j, s_bj + Δβ - (φ' - φ_j) c_b is dual feasible for the least Δβ that
-        leaves at least half of every s_bj.  The gap grows by about what the chords missed.
+        leaves at least half of every s_bj.  The gap grows by about the error of the chords.
 
         Args:
             edges: breakpoints that include the present ones.
@@ -127,9 +126,9 @@ class ChordProgram:
         start = self.restart
         scores = _bin_scores(self.live, start.y)
         s = np.take(start.s, inside, axis=1)  # indexing would order it by columns
-        turn = np.multiply.outer(scores, slopes - self.slopes[inside])
-        turn -= (turn - 0.5 * s).max(axis=0)
-        s -= turn
+        fall = np.multiply.outer(scores, slopes - self.slopes[inside])
+        fall -= (fall - 0.5 * s).max(axis=0)
+        s -= fall
         pi = np.take(start.pi, inside, axis=1)
         pi *= widths / self.widths[inside]
         return ChordProgram(self.live, self.num_drafts, edges, start._replace(pi=pi, s=s))
@@ -151,10 +150,10 @@ class ChordProgram:
             raise SolverError("the interior-point step is not finite: machine precision is exhausted")
         primal, dual = lengths.tolist()
         pi, s = self._spare_pairs()
-        moved_pairs(point.pi, point.s, step.turn, step.targets.pairs, primal, dual, pi, s)
+        moved_pairs(point.pi, point.s, step.direction, step.targets.pairs, primal, dual, pi, s)
         u, y = point.u + primal * step.u, point.y + dual * step.y
         v, z = point.v + primal * step.v, point.z + dual * step.z
-        # Ctrl-C between the two does no harm: to remember one iterate twice is to remember it once
+        # Ctrl-C between the two lines does no harm: the same iterate may be remembered twice
         self._earlier = self._remembered(gap)
         self.point = Point(pi, s, u, y, v, z)
         return min(primal, dual)
@@ -165,8 +164,7 @@ class ChordProgram:
         return self._earlier[0][1] if self._earlier else self.point
 
     def _remembered(self, gap: float) -> list[tuple[float, Point]]:
-        """What is remembered after a step from ``point``: that too if ``restart`` may need it, and none that
-        it will not."""
+        """The iterates that ``restart`` may need after a step from ``point``, with their gaps."""
         earlier = self._earlier
         if not earlier or APART * gap <= earlier[-1][0]:
             earlier = [*earlier, (gap, self.point)]
@@ -176,7 +174,7 @@ class ChordProgram:
         return earlier[forgotten:]
 
     def _spare_pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """Arrays for the next π and s, of no iterate in use: fresh memory costs more than a pass over it."""
+        """Arrays for the next π and s that no iterate uses: fresh memory costs more than a pass over it."""
         used = [self.point, *(point for _, point in self._earlier)]
         for pi, s in self._made:
             if not any(pi is point.pi or s is point.s for point in used):
@@ -190,7 +188,7 @@ class ChordProgram:
         system = NewtonSystem(self.live, self.slopes, self.widths, point, self._workspace)
         step = system.solve(system.predictor)
         primal, dual = _lengths(_steepest(point, step))
-        # a step that all but closes the gap may leave less than nothing of it, by rounding
+        # rounding can make the gap negative after a step that nearly closes it
         reduced = max(_predicted_gap(gap, point, step, primal, dual), 0.0)
         aim = min(max((reduced / gap) ** BOLDNESS, LEAST_AIM), MOST_AIM) * gap / self._total_weight
         step = system.solve(self._corrected(step, aim, room))
@@ -200,16 +198,16 @@ class ChordProgram:
             trial = np.minimum(1.0, lengths + 0.3).tolist()
             other = system.solve(self._recentred(step, trial, aim, spare))
             falls = _steepest(point, other)
-            # a correction that is no number gains nothing
+            # also for a correction that is NaN
             if not _lengths(falls).sum() >= lengths.sum() + 0.02:
                 break
             step, steepest, spare = other, falls, step.targets.pairs
         return step, steepest
 
     def _corrected(self, predictor: Step, aim: float, pairs: np.ndarray) -> Targets:
-        """Targets aim - Δπ Δs and so on, which lead to products of aim but for third order (mehrotra1992)."""
+        """Targets aim - Δπ Δs and so on, for products of aim up to third order (mehrotra1992)."""
         point, rows, columns = self.point, np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
-        corrected_targets(point.pi, point.s, predictor.turn, self._pair_aim(aim), pairs, rows, columns)
+        corrected_targets(point.pi, point.s, predictor.direction, self._pair_aim(aim), pairs, rows, columns)
         u = (aim * self._node_weights - predictor.u * predictor.y) / (point.u * point.y) - 1.0
         v = (aim * self._node_weights - predictor.v * predictor.z) / (point.v * point.z) - 1.0
         return Targets(pairs, rows, columns, u, v)
@@ -220,7 +218,7 @@ class ChordProgram:
         point, targets, (primal, dual), goal = self.point, step.targets, lengths, self._pair_aim(aim)
         rows, columns = np.empty((len(pairs), 2)), np.zeros(len(self.slopes))
         recentred_targets(
-            point.pi, point.s, step.turn, targets.pairs, primal, dual, goal, pairs, rows, columns
+            point.pi, point.s, step.direction, targets.pairs, primal, dual, goal, pairs, rows, columns
         )
 
         def recentred(
@@ -283,11 +281,11 @@ def _gap(point: Point) -> float:
 def _predicted_gap(gap: float, point: Point, predictor: Step, primal: float, dual: float) -> float:
     """The gap after the predictor with two lengths, up to primal · dual · (ρ · Δα + γ · Δβ).
 
-    Along the lengths it has the slopes -gap - d and d, with d = Σ π Δs + Σ u Δy + Σ v Δz.  The primal part of
-    the step and the dual part are orthogonal but for ρ and γ, what rounding left missing from the marginals
+    Along the lengths it has the slopes -gap - d and d, with d = Σ π Δs + Σ u Δy + Σ v Δz.  The primal and the
+    dual part of the step are orthogonal up to ρ and γ, the mass that rounding left missing from the marginals
     of π (``newton``).  Only the aim of the step depends on it.
     """
-    _, alpha, beta, scores = predictor.turn
+    _, alpha, beta, scores = predictor.direction
     rows, tilted = predictor.targets.of_rows.T  # of a predictor these and ``of_columns`` are the sums of -π
     pairs = scores @ tilted - alpha @ rows - beta @ predictor.targets.of_columns
     d = float(pairs + point.u @ predictor.y + point.v @ predictor.z)
@@ -297,7 +295,7 @@ def _predicted_gap(gap: float, point: Point, predictor: Step, primal: float, dua
 def _steepest(point: Point, step: Step) -> np.ndarray:
     """The least Δ/present of the primal and of the dual entries, [2]; NaN where one is NaN."""
     pairs = np.full((2, point.pi.shape[1]), np.inf)
-    least_ratios(point.s, step.turn, step.targets.pairs, pairs)
+    least_ratios(point.s, step.direction, step.targets.pairs, pairs)
     uv = np.minimum((step.u / point.u).min(), (step.v / point.v).min())
     yz = np.minimum((step.y / point.y).min(), (step.z / point.z).min())
     return np.minimum(pairs.min(axis=1), [uv, yz])

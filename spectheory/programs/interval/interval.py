@@ -1,13 +1,10 @@
 """The multi-path optimum at scale: an interval that closes, certified at every step.
 
-The interval does not depend on the search being right: the two bounding passes (``bounds``) recompute
-everything from a leaf law r and from slacks z ≥ 0, whoever proposes them, and a wrong Newton step costs
-time, not soundness.  The search is an interior-point method of its own, and not a linear-programming solver
-with cuts, because of time: on one pair of 1 000 leaves (V = 10, L = 3, K = 4) it closes to a relative gap of
-1e-6 in 0.1 s, where one most violated leaf set per round with warm-started HiGHS is still at 2.9e-3 after
-30 s (``benchmarks/multi_path_scale.py``).  Other shapes of as many leaves take up to three times as long.
-The first call in a process takes 0.2 s more, to load the compiled loops, and the first after an installation
-some 3 s, to compile them.
+The interval does not depend on the search: the two bounding passes (``bounds``) recompute it from a leaf law
+r and from slacks z ≥ 0, so a wrong Newton step costs time, not soundness.  The search is an interior-point
+method instead of a linear-programming solver with cuts because it is faster.  On a pair of 1 000 leaves (V =
+10, L = 3, K = 4) it closes to a relative gap of 1e-6 in 0.1 s, while warm-started HiGHS with one most
+violated leaf set per round is still at 2.9e-3 after 30 s (``benchmarks/multi_path_scale.py``).
 """
 
 from __future__ import annotations
@@ -32,20 +29,20 @@ from spectheory.pair import ModelPair
 from spectheory.programs.interval.breakpoints import chord_errors, first_breakpoints, refined_breakpoints
 from spectheory.programs.interval.interior_point import ChordProgram
 from spectheory.programs.interval.live_tree import LiveTree
-from spectheory.programs.one_position.optimal_rankings import optimal_skewed_row
+from spectheory.programs.one_position.ranking_plan import optimal_skewed_row
 from spectheory.programs.solving.solution import Bracketed
 from spectheory.validate import check_num_drafts, check_positive
 
 FIRST_SEGMENTS = 24
 MAY_MISS, SHALL_MISS = 0.5, 0.4
-"""Breakpoints are added while the chords miss more than the first share of the gap asked for, and until they
-miss at most the second.  Steps under the chords close the rest."""
+"""Breakpoints are added if the error of the chords is above the first share of the gap asked for, until it is
+at most the second.  Steps under the chords close the rest."""
 MAX_CELLS = 20_000_000
 """Bins times segments: about 160 MB per array, and two dozen arrays."""
 MAX_LEAVES = 400_000
-"""Of the interior point; bounds alone take a few passes over as many as a pair has."""
+"""The most leaves for the interior point; bounds alone have no limit."""
 MAX_STEPS = 150
-"""Steps on one set of breakpoints."""
+"""The most steps on one set of breakpoints."""
 
 Progress = Callable[[int, float, float], None]
 """Called after every round with (round, lower, upper)."""
@@ -61,7 +58,7 @@ class CertifiedInterval(Bracketed):
         status: ``"optimal"`` if the requested gap was reached, else ``"time limit"``, ``"interrupted"``, or
             ``"stalled"`` when float64 or the size limit allows no further progress.  The interval is
             certified in every case.
-        lower, upper: the ends; ``lower`` is what ``skewed_draft`` attains.
+        lower, upper: the ends; ``skewed_draft`` attains ``lower``.
         rounds: interior-point steps taken.
         segments: chords in the last piecewise linear stand-in of f.
         seconds: wall-clock time.
@@ -118,9 +115,9 @@ class _Best:
             self._offer_min_cut()
 
     def _offer_limits_of_many_drafts(self) -> None:
-        """Bounds that meet as K grows, where an interior point is out of float64's reach.
+        """Bounds that meet as K grows, where the interior point is beyond float64.
 
-        Then a context is drafted almost surely or hardly ever, and the target limits the former.
+        There every context is drafted almost surely, and the target limits it, or hardly ever.
         """
         tree, K = self.tree, self.num_drafts
         for expected in (0.0, 1.0, 10.0, 100.0):
@@ -131,7 +128,7 @@ class _Best:
             self.offer_slacks(slacks_of_shares(tree, [target <= factor * limit for target, limit in levels]))
 
     def _offer_min_cut(self) -> None:
-        """Bounds that meet: one position is optimal transport, and its min cut is a sort."""
+        """Bounds that meet at one position: the min cut of optimal transport."""
         (target,), draft = self.tree.target_rows[0], self.tree.draft_probs[-1]
         best = optimal_skewed_row(target, draft, self.num_drafts)
         self.offer_draft(best.skewed_row)
@@ -179,12 +176,14 @@ def multi_path_interval(
        a few passes over leaves × segments.
     2. After every step read off r, which is feasible for f, and slacks, which are dual feasible for
        f: two sorts give a lower and an upper bound with f itself, whatever the accuracy of the step.
-    3. When the chords' error is a fair part of what separates the bounds, add breakpoints at the level
-       sets of the path scores, where the chords lose most, and go on from there.  With a breakpoint
-       at every level set of an optimal dual the chords lose nothing.
+    3. When the chords' error is a fair part of the gap between the bounds, add breakpoints at the level sets
+       of the path scores with the largest errors, and go on.  With a breakpoint at every level set of an
+       optimal dual the chords have no error.
 
-    Memory: some 25 arrays of leaves × segments, at most 4 GB.  The arrays are small for threaded BLAS:
-    on a machine that does other work, one thread (OPENBLAS_NUM_THREADS=1) is several times faster.
+    Memory: some 25 arrays of leaves × segments, at most 4 GB.  The arrays are small for threaded BLAS: on a
+    busy machine one thread (OPENBLAS_NUM_THREADS=1) is several times faster.  The first call in a process
+    takes 0.2 s more, to load the compiled loops, and the first call after an installation some 3 s, to
+    compile them.
 
     Args:
         pair: the models; exact pairs are converted to float64, and the bounds allow for that.
@@ -192,15 +191,12 @@ def multi_path_interval(
         relative_gap: stop when upper - lower ≤ relative_gap · lower.  Below about 1e-8 float64 may not
             get there; the status is then ``"stalled"``.
         time_limit: stop after so many seconds, or None.  The clock is read after every step, so the limit is
-            overrun by up to one step (and new breakpoints, where they come before it); at least the tree and
-            the first two bounds are computed.  The first step in a process also loads compiled loops, which
-            takes 0.2 s, or compiles them after an installation, some 3 s.
+            overrun by up to one step; at least the tree and the first two bounds are computed.
         progress: called after every step with (round, lower, upper).
 
     Returns:
-        The interval and its proofs.  A time limit and Ctrl-C (KeyboardInterrupt) end the search and
-        return the best interval so far.  Before the first two bounds are there, which takes a few passes
-        over the tree, there is no interval: Ctrl-C in that time is raised to the caller.
+        The interval and its proofs.  A time limit and Ctrl-C (KeyboardInterrupt) end the search and return
+        the best interval so far.  Ctrl-C before the first two bounds is raised to the caller.
 
     Raises:
         InvalidInputError: a bad number of drafts, gap or time limit, or a draft row whose sum is off by 1
@@ -239,7 +235,7 @@ def multi_path_interval(
 
 
 def _close(best: _Best, relative_gap: float, after_round: Callable[[], None]) -> None:
-    """Raise the lower and cut the upper bound until the gap is met or nothing moves any more."""
+    """Raise the lower and cut the upper bound until the gap is reached or neither moves."""
     tree, K = best.tree, best.num_drafts
     after_round()
     if best.gap <= relative_gap * best.below.value:
@@ -252,7 +248,7 @@ def _close(best: _Best, relative_gap: float, after_round: Callable[[], None]) ->
         )
     nodes = sum(len(level) for level in tree.draft_probs)
     live = LiveTree.of(tree, K, 1e-2 * relative_gap / (nodes * (tree.draft_length + 1)))
-    # Some context lives: were all dead, the limits of many drafts would have met within 1 % of the goal.
+    # some context is live: otherwise the limits of many drafts meet within 1 % of the goal
     program, fresh = ChordProgram(live, K, first_breakpoints(FIRST_SEGMENTS, K)), True
     while True:
         best.segments = len(program.edges) - 1
@@ -275,10 +271,10 @@ def _run_stage(
     may_refine: bool,
     after_round: Callable[[], None],
 ) -> tuple[CertifiedUpperBound, bool]:
-    """Steps on one set of breakpoints, until it pays to add some.
+    """Steps on one set of breakpoints, until more breakpoints are better.
 
-    That is when the gap under the chords is no more than five times what the chords miss: refining
-    raises the former by about twice that again.
+    That is when the gap under the chords is at most five times the error of the chords: refining raises the
+    gap by about twice that error.
 
     Returns:
         The last upper bound, and whether the iterate is good to start from.

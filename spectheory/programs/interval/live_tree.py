@@ -1,4 +1,4 @@
-"""The part of the tree that the interior-point method works on, without nodes of no consequence."""
+"""The part of the tree that the interior-point method works on, without nodes of negligible mass."""
 
 from __future__ import annotations
 
@@ -17,12 +17,11 @@ class LiveTree:
     """Live nodes, and bins that hold the draft's mass.
 
     A node is live if its parent is and min{p(a), K q(a)}, a bound on x(a), is above a threshold.  The other
-    nodes are dead.  A dead node has x(a) = 0 here, and a fixed share of what its score and slack must reach.
-    It goes by the first dead node on the path.  Where p(a) ≤ K q(a) there, the target limits the subtree: the
-    slacks take all of it, and y = 0.  Elsewhere the draft limits it: the scores take all, and z = 0.
+    nodes are dead and have x(a) = 0 and fixed scores and slacks, by the first dead node on the path.  Where
+    p(a) ≤ K q(a) there, the target limits the subtree, and y = 0.  Elsewhere the draft limits it, and z = 0.
 
-    Every leaf hangs from its last live context.  The leaves that hang from one node have the same path score
-    here, so they are one *bin*, of draft mass q_b.  Bins of hardly any mass are left out.
+    Every leaf hangs from its last live context.  The leaves of one node have the same path score, so they are
+    one *bin*, of draft mass q_b.  Bins of negligible mass are left out.
 
     The live nodes are numbered by depth, and within a depth as the tree's contexts.  The root is 0.  An array
     [n] has entries for the nodes 1..n.
@@ -32,7 +31,7 @@ class LiveTree:
         parent: the parent's number, [n].
         depth_ends: the number of live nodes of depth at most d, root included, for d = 0..L.
         target_conditionals: p(x|a) at node (a, x), [n].
-        weights: what one unit of x(a) is worth, 1 + Σ p(x|a) z(a, x) over dead children, [n].
+        weights: the worth of one unit of x(a), 1 + Σ p(x|a) z(a, x) over dead children, [n].
         draft_probs: q(a), [n].
         bin_node: the node a bin hangs from, [B], increasing.
         bin_mass: q_b, [B], of sum 1.
@@ -100,8 +99,7 @@ class LiveTree:
 
     @cached_property
     def inner(self) -> np.ndarray:
-        """The number of every node among those with children; all nodes without children have the number that
-        follows, [n]."""
+        """The number of every node among the nodes with children, and the next number for all others, [n]."""
         has_children = np.bincount(self.parent, minlength=self.size + 1)[1:] > 0
         return np.where(has_children, np.cumsum(has_children) - 1, has_children.sum())
 

@@ -11,9 +11,10 @@ step solves the optimality conditions linearised there, in the steps Δ:
     Σ_j Δπ_bj = ρ_b,   Σ_b Δπ_bj = γ_j,   Δr_b = Σ_j φ_j Δπ_bj
     Δu(a) = Δr(a) - Δx(a),   Δv(a) = p Δx(parent) - Δx(a),   Δr(a) = Σ Δr_b below a  (primal)
 
-R are the targets of the caller; ρ and γ are what rounding left missing from the marginals of π.  Targets are
-relative to the products, as H = R/(π s).  The pairs' part of a step stays implicit (``row_passes``).  The
-system has leaves × segments unknowns; three eliminations leave one dense system, an unknown per segment.
+R are the targets of the caller; ρ and γ are the masses that rounding left missing from the marginals of π.
+Targets are relative to the products, as H = R/(π s).  The pairs' part of a step stays implicit
+(``row_passes``).  The system has leaves × segments unknowns; three eliminations leave one dense system, an
+unknown per segment.
 
 1. Pairs (b, j).  With θ = π/s, Θ_b = Σ_j θ_bj and φ̄_b the θ-mean of φ, eliminating Δπ, Δs and Δα gives
 
@@ -43,7 +44,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from spectheory.errors import SolverError
 from spectheory.programs.interval.live_tree import LiveTree
 from spectheory.programs.interval.row_passes import (
-    Turn,
+    SlackDirection,
     column_products,
     row_moments,
     row_products,
@@ -67,8 +68,7 @@ class Targets(NamedTuple):
     """Right-hand sides of the complementarity equations, relative to the products.
 
     Attributes:
-        pairs: H = R_π/(π s), [B, N], or [1, N] if all rows are equal, as those of the predictor are.  Every
-            pass over the pairs takes either.
+        pairs: H = R_π/(π s), [B, N], or [1, N] if all rows are equal, as for the predictor.
         of_rows: Σ_j π H and Σ_j φ π H, [B, 2].
         of_columns: Σ_b π H, [N].
         u, v: R_u/(u y) and R_v/(v z), [n].
@@ -82,9 +82,9 @@ class Targets(NamedTuple):
 
 
 class Step(NamedTuple):
-    """A step: Δs as a ``Turn``, Δπ/π + Δs/s = H as the H of its targets, and Δu, Δy, Δv, Δz [n]."""
+    """A step: Δs as a ``SlackDirection``, Δπ/π + Δs/s = H as the H of its targets, and Δu, Δy, Δv, Δz [n]."""
 
-    turn: Turn
+    direction: SlackDirection
     targets: Targets
     u: np.ndarray
     y: np.ndarray
@@ -93,7 +93,7 @@ class Step(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Large arrays that one system after another may use: fresh memory costs more than a pass over it."""
+    """Large arrays that systems use in turn: fresh memory costs more than a pass over it."""
 
     scaled_theta: np.ndarray  # θ̂ of ``row_passes``, [B, N]
     of_c: np.ndarray  # [n, N]
@@ -114,7 +114,7 @@ class NewtonSystem:
         slopes: φ_j, [N].
         widths: w_j, [N].
         point: the current point; all entries positive.
-        workspace: where it is kept; earlier systems there are lost.
+        workspace: its memory; earlier systems there are lost.
 
     Attributes:
         predictor: the targets that aim at products of zero, R = -π s.
@@ -143,11 +143,11 @@ class NewtonSystem:
         self._factor = None
         if len(slopes) > 1:
             dense = np.diag(sums[0]) - self._scaled_theta.T @ self._scaled_theta + self._of_nodes(workspace)
-            # shifting all α by t and all β by -t changes nothing, so the first β stays where it is
+            # shifting all α by t and all β by -t changes nothing, so the first β stays fixed
             self._factor = _regularised_cholesky(dense[1:, 1:])
 
     def _of_nodes(self, workspace: Workspace) -> np.ndarray:
-        """What eliminating the nodes adds to the system in Δβ, [N, N]."""
+        """The part of the system in Δβ from eliminating the nodes, [N, N]."""
         live, (_, of_c, of_x) = self._live, workspace
         of_c.fill(0.0)
         of_x.fill(0.0)
@@ -158,8 +158,8 @@ class NewtonSystem:
     def solve(self, targets: Targets) -> Step:
         """The step for given right-hand sides.
 
-        Of the pairs the sums ``of_rows`` and ``of_columns`` are what is solved for; ``pairs`` itself is only
-        handed on to the step, and it is for the caller that the sums are those of π times ``pairs``.
+        Only the sums ``of_rows`` and ``of_columns`` of the pairs are used, which the caller computes;
+        ``pairs`` is handed on to the step.
         """
         point, live, edges = self._point, self._live, self._edges
         rows = targets.of_rows[:, 0] - self._rows
@@ -184,8 +184,8 @@ class NewtonSystem:
         alpha = (rows - plain) / self._total + self._mean * at_bins
         y = c - np.append(0.0, c)[live.parent]
         v = live.target_conditionals * np.append(0.0, x)[live.parent] - x
-        turn = Turn(self._slopes, alpha, beta, at_bins)
-        return Step(turn, targets, edges.g * (gy - y), y, v, gz - edges.h * v)
+        direction = SlackDirection(self._slopes, alpha, beta, at_bins)
+        return Step(direction, targets, edges.g * (gy - y), y, v, gz - edges.h * v)
 
     def _children_sum(self, values: np.ndarray) -> np.ndarray:
         return np.bincount(self._live.parent, weights=values, minlength=self._live.size + 1)[1:]
@@ -201,7 +201,7 @@ class NewtonSystem:
 
 
 def _regularised_cholesky(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
-    """The Cholesky factor; the least of a few relative shifts of the diagonal makes up for rounding."""
+    """The Cholesky factor, with the least of a few relative shifts of the diagonal against rounding."""
     diagonal = np.diagonal(matrix)
     for exponent in range(-15, -3, 2):
         try:

@@ -6,11 +6,10 @@ H = R_π/(π s) a step has
 
     Δs_bj = Δα_b + Δβ_j - φ_j Δc_b,   σ_bj = Δs_bj / s_bj,   Δπ_bj / π_bj = H_bj - σ_bj,
 
-so it is H and a ``Turn``.  Neither Δs nor Δπ nor the weights of the central path are stored.
+so it is H and a ``SlackDirection``.  Neither Δs nor Δπ nor the weights of the central path are stored.
+H is [B, N], or [1, N] if all its rows are equal (``_row_of``).
 
-H is [B, N], or [1, N] if all its rows are equal: every pass that reads it takes it by ``_row_of``.
-
-The arrays that a pass writes come last.  They are of the caller, so that large ones are not allocated anew.
+Output arrays come last; the caller allocates them.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ LEAST_SHARE, MOST_SHARE, MOST_DOWN = 0.1, 10.0, 10.0
 but down by at most ``MOST_DOWN`` times its aim."""
 
 
-class Turn(NamedTuple):
-    """What Δs consists of: φ [N], Δα [B], Δβ [N], and Δc at the bins [B]."""
+class SlackDirection(NamedTuple):
+    """The parts of Δs: φ [N], Δα [B], Δβ [N], and Δc at the bins [B]."""
 
     slopes: np.ndarray
     alpha: np.ndarray
@@ -38,7 +37,7 @@ class Turn(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """What the products π_bj s_bj shall be: bins_b widths_j + even."""
+    """The aim of the products π_bj s_bj: bins_b widths_j + even."""
 
     bins: np.ndarray
     widths: np.ndarray
@@ -54,7 +53,7 @@ def row_moments(
     of_rows: np.ndarray,
     of_columns: np.ndarray,
 ) -> None:
-    """Sums over rows and columns, and θ̂, so scaled that eliminating Δα takes Σ_b θ̂_bj θ̂_bk off the system.
+    """Sums over rows and columns, and θ̂: eliminating Δα subtracts Σ_b θ̂_bj θ̂_bk from the system.
 
     Args:
         scaled_theta: θ̂, [B, N].
@@ -82,18 +81,18 @@ def row_moments(
 
 @_compiled
 def corrected_targets(
-    pi: np.ndarray, s: np.ndarray, turn: Turn, aim: Weights,
+    pi: np.ndarray, s: np.ndarray, direction: SlackDirection, aim: Weights,
     targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
 ) -> None:  # fmt: skip
     """The corrector's H = aim/(π s) - 1 - (Δπ/π) σ after a predictor of H = -1, which has Δπ/π = -1 - σ.
 
     Args:
-        turn: of the predictor.
+        direction: of the predictor.
         targets: H, [B, N].
         of_rows: Σ_j π H and Σ_j φ π H, [B, 2].
         of_columns: Σ_b π H is added, [N].
     """
-    slopes, alpha, beta, scores = turn
+    slopes, alpha, beta, scores = direction
     bins, widths, even = aim
     for b in range(len(pi)):
         here, margin, out = pi[b], s[b], targets[b]
@@ -107,17 +106,17 @@ def corrected_targets(
 
 @_compiled
 def recentred_targets(
-    pi: np.ndarray, s: np.ndarray, turn: Turn, present: np.ndarray, primal: float, dual: float, aim: Weights,
-    targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
+    pi: np.ndarray, s: np.ndarray, direction: SlackDirection, present: np.ndarray, primal: float, dual: float,
+    aim: Weights, targets: np.ndarray, of_rows: np.ndarray, of_columns: np.ndarray,
 ) -> None:  # fmt: skip
     """Targets H + pull/(π s) that pull the products t of a trial point towards their aim (``_pull``).
 
     Args:
-        turn, present: the step and its H, [B, N] or [1, N].
+        direction, present: the step and its H, [B, N] or [1, N].
         primal, dual: the step lengths that lead to the trial point.
         targets, of_rows, of_columns: as for ``corrected_targets``.
     """
-    slopes, alpha, beta, scores = turn
+    slopes, alpha, beta, scores = direction
     bins, widths, even = aim
     for b in range(len(pi)):
         here, margin, old, out = pi[b], s[b], _row_of(present, b), targets[b]
@@ -139,7 +138,7 @@ def recentred_nodes(
 
     Args:
         products, trials: at the iterate and at the trial point.
-        aims: what the products shall be.
+        aims: of the products.
         present, targets: as for ``recentred_targets``.
     """
     for a in range(len(products)):
@@ -148,7 +147,7 @@ def recentred_nodes(
 
 @_compiled
 def _pull(trial: float, aim: float) -> float:
-    """What a trial point's product shall change by."""
+    """The change that a trial point's product should make."""
     return max(min(max(trial, LEAST_SHARE * aim), MOST_SHARE * aim) - trial, -MOST_DOWN * aim)
 
 
@@ -172,14 +171,14 @@ def _add_up(
 
 
 @_compiled
-def least_ratios(s: np.ndarray, turn: Turn, targets: np.ndarray, least: np.ndarray) -> None:
+def least_ratios(s: np.ndarray, direction: SlackDirection, targets: np.ndarray, least: np.ndarray) -> None:
     """The least Δπ/π and σ of every segment; NaN where one is NaN.
 
     Args:
         targets: H, [B, N] or [1, N].
         least: [2, N], lowered to the least ratios.
     """
-    slopes, alpha, beta, scores = turn
+    slopes, alpha, beta, scores = direction
     for b in range(len(s)):
         margin, goal = s[b], _row_of(targets, b)
         shift, score = alpha[b], scores[b]
@@ -192,16 +191,16 @@ def least_ratios(s: np.ndarray, turn: Turn, targets: np.ndarray, least: np.ndarr
 
 @_compiled
 def moved_pairs(
-    pi: np.ndarray, s: np.ndarray, turn: Turn, targets: np.ndarray, primal: float, dual: float,
+    pi: np.ndarray, s: np.ndarray, direction: SlackDirection, targets: np.ndarray, primal: float, dual: float,
     new_pi: np.ndarray, new_s: np.ndarray,
 ) -> None:  # fmt: skip
     """π + primal Δπ and s + dual Δs, [B, N] each.
 
     Args:
-        turn, targets: the step and its H, [B, N] or [1, N].
+        direction, targets: the step and its H, [B, N] or [1, N].
         primal, dual: the step lengths.
     """
-    slopes, alpha, beta, scores = turn
+    slopes, alpha, beta, scores = direction
     for b in range(len(pi)):
         here, margin, goal, out, new = pi[b], s[b], _row_of(targets, b), new_pi[b], new_s[b]
         shift, score = alpha[b], scores[b]
@@ -215,7 +214,7 @@ def moved_pairs(
 def spread_rows(
     scaled_theta: np.ndarray, slopes: np.ndarray, of_rows: np.ndarray, places: np.ndarray, spread: np.ndarray
 ) -> None:
-    """E_bj = θ_bj (φ_j - φ̄_b) with θ_bj = √Θ_b θ̂_bj, from what ``row_moments`` wrote.
+    """E_bj = θ_bj (φ_j - φ̄_b) with θ_bj = √Θ_b θ̂_bj, from the results of ``row_moments``.
 
     Args:
         places: which row of ``spread`` is the bin's, or -1, [B].

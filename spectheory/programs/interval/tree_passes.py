@@ -1,8 +1,8 @@
 """Passes over the nodes of the live tree: the blocks of ``newton``, eliminated from the leaves to the root.
 
-Every node is a 2 × 2 block in Δc and Δx.  The letters c and x name rows and columns of it:
+Every node is a 2 × 2 block in Δc and Δx, whose rows and columns have the letters c and x:
 
-    cc, cx, xx          the pivot, symmetric: the block (a, a) minus what the children left there
+    cc, cx, xx          the pivot, symmetric: the block (a, a) minus the contributions of the children
     icc, icx, ixx       its inverse
     lcc, lcx, lxc, lxx  the lift, the block (parent, a) times the inverse pivot: first letter a row of the
                         parent, second letter a column of a.  Row operations with it eliminate a.

@@ -1,14 +1,14 @@
-"""Drafts and output from common noise: the Gumbel coupling of one position, and with what chance it accepts.
+"""The Gumbel coupling of one position: drafts and output from common noise, and their acceptance.
 
-From the idea of arXiv 2408.07978 (one draft) and 2506.05632 (a list of drafts); their texts were not at hand,
-so nothing here is a statement about what they print.  Draft k and the output Z are the winners of races with
-common times, E_kx independent and exponential with mean 1:
+The idea is that of arXiv 2408.07978 (one draft) and 2506.05632 (a list of drafts), whose texts were not at
+hand.  Draft k and the output Z are the winners of races with common times, E_kx independent and exponential
+with mean 1:
 
     X_k = argmin_x E_kx / q(x),      Z = argmin_x min_k E_kx / p(x).
 
-The drafts are i.i.d. from q, and Z has the law p.  Z does not look at the draft model at all: with the same
-times it is the same token whatever is drafted (theory.md Statement 3.11).  Verifiers that look at the drafts
-accept more often, up to α_K, and their output changes with the draft model.
+The drafts are i.i.d. from q, and Z has the law p.  Z does not depend on the draft model: with the same times
+it is the same token whatever is drafted (theory.md Statement 3.11).  Verifiers that depend on the drafts
+accept more often, up to α_K.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 
 from spectheory.arrays import Array
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.errors import EnumerationTooLargeError
 from spectheory.exact_numbers import plain_number
-from spectheory.programs.one_position.min_cut import check_rows
+from spectheory.programs.one_position.min_cut import check_single_rows
 from spectheory.validate import check_num_drafts
 
 MAX_TERMS = 200_000
-"""The most exponentials that the product over the other drafts may have."""
+"""The most exponentials in the product over the other drafts."""
 
 
 def gumbel_tokens(target_row: Array, draft_row: Array, times: Array) -> tuple[Array, Array]:
@@ -78,9 +78,7 @@ def gumbel_acceptance(
         2/3 22/27
     """
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs)
-    if target.ndim != 1:
-        raise InvalidInputError(f"expected one target row and one draft row [V], got {tuple(target.shape)}")
+    target, draft = check_single_rows(target_probs, draft_probs)
     if (terms := (len(target) + 1) ** (num_drafts - 1)) > MAX_TERMS:
         raise EnumerationTooLargeError(
             f"{num_drafts} drafts from {len(target)} tokens make up to {terms} terms, the limit is "
@@ -115,9 +113,9 @@ def _missed(target: Array, draft: Array, token: int, num_drafts: int) -> Any:
 
 
 def _not_drafted_elsewhere(target: Array, draft: Array, token: int) -> dict[Any, Any]:
-    """B(t) = Σ_m b_m e^{-t g_m}, as {g_m: b_m}: P(another draft is the token | Z is it, at time t).
+    """B(t) = Σ_m b_m e^{-t g_m}, as {g_m: b_m}: P(another draft is the token | Z is the token, at time t).
 
-    g has the slope γ_m behind its m-th kink, and b_m = 1/γ_m - 1/γ_{m-1}, b_0 = 1/γ_0.
+    g has the slope γ_m after its m-th kink, and b_m = 1/γ_m - 1/γ_{m-1}, b_0 = 1/γ_0.
     """
     relative = draft / draft[token]
     slope, value = target[token] / target[token], target[token] * 0

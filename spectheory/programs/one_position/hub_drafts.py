@@ -1,9 +1,9 @@
 """Two drafts of which one is always the hub: their law, the optimal plan and its acceptance.
 
-From the idea of SpecHub (arXiv 2411.05289), whose text was not at hand: nothing here is a statement about
-what it prints.  A hub h is a likely token.  The first draft is drawn from q.  If it is not h the second is
-h; otherwise the second is drawn from q without h.  So every pair is {h, x}, and it comes with probability
-q(x) / (1 - q(h)): the largest acceptance needs no sort and no linear program (theory.md Statement 3.12).
+The idea is that of SpecHub (arXiv 2411.05289), whose text was not at hand.  A hub h is a likely token.  The
+first draft is drawn from q.  If it is not h the second is h; otherwise the second is drawn from q without h.
+So every pair is {h, x} and has the probability q(x) / (1 - q(h)).  The largest acceptance needs no sort and
+no linear program (theory.md Statement 3.12).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from spectheory.arrays import Array
 from spectheory.errors import InvalidInputError
 from spectheory.exact_numbers import plain_number
-from spectheory.programs.one_position.min_cut import check_rows
+from spectheory.programs.one_position.min_cut import check_single_rows
 from spectheory.validate import is_whole
 
 
@@ -26,7 +26,7 @@ class HubPlan(NamedTuple):
     Attributes:
         hub: h.
         draft_law: {(x_1, x_2): probability}.
-        output_given: {(x_1, x_2): [V]}, the law of Z, in either order the same.  Its mean is p.
+        output_given: {(x_1, x_2): [V]}, the law of Z, the same in both orders.  Its mean is p.
         acceptance: the largest P(Z is one of the two) of these drafts.
     """
 
@@ -47,20 +47,19 @@ def hub_plan(
 
     Args:
         target_probs, draft_probs: rows [V], exact or float.
-        hub: h; the likeliest token of the draft's row if none is given.
+        hub: h; by default the likeliest token of the draft's row.
 
     Raises:
-        InvalidInputError: rows that are not probabilities over one vocabulary, or a hub that is no token or
-            is drafted for sure.
+        InvalidInputError: rows that are not probabilities over one vocabulary, or a hub that is not a token
+        or
+            is drafted almost surely.
 
     Example:
         >>> plan = hub_plan(["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"])
         >>> print(plan.hub, plan.acceptance, plan.draft_law[0, 2])
         2 5/6 1/6
     """
-    target, draft = check_rows(target_probs, draft_probs)
-    if target.ndim != 1:
-        raise InvalidInputError(f"expected one target row and one draft row [V], got {tuple(target.shape)}")
+    target, draft = check_single_rows(target_probs, draft_probs)
     chosen = int(np.argmax(draft)) if hub is None else hub
     if not is_whole(chosen) or not 0 <= chosen < len(draft) or draft[chosen] == 1:
         raise InvalidInputError(
@@ -74,7 +73,7 @@ def hub_plan(
     residual = target - served
     draft_law, output_given = {}, {}
     for token in others:
-        # What is not x itself is shared by all pairs alike: the hub, and what no draft is.
+        # all pairs share alike the mass that is not on x: that of the hub and of undrafted tokens
         share = served[token] / pairs[token]
         row = residual * 0 if left == 0 else (1 - share) * residual / left
         row[token] += share

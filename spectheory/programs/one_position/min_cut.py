@@ -1,6 +1,6 @@
 """Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables.
 
-``acceptance`` and the figures use it.  The linear program of ``otm`` cross-checks it.
+``acceptance`` and the figures use it.  The linear program ``otm_program`` cross-checks it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, namespace
-from spectheory.bounds.level_sets import SortedByRatio, ratios
-from spectheory.bounds.tolerances import ROW_SUM_TOLERANCE, SUM_TOLERANCE
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.exact_numbers import flint_if_exact, fractions_if_exact, is_exact, plain_number
+from spectheory.arrays import Array, namespace, put_along
+from spectheory.bounds.level_sets import SortedByRatio
+from spectheory.bounds.tolerances import FLOAT32_ROW_SUM_TOLERANCE, SUM_TOLERANCE
+from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import (
+    exact_values,
+    flint_if_exact,
+    fractions_if_exact,
+    is_exact,
+    plain_number,
+)
+from spectheory.programs.transport import largest_violation
 from spectheory.rows import parse_probs
 from spectheory.validate import check_num_drafts, is_whole
-
-MAX_TOKENS = 16
-"""Largest vocabulary whose 2^V subsets are enumerated."""
 
 DraftLaw = Mapping[tuple[int, ...], Any]
 """The joint law of K drafted tokens at one position: tuple of token ids -> probability."""
@@ -41,7 +45,7 @@ def optimal_acceptance(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
     num_drafts: int,
-    row_sum_tolerance: float = ROW_SUM_TOLERANCE,
+    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
 ) -> MinCut:
     """The largest probability that the output is one of K i.i.d. drafts, in O(V log V).
 
@@ -52,9 +56,8 @@ def optimal_acceptance(
     draft(H)^K is convex in a modular function, so the minimiser is a prefix of the tokens sorted by
     target/draft ascending; tokens with draft probability 0 come last.
 
-    Accuracy: exact rows give the exact value.  Float rows give it up to an absolute error of rounding's size
-    (V + K times 1e-16 at worst), not a relative one, as 1 - draft(H)^K is a difference: target (1, 0),
-    draft (1e-18, 1), K = 64 gives 0.0 in float64 where the value is 6.4e-17.
+    Accuracy: exact rows give the exact value.  Float rows give it up to an absolute error of (V + K) 1e-16 at
+    worst, not up to a relative one, because 1 - draft(H)^K is a difference.
 
     Args:
         target_probs, draft_probs: rows [..., V]: numpy float64 or exact rationals, torch tensors, or
@@ -76,14 +79,14 @@ def optimal_acceptance(
     """
     num_drafts = check_num_drafts(num_drafts)
     target, draft = check_rows(target_probs, draft_probs, row_sum_tolerance)
-    return _min_cut(_prefixes(target, draft), num_drafts)
+    return _min_cut(_sorted_by_ratio(target, draft), num_drafts)
 
 
 def optimal_acceptance_curve(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
     max_num_drafts: int,
-    row_sum_tolerance: float = ROW_SUM_TOLERANCE,
+    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
 ) -> list[MinCut]:
     """α_1, .., α_K with their minimising sets; the tokens are sorted once.
 
@@ -92,8 +95,7 @@ def optimal_acceptance_curve(
         max_num_drafts: the largest K.
 
     Returns:
-        One ``MinCut`` per number of drafts, that of one draft first; each is what
-        ``optimal_acceptance`` returns.
+        The results of ``optimal_acceptance`` for 1, .., K drafts.
 
     Raises:
         InvalidInputError: as ``optimal_acceptance``.
@@ -105,34 +107,31 @@ def optimal_acceptance_curve(
     """
     max_num_drafts = check_num_drafts(max_num_drafts)
     target, draft = check_rows(target_probs, draft_probs, row_sum_tolerance)
-    prefixes = _prefixes(target, draft)
-    return [_min_cut(prefixes, num_drafts) for num_drafts in range(1, max_num_drafts + 1)]
+    tokens = _sorted_by_ratio(target, draft)
+    return [_min_cut(tokens, num_drafts) for num_drafts in range(1, max_num_drafts + 1)]
 
 
-def min_cut_of_law(
-    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, max_tokens: int = MAX_TOKENS
-) -> MinCut:
+def min_cut_of_law(target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw) -> MinCut:
     """The largest P(Y ∈ {X_1, .., X_K}) for an arbitrary joint law of the K drafts.
 
-    Source: the optimum of spectr2023 Eq. 4 for that law, as a minimum cut over all 2^V sets,
+    Source: the optimum of spectr2023 Eq. 4 for that law, as a minimum cut over sets of tokens,
 
         max P(Y ∈ S(X)) = min_{H ⊆ V} [ target(H) + 1 - P(S(X) ⊆ H) ].
 
-    P(S(X) ⊆ H) is added up for all sets at once, token by token.  For i.i.d. drafts, and for drafts
-    without replacement, the minimiser is a prefix of a sorted list: ``optimal_acceptance`` and
-    ``optimal_acceptance_without_replacement`` use that.
+    The set is found exactly, also for floats: by a maximum flow from the tokens to the tuples that hold them
+    (``largest_violation``).  For i.i.d. drafts, and for drafts without replacement, a sort finds it
+    (``optimal_acceptance``, ``optimal_acceptance_without_replacement``).
 
     Args:
         target_probs: [V]; strings and Fractions are exact.
         draft_law: {(x_1, .., x_K): probability}; tuples left out have probability 0.
-        max_tokens: refuse larger vocabularies.
 
     Returns:
-        The value and a minimising set, the first in the order of the numbers Σ_{x∈H} 2^x.
+        The value and a minimising set.
 
     Raises:
         InvalidInputError: not a probability row, or not a law over tuples of its tokens.
-        EnumerationTooLargeError: V is above the limit.
+        MissingDependencyError: networkx is not installed.
 
     Example:
         Two distinct tokens of three, all pairs equally likely, then a target on the third alone:
@@ -143,31 +142,17 @@ def min_cut_of_law(
         2/3 [ True  True False]
     """
     target, tuples, probs = check_draft_law(target_probs, draft_law)
-    V = len(target)
-    if max_tokens < V:
-        raise EnumerationTooLargeError(
-            f"the min cut of a general draft law over {V} tokens has 2^{V} sets, the limit is "
-            f"2^{max_tokens}; use optimal_acceptance for i.i.d. drafts, or raise max_tokens"
-        )
-    target, probs = flint_if_exact(target), flint_if_exact(probs)
-    zero = target[:1] * 0
-    target_in, drafts_in = np.repeat(zero, 2**V), np.repeat(zero, 2**V)
-    for drafts, prob in zip(tuples, probs, strict=True):
-        drafts_in[sum(1 << token for token in set(drafts))] += prob
-    for token in range(V):
-        inside = (np.arange(2**V) >> token & 1).astype(bool)
-        target_in[inside] += target[token]
-        # sets with the token contain what they contained without it, and more
-        drafts_in[inside] += drafts_in[~inside]
-    cut = target_in + 1 - drafts_in
-    best = int(np.argmin(cut))
-    return MinCut(plain_number(cut[best]), (best >> np.arange(V) & 1).astype(bool))
+    edges = [(token, number) for number, drafts in enumerate(tuples) for token in set(drafts)]
+    _, outside = largest_violation(exact_values(target).tolist(), exact_values(probs).tolist(), edges)
+    tokens = ~np.isin(np.arange(len(target)), outside)
+    inside = [bool(tokens[list(drafts)].all()) for drafts in tuples]
+    return MinCut(plain_number(target[tokens].sum() + 1 - probs[inside].sum()), tokens)
 
 
 def check_rows(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
-    row_sum_tolerance: float = ROW_SUM_TOLERANCE,
+    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
 ) -> tuple[Array, Array]:
     """Both rows as arrays of one shape and arithmetic, each a probability distribution.
 
@@ -189,9 +174,25 @@ def check_rows(
         xp = namespace(rows)
         allowed = 0 if is_exact(rows) else row_sum_tolerance
         sums_to_one = xp.asarray(abs(xp.sum(rows, axis=-1) - 1) <= allowed)
-        # written so that a NaN is refused too
+        # a NaN is refused too
         if not (bool((rows >= 0).all()) and bool(sums_to_one.all())):
             raise InvalidInputError(f"{name} must hold probabilities ≥ 0 that sum to 1 over the last axis")
+    return target, draft
+
+
+def check_single_rows(
+    target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array
+) -> tuple[np.ndarray, np.ndarray]:
+    """``check_rows`` of one numpy row per model, [V].
+
+    Raises:
+        InvalidInputError: as ``check_rows``, or more than one row, or another library.
+    """
+    target, draft = check_rows(target_probs, draft_probs)
+    if target.ndim != 1 or not isinstance(target, np.ndarray):
+        raise InvalidInputError(
+            f"expected one numpy row per model, [V]; target_probs has shape {tuple(target.shape)}"
+        )
     return target, draft
 
 
@@ -204,9 +205,7 @@ def check_draft_law(
         InvalidInputError: the row is not a probability distribution, the law is not one over tuples of
             one length of its tokens, or exact and float numbers are mixed.
     """
-    target, _ = check_rows(target_probs, target_probs)
-    if target.ndim != 1 or not isinstance(target, np.ndarray):
-        raise InvalidInputError(f"target_probs has shape {tuple(target.shape)}; expected one numpy row, (V,)")
+    target, _ = check_single_rows(target_probs, target_probs)
     tuples = list(draft_law)
     lengths = sorted({len(drafts) for drafts in tuples})
     if len(lengths) != 1 or lengths[0] < 1:
@@ -227,41 +226,24 @@ def check_draft_law(
     return target, tuples, probs
 
 
-class _Prefixes(NamedTuple):
-    """Tokens sorted by target/draft: the ratios, their order, and the masses of the prefixes, [..., V]."""
-
-    ratio: Array
-    order: Array
-    target_below: Array
-    draft_below: Array
-
-
-def _prefixes(target: Array, draft: Array) -> _Prefixes:
+def _sorted_by_ratio(target: Array, draft: Array) -> SortedByRatio:
     """In python-flint rationals, or in float64 whatever the precision of the rows."""
     xp = namespace(target)
     if is_exact(target):
-        target, draft = flint_if_exact(target), flint_if_exact(draft)
-    else:
-        target, draft = xp.astype(target, xp.float64), xp.astype(draft, xp.float64)
-    ascending = SortedByRatio.of(target, draft)
-    return _Prefixes(
-        ratios(target, draft),
-        ascending.order,
-        ascending.numerator.cumsum(-1),
-        ascending.denominator.cumsum(-1),
-    )
+        return SortedByRatio.of(flint_if_exact(target), flint_if_exact(draft))
+    return SortedByRatio.of(xp.astype(target, xp.float64), xp.astype(draft, xp.float64))
 
 
-def _min_cut(prefixes: _Prefixes, num_drafts: int) -> MinCut:
-    ratio, order, target_below, draft_below = prefixes
-    xp = namespace(ratio)
+def _min_cut(tokens: SortedByRatio, num_drafts: int) -> MinCut:
+    xp = namespace(tokens.ratios)
+    target_below, draft_below = tokens.numerator.cumsum(-1), tokens.denominator.cumsum(-1)
     # cut[i]: the value of the prefix of i tokens; the empty prefix has value 1
     cut = target_below + (1 - draft_below**num_drafts)
     cut = xp.concat([target_below[..., :1] * 0 + 1, cut], axis=-1)
     best = xp.argmin(cut, axis=-1)[..., None]
     value = xp.take_along_axis(cut, best, axis=-1)[..., 0]
     # within equal ratios the cut is concave, so a minimum sits at an end: H = {ratio ≤ last ratio}
-    last = xp.take_along_axis(order, xp.where(best > 0, best - 1, best), axis=-1)
-    tokens = (ratio <= xp.take_along_axis(ratio, last, axis=-1)) & (best > 0)
+    last = xp.take_along_axis(tokens.ratios, xp.where(best > 0, best - 1, best), axis=-1)
+    inside = put_along((tokens.ratios <= last) & (best > 0), tokens.order)
     # one numpy row gives a scalar, not an array without axes
-    return MinCut(fractions_if_exact(value)[()] if isinstance(value, np.ndarray) else value, tokens)
+    return MinCut(fractions_if_exact(value)[()] if isinstance(value, np.ndarray) else value, inside)

@@ -1,6 +1,6 @@
 """Optimal transport with membership cost at one position (spectr2023 Eq. 3-4), for any law of the drafts.
 
-The verifier ``otm`` follows its plans.  Its value cross-checks the min cuts, and network simplex its plans.
+Figures and notebooks show its plans.  Its value cross-checks the min cuts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from spectheory.pair import ModelPair
 from spectheory.programs.one_position.min_cut import (
     DraftLaw,
     check_draft_law,
-    check_rows,
+    check_single_rows,
 )
 from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.programs.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
@@ -48,9 +48,8 @@ def otm_program(
              Σ_x π(x, y) = target(y)        for all y
              π ≥ 0
 
-    The optimum is the rejection probability; the optimal acceptance is 1 minus it.  An arbitrary joint law
-    of the K drafts takes the place of Π_k draft(x_k) in Eq. 3-4; footnote 8 there has drafts from different
-    models.  ``position_draft_law`` gives the law of a draft process.
+    The optimum is the rejection probability; the optimal acceptance is 1 minus it.  An arbitrary joint law of
+    the K drafts (``position_draft_law``) may take the place of Π_k draft(x_k).
 
     Args:
         target_probs: one row, [V]; strings and Fractions are exact.
@@ -85,7 +84,7 @@ def otm_program(
     if draft_probs is None:
         raise InvalidInputError("the drafts are missing; give draft_probs and num_drafts, or draft_law")
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs)
+    target, draft = check_single_rows(target_probs, draft_probs)
     V = len(target)
     _check_count(V, V**num_drafts, num_drafts, max_variables, "use optimal_acceptance (the min cut)")
     law = reduce(lambda law, row: np.multiply.outer(law, row).ravel(), [draft] * num_drafts)
@@ -203,8 +202,8 @@ def coupling_repair(row_law: np.ndarray, column_law: np.ndarray) -> Repair:
 def _as_coupling(
     program: LinearProgram, point: np.ndarray, draft_law: np.ndarray, target_probs: np.ndarray
 ) -> np.ndarray:
-    """A coupling next to a plan that nearly is one: scale rows, then columns, down to their
-    marginals, and spread what is missing independently."""
+    """A coupling close to a plan that nearly is one: scale rows, then columns, down to their marginals, and
+    spread the missing mass independently."""
     plan = positive_part(point).reshape(len(draft_law), len(target_probs))
     for axis, law in ((1, draft_law), (0, target_probs)):
         sums = plan.sum(axis=axis)

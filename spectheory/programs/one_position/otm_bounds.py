@@ -1,21 +1,22 @@
 """Bounds on the optimal acceptance at one position (spectr2023 Lemma 3), by enumeration.
 
-Nothing in the package uses them.  They cross-check the min cut, which attains the upper one.
+A figure compares them with the min cut, which attains the upper bound.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement, product
-from math import comb, factorial, prod
+from math import comb, prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from spectheory.arrays import some_draft_probs
+from spectheory.contexts import count_orders
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.exact_numbers import flint_if_exact, plain_number
-from spectheory.programs.one_position.min_cut import check_rows
+from spectheory.programs.one_position.min_cut import check_single_rows
 from spectheory.validate import check_num_drafts
 
 MAX_TERMS = 200_000
@@ -49,9 +50,9 @@ def transport_bounds(
         ᾱ_K = min_{Ω_0 ⊆ V} { Σ_{y ∈ Ω_0} min{target(y), 1 - (1 - draft(y))^K}
                 + Σ_{x ∈ V^K} min{Π_k draft(x_k), Σ_{y ∈ S(x) \\ Ω_0} target(y)} }.
 
-    The upper bound is always attained.  Dropping the second entry of the first minimum and the second
-    of the other one leaves target(Ω_0) + P(S(X) ⊄ Ω_0) = target(Ω_0) + 1 - draft(Ω_0)^K, the cut at Ω_0;
-    so ᾱ_K ≤ min cut = α_K ≤ ᾱ_K.  ``optimal_acceptance`` computes the same number in O(V log V).
+    The upper bound is always attained (theory.md Statement 3.4): ᾱ_K ≤ min cut = α_K ≤ ᾱ_K, because without
+    the second entries of both minima the expression is target(Ω_0) + 1 - draft(Ω_0)^K, the cut at Ω_0.
+    ``optimal_acceptance`` computes the same number in O(V log V).
 
     Args:
         target_probs, draft_probs: one row each, [V]; strings and Fractions are exact.
@@ -71,7 +72,7 @@ def transport_bounds(
         2/3 8/9 [False False]
     """
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs)
+    target, draft = check_single_rows(target_probs, draft_probs)
     V = len(target)
     terms = 2**V * comb(V + num_drafts - 1, num_drafts)
     if terms > max_terms:
@@ -111,6 +112,6 @@ def equation_9(target: np.ndarray, draft: np.ndarray, num_drafts: int, tokens: n
         support = frozenset(drafts)
         if support not in outside:
             outside[support] = sum((target[y] for y in support if not tokens[y]), start=target[0] * 0)
-        orders = factorial(num_drafts) // prod(factorial(drafts.count(x)) for x in support)
-        total = total + orders * min(prod(draft[x] for x in drafts), outside[support])
+        drafted = prod(draft[x] for x in drafts)
+        total = total + count_orders(drafts) * min(drafted, outside[support])
     return total

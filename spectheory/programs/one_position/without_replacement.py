@@ -1,7 +1,6 @@
-"""The optimum of one position whose drafts are drawn without replacement: level sets suffice here too.
+"""The optimum of one position whose drafts are drawn without replacement: a level set of p/q attains it.
 
-From the idea of arXiv 2502.18779, that the chance of drafting inside a set only is convex in a sense that
-makes a level set minimise the cut.  Its text was not at hand; the proof is ours (theory.md Statement 3.13).
+The idea is that of arXiv 2502.18779, whose text was not at hand; the proof is theory.md Statement 3.13.
 """
 
 from __future__ import annotations
@@ -13,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import Array, divide_or_zero
+from spectheory.arrays import Array
+from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.exact_numbers import flint_if_exact, plain_number
-from spectheory.programs.one_position.min_cut import MinCut, check_rows
+from spectheory.programs.one_position.min_cut import MinCut, check_single_rows
 from spectheory.validate import check_num_drafts
 
 MAX_SUBSETS = 1_000_000
-"""The most sets of K-1 tokens that are gone through."""
+"""The most sets of K-1 tokens that are listed."""
 
 
 def optimal_acceptance_without_replacement(
@@ -33,10 +33,8 @@ def optimal_acceptance_without_replacement(
 
         P(all drafts in H) = 1 - (1 - q(H)) Σ_{j<K} (-1)^{K-1-j} binom(n-j-1, K-1-j) E_j,
 
-    E_j the sum of 1 / (1 - q(D)) over the sets D of j tokens of H, n ≥ K.  The sign of the terms changes, so
-    that float rows lose digits where n is large and K > 2.
-
-    All sets together take the subsets of K-1 tokens: for K = 2 a sort and a pass over the tokens.
+    E_j the sum of 1 / (1 - q(D)) over the sets D of j tokens of H, n ≥ K.  The terms alternate in sign, so
+    float rows lose digits where n is large and K > 2.  For K = 2 it takes a sort and a pass over the tokens.
 
     Args:
         target_probs, draft_probs: rows [V], exact or float.
@@ -52,9 +50,7 @@ def optimal_acceptance_without_replacement(
         11/12 [False  True  True]
     """
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs)
-    if target.ndim != 1:
-        raise InvalidInputError(f"expected one target row and one draft row [V], got {tuple(target.shape)}")
+    target, draft = check_single_rows(target_probs, draft_probs)
     drafted = np.flatnonzero(draft > 0)
     if num_drafts > len(drafted):
         raise InvalidInputError(
@@ -67,8 +63,7 @@ def optimal_acceptance_without_replacement(
             "use fewer drafts"
         )
     p, q = flint_if_exact(target), flint_if_exact(draft)
-    ratio = divide_or_zero(p, q)
-    order = sorted(drafted.tolist(), key=lambda token: ratio[token])
+    order = [token for token in SortedByRatio.of(p, q).order.tolist() if q[token] > 0]
     one = q.sum() * 0 + 1
     # Σ 1/(1 - q(D)) over the sets D of j tokens so far, and their q(D).
     sums = [one, *[one * 0] * (num_drafts - 1)]

@@ -1,8 +1,7 @@
 """Exact simplex in rationals: linear systems of a basis, and pivots from a nearly optimal one.
 
-Standard form: max c·x over x ≥ 0 with A x + s = b, where a slack s_i is ≥ 0, or fixed at 0 for an
-equality.  Variables are numbered 0..n-1 (structural) and n..n+m-1 (slacks).  A basis is a set of
-m of them.
+Standard form: max c·x over x ≥ 0 with A x + s = b, where a slack s_i is ≥ 0, or fixed at 0 for an equality.
+Variables are numbered 0..n-1 (structural) and n..n+m-1 (slacks).  A basis is a set of m variables.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from spectheory.programs.solving.linear_program import LinearProgram
 Vector = list[fmpq]
 ZERO = fmpq(0)
 FREE_PIVOTS = 200
-"""Pivots by the largest violation, which are few; then by the lowest number, which cannot cycle."""
+"""The number of pivots by the largest violation; later ones are by the lowest number, which cannot cycle."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +47,10 @@ class StandardForm:
 
     @property
     def num_rows(self) -> int:
-        """m."""
         return len(self.rhs)
 
     @property
     def num_structural(self) -> int:
-        """n."""
         return len(self.columns)
 
     def column(self, variable: int) -> Vector:
@@ -93,10 +90,9 @@ def standard_form(program: LinearProgram) -> StandardForm:
 class ExactBasis:
     """The linear systems of one basis.
 
-    The structural columns of the basis on its tight rows (those whose slack is not basic) form a square
-    system.  In sparse programs it is nearly triangular: a row with one unknown left gives it at once, and a
-    variable in one row only can wait for all others.  Such pivots are peeled off, and python-flint solves
-    the rest.
+    The structural columns of the basis on its tight rows, whose slacks are not basic, form a square system.
+    In sparse programs it is nearly triangular.  Rows with one unknown are solved before the rest and
+    variables in one row only after it; python-flint solves the rest.
 
     Raises:
         ZeroDivisionError: when a system of a singular basis is solved.
@@ -212,7 +208,7 @@ def _peel(
     variables = [variable for variable, members in by_variable.items() if len(members) == 1]
     lone_rows = [row for row, members in by_row.items() if len(members) == 1]
     while variables or lone_rows:
-        # What was alone when it was listed may have been taken since.
+        # listed entries may have been taken since
         if variables:
             variable = variables.pop()
             if len(by_variable.get(variable, ())) != 1:
@@ -237,13 +233,11 @@ def _peel(
 
 
 def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
-    """Exact simplex pivots from ``basis`` to an optimal one, in the end by Bland's rule.
+    """Exact simplex pivots from ``basis`` to an optimal basis, after ``FREE_PIVOTS`` by Bland's rule.
 
     1. Where reduced costs have the wrong sign, shift those costs so that the basis is dual feasible.
     2. Dual simplex on the shifted costs until the basis is primal feasible.
     3. Primal simplex on the true costs until it is optimal.
-
-    A basis that is optimal already passes all three steps without a pivot.
 
     Returns:
         The optimal basis and the number of pivots.
@@ -270,7 +264,7 @@ def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
 
 
 def _infeasible(basis: ExactBasis) -> list[tuple[int, fmpq]]:
-    """Basic variables with a value they may not have, lowest number first."""
+    """Basic variables with infeasible values, lowest number first."""
     values, fixed = basis.values, basis.form.fixed
     return [(v, values[v]) for v in basis.variables if values[v] < 0 or (fixed[v] and values[v] != 0)]
 

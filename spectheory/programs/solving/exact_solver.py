@@ -60,13 +60,10 @@ def solve_exact_after(
     Args:
         program: an exact program.
         last: the optimal basis without the new rows, which their slacks complete; ``None`` asks HiGHS.
-        max_pivots: as of ``solve_exact``.
+        max_pivots: as in ``solve_exact``, like the errors.
 
     Returns:
         The solution and its basis.
-
-    Raises:
-        InvalidInputError, SolverError, CertificationError: as ``solve_exact``.
     """
     if not program.is_exact:
         raise InvalidInputError(
@@ -97,18 +94,18 @@ def solve_exact_by_rows(
     rows_per_round: int = 200,
     max_rounds: int = 1000,
 ) -> Solution:
-    """``solve_exact`` for a program in which one block has very many rows, few of them needed.
+    """``solve_exact`` for a program with a block of many rows, of which few are needed.
 
-    Solve with some rows of the block; add the rows the solution violates most; repeat.  The last
-    primal point satisfies all rows exactly, and the multipliers of the subset, 0 elsewhere, are
-    feasible for the full dual, so the result is certified for the program as stated.
+    Solve with some rows of the block; add the rows that the solution violates most; repeat.  The last point
+    satisfies all rows exactly, and its multipliers, 0 on the other rows, are feasible for the full dual.  So
+    the result is certified for the program as stated.
 
     Args:
         program: an exact program.
         block_name: the block whose rows are generated.
         initial_rows: row numbers of the block to start with.
-        rows_per_round: most rows added at a time.
-        max_rounds: most rounds.
+        rows_per_round: the most rows added at a time.
+        max_rounds: the most rounds.
 
     Raises:
         SolverError: a relaxation is not solved to optimality.
@@ -164,7 +161,7 @@ def _violated_rows(program: LinearProgram, block_name: str, solution: Solution, 
     point = np.array(list(solution.primal.values()), dtype=object)
     excess = up * (block.activity(point.astype(float)) - block.rhs.astype(float))
     worst = np.argsort(-excess)[:most]
-    # far above rounding, so these rows are violated beyond doubt; the exact pass decides the rest
+    # these violations are far above rounding; the exact pass decides the others
     clear = worst[excess[worst] > ROW_TOLERANCE]
     if clear.size:
         return clear

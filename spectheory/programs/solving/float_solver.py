@@ -1,4 +1,4 @@
-"""Float solutions: cvxpy with HiGHS, every status read, every bound earned."""
+"""Float solutions with certified bounds, by cvxpy with HiGHS."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spectheory.programs.solving.linear_program import CvxpyProgram, LinearProgr
 from spectheory.programs.solving.solution import Solution
 
 UNKNOWN_STATUS = "Cannot unpack invalid solution"
-"""How the ``ValueError`` begins that cvxpy raises for a status of HiGHS that it does not know."""
+"""The beginning of cvxpy's ``ValueError`` for a status of HiGHS that cvxpy does not know."""
 
 
 def solve(
@@ -74,13 +74,12 @@ def certified_bounds(
 ) -> tuple[float, float]:
     """Lower and upper bounds on the optimum that hold whatever the solver's tolerances were.
 
-    For a maximum, with y the multipliers clipped to their signs and u the box (0 ≤ x ≤ u):
+    For a maximum, with y the multipliers clipped to their signs, u the box (0 ≤ x ≤ u) and x feasible:
 
-        c·x ≤ optimum ≤ b·y + u Σ_j max(0, c_j - (Aᵀy)_j),
+        c·x ≤ optimum ≤ b·y + u Σ_j max(0, c_j - (Aᵀy)_j).
 
-    the left side for a feasible x.  For a minimum the two sides change places.  Both are widened
-    by the rounding allowance of N terms times Σ|terms|, N the number of variables plus of nonzero
-    multipliers: that covers the rounding of the sums, of the products p(a) and of f(q(T)) behind
+    For a minimum the two sides change places.  Both are widened by the rounding allowance of N terms times
+    Σ|terms|, N the number of variables and nonzero multipliers, which covers the rounding of the sums and of
     the coefficients.  A side for which the program has no box or no repair is infinite.
 
     Args:
@@ -109,11 +108,10 @@ def certified_bounds(
 
 
 def _run(program: LinearProgram, stated: CvxpyProgram, tolerance: float) -> None:
-    """Solve with presolve; a verdict other than optimal counts only when the simplex method gives it, and so
-    does a failure.
+    """Solve with presolve, and without it unless the verdict is optimal.
 
-    At tight tolerances HiGHS's presolve calls feasible transport programs with tiny marginals
-    infeasible: it compares sums of its own rounded reductions.  The simplex method does not.
+    At tight tolerances HiGHS's presolve calls feasible transport programs with tiny marginals infeasible: it
+    compares sums of its own rounded reductions.  The simplex method does not.
     """
     import cvxpy
 

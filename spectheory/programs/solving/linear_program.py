@@ -33,8 +33,8 @@ class ConstraintBlock:
     """One displayed constraint of a paper: rows Σ_j a_ij x_j (sense) b_i in coordinate form.
 
     Attributes:
-        name: what the block says, in words; the key of its dual multipliers.
-        equation: where it stands, for example ``"greedy2026 Eq. 9"``.
+        name: the constraint in words; the key of its dual multipliers.
+        equation: its source, for example ``"greedy2026 Eq. 9"``.
         sense: ``"<="``, ``">="`` or ``"=="``, one for the whole block.
         rows: row index of every coefficient, [nnz], in 0..M-1.
         columns: variable index of every coefficient, [nnz].
@@ -125,7 +125,7 @@ class LinearProgram:
     """max or min c·x over x ≥ 0, subject to named blocks of constraints.
 
     Attributes:
-        name: what is optimised, in words; error messages carry it.
+        name: the program in words, for error messages.
         source: paper and theorem.
         direction: ``"max"`` or ``"min"``.
         variables: one label per variable, in the paper's order.

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Simplex:
-    """A program, solved in floats; asked again with more rows at its end, it goes on from its last basis.
+    """A warm solver in floats: a program with more rows at its end starts from the last basis.
 
-    It promises no bounds: ``solve`` and ``solve_exact`` certify.
+    It gives no bounds; ``solve`` and ``solve_exact`` certify.
 
     Example:
         >>> from spectheory.pair import ModelPair
@@ -56,7 +56,7 @@ class Simplex:
         return np.array(self.solver.getSolution().col_value)
 
     def basis(self, program: LinearProgram) -> list[int]:
-        """The optimal basis: variables 0..n-1 and slacks n..n+m-1 that are basic; as ``point``."""
+        """The optimal basis: the basic ones of the variables 0..n-1 and the slacks n..n+m-1; as ``point``."""
         import highspy
 
         self._run(program)
@@ -66,10 +66,7 @@ class Simplex:
         return [variable for variable, status in enumerate(statuses) if status == basic]
 
     def _run(self, program: LinearProgram) -> None:
-        """Solve with presolve; a verdict other than optimal counts only when the simplex method gives it.
-
-        As in ``float_solver``: presolve can call programs with tiny right-hand sides infeasible.
-        """
+        """Solve with presolve, and without it unless the verdict is optimal, as ``float_solver`` does."""
         import highspy
 
         model = _model(program)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -12,11 +12,11 @@ from spectheory.documents import both, exact_text, number_text
 from spectheory.errors import CertificationError, InvalidInputError
 from spectheory.exact_numbers import plain_number, to_flint
 from spectheory.programs.solving.linear_program import LinearProgram
-from spectheory.results import Result
+from spectheory.results import Result, Templates
 
 
 class Bracketed(Result):
-    """An optimum between two certified floats: what a ``Solution`` and a ``CertifiedInterval`` share."""
+    """An optimum between two certified floats: a ``Solution`` or a ``CertifiedInterval``."""
 
     program: str
     value: Any
@@ -24,6 +24,14 @@ class Bracketed(Result):
     upper: float
     method: str
     status: str
+
+    facts: ClassVar[Templates] = {
+        "block efficiency": "{value} tokens per target call",
+        # All digits: the bounds are certified, and rounding could part them from their proofs.
+        "certified between": "{lower!r} and {upper!r}",
+        "method": "{method}",
+        "status": "{status}: the gap asked for was not reached",
+    }
 
     @property
     def value_float(self) -> float:
@@ -41,21 +49,19 @@ class Bracketed(Result):
         }
 
     def headline(self) -> str:
-        """What was solved and how far."""
+        """The program and its value or interval."""
         value = number_text(self.value) if exact_text(self.value) else f"{self.lower!r} to {self.upper!r}"
         return f"{self.program}: {value}" + ("" if self.status == "optimal" else f" ({self.status})")
 
-    def facts(self) -> list[tuple[str, str]]:
-        """Value, bounds and method, and where the gap asked for was not reached the status."""
-        facts = [
-            ("block efficiency", number_text(self.value) + " tokens per target call"),
-            # All digits: the bounds are certified, and rounding could part them from their proofs.
-            ("certified between", f"{float(self.lower)!r} and {float(self.upper)!r}"),
-            ("method", self.method),
-        ]
-        if self.status != "optimal":
-            facts.append(("status", f"{self.status}: the gap asked for was not reached"))
-        return facts
+    def shown(self) -> dict[str, Any]:
+        """The value, and the status where the gap asked for was not reached."""
+        status = None if self.status == "optimal" else self.status
+        return {
+            "value": self.value,
+            "lower": float(self.lower),
+            "upper": float(self.upper),
+            "status": status,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -90,7 +96,7 @@ class Solution(Bracketed):
 
     @property
     def reached(self) -> bool:
-        """Always: there is no precision to be reached."""
+        """Always true: no gap was asked for."""
         return True
 
 
@@ -157,7 +163,7 @@ def check_solution(program: LinearProgram, solution: Solution, tolerance: float 
 
     Args:
         program: the program, as stated.
-        solution: what a solver returned.
+        solution: of a solver.
         tolerance: largest residual allowed; 0 for exact solutions.
 
     Raises:
@@ -165,7 +171,7 @@ def check_solution(program: LinearProgram, solution: Solution, tolerance: float 
     """
     residuals = optimality_residuals(program, solution)
     for kind, size in vars(residuals).items():
-        # written so that a NaN is refused too
+        # a NaN is refused too
         if not size <= tolerance:
             raise CertificationError(
                 f"{program.describe()}: the {kind} residual is {float(size):.3e}, allowed {tolerance:.3e}"

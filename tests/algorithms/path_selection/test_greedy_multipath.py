@@ -8,10 +8,11 @@ import pytest
 
 import reference
 from law_checks import assert_same_law, budget_masses
+from mixtures import best_mixture
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
 from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath, best_mixture
+from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.rankings import leaf_order
 from spectheory.bounds.skewed_draft import SkewedDraft

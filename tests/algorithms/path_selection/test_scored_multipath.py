@@ -17,6 +17,7 @@ from spectheory.algorithms.path_selection.score_levels import Levels, lazy_level
 from spectheory.algorithms.path_selection.scored_multipath import ScoredMultipath, between, hat_masses
 from spectheory.arrays import Array
 from spectheory.bounds.antichain_hulls import most_violated_antichain
+from spectheory.bounds.level_sets import SortedByRatio
 from spectheory.errors import InvalidInputError
 from spectheory.law import output_law
 from spectheory.pair import ModelPair
@@ -46,6 +47,31 @@ def test_one_path_has_the_law_of_a_draft() -> None:
         assert law.block_efficiency(pair) == output_law("block", pair).block_efficiency
         others = ScoredMultipath(num_cells=3).skewed_draft(pair, 2)
         assert others.leaf_law.tolist() != law.leaf_law.tolist()
+
+
+class UndraftedFirst(ScoredMultipath):
+    """Tokens that are never drafted have the smallest p/q, not the largest: an empty cell at 0, not at 1."""
+
+    def cell_edges(self, target_row: Array, draft_row: Array, num_drafts: int) -> Array:
+        edges = super().cell_edges(target_row, draft_row, num_drafts)
+        never = int((draft_row == 0).sum())
+        kept = edges[..., : edges.shape[-1] - never]
+        return np.concatenate([np.repeat(edges[..., :1], never, axis=-1), kept], axis=-1)
+
+
+def test_where_undrafted_tokens_stand_changes_no_law() -> None:
+    """p/q is infinite where q = 0, but any place will do, exactly: the cells between are empty."""
+    seen = 0
+    for seed in range(20):
+        pair = instances.random_rational([91, seed], 3, 1 + seed % 2, zero_probability=0.35)
+        laws = [output_law(rule(num_cells=6), pair, 2) for rule in (ScoredMultipath, UndraftedFirst)]
+        seen += bool((pair.draft[0] == 0).any())
+        assert laws[0].total_variation == 0
+        for one, other in zip(laws[0].accepted_masses, laws[1].accepted_masses, strict=True):
+            assert (one == other).all(), seed
+    assert seen > 8
+    ratio = SortedByRatio.of(*(np.array([Fraction(n, 4) for n in row]) for row in ((1, 2, 1), (0, 1, 3))))
+    assert ratio.order.tolist() == [2, 1, 0]
 
 
 @pytest.mark.parametrize("num_drafts", [2, 3, 4])

@@ -22,7 +22,7 @@ def test_values() -> None:
 @pytest.mark.parametrize(
     ("called", "lie", "claims"),
     [
-        ("best_ranking", told(exhaustive=lambda _: False), ["every tree-based"]),
+        ("best_ranking", told(rankings_tried=lambda _: 0), ["every tree-based"]),
         (
             "best_ranking",
             told(greedy=lambda _: SimpleNamespace(value=Fraction(9))),

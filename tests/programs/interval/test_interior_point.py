@@ -139,7 +139,7 @@ def test_the_predicted_gap_is_that_of_the_moved_point() -> None:
     point, workspace = program.point, Workspace.of(program.live, len(program.widths))
     system = NewtonSystem(program.live, program.slopes, program.widths, point, workspace)
     step = system.solve(system.predictor)
-    _, alpha, beta, scores = step.turn
+    _, alpha, beta, scores = step.direction
     by_s = alpha[:, None] + beta - np.outer(scores, program.slopes)
     by_pi = -point.pi * (1.0 + by_s / point.s)
     for primal, dual in ((0.3, 0.9), (0.9, 0.3), (0.5, 0.5), (1.0, 1.0)):

@@ -7,12 +7,13 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from compact_form import compact_form_program
 from interval_checks import proofs_hold
 from spectheory import instances
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pair import ModelPair
-from spectheory.programs import multi_path_optimum, optimal_acceptance, single_path_optimum
+from spectheory.programs import multi_path_optimum, optimal_acceptance, single_path_optimum, solve
 from spectheory.programs.interval.interval import multi_path_interval
 
 SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1), (2, 2), (3, 2))
@@ -25,29 +26,19 @@ SMALL = [
 """48 random exact pairs with zeros, ties and equal rows, K = 1..8, and every named instance."""
 
 
-def small_enough(pair: ModelPair) -> bool:
-    return pair.vocab_size**pair.draft_length <= 9
-
-
 @pytest.mark.parametrize("first", range(4))
 def test_the_interval_contains_the_exact_optimum(first: int) -> None:
     """lower ≤ optimum of the antichain program ≤ upper, in rational arithmetic, and no wider than asked."""
-    for pair, num_drafts in SMALL[first::4]:
-        assert_interval_holds(pair, num_drafts)
-
-
-def assert_interval_holds(pair: ModelPair, num_drafts: int) -> None:
-    """On one pair."""
-    if not small_enough(pair):
-        pair = pair.truncate(1)
-    best = multi_path_interval(pair, num_drafts)
-    exact = multi_path_optimum(pair, num_drafts).value
-    assert Fraction(best.lower) <= exact <= Fraction(best.upper)
-    assert best.status == "optimal"
-    assert best.relative_gap <= 1e-6
-    proofs_hold(pair, num_drafts, best)
-    if num_drafts == 1:
-        assert float(single_path_optimum(pair).value) == pytest.approx(best.value, rel=1e-12)
+    for given, num_drafts in SMALL[first::4]:
+        pair = given if given.vocab_size**given.draft_length <= 9 else given.truncate(1)
+        best = multi_path_interval(pair, num_drafts)
+        exact = multi_path_optimum(pair, num_drafts).value
+        assert Fraction(best.lower) <= exact <= Fraction(best.upper)
+        assert best.status == "optimal"
+        assert best.relative_gap <= 1e-6
+        proofs_hold(pair, num_drafts, best)
+        if num_drafts == 1:
+            assert float(single_path_optimum(pair).value) == pytest.approx(best.value, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -323,3 +314,12 @@ def test_a_draft_at_the_edge_of_float64_does_not_stop_the_method() -> None:
     interval = multi_path_interval(ModelPair(target, draft, ("a", "b")), 10**6)
     assert 1 <= interval.lower <= interval.upper
     assert interval.relative_gap < 1e-3
+
+
+def test_the_compact_form_encloses_the_interval_beyond_listed_antichains() -> None:
+    """V = 3, L = 4 has more antichains than atoms; a second program bounds the optimum from both sides."""
+    pair = instances.random_float(6, 3, 4, concentration=0.7, agreement=0.3)
+    best, points = multi_path_interval(pair, 3), np.linspace(0, 1, 13)
+    inner, outer = (solve(compact_form_program(pair, 3, points, side)) for side in ("inner", "outer"))
+    assert inner.value < best.lower < best.upper < outer.value <= outer.upper
+    assert outer.value - inner.value < 0.05

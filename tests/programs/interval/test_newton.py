@@ -13,12 +13,12 @@ from spectheory.programs.interval.interior_point import ChordProgram
 from spectheory.programs.interval.interval import multi_path_interval
 from spectheory.programs.interval.live_tree import LiveTree
 from spectheory.programs.interval.newton import NewtonSystem, Point, Step, Targets, Workspace
-from spectheory.programs.interval.row_passes import Turn
+from spectheory.programs.interval.row_passes import SlackDirection
 
 
 def residuals(program: ChordProgram, point: Point, targets: Targets, step: Step) -> dict[str, float]:
     """How far the step is from solving each of the linearised equations of ``newton``."""
-    live, (slopes, alpha, beta, at_bins) = program.live, step.turn
+    live, (slopes, alpha, beta, at_bins) = program.live, step.direction
     s = alpha[:, None] + beta - np.outer(at_bins, slopes)
     pi = point.pi * (targets.pairs - s / point.s)
     c = np.zeros(live.size + 1)
@@ -75,11 +75,11 @@ def test_a_step_solves_its_equations(threshold: float, segments: int) -> None:
         errors = residuals(program, point, targets, step)
         assert max(errors.values()) < 1e-10, errors
         for part, broken in BROKEN_BY.items():  # the partner
-            of_turn = part in Turn._fields
-            spoilt = getattr(step.turn if of_turn else step, part).copy()
+            of_turn = part in SlackDirection._fields
+            spoilt = getattr(step.direction if of_turn else step, part).copy()
             spoilt[-1] += 1e-6
-            turn = step.turn._replace(**{part: spoilt}) if of_turn else step.turn
-            off = step._replace(turn=turn) if of_turn else step._replace(**{part: spoilt})
+            direction = step.direction._replace(**{part: spoilt}) if of_turn else step.direction
+            off = step._replace(direction=direction) if of_turn else step._replace(**{part: spoilt})
             errors = residuals(program, point, targets, off)
             assert {name for name, error in errors.items() if error > 1e-9} >= broken, part
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spectheory.programs.interval import row_passes
-from spectheory.programs.interval.row_passes import Turn, Weights
+from spectheory.programs.interval.row_passes import SlackDirection, Weights
 
 BINS, SEGMENTS = 7, 13
 
@@ -20,7 +20,7 @@ class Case:
         rng = np.random.default_rng(seed)
         self.pi, self.s = rng.uniform(0.1, 2.0, (2, BINS, SEGMENTS))
         self.targets = rng.normal(size=(BINS, SEGMENTS))
-        self.turn = Turn(
+        self.direction = SlackDirection(
             np.sort(rng.random(SEGMENTS))[::-1].copy(), *(rng.normal(size=n) for n in (BINS, SEGMENTS, BINS))
         )
         self.aim = Weights(rng.random(BINS), rng.random(SEGMENTS), 0.01)
@@ -29,7 +29,7 @@ class Case:
 
     @property
     def delta_s(self) -> np.ndarray:
-        slopes, alpha, beta, scores = self.turn
+        slopes, alpha, beta, scores = self.direction
         return alpha[:, None] + beta - np.outer(scores, slopes)
 
     @property
@@ -53,8 +53,8 @@ def test_row_moments() -> None:
         np.empty((BINS, 5)),
         np.zeros((2, SEGMENTS)),
     )
-    row_passes.row_moments(case.pi, case.s, case.turn.slopes, scaled_theta, of_rows, of_columns)
-    ratio, slopes = case.pi / case.s, case.turn.slopes
+    row_passes.row_moments(case.pi, case.s, case.direction.slopes, scaled_theta, of_rows, of_columns)
+    ratio, slopes = case.pi / case.s, case.direction.slopes
     totals = ratio.sum(axis=1)
     means = ratio @ slopes / totals
     spread = ratio * (slopes - means[:, None])
@@ -79,7 +79,7 @@ def check_targets(case: Case, written: tuple[np.ndarray, ...], expected: np.ndar
     targets, of_rows, of_columns = written
     same(targets, expected)
     goals = case.pi * expected
-    same(of_rows, np.stack([goals.sum(axis=1), goals @ case.turn.slopes], axis=1))
+    same(of_rows, np.stack([goals.sum(axis=1), goals @ case.direction.slopes], axis=1))
     same(of_columns, goals.sum(axis=0))
 
 
@@ -87,7 +87,7 @@ def test_corrected_targets() -> None:
     """(aim - π s - Δπ Δs) / (π s), with the predictor's Δπ = -π - θ Δs."""
     case = Case()
     written = np.empty((BINS, SEGMENTS)), np.empty((BINS, 2)), np.zeros(SEGMENTS)
-    row_passes.corrected_targets(case.pi, case.s, case.turn, case.aim, *written)
+    row_passes.corrected_targets(case.pi, case.s, case.direction, case.aim, *written)
     delta_pi, products = -case.pi - case.pi / case.s * case.delta_s, case.pi * case.s
     check_targets(case, written, (case.weights - products - delta_pi * case.delta_s) / products)
 
@@ -98,7 +98,7 @@ def test_recentred_targets(rows: int) -> None:
     case = Case()
     present = case.targets[:rows]
     written = np.empty((BINS, SEGMENTS)), np.empty((BINS, 2)), np.zeros(SEGMENTS)
-    row_passes.recentred_targets(case.pi, case.s, case.turn, present, 0.4, 0.6, case.aim, *written)
+    row_passes.recentred_targets(case.pi, case.s, case.direction, present, 0.4, 0.6, case.aim, *written)
     products = case.pi * case.s
     trial = (case.pi + 0.4 * case.pi * (present - case.sigma)) * (case.s + 0.6 * case.delta_s)
     pull = np.clip(trial, 0.1 * case.weights, 10 * case.weights) - trial
@@ -117,12 +117,12 @@ def test_least_ratios() -> None:
     case = Case()
     for targets in (case.targets, case.targets[:1]):
         least = np.full((2, SEGMENTS), inf)
-        row_passes.least_ratios(case.s, case.turn, targets, least)
+        row_passes.least_ratios(case.s, case.direction, targets, least)
         same(least, np.stack([(targets - case.sigma).min(axis=0), case.sigma.min(axis=0)]))
     for row in (0, 3, BINS - 1):
         spoilt, least = case.s.copy(), np.full((2, SEGMENTS), inf)
         spoilt[row, 2] = nan
-        row_passes.least_ratios(spoilt, case.turn, case.targets, least)
+        row_passes.least_ratios(spoilt, case.direction, case.targets, least)
         assert np.isnan(least).sum(axis=1).tolist() == [1, 1]
         assert np.isnan(least[:, 2]).all()
 
@@ -134,7 +134,7 @@ def test_moved_pairs(rows: int) -> None:
     targets = case.targets[:rows]
     expected = case.pi + 0.4 * case.pi * (targets - case.sigma), case.s + 0.6 * case.delta_s
     moved = np.empty((BINS, SEGMENTS)), np.empty((BINS, SEGMENTS))
-    row_passes.moved_pairs(case.pi, case.s, case.turn, targets, 0.4, 0.6, *moved)
+    row_passes.moved_pairs(case.pi, case.s, case.direction, targets, 0.4, 0.6, *moved)
     for new, numbers in zip(moved, expected, strict=True):
         same(new, numbers)
 

@@ -106,7 +106,7 @@ def test_drafter_invariance_and_the_partner_without_it() -> None:
 
 
 def test_what_cannot_be_asked() -> None:
-    with pytest.raises(InvalidInputError, match="one target row"):
+    with pytest.raises(InvalidInputError, match="one numpy row"):
         gumbel_acceptance(np.full((2, 2), 0.5), np.full((2, 2), 0.5), 1)
     with pytest.raises(EnumerationTooLargeError, match="use fewer drafts"):
         gumbel_acceptance(np.full(100, 0.01), np.full(100, 0.01), 5)

@@ -78,7 +78,7 @@ def test_partner_not_every_law_of_drafts_has_level_sets() -> None:
 def test_what_cannot_be_asked() -> None:
     with pytest.raises(InvalidInputError, match="at most the 2 tokens"):
         optimal_acceptance_without_replacement(["1/2", "1/2", "0"], ["1/2", "1/2", "0"], 3)
-    with pytest.raises(InvalidInputError, match="one target row"):
+    with pytest.raises(InvalidInputError, match="one numpy row"):
         optimal_acceptance_without_replacement(np.full((2, 2), 0.5), np.full((2, 2), 0.5), 1)
     with pytest.raises(EnumerationTooLargeError, match="use fewer drafts"):
         optimal_acceptance_without_replacement(np.full(200, 0.005), np.full(200, 0.005), 5)
