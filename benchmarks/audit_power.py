@@ -21,7 +21,7 @@ from spectheory import audit, sampled_verdict
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import TEMPERATURE, with_point_mass_drafts
 from spectheory.auditing.subjects.specimens import SPECIMENS
-from spectheory.pair import ModelPair
+from spectheory.pairs.pair import ModelPair
 
 PAIR = ModelPair.context_free_pair(["2/5", "3/10", "1/5", "1/10"], ["1/10", "1/5", "3/10", "2/5"], 2)
 

@@ -35,8 +35,8 @@ from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Call
 from spectheory.auditing.tape.decisions import Tape
-from spectheory.contexts import prefix_numbers, rows_along
-from spectheory.pair import ModelPair
+from spectheory.pairs.contexts import prefix_numbers, rows_along
+from spectheory.pairs.pair import ModelPair
 
 DRAFT_LENGTHS = {"vllm-ascend-block": 3}
 """Of samplers that verify token by token below; the others are given two drafted tokens."""

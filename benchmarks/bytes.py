@@ -5,7 +5,7 @@ they are exact, the same on every machine, and need neither a quiet machine nor 
 reading of all rows.
 
 With ``--operators`` every verifier uses torch's own operators alone, as on an accelerator.  Without it the
-loops of ``spectheory.row_kernels`` take rows on the host where they are many.
+loops of ``spectheory.foundation.kernels.row_kernels`` take rows on the host where they are many.
 
 What counts:
 
@@ -34,7 +34,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 from verifiers import Shape, drafted, one_round, runnable
 
-from spectheory import arrays
+from spectheory.foundation import arrays
 
 GATHERS = frozenset({"gather", "index", "index_select", "take", "take_along_dim", "embedding"})
 """Operators that read of their first argument as many elements as they return."""

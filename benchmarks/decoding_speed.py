@@ -23,9 +23,9 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from spectheory.decoding import decode
 from spectheory.models import LanguageModelPair, bundled_prompts, drafting, reading
-from spectheory.outcome import Outcome
 from spectheory.paper.measured import Measurement
-from spectheory.resolve import find_verifier
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
 
 TOKENS, TOKENS_OF_LARGE_MODELS, DRAFT_LENGTH = 48, 12, 8
 WANTED = [("token", 1), ("block", 1), ("spectr", 2)]

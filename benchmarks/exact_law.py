@@ -7,9 +7,9 @@ from typing import Any
 from timing import arguments, median_seconds, ratio_entry, report
 
 from spectheory import instances
-from spectheory.algorithms import verifiers
-from spectheory.law import output_law
-from spectheory.outcome import Outcome
+from spectheory.exact.law import output_law
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.outcome import Outcome
 
 
 class BlockInFractions:

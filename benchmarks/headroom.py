@@ -27,13 +27,13 @@ import torch
 from scipy.stats import t as student_t
 from timing import machine
 
-from spectheory.algorithms import verifiers
-from spectheory.bounds import sampled_bound, sampled_path_scores
-from spectheory.bounds.on_path_scores import Continuations
 from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score, prefill
 from spectheory.models.drafting import DraftedBatch, PrefilledPrompts
-from spectheory.montecarlo.estimates import clustered, stratified
-from spectheory.outcome import sample_rows
+from spectheory.optima.bounds import sampled_bound, sampled_path_scores
+from spectheory.optima.bounds.on_path_scores import Continuations
+from spectheory.simulation.estimates import clustered, stratified
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.outcome import sample_rows
 
 OTHERS = (
     "token",

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "tests" / "support"))
 
 from decoding_support import PROMPTS, losslessness, tiny_pair  # noqa: E402
-from spectheory.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement  # noqa: E402
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement  # noqa: E402
 
 TEXTS = 100_000
 WANTED: tuple[tuple[str, DraftProcess], ...] = (

@@ -25,8 +25,8 @@ import numpy as np
 
 from spectheory import ModelPair, OutputLaw, output_law, per_sample
 from spectheory.auditing.subjects.relaxations import Relaxation, mixture
-from spectheory.instances import random_rational
-from spectheory.programs import lossy_optimum
+from spectheory.optima import lossy_optimum
+from spectheory.pairs.instances import random_rational
 
 Criterion = Callable[[np.ndarray, int], bool]
 

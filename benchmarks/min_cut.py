@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from timing import arguments, median_seconds, ratio_entry, report
 
-from spectheory.programs import optimal_acceptance, otm_optimum
+from spectheory.optima import optimal_acceptance, otm_optimum
 
 FULL_VOCABULARY, FULL_DRAFTS = 128_256, 8
 SMALL_VOCABULARY, SMALL_DRAFTS = 10, 4

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from timing import arguments, median_seconds, ratio_entry, report
 
-from spectheory.programs.one_position.min_cut import optimal_acceptance, optimal_acceptance_curve
+from spectheory.optima.one_position.min_cut import optimal_acceptance, optimal_acceptance_curve
 
 FULL_VOCABULARY, MOST_DRAFTS = 128_256, 64
 ROWS, BATCH_VOCABULARY, BATCH_DRAFTS = 1_000, 32_000, 8

@@ -42,17 +42,17 @@ from rich.table import Table
 from timing import write
 
 from spectheory import instances
-from spectheory.bounds.context_tree import ContextTree
-from spectheory.bounds.dual_scores import certified_bound_of_slacks
-from spectheory.bounds.level_sets import LevelSets
-from spectheory.bounds.lower_bounds import certified_bound_of_draft
-from spectheory.contexts import split_by_depth
-from spectheory.errors import ComputationError, EnumerationTooLargeError
-from spectheory.pair import ModelPair
+from spectheory.foundation.errors import ComputationError, EnumerationTooLargeError
+from spectheory.optima import multi_path_optimum
+from spectheory.optima.bounds.context_tree import ContextTree
+from spectheory.optima.bounds.dual_scores import certified_bound_of_slacks
+from spectheory.optima.bounds.level_sets import LevelSets
+from spectheory.optima.bounds.lower_bounds import certified_bound_of_draft
+from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.optima.multi_path import MAX_ANTICHAINS, count_antichains
+from spectheory.pairs.contexts import split_by_depth
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.measured import Measurement
-from spectheory.programs import multi_path_optimum
-from spectheory.programs.interval.interval import multi_path_interval
-from spectheory.programs.multi_path import MAX_ANTICHAINS, count_antichains
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,9 +14,9 @@ from fractions import Fraction
 import click
 import numpy as np
 
-from spectheory.instances import random_rational
-from spectheory.pair import ModelPair
-from spectheory.programs import multi_path_optimum, on_path_optimum
+from spectheory.optima import multi_path_optimum, on_path_optimum
+from spectheory.pairs.instances import random_rational
+from spectheory.pairs.pair import ModelPair
 
 CELLS = ((2, 2, 2), (2, 2, 3), (2, 2, 4), (2, 3, 2), (2, 3, 3), (3, 2, 2), (3, 2, 3))
 

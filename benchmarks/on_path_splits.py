@@ -25,12 +25,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import t as student
 
-from spectheory.algorithms.path_selection.scored import ScoreSplit, ScoreState
-from spectheory.algorithms.path_selection.scored_multipath import ScoredMultipath
-from spectheory.arrays import Array, power_sum
-from spectheory.instances import random_float
+from spectheory.foundation.arrays import Array, power_sum
+from spectheory.optima import multi_path_interval
+from spectheory.pairs.instances import random_float
 from spectheory.paper.figures.frontier import efficiencies
-from spectheory.programs import multi_path_interval
+from spectheory.verification.algorithms.path_selection.scored import ScoreSplit, ScoreState
+from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
 
 CELLS, LIMIT_CELLS = 32, 128
 GAP = 1e-4

@@ -15,7 +15,7 @@ from time import process_time
 import click
 import numpy as np
 
-from spectheory.programs import optimal_acceptance, optimal_rankings
+from spectheory.optima import optimal_acceptance, optimal_rankings
 
 
 @click.command()

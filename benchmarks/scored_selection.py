@@ -20,22 +20,22 @@ from pathlib import Path
 import click
 import numpy as np
 
-from spectheory.algorithms import verifiers
-from spectheory.algorithms.path_selection.score_couplings import intervals, tilted_cuts
-from spectheory.algorithms.path_selection.score_levels import (
+from spectheory.exact.law import output_law
+from spectheory.foundation.arrays import Array
+from spectheory.optima import multi_path_interval
+from spectheory.pairs.instances import NAMED, random_float, random_rational
+from spectheory.pairs.pair import ModelPair
+from spectheory.paper import frontier
+from spectheory.paper.figures.frontier import efficiencies
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.algorithms.path_selection.score_couplings import intervals, tilted_cuts
+from spectheory.verification.algorithms.path_selection.score_levels import (
     MixedLevels,
     ScoreNode,
     lazy_levels,
     proportional_levels,
 )
-from spectheory.algorithms.path_selection.scored_multipath import ScoredMultipath
-from spectheory.arrays import Array
-from spectheory.instances import NAMED, random_float, random_rational
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
-from spectheory.paper import frontier
-from spectheory.paper.figures.frontier import efficiencies
-from spectheory.programs import multi_path_interval
+from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
 
 SMALL = ((2, 1), (2, 2), (3, 1))
 SHAPES = ((2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (3, 2), (3, 3), (4, 1), (4, 2))

@@ -26,7 +26,7 @@ from timing import exit_status, machine, median_seconds, write
 from verifiers import Shape, drafted
 
 from spectheory import compiled, verifiers
-from spectheory.verifier import Verifier
+from spectheory.verification.verifier import Verifier
 
 NAMES = ("token", "block")
 

@@ -13,10 +13,10 @@ import numpy as np
 from timing import arguments, median_seconds, ratio_entry, report
 
 from spectheory import instances
-from spectheory.algorithms import verifiers
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
-from spectheory.verifier import Verifier
+from spectheory.exact.law import output_law
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.verifier import Verifier
 
 VOCAB_SIZE, DRAFT_LENGTH, NUM_DRAFTS = 3, 3, 2
 

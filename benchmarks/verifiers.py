@@ -31,10 +31,10 @@ import numpy as np
 import torch
 from timing import exit_status, machine, median_seconds, write
 
-from spectheory.algorithms import verifiers as published
-from spectheory.drafts import Iid, WithoutReplacement
-from spectheory.outcome import Outcome
-from spectheory.verifier import Verifier
+from spectheory.pairs.drafts import Iid, WithoutReplacement
+from spectheory.verification.algorithms import verifiers as published
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.verifier import Verifier
 
 LIMIT = 2.0
 """The claim: peak extra memory of a one-pass verifier, as a multiple of the input rows, stays below it."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from timing import write
 
 from spectheory.models import UnloadedPair, bundled_prompts
-from spectheory.montecarlo import simulate
+from spectheory.simulation import simulate
 
 TOKENS, DRAFT_LENGTH, BATCH_SIZE = 64, 8, 32
 VERIFIERS, NUM_DRAFTS = ["token", "block", "spectr", "greedy_multipath"], [1, 2, 3, 4]

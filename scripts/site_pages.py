@@ -168,7 +168,7 @@ def page_of(path: str) -> str:
     Example:
         >>> page_of("docs/theory.md"), page_of("figures/report.md"), page_of("notebooks/06_real_models.ipynb")
         ('theory.md', 'figures/report.md', 'notebooks/06_real_models.md')
-        >>> page_of("tests/test_law.py")
+        >>> page_of("tests/exact/test_law.py")
         'tests/test_law.md'
     """
     special = {

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from spectheory import ModelPair, acceptance, certify, instances, optimum, output_law, sampled_verdict
-from spectheory.bounds.dual_scores import upper_bound
-from spectheory.bounds.lower_bounds import certified_lower_bound
-from spectheory.drafts import Iid, PerPath, PrefixTree, WithoutReplacement
-from spectheory.errors import InvalidInputError
-from spectheory.iteration import expected_decoded_tokens
-from spectheory.montecarlo import simulate_enumerated
-from spectheory.programs.interval.interval import multi_path_interval
-from spectheory.suite import certify_suite, standard_suite
+from spectheory.exact.iteration import expected_decoded_tokens
+from spectheory.exact.suite import certify_suite, standard_suite
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima.bounds.dual_scores import upper_bound
+from spectheory.optima.bounds.lower_bounds import certified_lower_bound
+from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs.drafts import Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.simulation import simulate_enumerated
 from spectheory.testing import assert_lossless
 
 PAIR = instances.two_token(2)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from spectheory import certify, instances
-from spectheory.defects import defects
-from spectheory.drafts import DraftProcess, Iid, PrefixTree
-from spectheory.pair import ModelPair
-from spectheory.programs import antichains, optimum
-from spectheory.programs.multi_path import named_antichains
+from spectheory.optima import antichains, optimum
+from spectheory.optima.multi_path import named_antichains
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.defective import defects
 from user_verifiers import UserToken
 
 

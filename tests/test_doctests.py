@@ -29,6 +29,11 @@ def test_examples_of_the_module(name: str) -> None:
 
 def test_examples_partner_there_are_examples() -> None:
     """The modules users meet first have examples to run."""
-    for name in ("spectheory", "spectheory.pair", "spectheory.certificate", "spectheory.instances"):
+    for name in (
+        "spectheory",
+        "spectheory.pairs.pair",
+        "spectheory.exact.certificate",
+        "spectheory.instances",
+    ):
         finder = doctest.DocTestFinder()
         assert sum(len(found.examples) for found in finder.find(import_module(name))) > 0, name

@@ -38,7 +38,7 @@ def test_certify_loads_no_model_library(pair_file: Path) -> None:
         "for name in ('token', 'block', 'spectr', 'greedy_multipath'):\n"
         "    assert spectheory.certify(name, pair, num_drafts=2).is_valid\n"
     )
-    assert "spectheory.certificate" in loaded
+    assert "spectheory.exact.certificate" in loaded
     assert not top_level(loaded) & {"torch", "transformers", "tokenizers"}
 
 
@@ -49,7 +49,7 @@ def test_command_line_loads_no_model_library(pair_file: Path) -> None:
         f"sys.argv = ['spectheory', 'certify', {str(pair_file)!r}, '--verifier', 'block', '--json']\n"
         "assert main() == 0\n"
     )
-    assert "spectheory.certificate" in loaded
+    assert "spectheory.exact.certificate" in loaded
     assert not top_level(loaded) & {"torch", "transformers", "tokenizers"}
 
 
@@ -71,9 +71,9 @@ def test_import_partner_the_check_sees_what_is_loaded() -> None:
 
 def test_one_verifier_loads_what_it_needs() -> None:
     """Token verification is arrays and rows: no solver, no model library, two dozen modules of ours."""
-    loaded = modules_after("import spectheory.algorithms.one_path.token")
+    loaded = modules_after("import spectheory.verification.algorithms.one_path.token")
     ours = {name for name in loaded if name.partition(".")[0] == "spectheory"}
-    assert {"spectheory.algorithms.one_path.token", "spectheory.outcome"} <= ours
+    assert {"spectheory.verification.algorithms.one_path.token", "spectheory.verification.outcome"} <= ours
     assert len(ours) <= 25
     assert not top_level(loaded) & {"scipy", "cvxpy", "highspy", "sympy", "torch", "rich"}
     more = modules_after("from spectheory import certify")  # the partner: a certificate needs a solver
@@ -97,11 +97,11 @@ def test_every_submodule_is_reachable() -> None:
         f"for name in {SUBMODULES!r}:\n"
         "    found = getattr(spectheory, name)\n"
         "    assert isinstance(found, ModuleType) or name in ('acceptance', 'defects'), (name, found)\n"
-        "assert spectheory.iteration.__name__ == 'spectheory.iteration'\n"
+        "assert spectheory.exact.iteration.__name__ == 'spectheory.exact.iteration'\n"
         "assert callable(spectheory.acceptance) and 'swapped_models' in spectheory.defects\n"
-        "import spectheory.acceptance, spectheory.defects.corrections, spectheory.programs.pair_optimum\n"
-        "import spectheory.models.restrict\n"
-        "assert callable(spectheory.acceptance) and callable(spectheory.programs.optimum)\n"
-        "assert callable(spectheory.models.restrict) and 'swapped_models' in spectheory.defects\n"
+        "import spectheory.exact.position_acceptance, spectheory.verification.defective.corrections, spectheory.optima.pair_optimum\n"
+        "import spectheory.models.restricting\n"
+        "assert callable(spectheory.acceptance) and callable(spectheory.optima.optimum)\n"
+        "assert callable(spectheory.models.restricting) and 'swapped_models' in spectheory.defects\n"
     )
     assert {f"spectheory.{name}" for name in SUBMODULES} <= loaded

@@ -13,19 +13,19 @@ import pytest
 
 from reference import Law, Path, draft_row, law_of, normalised, target_row
 from spectheory import instances, output_law
-from spectheory.algorithms.one_path.greedy_block import GreedyBlock
-from spectheory.algorithms.position_by_position.multi_round import MultiRound
-from spectheory.algorithms.spectr_gbv import SpecTrGbv
-from spectheory.drafts import PerPath, PrefixTree, WithoutReplacement
-from spectheory.errors import InvalidInputError
-from spectheory.iteration import (
+from spectheory.exact.iteration import (
     completed_law,
     decoded_tokens_law,
     expected_decoded_tokens,
     first_tokens_law,
     modified_pair,
 )
-from spectheory.pair import ModelPair
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import PerPath, PrefixTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.verification.algorithms.position_by_position.multi_round import MultiRound
+from spectheory.verification.algorithms.spectr_gbv import SpecTrGbv
 from texts import lengths_of, subtree, texts_after
 from user_verifiers import UserBlock
 

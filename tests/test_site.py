@@ -135,9 +135,9 @@ def test_every_test_that_is_evidence_is_shown() -> None:
 def test_api_pages_have_every_module() -> None:
     """A page per row of docs/layout.md; the names of ``spectheory`` lead to where they are defined."""
     made = dict(pages.api_pages())
-    assert "- [`simulate`][spectheory.montecarlo.simulation.simulate]" in made["api/index.md"]
+    assert "- [`simulate`][spectheory.simulation.runs.simulate]" in made["api/index.md"]
     shown = {line[4:] for page in made.values() for line in page.splitlines() if line.startswith("::: ")}
-    assert {"spectheory.pair", "spectheory.defects", "spectheory.programs.interval.interval"} <= shown
+    assert {"spectheory.pairs.pair", "spectheory.defects", "spectheory.optima.interval.interval"} <= shown
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)

@@ -12,11 +12,11 @@ import pytest
 
 from compact_form import compact_form_program
 from spectheory import ModelPair, certify, instances, optimal_acceptance, optimum, output_law
-from spectheory.bounds import dual_objective
-from spectheory.drafts import DraftProcess, PrefixTree, WithoutReplacement
-from spectheory.errors import InvalidInputError
-from spectheory.instances import random_rational
-from spectheory.programs import multi_path_optimum, optimal_scores, solve_exact
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import multi_path_optimum, optimal_scores, solve_exact
+from spectheory.optima.bounds import dual_objective
+from spectheory.pairs.drafts import DraftProcess, PrefixTree, WithoutReplacement
+from spectheory.pairs.instances import random_rational
 from theory_examples import ScoredPair, cap_scores, kseq_defect, low_ratio_pair
 
 

@@ -13,12 +13,14 @@ import pytest
 
 import spectheory
 import theory_examples
-from spectheory import bounds, instances, iteration, programs
-from spectheory.algorithms.position_by_position.kseq import KSeq
-from spectheory.algorithms.position_by_position.otm import OTM
-from spectheory.algorithms.position_by_position.spectr import SpecTr
-from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
-from spectheory.drafts import PrefixTree
+from spectheory import instances, programs
+from spectheory.exact import iteration
+from spectheory.optima import bounds
+from spectheory.pairs.drafts import PrefixTree
+from spectheory.verification.algorithms.position_by_position.kseq import KSeq
+from spectheory.verification.algorithms.position_by_position.otm import OTM
+from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
+from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 PAGE = Path(__file__).parent.parent / "docs" / "theory.md"
 NAMES = {

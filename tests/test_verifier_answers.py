@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from spectheory import Outcome, certify, instances
-from spectheory.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.pair import ModelPair
-from spectheory.suite import certify_suite
+from spectheory.exact.suite import certify_suite
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.pairs.pair import ModelPair
 from user_verifiers import UserToken
 
 EXACT, FLOAT = instances.sticky_chain(2), instances.sticky_chain(2).to_float()

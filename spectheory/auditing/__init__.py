@@ -15,7 +15,7 @@ from typing import Any
 
 import lazy_loader
 
-from spectheory.extras import installed
+from spectheory.foundation.extras import installed
 
 _import, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 

@@ -29,7 +29,7 @@ from spectheory.command_line.output import (
     fail,
     note,
 )
-from spectheory.errors import ComputationError, InvalidInputError, Notice
+from spectheory.foundation.errors import ComputationError, InvalidInputError, Notice
 
 TRACEBACK = "--traceback"
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from spectheory.drafts import DraftProcess
-    from spectheory.pair import ModelPair
+    from spectheory.pairs.drafts import DraftProcess
+    from spectheory.pairs.pair import ModelPair
 
 json_option = click.option(
     "--json", "as_json", is_flag=True, help="Print one JSON object instead of a table."
@@ -32,14 +32,14 @@ tree_option = click.option(
 
 def load_pair(path: str) -> ModelPair:
     """The pair of ``PAIR.json``; ``-`` is stdin."""
-    from spectheory.pair import ModelPair
+    from spectheory.pairs.pair import ModelPair
 
     return ModelPair.load(path)
 
 
 def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
     """The draft process of ``--num-drafts`` and ``--tree``; where both are given they must agree."""
-    from spectheory.drafts import Iid, PrefixTree, WithoutReplacement, draft_process
+    from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement, draft_process
 
     if tree is None:
         return Iid(num_drafts)
@@ -102,7 +102,7 @@ def shard_of(text: str) -> tuple[int, int]:
 
 def verifier_names(listed: str) -> list[str]:
     """The names of a comma-separated list, each looked up before models are loaded."""
-    from spectheory.resolve import find_verifier
+    from spectheory.verification.resolve import find_verifier
 
     names = [name.strip() for name in listed.split(",") if name.strip()]
     if not names:

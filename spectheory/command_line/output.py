@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
-    from spectheory.results import Result, Table
+    from spectheory.foundation.results import Result, Table
 
 LONGEST_ERROR = 900
 """Characters of an error on stderr; numbers of thousands of digits are cut."""
@@ -67,7 +67,7 @@ def print_results(
         title: of the table; by default the headline of a single result.  Several results without a title have
             a table each.
     """
-    from spectheory.results import compared
+    from spectheory.foundation.results import compared
 
     tables = [table for result in found for table in result.tables()]
     if title is not None:

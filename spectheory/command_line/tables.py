@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from spectheory.documents import count_text
-from spectheory.results import Table
+from spectheory.foundation.documents import count_text
+from spectheory.foundation.results import Table
 
 
 def _console() -> Console:

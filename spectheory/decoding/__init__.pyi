@@ -7,6 +7,6 @@ from .speed import Stopwatch as Stopwatch
 from .speed import plain_decoding as plain_decoding
 from .speed import timed_decode as timed_decode
 from .stopping import Stopping as Stopping
-from .texts import DecodedText as DecodedText
-from .texts import decode as decode
-from .texts import end_of_sequence as end_of_sequence
+from .whole_texts import DecodedText as DecodedText
+from .whole_texts import decode as decode
+from .whole_texts import end_of_sequence as end_of_sequence

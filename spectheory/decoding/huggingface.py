@@ -18,13 +18,13 @@ from transformers.generation import (
 from spectheory.decoding.loop import iterations
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
-from spectheory.drafts import DraftProcess
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import prefill_texts
-from spectheory.models.texts import Texts
-from spectheory.resolve import find_verifier
-from spectheory.validate import check_count
+from spectheory.models.growing_texts import Texts
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.verification.resolve import find_verifier
 
 RECORDS = ("output_scores", "output_logits", "output_attentions", "output_hidden_states")
 

@@ -9,14 +9,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spectheory.decoding.modification import Modifications
+from spectheory.decoding.modified_targets import Modifications
 from spectheory.decoding.stopping import Stopping
-from spectheory.drafts import DraftProcess
 from spectheory.models import DraftedBatch, PrefilledPrompts, SamplingOptions, draft_and_score
 from spectheory.models.drafting import Lap, ScoreProcessors, no_lap
 from spectheory.models.sampling import refuse_logits
-from spectheory.outcome import Outcome, Sample
-from spectheory.verifier import Verifier
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.verification.outcome import Outcome, Sample
+from spectheory.verification.verifier import Verifier
 
 NumbersOfCall = Callable[[list[int], list[int]], Any]
 """(numbers of the texts in the batch, how many tokens each has) -> what the next call is drawn with."""

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spectheory.models.texts import Texts
+from spectheory.models.growing_texts import Texts
 
 
 @dataclass(frozen=True)

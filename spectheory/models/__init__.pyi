@@ -19,9 +19,9 @@ from .prompts import encode_prompts as encode_prompts
 from .prompts import prompt_name as prompt_name
 from .prompts import read_prompts as read_prompts
 from .quiet import quiet_loading as quiet_loading
-from .restrict import check_sizes as check_sizes
-from .restrict import restrict as restrict
-from .restrict import restricted_pair as restricted_pair
+from .restricting import check_sizes as check_sizes
+from .restricting import restrict as restrict
+from .restricting import restricted_pair as restricted_pair
 from .restriction import Restriction as Restriction
 from .sampling import SamplingOptions as SamplingOptions
 from .sampling import logits_to_probs as logits_to_probs

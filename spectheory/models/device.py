@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 
 def resolve_device(device: str | torch.device) -> torch.device:

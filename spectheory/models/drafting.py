@@ -18,9 +18,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from spectheory.contexts import first_path_with_prefix
-from spectheory.drafts import DraftProcess, PerPath, WithoutReplacement
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count, check_num_drafts
+from spectheory.models.growing_texts import Texts
 from spectheory.models.language_model import LanguageModelPair
 from spectheory.models.prompts import Prompt, encode_prompts
 from spectheory.models.reading import CachedReading, Reading, ReadingPerPath, RecomputedReading
@@ -33,9 +33,9 @@ from spectheory.models.sampling import (
     refuse_logits,
     scaled_logits,
 )
-from spectheory.models.texts import Texts
-from spectheory.outcome import sample_rows
-from spectheory.validate import check_count, check_num_drafts
+from spectheory.pairs.contexts import first_path_with_prefix
+from spectheory.pairs.drafts import DraftProcess, PerPath, WithoutReplacement
+from spectheory.verification.outcome import sample_rows
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
 """(texts, drafted tokens [B, K, i], logits [B, K, V]) -> logits [B, K, V] of the next token."""

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from spectheory.drafts import DraftProcess, PerPath, draft_process
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.models.device import random_generator, resolve_device, resolve_dtype
 from spectheory.models.loading import (
     ModelSource,
@@ -24,7 +24,7 @@ from spectheory.models.loading import (
 )
 from spectheory.models.probing import check_causal, reads_on_from_cache
 from spectheory.models.prompts import Prompt, check_text
-from spectheory.validate import check_count, check_num_drafts
+from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
 
 
 class _Texts(ABC):

@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from spectheory.errors import InsufficientMemoryError, InvalidInputError, TokenizerMismatchError
-from spectheory.extras import installed
+from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, TokenizerMismatchError
+from spectheory.foundation.extras import installed
 from spectheory.models.device import is_out_of_memory
 
 BUNDLED = "bundled"

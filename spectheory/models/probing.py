@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spectheory.errors import InvalidInputError, Notice
+from spectheory.foundation.errors import InvalidInputError, Notice
+from spectheory.models.growing_texts import Texts
 from spectheory.models.reading import CachedReading, RecomputedReading, run_model
-from spectheory.models.texts import Texts
 
 ROUNDING = {torch.float64: 1e-3, torch.float32: 1e-3, torch.bfloat16: 0.1, torch.float16: 0.1}
 """By the type of the weights: total variation between two ways to one row that is still rounding."""

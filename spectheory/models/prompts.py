@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count
 from spectheory.models.loading import BUNDLED_FOLDER
-from spectheory.validate import check_count
 
 Prompt = str | Sequence[int]
 """A text, or the token ids of one."""

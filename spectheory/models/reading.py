@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, Protocol
 import torch
 from torch import Tensor
 
-from spectheory.errors import Notice
-from spectheory.models.texts import Texts
+from spectheory.foundation.errors import Notice
+from spectheory.models.growing_texts import Texts
 
 
 class Reading(Protocol):

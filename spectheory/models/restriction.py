@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count
 from spectheory.models.sampling import most_likely
-from spectheory.validate import check_count
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from spectheory.arrays import on_host
-from spectheory.errors import ComputationError, InvalidInputError
-from spectheory.validate import check_count, is_number
+from spectheory.foundation.arrays import on_host
+from spectheory.foundation.errors import ComputationError, InvalidInputError
+from spectheory.foundation.validation import check_count, is_number
 
 
 @dataclass(frozen=True)

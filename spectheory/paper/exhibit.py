@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spectheory import __version__
-from spectheory.documents import replace_file, to_json
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.documents import replace_file, to_json
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.paper.parameters import Parameter, parameters_of
 
 if TYPE_CHECKING:

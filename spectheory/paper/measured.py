@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spectheory.documents import replace_file
+from spectheory.foundation.documents import replace_file
 
 FOLDER = Path(__file__).parent / "measurements"
 

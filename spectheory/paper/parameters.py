@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from spectheory.documents import to_json
-from spectheory.errors import InvalidInputError
-from spectheory.validate import unknown_name
+from spectheory.foundation.documents import to_json
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import unknown_name
 
 FROM_ZERO = ("seed", "prompts")
 """Parameters of whole numbers that may be 0; all others are at least 1."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from spectheory.documents import replace_file
+from spectheory.foundation.documents import replace_file
 from spectheory.paper.claims.page import claims_summary
 from spectheory.paper.exhibit import ResultTable, Written
 from spectheory.paper.report_page import html_report

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from spectheory.documents import decimal_text
+from spectheory.foundation.documents import decimal_text
 from spectheory.paper.exhibit import Findings, Written
 
 TITLE = "Reproduced figures and tables"

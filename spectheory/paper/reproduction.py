@@ -8,7 +8,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.paper.exhibit import DEFAULT_FORMATS, FORMATS, Exhibit, Written, read_exhibit, write_exhibit
 from spectheory.paper.figures.acceptance_bounds import acceptance_bounds
 from spectheory.paper.figures.acceptance_length import acceptance_length
@@ -45,7 +46,6 @@ from spectheory.paper.figures.winners import winners
 from spectheory.paper.parameters import parse_settings, settings_document
 from spectheory.paper.report import write_report
 from spectheory.paper.style import users_style
-from spectheory.validate import check_count, unknown_name
 
 EXHIBITS: Mapping[str, Exhibit] = {
     shown.name: shown

@@ -13,7 +13,7 @@ from matplotlib.colors import is_color_like, to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 # The palette of okabe2008, and colours added to it so that any two differ for colour-blind readers too.
 BLUE, ORANGE, GREEN, PURPLE = "#0072B2", "#D55E00", "#009E73", "#82006B"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from spectheory.pair import ModelPair
-from spectheory.suite import SuiteCase, SuiteCertificate, certify_suite
+from spectheory.exact.suite import SuiteCase, SuiteCertificate, certify_suite
+from spectheory.pairs.pair import ModelPair
 
 if TYPE_CHECKING:
     from spectheory.auditing import AuditCertificate
@@ -22,7 +22,7 @@ def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = Non
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``; a function is a
             sampler in torch, see ``assert_sampler_lossless``.
-        suite: the cases; by default the standard suite, see ``spectheory.suite``.
+        suite: the cases; by default the standard suite, see ``spectheory.exact.suite``.
 
     Returns:
         The certificate of the suite; of a function, that of its audit.
@@ -32,7 +32,7 @@ def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = Non
         InvalidInputError: it is no verifier, or does not return conditional laws.
 
     Example:
-        >>> from spectheory.defects import defects
+        >>> from spectheory.verification.defective import defects
         >>> try:
         ...     assert_lossless(defects["target_correction"])
         ... except AssertionError as error:

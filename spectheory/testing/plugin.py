@@ -51,7 +51,7 @@ class SuiteItem(pytest.Item):
 
     def runtest(self) -> None:
         """Certify on this pair."""
-        from spectheory.errors import InvalidInputError, InvalidOutcomeError
+        from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
         from spectheory.testing.assertions import assert_lossless as check
 
         try:
@@ -71,9 +71,9 @@ class SuiteItem(pytest.Item):
 
 
 def _cases(session: pytest.Session, name: str) -> Iterator[SuiteItem]:
-    from spectheory.errors import InvalidInputError
-    from spectheory.resolve import find_verifier
-    from spectheory.suite import suite_for
+    from spectheory.exact.suite import suite_for
+    from spectheory.foundation.errors import InvalidInputError
+    from spectheory.verification.resolve import find_verifier
 
     try:
         verifier = find_verifier(name)

@@ -16,7 +16,7 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from spectheory.pair import ModelPair
+from spectheory.pairs.pair import ModelPair
 
 
 @st.composite

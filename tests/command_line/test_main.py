@@ -18,13 +18,13 @@ from spectheory.command_line.main import main
 def test_solver_failure_is_one_line(
     capsys: pytest.CaptureFixture[str], pair_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import spectheory.programs
-    from spectheory.errors import SolverError
+    import spectheory.optima
+    from spectheory.foundation.errors import SolverError
 
     def fail(*arguments: Any, **options: Any) -> None:
         raise SolverError("the program\nended with status 'infeasible'")
 
-    monkeypatch.setattr(spectheory.programs, "optimum", fail)
+    monkeypatch.setattr(spectheory.optima, "optimum", fail)
     assert "status 'infeasible'" in run_error(capsys, "optimum", pair_file)
 
 
@@ -73,8 +73,8 @@ def stopped(*arguments):
     exec("signal.raise_signal(signal.SIGNAL)", {"signal": signal})
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
-sys.modules["spectheory.certificate"] = type(sys)("unfinished")
-sys.modules["spectheory.certificate"].__getattr__ = stopped
+sys.modules["spectheory.exact.certificate"] = type(sys)("unfinished")
+sys.modules["spectheory.exact.certificate"].__getattr__ = stopped
 sys.exit(main(["certify", "--suite", "standard", "-v", "token"]))
 """
 
@@ -149,7 +149,7 @@ def test_a_fault_of_the_package_is_no_verdict(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("a fault\nof two lines")
 
-    monkeypatch.setattr("spectheory.certificate.certify", broken)
+    monkeypatch.setattr("spectheory.exact.certificate.certify", broken)
     line = run_error(capsys, "certify", pair_file, "--verifier", "block", code=70)
     assert "in spectheory itself: RuntimeError: a fault of two lines; please report it" in line
 

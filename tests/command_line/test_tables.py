@@ -7,7 +7,7 @@ import pytest
 from cli_support import run_json
 from spectheory.command_line.main import main
 from spectheory.command_line.tables import print_tables
-from spectheory.results import Table
+from spectheory.foundation.results import Table
 
 
 def test_long_rationals_are_cut_in_tables(capsys: pytest.CaptureFixture[str]) -> None:

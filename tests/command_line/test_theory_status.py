@@ -105,7 +105,7 @@ def test_nothing_was_finished(
     stop: Callable[[], None],
     code: int,
 ) -> None:
-    monkeypatch.setattr("spectheory.command_line.theory.load_pair", lambda path: stop())
+    monkeypatch.setattr("spectheory.command_line.theory_commands.load_pair", lambda path: stop())
     assert main(["optimum", large_pair, "--json"]) == code
     captured = capsys.readouterr()
     assert captured.out == ""

@@ -22,13 +22,13 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 from transformers import LlamaConfig
 from transformers.modeling_outputs import CausalLMOutputWithPast
-from spectheory.algorithms.one_path.token import Token
+from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.decoding import Stopping, iterations
-from spectheory.drafts import Iid
+from spectheory.pairs.drafts import Iid
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import prefill_texts
-from spectheory.models.texts import Texts
-from spectheory.resolve import find_verifier
+from spectheory.models.growing_texts import Texts
+from spectheory.verification.resolve import find_verifier
 
 _setup_privateuseone_for_python_backend("fakegpu")
 V, L = 600, 3

@@ -12,7 +12,7 @@ from transformers.generation import GenerateDecoderOnlyOutput
 
 import spectheory
 from decoding_support import PROMPTS, p_value, target_law, tiny_pair
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
 
 

@@ -19,16 +19,16 @@ import torch
 
 from decoding_support import PROMPTS, decoded_counts, losslessness, tiny_llama, tiny_pair
 from spectheory.decoding import Stopping, loop
-from spectheory.defects import defects
-from spectheory.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
-from spectheory.errors import ComputationError, InvalidInputError
+from spectheory.foundation.errors import ComputationError, InvalidInputError
 from spectheory.models import LanguageModelPair, PrefilledPrompts, SamplingOptions, prefill
 from spectheory.models.caches import SlotCache
+from spectheory.models.growing_texts import Texts
 from spectheory.models.reading import CachedReading
-from spectheory.models.texts import Texts
-from spectheory.montecarlo.common_numbers import CommonNumbers
-from spectheory.outcome import Sample
-from spectheory.resolve import find_verifier
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
+from spectheory.simulation.common_numbers import CommonNumbers
+from spectheory.verification.defective import defects
+from spectheory.verification.outcome import Sample
+from spectheory.verification.resolve import find_verifier
 
 RUNS = 1_500
 LEVEL = 1e-6

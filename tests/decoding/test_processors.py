@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from spectheory.decoding import LogitsProcessors
-from spectheory.models.texts import Texts
+from spectheory.models.growing_texts import Texts
 
 
 class Digest:

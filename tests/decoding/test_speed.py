@@ -11,7 +11,7 @@ import torch
 from decoding_support import PROMPTS, tiny_pair
 from spectheory.decoding import Speed, decode, plain_decoding, timed_decode
 from spectheory.models import LanguageModelPair, SamplingOptions
-from spectheory.montecarlo import simulate
+from spectheory.simulation import simulate
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def test_every_part_is_charged_with_its_own_work(
     place = {
         "draft": "spectheory.models.drafting._draft",
         "target": "spectheory.models.drafting._score",
-        "verification": "spectheory.outcome.Outcome.sample",
+        "verification": "spectheory.verification.outcome.Outcome.sample",
         "other": "spectheory.decoding.loop.output_tokens",
     }[slow]
     right = _found(place)
@@ -53,7 +53,7 @@ def test_every_part_is_charged_with_its_own_work(
 def _found(place: str) -> Any:
     import spectheory.decoding.loop as loop
     import spectheory.models.drafting as drafting
-    from spectheory.outcome import Outcome
+    from spectheory.verification.outcome import Outcome
 
     owner = Outcome if "Outcome" in place else loop if "loop" in place else drafting
     return getattr(owner, place.rpartition(".")[2])

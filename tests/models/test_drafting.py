@@ -10,8 +10,7 @@ import torch
 from scipy.stats import chi2
 
 from models_support import PROMPTS, full_row
-from spectheory.drafts import Iid, PrefixTree
-from spectheory.errors import (
+from spectheory.foundation.errors import (
     InvalidInputError,
 )
 from spectheory.models import (
@@ -24,6 +23,7 @@ from spectheory.models import (
 )
 from spectheory.models.drafting import _share
 from spectheory.models.reading import run_model
+from spectheory.pairs.drafts import Iid, PrefixTree
 
 
 def largest_difference(pair: LanguageModelPair, batch: DraftedBatch, options: SamplingOptions) -> float:

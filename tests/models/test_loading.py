@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from models_support import PROMPTS, full_row, save_model, save_tokenizer
-from spectheory.errors import (
+from spectheory.foundation.errors import (
     InsufficientMemoryError,
     InvalidInputError,
     TokenizerMismatchError,

@@ -10,10 +10,10 @@ import torch
 from transformers import BertConfig, BertLMHeadModel
 
 from models_support import save_model, save_pair, save_tokenizer
-from spectheory.errors import InvalidInputError, Notice
+from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair
+from spectheory.models.growing_texts import Texts
 from spectheory.models.reading import CachedReading, run_model
-from spectheory.models.texts import Texts
 
 
 def loaded(folder: Path, is_decoder: bool) -> LanguageModelPair:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory.errors import (
+from spectheory.foundation.errors import (
     InvalidInputError,
 )
 from spectheory.models import (
@@ -20,7 +20,7 @@ from spectheory.models import (
     read_prompts,
 )
 from spectheory.models.loading import ModelSource
-from spectheory.montecarlo import simulate
+from spectheory.simulation import simulate
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,13 @@ from transformers import (
 )
 
 from models_support import PROMPTS, full_row, save_model, save_pair, save_tokenizer
-from spectheory.errors import InvalidInputError, Notice
+from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, draft_and_score, prefill
 from spectheory.models.caches import SlotCache
+from spectheory.models.growing_texts import Texts
 from spectheory.models.loading import ModelSource
 from spectheory.models.reading import CachedReading, RecomputedReading
-from spectheory.models.texts import Texts
-from spectheory.montecarlo import simulate
+from spectheory.simulation import simulate
 
 IDS = {"vocab_size": 280, "bos_token_id": 0, "eos_token_id": 0, "pad_token_id": 0}
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from spectheory.errors import (
+from spectheory.foundation.errors import (
     ComputationError,
     InvalidInputError,
     InvalidOutcomeError,
@@ -19,7 +19,7 @@ from spectheory.models import (
     sampling,
 )
 from spectheory.models.sampling import LogitsCheck, scaled_logits
-from spectheory.outcome import sample_rows
+from spectheory.verification.outcome import sample_rows
 
 
 @pytest.mark.parametrize(

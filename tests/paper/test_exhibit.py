@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from paper_support import SMALL, read_csv, small
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.paper import (
     EXHIBITS,
     Check,

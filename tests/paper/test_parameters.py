@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from spectheory.command_line.main import main
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.paper import EXHIBITS, read_exhibit, reproduce, two_token_table
 from spectheory.paper.parameters import Parameter, parse_settings
 

@@ -7,8 +7,8 @@ from statistics import mean
 
 import pytest
 
-from spectheory.algorithms import verifiers
 from spectheory.paper.printed import gains_over_token, printed_rows, printed_times
+from spectheory.verification.algorithms import verifiers
 
 AVERAGES = {  # printed in the last line of a table
     ("block2024 Table 6", "PALM-2-S", 4): {"token": 2.89, "block": 2.99},

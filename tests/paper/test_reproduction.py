@@ -10,7 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from spectheory.command_line.main import main
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.paper import Check, Exhibit, Findings, ResultTable, exhibit, reproduce
 from spectheory.paper.style import figure_style
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from flint import fmpq
 
-from spectheory import exact_numbers
+from spectheory.foundation import exact_numbers
 
 
 def objects(table: Any) -> np.ndarray:

@@ -19,8 +19,8 @@ TWO_TOKEN = {
     "draft": ["2/3", "1/3"],
 }
 OWN_VERIFIER = '''
-from spectheory.arrays import divide_or_zero, namespace, normalise, positive_part, take_row, take_token
-from spectheory.outcome import Outcome
+from spectheory.foundation.arrays import divide_or_zero, namespace, normalise, positive_part, take_row, take_token
+from spectheory.verification.outcome import Outcome
 
 
 class FirstToken:

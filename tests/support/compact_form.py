@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
-from spectheory.bounds.context_tree import node_probs
-from spectheory.contexts import count_nodes, parent_nodes
-from spectheory.pair import ModelPair
-from spectheory.programs import ConstraintBlock, LinearProgram
-from spectheory.programs.budgets import mass_chain
-from spectheory.programs.solving.linear_program import ones
+from spectheory.foundation.arrays import some_draft_probs
+from spectheory.optima import ConstraintBlock, LinearProgram
+from spectheory.optima.bounds.context_tree import node_probs
+from spectheory.optima.budgets import mass_chain
+from spectheory.optima.solving.linear_program import ones
+from spectheory.pairs.contexts import count_nodes, parent_nodes
+from spectheory.pairs.pair import ModelPair
 
 
 def compact_form_program(pair: ModelPair, num_drafts: int, points: Sequence[Any], side: str) -> LinearProgram:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.algorithms import verifiers
+from spectheory.verification.algorithms import verifiers
 
 OPERATIONS = ("add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "pow", "neg", "abs")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq")

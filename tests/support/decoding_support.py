@@ -12,9 +12,9 @@ from scipy.stats import chi2
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from spectheory.decoding import LogitsProcessors, Stopping, iterations
-from spectheory.drafts import DraftProcess, Iid
 from spectheory.models import LanguageModelPair, SamplingOptions, logits_to_probs, prefill
-from spectheory.resolve import find_verifier
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.verification.resolve import find_verifier
 
 PROMPTS = ([1], [0, 2], [2, 1, 0, 0, 1], [1, 1, 2, 0, 2, 2, 0])
 """Four lengths, so that the rows of a batch begin at four places and go on at their own pace."""

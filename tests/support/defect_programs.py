@@ -14,7 +14,7 @@ from itertools import pairwise, product
 from typing import Any
 
 from reference import draft_row, target_row
-from spectheory.pair import ModelPair
+from spectheory.pairs.pair import ModelPair
 
 Context = tuple[int, ...]
 Row = list[Fraction]

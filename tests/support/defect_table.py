@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 from spectheory import certify
-from spectheory.defects import defects
-from spectheory.suite import kill_matrix, standard_pairs
+from spectheory.exact.suite import kill_matrix, standard_pairs
+from spectheory.verification.defective import defects
 
 PAIRS = standard_pairs()
 SEVERAL = [name for name, defect in defects.items() if not defect.single_path]

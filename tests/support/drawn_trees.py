@@ -13,7 +13,7 @@ from typing import Any
 from scipy.optimize import brentq
 
 from reference import Law, Path, draft_row, normalised, target_row, without_zeros
-from spectheory.pair import ModelPair
+from spectheory.pairs.pair import ModelPair
 
 
 class Draw:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from spectheory import instances
-from spectheory.pair import ModelPair
+from spectheory.pairs.pair import ModelPair
 
 # Residuals max(p - q, 0) with more than one token: on two tokens they are point masses, and multi-round
 # rejection stays lossless even where its drafts are not what it takes them for.

@@ -49,7 +49,9 @@ def run_python(code: str, without: Collection[str] = ()) -> subprocess.Completed
 def forks() -> Any:
     """One server per test process: it has imported the libraries, and runs no other thread."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["transformers.models.llama.modeling_llama", "spectheory.algorithms"])
+    context.set_forkserver_preload(
+        ["transformers.models.llama.modeling_llama", "spectheory.verification.algorithms"]
+    )
     return context
 
 

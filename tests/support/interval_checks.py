@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from spectheory.bounds.dual_scores import certified_upper_bound
-from spectheory.bounds.lower_bounds import certified_lower_bound
-from spectheory.pair import ModelPair
-from spectheory.programs.interval.interval import CertifiedInterval
+from spectheory.optima.bounds.dual_scores import certified_upper_bound
+from spectheory.optima.bounds.lower_bounds import certified_lower_bound
+from spectheory.optima.interval.interval import CertifiedInterval
+from spectheory.pairs.pair import ModelPair
 
 
 def proofs_hold(pair: ModelPair, num_drafts: int, best: CertifiedInterval) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spectheory.law import OutputLaw
+from spectheory.exact.law import OutputLaw
 
 
 def budget_masses(law: OutputLaw) -> list[np.ndarray]:

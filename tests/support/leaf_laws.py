@@ -7,8 +7,8 @@ from itertools import combinations
 
 import numpy as np
 
-from spectheory.bounds.skewed_draft import SkewedDraft
-from spectheory.pair import ModelPair
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.pairs.pair import ModelPair
 
 
 def ranking_vertex(pair: ModelPair, num_drafts: int, order: object) -> np.ndarray:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.bounds.rankings import Ranking, ratio_ranking
-from spectheory.bounds.skewed_draft import SkewedDraft
-from spectheory.pair import ModelPair
-from spectheory.programs import ConstraintBlock, LinearProgram
-from spectheory.programs.budgets import mass_chain
-from spectheory.programs.solving.exact_solver import solve_in_its_arithmetic
-from spectheory.programs.solving.linear_program import ones
+from spectheory.optima import ConstraintBlock, LinearProgram
+from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.optima.budgets import mass_chain
+from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
+from spectheory.optima.solving.linear_program import ones
+from spectheory.pairs.pair import ModelPair
 
 
 def best_mixture(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_ranking) -> tuple[Any, Any]:

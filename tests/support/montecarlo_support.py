@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from spectheory.models import LanguageModelPair
-from spectheory.montecarlo import Simulation, simulate
+from spectheory.simulation import Simulation, simulate
 
 NAMES = ["token", "block", "spectr", "multi_round", "greedy_multipath", "mixed_multipath"]
 PROMPTS = ["def main(", "import", "for index in range"]

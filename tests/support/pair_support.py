@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from reference import draft_row, target_row
-from spectheory.pair import ModelPair
-from spectheory.pair_file import FORMAT
+from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.pair_file import FORMAT
 
 DOCUMENT: dict[str, Any] = {
     "format": FORMAT,

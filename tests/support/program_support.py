@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from spectheory import instances
-from spectheory.bounds.dual_scores import feasible_scores
-from spectheory.errors import CertificationError
-from spectheory.pair import ModelPair
-from spectheory.programs import ConstraintBlock, LinearProgram, Solution, check_solution
+from spectheory.foundation.errors import CertificationError
+from spectheory.optima import ConstraintBlock, LinearProgram, Solution, check_solution
+from spectheory.optima.bounds.dual_scores import feasible_scores
+from spectheory.pairs.pair import ModelPair
 
 TREE_SIZES = ((2, 1), (2, 2), (3, 1), (4, 1))
 TREE_PAIRS = [instances.random_rational(4_000 + i, *TREE_SIZES[i % 4]) for i in range(208)]

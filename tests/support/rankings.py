@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 import reference
-from spectheory.bounds.rankings import Ranking, ratio_ranking
-from spectheory.pair import ModelPair
+from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
+from spectheory.pairs.pair import ModelPair
 from table import Case, groups
 
 RANDOM_GROUPS = [

@@ -12,8 +12,8 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from spectheory.law import OutputLaw
-from spectheory.pair import ModelPair
+from spectheory.exact.law import OutputLaw
+from spectheory.pairs.pair import ModelPair
 
 Path = tuple[int, ...]
 Law = dict[Path, Any]

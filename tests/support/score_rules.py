@@ -8,12 +8,12 @@ from typing import ClassVar
 import numpy as np
 from hypothesis import strategies as st
 
-from spectheory.algorithms.path_selection.score_levels import ScoreNode
-from spectheory.algorithms.path_selection.scored import ScoredSelection, ScoreSplit, ScoreState
-from spectheory.arrays import Array
-from spectheory.bounds.rankings import leaf_order
-from spectheory.exact_numbers import to_flint
-from spectheory.pair import ModelPair
+from spectheory.foundation.arrays import Array
+from spectheory.foundation.exact_numbers import to_flint
+from spectheory.optima.bounds.rankings import leaf_order
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.path_selection.score_levels import ScoreNode
+from spectheory.verification.algorithms.path_selection.scored import ScoredSelection, ScoreSplit, ScoreState
 
 
 def fraction_array(values: list[list[Fraction]]) -> np.ndarray:

@@ -15,11 +15,11 @@ from itertools import chain
 import pytest
 
 from spectheory import instances
-from spectheory.algorithms import verifiers
-from spectheory.drafts import DraftProcess, Iid
-from spectheory.law import OutputLaw, output_law
-from spectheory.pair import ModelPair
-from spectheory.programs import optimum
+from spectheory.exact.law import OutputLaw, output_law
+from spectheory.optima import optimum
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
 
 SOLVES_A_PROGRAM = ("otm", "optimal_multipath")
 """These grow with V^K or V^L in one call and get pairs of their own."""

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Any
 
 from reference import Law, Path, draft_row, target_row
-from spectheory.pair import ModelPair
+from spectheory.pairs.pair import ModelPair
 
 
 def subtree(pair: ModelPair, context: Path, draft_length: int) -> ModelPair:

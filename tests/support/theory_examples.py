@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from spectheory import ModelPair, Outcome, output_law
-from spectheory.algorithms.path_selection.base import PathSelection, SelectedPaths
-from spectheory.algorithms.position_by_position.base import PositionByPosition
-from spectheory.algorithms.position_by_position.kseq import KSeq
-from spectheory.bounds import dual_objective
+from spectheory.optima import best_ranking
+from spectheory.optima.bounds import dual_objective
 from spectheory.paper.figures.iterations import block_on_prefix as block_on_prefix
 from spectheory.paper.figures.iterations import forced_start_pair as forced_start_pair
-from spectheory.programs import best_ranking
+from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
+from spectheory.verification.algorithms.position_by_position.kseq import KSeq
+from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
 """Target and draft row of the two-token pair."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from spectheory.pair import ModelPair
-from spectheory.verifier import Verifier
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.verifier import Verifier
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 

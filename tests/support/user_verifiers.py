@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.outcome import Outcome
+from spectheory.verification.outcome import Outcome
 
 Rows = list[list[Any]]
 

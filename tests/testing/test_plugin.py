@@ -35,7 +35,7 @@ def test_a_test_per_pair(tmp_path: Path) -> None:
 def test_a_wrong_verifier_fails_with_its_counterexample(tmp_path: Path) -> None:
     """The sentence, and no traceback through the package."""
     code, printed = run_pytest(
-        tmp_path, "--spectheory-verifier", "spectheory.defects.corrections:DraftBonus", "-x"
+        tmp_path, "--spectheory-verifier", "spectheory.verification.defective.corrections:DraftBonus", "-x"
     )
     assert code == 1
     assert "draft_bonus is not lossless. On" in printed
@@ -54,7 +54,7 @@ def test_the_fixture(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(
         "def test_mine(assert_lossless):\n    assert_lossless('kseq')\n\n"
         "def test_wrong(assert_lossless):\n"
-        "    from spectheory.defects import defects\n    assert_lossless(defects['swapped_models'])\n"
+        "    from spectheory.verification.defective import defects\n    assert_lossless(defects['swapped_models'])\n"
     )
     code, printed = run_pytest(tmp_path)
     assert code == 1

@@ -10,7 +10,7 @@ from hypothesis import Phase, find, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 
-from spectheory.pair import ModelPair
+from spectheory.pairs.pair import ModelPair
 from spectheory.testing import strategies
 
 

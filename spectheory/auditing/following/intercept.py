@@ -36,7 +36,7 @@ from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError, Tape, unswallowed
 from spectheory.auditing.tape.races import Clock, Exponential, UndefinedDrawError
-from spectheory.exact_numbers import exact_number
+from spectheory.foundation.exact_numbers import exact_number
 
 GLOBAL_SEED = 24_301
 """The seed of torch's global generator at the start of a run."""

@@ -26,8 +26,8 @@ from spectheory.auditing.following.random_array import RandomArray, moved, rando
 from spectheory.auditing.following.random_tensor import PART_OF_A_TENSOR, RandomTensor, unwrapped
 from spectheory.auditing.tape.atoms import Number
 from spectheory.auditing.tape.decisions import NotEnumerableError
-from spectheory.errors import InvalidInputError
-from spectheory.extras import installed
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.extras import installed
 
 ENVIRONMENT = {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
 _OWN: dict[str, ModuleType] = {}

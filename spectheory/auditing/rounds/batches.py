@@ -14,7 +14,7 @@ import torch
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import Row
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 TOLERANCE = Fraction(1, 10**6)
 """A total variation that rounding can cause: tensors of other shapes are summed in another order."""

@@ -14,8 +14,8 @@ from itertools import product
 import numpy as np
 
 from spectheory import instances
-from spectheory.pair import ModelPair
-from spectheory.validate import check_count
+from spectheory.foundation.validation import check_count
+from spectheory.pairs.pair import ModelPair
 
 
 def audit_pairs() -> Mapping[str, ModelPair]:

@@ -23,8 +23,8 @@ from spectheory.auditing.tape.decisions import (
     all_runs,
 )
 from spectheory.auditing.tape.races import UndefinedDrawError
-from spectheory.contexts import context_number, prefix_numbers, rows_along
-from spectheory.pair import ModelPair
+from spectheory.pairs.contexts import context_number, prefix_numbers, rows_along
+from spectheory.pairs.pair import ModelPair
 
 MAX_OUTPUTS = 16
 """A pair is small if it has at most 16 completed outputs."""

@@ -19,10 +19,10 @@ import torch
 from spectheory.auditing.following.intercept import Journal, intercepted
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.tape.decisions import Tape, all_runs
-from spectheory.contexts import context_number, context_text
-from spectheory.errors import InvalidOutcomeError
-from spectheory.exact_numbers import exact_number
-from spectheory.pair import ModelPair
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.exact_numbers import exact_number
+from spectheory.pairs.contexts import context_number, context_text
+from spectheory.pairs.pair import ModelPair
 
 REPORTED_TOLERANCE = Fraction(1, 10**5)
 """A total variation of a reported row that rounding can cause."""

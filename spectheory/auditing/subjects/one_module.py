@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 
 class StandIn:

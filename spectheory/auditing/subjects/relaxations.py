@@ -7,14 +7,14 @@ from fractions import Fraction
 
 import numpy as np
 
-from spectheory.algorithms.one_path.base import first_path_only
-from spectheory.algorithms.one_path.token import Token
-from spectheory.arrays import Array, like_rows, take_token
-from spectheory.errors import InvalidInputError
-from spectheory.exact_numbers import fractions_if_exact
-from spectheory.outcome import Outcome
-from spectheory.pair import ModelPair
-from spectheory.stop_rows import StopRows
+from spectheory.foundation.arrays import Array, like_rows, take_token
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import fractions_if_exact
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.first_path import first_path_only
+from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.outcome import Outcome
 
 
 @dataclass(frozen=True)

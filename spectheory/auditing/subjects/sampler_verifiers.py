@@ -25,14 +25,14 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import Array
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import MAX_RUNS, Tape, all_runs
-from spectheory.errors import InvalidOutcomeError
-from spectheory.exact_numbers import is_exact
-from spectheory.outcome import Outcome
-from spectheory.validate import check_count
-from spectheory.verifier import defined_at
+from spectheory.foundation.arrays import Array
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.exact_numbers import is_exact
+from spectheory.foundation.validation import check_count
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.verifier import defined_at
 
 OneTuple = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[Any, Any]]
 """(paths [K, L], target_rows [K, L+1, V], draft_rows [K, L, V]) -> stop_probs [K, L+1], rows [K, L+1, V]."""

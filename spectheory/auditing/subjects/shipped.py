@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from spectheory.arrays import like_rows
 from spectheory.auditing.following.intercept import GLOBAL_SEED, Journal, intercepted
 from spectheory.auditing.subjects.relaxations import Relaxation
 from spectheory.auditing.subjects.sampler_verifiers import BlackBox
@@ -31,11 +30,12 @@ from spectheory.auditing.subjects.signatures import (
 )
 from spectheory.auditing.tape.decisions import MAX_RUNS, HiddenRandomnessError, Tape, all_runs
 from spectheory.auditing.tape.races import UndefinedDrawError
-from spectheory.contexts import prefix_numbers, rows_along
-from spectheory.errors import InvalidOutcomeError
-from spectheory.exact_numbers import fractions_if_exact
-from spectheory.pair import ModelPair
-from spectheory.verifier import Verifier, users_code
+from spectheory.foundation.arrays import like_rows
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.exact_numbers import fractions_if_exact
+from spectheory.pairs.contexts import prefix_numbers, rows_along
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.verifier import Verifier, users_code
 
 T = TypeVar("T")
 Tokens = tuple[int, ...]

@@ -20,8 +20,8 @@ from spectheory.auditing.following.random_tensor import random_tensor
 from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import Tape
-from spectheory.pair import ModelPair
-from spectheory.validate import unknown_name
+from spectheory.foundation.validation import unknown_name
+from spectheory.pairs.pair import ModelPair
 
 TEMPERATURE = 0.5
 """The temperature of the logits processor; the logits are scaled so that the result is the target."""

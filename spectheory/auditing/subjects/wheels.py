@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 REQUIREMENT = re.compile(r"(?P<package>[A-Za-z0-9][A-Za-z0-9._-]*?)(==(?P<version>[A-Za-z0-9.+!_-]+))?")
 WHEEL = "wheel.json"

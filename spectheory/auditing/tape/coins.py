@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, Interval, NotEnumerableError, Tape
-from spectheory.errors import InvalidInputError
-from spectheory.exact_numbers import exact_number
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import exact_number
 
 P_SUM_TOLERANCE = Fraction(1, 10**8)
 """How far the sum of the probabilities of ``choice`` may be from 1; numpy has about the same."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 
 T = TypeVar("T")
 MAX_DECISIONS = 1_000

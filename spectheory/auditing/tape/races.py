@@ -13,8 +13,8 @@ from fractions import Fraction
 from typing import Any
 
 from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
-from spectheory.errors import InvalidInputError
-from spectheory.exact_numbers import exact_number
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import exact_number
 
 
 class UndefinedDrawError(InvalidInputError, RuntimeError):

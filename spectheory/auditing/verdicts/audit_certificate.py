@@ -10,9 +10,9 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from spectheory.auditing.subjects.shipped import Provenance
-from spectheory.certificate import Certificate
-from spectheory.documents import to_json
-from spectheory.results import Result, Templates
+from spectheory.exact.certificate import Certificate
+from spectheory.foundation.documents import to_json
+from spectheory.foundation.results import Result, Templates
 
 EXACT = "exactly lossless"
 ARITHMETIC = "lossless up to arithmetic"

@@ -9,12 +9,12 @@ from fractions import Fraction
 import numpy as np
 
 from spectheory.auditing.subjects.sampler_verifiers import BlackBox, Sampler
-from spectheory.contexts import context_number, prefix_numbers, rows_along
-from spectheory.drafts import DraftProcess, draft_process
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.pair import ModelPair, check_pair
-from spectheory.validate import check_confidence, check_count
-from spectheory.verifier import users_code
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.validation import check_confidence, check_count
+from spectheory.pairs.contexts import context_number, prefix_numbers, rows_along
+from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.pair import ModelPair, check_pair
+from spectheory.verification.verifier import users_code
 
 SIGNIFICANCE = 0.01
 POWER = 0.99

@@ -28,11 +28,11 @@ from spectheory.auditing.verdicts.audit_certificate import (
     AuditCertificate,
 )
 from spectheory.auditing.verdicts.chi_squared import samples_needed, total_variation
-from spectheory.certificate import Certificate, certify
-from spectheory.documents import number_text
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
-from spectheory.law import OutputLaw, output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.certificate import Certificate, certify
+from spectheory.exact.law import OutputLaw, output_law
+from spectheory.foundation.documents import number_text
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
+from spectheory.pairs.pair import ModelPair
 
 PRECISION = Fraction(1, 2**24)
 """Half the distance of neighbouring floats of 32 bits just below 1, and the step of ``torch.rand``."""

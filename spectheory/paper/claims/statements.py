@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from spectheory.validate import unknown_name
+from spectheory.foundation.validation import unknown_name
 
 PAPERS = ("spectr2023", "block2024", "greedy2026", "spectrgbv2026")
 """The keys of the papers, in docs/references.bib."""

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 from matplotlib.figure import Figure
 
+from spectheory.optima import optimal_acceptance, otm_optimum, transport_bounds
 from spectheory.paper.drawing import legend_below, optimum_curve, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import ACCENT, GREY
-from spectheory.programs import optimal_acceptance, otm_optimum, transport_bounds
 
 Rows = tuple[tuple[str, ...], tuple[str, ...]]
 ROWS: Mapping[str, Rows] = {

@@ -8,12 +8,12 @@ from typing import Any
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
-from spectheory.instances import two_token
-from spectheory.law import output_law
-from spectheory.montecarlo import simulate_enumerated
+from spectheory.exact.law import output_law
+from spectheory.pairs.instances import two_token
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.bundled import whole
 from spectheory.paper.style import VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
+from spectheory.simulation import simulate_enumerated
 
 VERIFIERS = ("token", "block")
 

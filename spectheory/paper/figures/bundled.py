@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair
-    from spectheory.montecarlo import Simulation
+    from spectheory.simulation import Simulation
 
 
 @cache

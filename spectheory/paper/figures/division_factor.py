@@ -10,14 +10,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.algorithms.position_by_position.kseq import KSeq, kseq_rule, kseq_rule_at
-from spectheory.instances import two_token
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import output_law
+from spectheory.optima import optimal_acceptance
+from spectheory.pairs.instances import two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_COLOURS
-from spectheory.programs import optimal_acceptance
+from spectheory.verification.algorithms.position_by_position.kseq import KSeq, kseq_rule, kseq_rule_at
 
 PAIRS = {
     "two_token": two_token(1),

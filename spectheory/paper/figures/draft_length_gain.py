@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.contexts import Context, numbered_context
-from spectheory.instances import random_float, sticky_chain, two_token
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import output_law
+from spectheory.pairs.contexts import Context, numbered_context
+from spectheory.pairs.instances import random_float, sticky_chain, two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.acceptance_length import at_least

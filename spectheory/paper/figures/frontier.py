@@ -8,18 +8,18 @@ from itertools import product
 import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.algorithms import verifiers
-from spectheory.algorithms.path_selection.mixed_multipath import root_mixture
-from spectheory.algorithms.path_selection.scored_multipath import ScoredMultipath
-from spectheory.algorithms.traversal import Traversal
-from spectheory.bounds import SkewedDraft, capped_upper_bound
-from spectheory.instances import random_float
-from spectheory.pair import ModelPair
+from spectheory.optima import multi_path_interval
+from spectheory.optima.bounds import SkewedDraft, capped_upper_bound
+from spectheory.pairs.instances import random_float
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import GREY
-from spectheory.programs import multi_path_interval
-from spectheory.verifier import Verifier
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.algorithms.path_selection.mixed_multipath import root_mixture
+from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
+from spectheory.verification.algorithms.traversal import Traversal
+from spectheory.verification.verifier import Verifier
 
 OTHERS = ("block", "spectr", "greedy_multipath", "mixed_multipath", "traversal")
 SHOWN = (*OTHERS, "scored_multipath")

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.instances import two_token
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import output_law
+from spectheory.optima import block_transport_optimum, optimum
+from spectheory.pairs.instances import two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, GREY
-from spectheory.programs import block_transport_optimum, optimum
-from spectheory.resolve import find_verifier
+from spectheory.verification.resolve import find_verifier
 
 VERIFIERS = ("token", "block", "greedy_block")
 PRINTED = {"token": Fraction(10, 9), "block": Fraction(11, 9), "ideal": Fraction(12, 9)}

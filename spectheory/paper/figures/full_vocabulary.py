@@ -9,14 +9,14 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.certificate import certify
-from spectheory.montecarlo import simulate
+from spectheory.exact.certificate import certify
 from spectheory.paper.drawing import legend_below, panels, verifier_points
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.bundled import bundled_pair, whole
 from spectheory.paper.figures.nested import OnFirst
 from spectheory.paper.style import VERIFIER_STYLES
-from spectheory.resolve import find_verifier
+from spectheory.simulation import simulate
+from spectheory.verification.resolve import find_verifier
 
 ONE_PATH = ("token", "block", "greedy_block")
 SEVERAL = ("multi_round", "spectr", "spectr_gbv", "greedy_multipath", "mixed_multipath")

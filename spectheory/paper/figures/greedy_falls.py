@@ -10,16 +10,16 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from spectheory.bounds.rankings import leaf_order
-from spectheory.bounds.skewed_draft import SkewedDraft
-from spectheory.instances import sticky_chain, two_token, uniform_equal
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import output_law
+from spectheory.optima import multi_path_interval
+from spectheory.optima.bounds.rankings import leaf_order
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.pairs.instances import sticky_chain, two_token, uniform_equal
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, panels, verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.printed import printed_times
 from spectheory.paper.style import BLACK, GREY
-from spectheory.programs import multi_path_interval
 
 PAIRS: Mapping[str, Callable[[], ModelPair]] = {
     "two_token": lambda: two_token(2),

@@ -9,13 +9,13 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from spectheory.instances import random_float, two_token
-from spectheory.pair import ModelPair
+from spectheory.optima import multi_path_interval, optimum
+from spectheory.pairs.instances import random_float, two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.measured import measurement
 from spectheory.paper.style import ACCENT, BLACK, GREY
-from spectheory.programs import multi_path_interval, optimum
 
 LOOKS = ((BLACK, "o-"), (GREY, "s-"), (ACCENT, "^-"))
 METHODS = {"interval": (BLACK, "o-"), "leaf-set cuts": (GREY, "s--")}

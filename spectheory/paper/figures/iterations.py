@@ -8,10 +8,10 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.contexts import Context, numbered_context
-from spectheory.instances import two_token
-from spectheory.iteration import expected_decoded_tokens, first_tokens_law
-from spectheory.pair import ModelPair
+from spectheory.exact.iteration import expected_decoded_tokens, first_tokens_law
+from spectheory.pairs.contexts import Context, numbered_context
+from spectheory.pairs.instances import two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.nested import OnFirst

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.algorithms.position_by_position.kseq import kseq_rule
+from spectheory.optima import optimal_acceptance
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, GREY, VERIFIER_COLOURS
-from spectheory.programs import optimal_acceptance
+from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:

@@ -9,15 +9,15 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.algorithms import verifiers
-from spectheory.defects import defects
-from spectheory.instances import two_token
-from spectheory.law import output_law
+from spectheory.exact.law import output_law
+from spectheory.optima import lossy_optimum, optimum
+from spectheory.pairs.instances import two_token
 from spectheory.paper.drawing import legend_below, optimum_curve, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import ACCENT, VERIFIER_STYLES
-from spectheory.programs import lossy_optimum, optimum
-from spectheory.verifier import Verifier
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.defective import defects
+from spectheory.verification.verifier import Verifier
 
 PUBLISHED = ("token", "block", "greedy_block", "multi_round", "traversal", "greedy_multipath", "spectr_gbv")
 TOLERANCE = 1e-9

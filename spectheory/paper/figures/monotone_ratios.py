@@ -7,15 +7,15 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from spectheory.bounds.level_sets import SortedByRatio
-from spectheory.bounds.rankings import leaf_order
-from spectheory.bounds.skewed_draft import SkewedDraft
-from spectheory.instances import random_rational, sticky_chain
-from spectheory.pair import ModelPair
+from spectheory.optima import optimum
+from spectheory.optima.bounds.level_sets import SortedByRatio
+from spectheory.optima.bounds.rankings import leaf_order
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.pairs.instances import random_rational, sticky_chain
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_COLOURS
-from spectheory.programs import optimum
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from spectheory.arrays import Array, namespace, zeros_like
-from spectheory.drafts import DraftProcess, Iid
-from spectheory.outcome import Outcome
-from spectheory.pair import ModelPair
-from spectheory.resolve import find_verifier
-from spectheory.validate import check_count, check_num_drafts
-from spectheory.verifier import Verifier
+from spectheory.foundation.arrays import Array, namespace, zeros_like
+from spectheory.foundation.validation import check_count, check_num_drafts
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
+from spectheory.verification.verifier import Verifier
 
 
 class OnFirst(Verifier):
@@ -26,7 +26,7 @@ class OnFirst(Verifier):
 
     Example:
         >>> from spectheory import instances
-        >>> from spectheory.law import output_law
+        >>> from spectheory.exact.law import output_law
         >>> print(output_law(OnFirst("block", 1, 1), instances.two_token(2), 2).block_efficiency)
         5/3
     """

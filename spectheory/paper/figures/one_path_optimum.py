@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from spectheory.instances import random_rational
-from spectheory.law import output_law
+from spectheory.exact.law import output_law
+from spectheory.optima import single_path_optimum
+from spectheory.pairs.instances import random_rational
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, VERIFIER_STYLES
-from spectheory.programs import single_path_optimum
 
 VERIFIERS = ("token", "block", "greedy_block")
 

@@ -9,13 +9,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.algorithms.position_by_position.kseq import kseq_rule
-from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
-from spectheory.instances import bernoulli
+from spectheory.optima import bernoulli_acceptance, optimal_acceptance, otm_optimum
+from spectheory.pairs.instances import bernoulli
 from spectheory.paper.drawing import verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, figure_style
-from spectheory.programs import bernoulli_acceptance, optimal_acceptance, otm_optimum
+from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
+from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance
 
 DRAFT_HEAD = Fraction(1, 4)
 TARGET_HEADS = tuple(Fraction(head) for head in ("1/10", "1/2", "3/4", "1"))

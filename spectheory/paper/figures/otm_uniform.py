@@ -9,14 +9,14 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from spectheory.algorithms.position_by_position.kseq import kseq_rule
-from spectheory.errors import InvalidInputError
-from spectheory.instances import uniform
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count
+from spectheory.optima import optimal_acceptance_curve, uniform_acceptance
+from spectheory.pairs.instances import uniform
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import ACCENT, BLACK, GREY
-from spectheory.programs import optimal_acceptance_curve, uniform_acceptance
-from spectheory.validate import check_count
+from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule
 
 LOOKS = [(colour, line) for line in ("-", "--", ":") for colour in (BLACK, ACCENT, GREY)]
 

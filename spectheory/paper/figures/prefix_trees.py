@@ -10,14 +10,14 @@ from operator import mul
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.drafts import PrefixTree
-from spectheory.instances import sticky_chain, two_token
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import output_law
+from spectheory.optima import optimum
+from spectheory.pairs.drafts import PrefixTree
+from spectheory.pairs.instances import sticky_chain, two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, VERIFIER_STYLES
-from spectheory.programs import optimum
 
 PAIRS: Mapping[str, ModelPair] = {"two_token": two_token(3), "sticky_chain": sticky_chain(3)}
 TITLES = {"two_token": "two-token pair", "sticky_chain": "Markov pair (sticky chain)"}

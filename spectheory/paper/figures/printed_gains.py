@@ -11,7 +11,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.montecarlo import simulate
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.bundled import bundled_pair, whole
@@ -19,6 +18,7 @@ from spectheory.paper.figures.full_vocabulary import DEFECT_COLUMNS, defects_on_
 from spectheory.paper.figures.nested import OnFirst
 from spectheory.paper.printed import Printed, RecomputedGain, gains_over_token, printed_rows
 from spectheory.paper.style import GREY, VERIFIER_STYLES
+from spectheory.simulation import simulate
 
 ORDERS = {
     "block2024 Table 4": ("block", "greedy_block", "token"),

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from spectheory.instances import random_rational, two_token
-from spectheory.pair import ModelPair
+from spectheory.optima import best_ranking, count_tree_rankings
+from spectheory.pairs.instances import random_rational, two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, GREY, VERIFIER_COLOURS
-from spectheory.programs import best_ranking, count_tree_rankings
 
 COUNTEREXAMPLE = ModelPair.context_free_pair(["13/20", "7/20"], ["2/3", "1/3"], 1)
 

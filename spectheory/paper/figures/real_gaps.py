@@ -8,13 +8,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from spectheory.certificate import certify
+from spectheory.exact.certificate import certify
+from spectheory.optima import optimum
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.bundled import bundled_pair
 from spectheory.paper.figures.real_pair import Setting
 from spectheory.paper.style import VERIFIER_STYLES
-from spectheory.programs import optimum
 
 VERIFIERS = (
     "token", "block", "multi_round", "spectr", "greedy_multipath", "mixed_multipath", "scored_multipath",

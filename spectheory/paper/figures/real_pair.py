@@ -9,13 +9,13 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.certificate import certify
-from spectheory.montecarlo import Estimate, simulate
+from spectheory.exact.certificate import certify
+from spectheory.optima import optimum
 from spectheory.paper.drawing import legend_below
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.bundled import bundled_pair, whole
 from spectheory.paper.style import BLACK, GREY, VERIFIER_COLOURS, VERIFIER_LABELS, figure_style
-from spectheory.programs import optimum
+from spectheory.simulation import Estimate, simulate
 
 VERIFIERS = ("token", "block", "spectr", "greedy_multipath")
 COLUMNS = (

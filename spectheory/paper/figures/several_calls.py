@@ -9,13 +9,13 @@ from itertools import cycle
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.instances import early_stop, two_token
-from spectheory.iteration import decoded_tokens_law
-from spectheory.pair import ModelPair
+from spectheory.exact.iteration import decoded_tokens_law
+from spectheory.optima import fewest_calls, most_decoded_tokens
+from spectheory.pairs.instances import early_stop, two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import ACCENT, BLACK
-from spectheory.programs import fewest_calls, most_decoded_tokens
 
 VERIFIERS = ("token", "block")
 TWO_TOKEN_LENGTH = 3

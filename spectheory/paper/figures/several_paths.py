@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from spectheory.instances import sticky_chain, two_token
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import output_law
+from spectheory.optima import optimum
+from spectheory.pairs.instances import sticky_chain, two_token
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.programs import optimum
 
 PAIRS: Mapping[str, Callable[[int], ModelPair]] = {"two_token": two_token, "sticky_chain": sticky_chain}
 TITLES = {"two_token": "two-token pair", "sticky_chain": "Markov pair"}

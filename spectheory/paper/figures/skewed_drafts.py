@@ -6,13 +6,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.bounds.level_sets import LevelSets
-from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft
-from spectheory.instances import two_token
+from spectheory.optima import path_selection_optimum
+from spectheory.optima.bounds.level_sets import LevelSets
+from spectheory.optima.bounds.skewed_draft import SkewedDraft, is_skewed_draft
+from spectheory.pairs.instances import two_token
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import ACCENT, BLACK, GREY, VERIFIER_COLOURS
-from spectheory.programs import path_selection_optimum
 
 LAWS = {
     "draft": ("draft q", ACCENT),

@@ -8,14 +8,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
-from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import output_law
+from spectheory.optima import optimal_acceptance
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.drawing import legend_below, optimum_curve, panels, verifier_curve
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import ACCENT, GREY
-from spectheory.programs import optimal_acceptance
+from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance
+from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 PAIRS: Mapping[str, tuple[list[str], list[str]]] = {
     "two tokens": (["1/3", "2/3"], ["2/3", "1/3"]),

@@ -6,14 +6,14 @@ from fractions import Fraction
 
 from matplotlib.figure import Figure
 
-from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
-from spectheory.instances import random_rational, two_token
-from spectheory.iteration import completed_law
-from spectheory.law import output_law
+from spectheory.exact.iteration import completed_law
+from spectheory.exact.law import output_law
+from spectheory.optima import optimum
+from spectheory.pairs.instances import random_rational, two_token
 from spectheory.paper.drawing import legend_below, panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import BLACK, VERIFIER_STYLES
-from spectheory.programs import optimum
+from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 VERIFIERS = ("spectr", "multi_round", "spectr_gbv")
 KNOWN_EFFICIENCY = {(1, 2): Fraction(41, 60), (2, 2): Fraction(74693, 57120)}

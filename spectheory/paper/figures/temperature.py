@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from spectheory.montecarlo import simulate
 from spectheory.paper.drawing import legend_below, panels, verifier_points
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.bundled import bundled_pair, whole
 from spectheory.paper.figures.full_vocabulary import DEFECT_COLUMNS, defects_on_two_tokens
-from spectheory.resolve import find_verifier
+from spectheory.simulation import simulate
+from spectheory.verification.resolve import find_verifier
 
 VERIFIERS = ("token", "block", "greedy_block", "multi_round", "spectr", "spectr_gbv", "greedy_multipath")
 ONE_PATH = 3

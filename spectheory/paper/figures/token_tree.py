@@ -9,14 +9,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from spectheory.contexts import Context
-from spectheory.instances import two_token
-from spectheory.law import output_law
+from spectheory.exact.law import output_law
+from spectheory.optima import antichains, count_antichains, optimum
+from spectheory.optima.multi_path import named_antichains
+from spectheory.pairs.contexts import Context
+from spectheory.pairs.instances import two_token
 from spectheory.paper.drawing import panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import ACCENT, BLACK, GREY
-from spectheory.programs import antichains, count_antichains, optimum
-from spectheory.programs.multi_path import named_antichains
 
 
 def _draw(findings: Findings) -> dict[str, Figure]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from spectheory.law import output_law
-from spectheory.pair import ModelPair
+from spectheory.exact.law import output_law
+from spectheory.optima import optimum
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
-from spectheory.programs import optimum
 
 PUBLISHED = {("token", 2): Fraction(10, 9), ("block", 2): Fraction(11, 9)}
 """E[tau] as printed in section 2, for the probability 1/3."""

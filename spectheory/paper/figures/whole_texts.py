@@ -9,14 +9,14 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from spectheory.montecarlo import simulate
 from spectheory.paper.drawing import legend_below, panels, verifier_points
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.figures.bundled import bundled_pair, whole
 from spectheory.paper.measured import measurement
 from spectheory.paper.printed import PrintedTime, printed_times
 from spectheory.paper.style import GREY, VERIFIER_STYLES
-from spectheory.resolve import find_verifier
+from spectheory.simulation import simulate
+from spectheory.verification.resolve import find_verifier
 
 ONE_PATH = ("token", "block", "greedy_block")
 SEVERAL = ("spectr", "greedy_multipath")

@@ -10,12 +10,12 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from spectheory.instances import random_float
-from spectheory.law import output_law
+from spectheory.exact.law import output_law
+from spectheory.optima import multi_path_interval
+from spectheory.pairs.instances import random_float
 from spectheory.paper.drawing import panels
 from spectheory.paper.exhibit import Check, Findings, ResultTable, exhibit
 from spectheory.paper.style import VERIFIER_STYLES
-from spectheory.programs import multi_path_interval
 
 VERIFIERS = ("block", "multi_round", "spectr", "greedy_multipath")
 ONE_PATH = "block"

@@ -11,7 +11,7 @@ from spectheory import certify, instances
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import BATCH_SPECIMENS, batch_token_verification
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 
 @pytest.mark.parametrize("name", BATCH_SPECIMENS)

@@ -9,7 +9,7 @@ import pytest
 from spectheory import certify, instances
 from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.subjects.signatures import with_point_mass_drafts
-from spectheory.defects import defects
+from spectheory.verification.defective import defects
 
 ONE_PATH = ["target_correction", "stale_correction_row", "next_correction_row", "block_uncapped_weight"]
 

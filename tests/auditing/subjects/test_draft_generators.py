@@ -16,8 +16,8 @@ from spectheory.auditing.subjects.draft_generators import Drafted, gemma4_assist
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
-from spectheory.errors import InvalidOutcomeError
-from spectheory.pair import ModelPair
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.pairs.pair import ModelPair
 
 CONTRACT = ("contract", "drafts do not have the law of the rows that are reported for them")
 PAIRS = {

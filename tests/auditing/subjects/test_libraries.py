@@ -14,7 +14,7 @@ from audited import CACHE, fetched
 from spectheory.auditing.subjects import libraries
 from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, Fetched, Installed, load_subject
 from spectheory.auditing.subjects.wheels import parsed
-from spectheory.errors import InvalidInputError, UnknownNameError
+from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spectheory.auditing.subjects.one_module import module_alone
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 SAMPLER = """
 from __future__ import annotations

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from spectheory import instances, output_law
-from spectheory.algorithms import verifiers
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects.relaxations import deferred_rejection, mixture, synthetic_acceptance
-from spectheory.errors import InvalidInputError
-from spectheory.pair import ModelPair
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
 
 
 def test_the_rows_behind_a_mixture_are_found_again() -> None:

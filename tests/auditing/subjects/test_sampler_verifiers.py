@@ -10,8 +10,8 @@ import pytest
 
 from law_checks import assert_same_law
 from spectheory import black_box, certify, instances, output_law, per_sample
-from spectheory.errors import InvalidOutcomeError
-from spectheory.suite import standard_suite
+from spectheory.exact.suite import standard_suite
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.testing import assert_lossless
 from user_samplers import forgets_the_residual, token_sampler
 

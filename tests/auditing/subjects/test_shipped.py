@@ -13,7 +13,7 @@ from transformers.generation import utils as transformers_utils
 
 from spectheory import instances, output_law, sampled_verdict
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
-from spectheory.errors import InvalidOutcomeError
+from spectheory.foundation.errors import InvalidOutcomeError
 
 
 def test_transformers_has_the_law_of_token_verification() -> None:

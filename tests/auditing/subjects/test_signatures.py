@@ -13,7 +13,7 @@ from spectheory import certify, instances
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import SIGNATURES, signature_called, with_point_mass_drafts
 from spectheory.auditing.subjects.specimens import batch_token_verification, token_verification
-from spectheory.errors import UnknownNameError
+from spectheory.foundation.errors import UnknownNameError
 
 FLOAT32 = 1e-6
 PAIR = instances.sticky_chain(2)

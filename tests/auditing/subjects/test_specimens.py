@@ -7,11 +7,11 @@ from fractions import Fraction
 import pytest
 
 from spectheory import output_law
-from spectheory.algorithms import verifiers
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import LOSSLESS, SPECIMENS
-from spectheory.defects import defects
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.defective import defects
 
 SAME_AS = {
     "token_verification": verifiers["token"],

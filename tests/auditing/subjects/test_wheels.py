@@ -12,7 +12,7 @@ import pytest
 
 from spectheory.auditing.subjects import wheels
 from spectheory.auditing.subjects.wheels import WHEEL, fetch, found, parsed
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 
 PATTERNS = ("made_up/sampler.py",)
 

@@ -15,7 +15,7 @@ from scipy.stats import chisquare
 from spectheory.auditing.tape import decisions
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import NotEnumerableError, all_runs
-from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 
 
 def law(function: Callable[[CoinGenerator], Any]) -> dict[Any, Fraction]:

@@ -10,8 +10,8 @@ import pytest
 
 from spectheory import instances, sampled_verdict
 from spectheory.auditing.verdicts.chi_squared import noncentrality, samples_needed
-from spectheory.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.pair import ModelPair
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.pairs.pair import ModelPair
 from user_samplers import forgets_the_residual, token_sampler
 
 

@@ -34,7 +34,7 @@ from spectheory.auditing.verdicts.audit_certificate import (
 )
 from spectheory.auditing.verdicts.chi_squared import noncentrality
 from spectheory.auditing.verdicts.sampler_audit import rounding_bound
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.testing import assert_lossless, assert_sampler_lossless
 
 SLOW = {

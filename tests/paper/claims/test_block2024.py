@@ -12,12 +12,12 @@ import numpy as np
 from counted import counted
 from counted_numbers import operations_of
 from spectheory import instances, output_law
-from spectheory.algorithms.one_path.block import Block
-from spectheory.contexts import numbered_context
-from spectheory.instances import random_float, random_rational
-from spectheory.iteration import completed_law, modified_pair
-from spectheory.pair import ModelPair
-from spectheory.programs import block_transport_optimum, single_path_program, solve_exact
+from spectheory.exact.iteration import completed_law, modified_pair
+from spectheory.optima import block_transport_optimum, single_path_program, solve_exact
+from spectheory.pairs.contexts import numbered_context
+from spectheory.pairs.instances import random_float, random_rational
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.block import Block
 from table import every_pair
 
 Path = tuple[int, ...]

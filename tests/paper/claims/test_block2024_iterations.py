@@ -15,8 +15,8 @@ import numpy as np
 
 from counted import counted
 from spectheory import instances, output_law
-from spectheory.instances import random_rational
-from spectheory.iteration import decoded_tokens_law, expected_decoded_tokens, first_tokens_law
+from spectheory.exact.iteration import decoded_tokens_law, expected_decoded_tokens, first_tokens_law
+from spectheory.pairs.instances import random_rational
 from theory_examples import block_on_prefix, forced_start_pair
 
 ONE, ZERO = Fraction(1), Fraction(0)

@@ -11,10 +11,10 @@ import numpy as np
 from counted import counted
 from counted_numbers import operations_of
 from spectheory import instances, optimum, output_law
-from spectheory.bounds import SkewedDraft, is_skewed_draft, leaf_order, most_violated_antichain
-from spectheory.instances import off_path_pairs, random_rational
-from spectheory.pair import ModelPair
-from spectheory.programs import best_ranking, decompose_into_rankings, on_path_optimum, path_selection_optimum
+from spectheory.optima import best_ranking, decompose_into_rankings, on_path_optimum, path_selection_optimum
+from spectheory.optima.bounds import SkewedDraft, is_skewed_draft, leaf_order, most_violated_antichain
+from spectheory.pairs.instances import off_path_pairs, random_rational
+from spectheory.pairs.pair import ModelPair
 
 HALF = Fraction(1, 2)
 

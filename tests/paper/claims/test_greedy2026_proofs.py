@@ -10,14 +10,14 @@ import numpy as np
 
 from counted import counted
 from spectheory import instances, output_law, verifiers
-from spectheory.bounds import is_skewed_draft
-from spectheory.contexts import numbered_context
-from spectheory.drafts import Iid
-from spectheory.instances import random_rational
-from spectheory.law import OutputLaw
-from spectheory.pair import ModelPair
-from spectheory.programs import antichains, transport_feasibility
-from spectheory.resolve import resolve
+from spectheory.exact.law import OutputLaw
+from spectheory.optima import antichains, transport_feasibility
+from spectheory.optima.bounds import is_skewed_draft
+from spectheory.pairs.contexts import numbered_context
+from spectheory.pairs.drafts import Iid
+from spectheory.pairs.instances import random_rational
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.resolve import resolve
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Path = tuple[int, ...]

@@ -12,11 +12,11 @@ import numpy as np
 from counted import counted
 from counted_numbers import Counted, rows
 from spectheory import defects, instances, optimal_acceptance, output_law
-from spectheory.algorithms.position_by_position.kseq import KSeq, kseq_rule, kseq_rule_at
-from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
-from spectheory.instances import random_rational
-from spectheory.pair import ModelPair
-from spectheory.programs import optimal_acceptance_curve, otm_optimum, otm_program, uniform_acceptance
+from spectheory.optima import optimal_acceptance_curve, otm_optimum, otm_program, uniform_acceptance
+from spectheory.pairs.instances import random_rational
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.position_by_position.kseq import KSeq, kseq_rule, kseq_rule_at
+from spectheory.verification.algorithms.position_by_position.multi_round import multi_round_acceptance
 
 Row = np.ndarray
 

@@ -15,15 +15,15 @@ from scipy.stats import multinomial
 from counted import counted
 from counted_numbers import operations_of
 from spectheory import instances, output_law, verifiers
-from spectheory.algorithms.position_by_position.otm import OTM
-from spectheory.algorithms.position_by_position.spectr import SpecTr
-from spectheory.contexts import Context, numbered_context
-from spectheory.drafts import PrefixTree
-from spectheory.instances import random_rational
-from spectheory.iteration import expected_decoded_tokens
-from spectheory.pair import ModelPair
+from spectheory.exact.iteration import expected_decoded_tokens
+from spectheory.optima import optimal_acceptance, otm_program
+from spectheory.pairs.contexts import Context, numbered_context
+from spectheory.pairs.drafts import PrefixTree
+from spectheory.pairs.instances import random_rational
+from spectheory.pairs.pair import ModelPair
 from spectheory.paper.figures.frontier import position_by_position_efficiency
-from spectheory.programs import optimal_acceptance, otm_program
+from spectheory.verification.algorithms.position_by_position.otm import OTM
+from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from table import GENERAL
 from theory_examples import PathsAsDrafts
 

@@ -11,11 +11,11 @@ import numpy as np
 from counted import counted
 from counted_numbers import operations_of
 from spectheory import instances, optimal_acceptance, output_law
-from spectheory.algorithms.position_by_position.kseq import kseq_rule_at
-from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
-from spectheory.instances import random_rational
-from spectheory.iteration import first_tokens_law
-from spectheory.pair import ModelPair
+from spectheory.exact.iteration import first_tokens_law
+from spectheory.pairs.instances import random_rational
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.position_by_position.kseq import kseq_rule_at
+from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 ZERO, ONE = Fraction(0), Fraction(1)
 

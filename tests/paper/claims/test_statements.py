@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from spectheory.errors import UnknownNameError
+from spectheory.foundation.errors import UnknownNameError
 from spectheory.paper.claims.statements import (
     PAPERS,
     VERDICTS,
@@ -182,7 +182,7 @@ def test_partner_wrong_rows_are_caught() -> None:
         {"verdict": "holds", "instances": 1},
         {
             "verdict": "refuted",
-            "evidence": ("tests/test_law.py::test_most_violated_antichain_is_the_worst_of_all",),
+            "evidence": ("tests/exact/test_law.py::test_most_violated_antichain_is_the_worst_of_all",),
         },
     ):
         assert complaints([replace(good, **changes)], counted), changes  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from paper_support import Lie, assert_seen
-from spectheory.instances import two_token
+from spectheory.pairs.instances import two_token
 from spectheory.paper.figures.draft_length_gain import draft_length_gain, lost_lead_pair
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from paper_support import Changed, Lie, assert_seen, told
-from spectheory.instances import random_float
-from spectheory.law import output_law
+from spectheory.exact.law import output_law
+from spectheory.pairs.instances import random_float
 from spectheory.paper.figures.frontier import SHOWN, efficiencies, frontier
 
 

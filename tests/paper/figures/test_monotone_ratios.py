@@ -8,8 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from paper_support import Lie, assert_seen
-from spectheory.instances import sticky_chain, two_token
-from spectheory.law import output_law
+from spectheory.exact.law import output_law
+from spectheory.pairs.instances import sticky_chain, two_token
 from spectheory.paper.figures.monotone_ratios import global_order, monotone_ratios
 
 
@@ -46,7 +46,7 @@ def test_partner_checks_can_fail(
 
 def test_partner_another_order_is_no_ranking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ratios read off in the reverse of the order that selects."""
-    from spectheory.bounds.skewed_draft import SkewedDraft
+    from spectheory.optima.bounds.skewed_draft import SkewedDraft
 
     reverse = SimpleNamespace(from_order=lambda pair, k, order: SkewedDraft.from_order(pair, k, order[::-1]))
     assert_seen(

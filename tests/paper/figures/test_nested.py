@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spectheory import certify, instances, output_law
-from spectheory.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.paper.figures.nested import OnFirst
 
 
@@ -31,7 +31,7 @@ def test_it_is_as_lossless_as_the_verifier() -> None:
 
 def test_drafts_that_are_not_independent_are_refused() -> None:
     """The first paths of a tree need not be independent."""
-    from spectheory.drafts import PrefixTree
+    from spectheory.pairs.drafts import PrefixTree
 
     with pytest.raises(InvalidInputError, match="not valid for 'prefix_tree'"):
         certify(OnFirst("block", 1), instances.two_token(2), process=PrefixTree((2, 2)))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from paper_support import Lie, assert_seen, told, told_of
-from spectheory.instances import two_token
-from spectheory.law import output_law
+from spectheory.exact.law import output_law
+from spectheory.pairs.instances import two_token
 from spectheory.paper.figures.prefix_trees import prefix_trees, shapes
 
 

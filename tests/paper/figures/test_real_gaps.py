@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paper_support import Lie, assert_seen, small, told, told_of
-from spectheory.certificate import certify
+from spectheory.exact.certificate import certify
 from spectheory.models import LanguageModelPair, bundled_prompts, restrict
 from spectheory.paper import Findings
 from spectheory.paper.figures.real_gaps import VERIFIERS

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from paper_support import SMALL, small_real_pair
-from spectheory.montecarlo import simulate
-from spectheory.outcome import Outcome
-from spectheory.resolve import find_verifier
+from spectheory.simulation import simulate
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
 
 
 class DriftedCopy:
@@ -30,7 +30,7 @@ class TargetAfterRejection:
     name = "target_after_rejection"
 
     def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-        from spectheory.arrays import take_path, take_row
+        from spectheory.foundation.arrays import take_path, take_row
 
         outcome = find_verifier("token").outcome(paths, target_rows, draft_rows)
         rows = lambda path, length: take_row(take_path(target_rows, path), length)  # noqa: E731

@@ -7,8 +7,8 @@ from fractions import Fraction
 import pytest
 
 from paper_support import Changed, Lie, assert_seen, told
-from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
 from spectheory.paper.figures.spectr_gbv_bound import spectr_gbv_bound
+from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 
 def test_values() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from spectheory.auditing.subjects.draft_generators import Drafted, gemma4_assistant
 from spectheory.auditing.subjects.relaxations import mixture
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
-from spectheory.extras import installed
+from spectheory.foundation.extras import installed
 
 ENSEMBLE_WEIGHT = Fraction(1, 2)
 

@@ -23,7 +23,7 @@ from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.wheels import Release
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
-from spectheory.pair import ModelPair
+from spectheory.pairs.pair import ModelPair
 
 RELEASED = "sglang-0.5.23"
 EXACT = {"forbidden token", "dyadic", "disjoint supports"}

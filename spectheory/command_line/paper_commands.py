@@ -1,0 +1,158 @@
+"""Commands on the papers: reproduce their figures and tables, list their claims."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from spectheory.command_line.options import csv_option, json_option
+from spectheory.command_line.output import (
+    EXIT_DEFECT,
+    EXIT_INTERRUPTED,
+    check_form,
+    fail,
+    print_found,
+)
+
+if TYPE_CHECKING:
+    from spectheory.paper.exhibit import Exhibit
+
+
+@click.command(short_help="Recompute the figures and tables.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option(
+    "--out", type=click.Path(), default="reproduced", show_default=True, help="Folder for the results."
+)
+@click.option(
+    "--list", "listed", is_flag=True, help="List the names, or the parameters of those that are named."
+)
+@click.option(
+    "--format",
+    "formats",
+    default="pdf,png",
+    show_default=True,
+    metavar="pdf,png,svg",
+    help="Of the pictures.",
+)
+@click.option("--style", metavar="NAME|FILE", help="A matplotlib style on top of the default look.")
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A parameter of the one that is named; NAME --list shows them.",
+)
+@click.option("--redraw", is_flag=True, help="Draw the numbers in the folder again, and compute nothing.")
+@click.option("--resume", is_flag=True, help="Leave what lies in the folder finished.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="How many are computed at a time.")
+@json_option
+def reproduce(
+    names: tuple[str, ...], out: str, listed: bool, formats: str, as_json: bool, **options: Any
+) -> int:
+    """Recompute the figures and tables; all of them, or those that are named.
+
+    Writes figures, every plotted number as CSV and JSON, and report.md, which keeps the sections of what was
+    written to the folder before.  Exits with 1 where two routes to the same number disagree.
+    """
+    from spectheory import models
+    from spectheory.command_line.progress import progress_bar
+    from spectheory.foundation.extras import installed
+    from spectheory.foundation.results import Table
+
+    with installed():
+        from spectheory.paper.reproduction import EXHIBITS, find_exhibits, reproduce_each
+
+    if listed:
+        exhibits = [_listed(exhibit) for exhibit in find_exhibits(names)]
+        columns = {"name": "{name}", "title": "{title}", "source": "{source}"}
+        hint = "spectheory reproduce NAME --list shows the parameters of one."
+        shown = [Table("figures and tables", exhibits, columns, hint)]
+        if names:
+            columns = {"parameter": "{name}", "default": "{default}", "what it is": "{about}"}
+            shown = [
+                Table(f"{exhibit['name']}: {exhibit['title']}", exhibit["parameters"], columns)
+                for exhibit in exhibits
+            ]
+            hint = "Change them with --set NAME=VALUE; several values are separated by commas."
+            shown[-1] = replace(shown[-1], note=hint)
+        print_found({"exhibits": exhibits}, shown, exhibits, as_json, False)
+        return 0
+    models.quiet_loading()
+    wanted_formats = [ending.strip() for ending in formats.split(",") if ending.strip()]
+    written, interrupted = [], False
+    with progress_bar("reproducing") as progress:
+        try:
+            for found in reproduce_each(
+                names, Path(out), formats=wanted_formats, progress=progress, **options
+            ):
+                written.append(found)  # noqa: PERF402 - what is finished stays when this is interrupted
+        except KeyboardInterrupt:
+            interrupted = True
+    written.sort(key=lambda found: list(EXHIBITS).index(found.name))
+    document: dict[str, Any] = {
+        "out": out,
+        "passed": all(found.findings.passed for found in written),
+        "results": [found.to_document() for found in written],
+    }
+    if interrupted:
+        finished = ", ".join(found.name for found in written) or "nothing"
+        return fail(
+            f"interrupted; written to {out}: {finished}; --resume goes on from there", EXIT_INTERRUPTED
+        )
+    rows = [
+        {
+            "name": result["name"],
+            "what": result["title"],
+            "checks": "passed" if result["passed"] else "FAILED: " + "; ".join(result["failures"]),
+            "files": result["files"],
+        }
+        for result in document["results"]
+    ]
+    verdict = "All checks passed." if document["passed"] else "Some checks FAILED."
+    print_found(document, [Table(f"results in {out}", rows, note=verdict)], rows, as_json, False)
+    return 0 if document["passed"] else EXIT_DEFECT
+
+
+def _listed(shown: Exhibit) -> dict[str, Any]:
+    return {
+        "name": shown.name,
+        "title": shown.title,
+        "source": shown.source,
+        "parameters": [
+            {"name": one.name, "default": one.default_text, "about": one.about} for one in shown.parameters
+        ],
+    }
+
+
+@click.command(short_help="What the papers claim, with verdicts.")
+@click.option(
+    "--paper", metavar="KEY", help="Of one paper: spectr2023, block2024, greedy2026, spectrgbv2026."
+)
+@click.option("--verdict", metavar="VERDICT", help="With one verdict, such as refuted or misprint.")
+@csv_option
+@json_option
+def claims(paper: str | None, verdict: str | None, as_csv: bool, as_json: bool) -> int:
+    """What the papers claim, statement by statement: verdict, note, and the tests it rests on.
+
+    N is how many instances the counted tests among the evidence run.
+    """
+    from spectheory.foundation.results import Table
+    from spectheory.paper.claims.statements import count_verdicts, counts_text, select_claims
+
+    check_form(as_json, as_csv)
+    found = select_claims(paper, verdict)
+    documents = [claim.to_document() for claim in found]
+    columns = {
+        "id": "{id}",
+        "place": "{place}",
+        "claim": "{claim}\n{note}",
+        "verdict": "{verdict}\nN = {counted}",
+        "evidence": "{evidence}",
+    }
+    rows = [row | {"counted": row["instances"] or None} for row in documents]
+    table = Table("claims of the papers", rows, columns, counts_text(found))
+    print_found({"claims": documents, "counts": count_verdicts(found)}, [table], documents, as_json, as_csv)
+    return 0

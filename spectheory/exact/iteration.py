@@ -1,0 +1,464 @@
+"""Several iterations of speculative decoding, exactly: the tokens they decode and their law.
+
+An iteration is one call of the target.  It ends with an accepted prefix and a correction token, and the next
+one starts behind them.  A verifier that is lossless for one call is lossless for any number of them
+(theory.md Statement 1.4).
+
+Some verifiers are lossless only with a distribution modification (block2024 Algorithms 4 to 6, spectrgbv2026
+Algorithms 1 to 3; theory.md Statement 4.5).  They have a method ``modified_target_rows`` (``Verifier``).  The
+next iteration then meets a modified target:
+
+- A row is modified at every context that the ended iteration could still have drafted a token at, that is
+  fewer than L tokens after its start.  Path probabilities are counted from that start.
+- The modified row does not depend on where the iteration stopped, so one modified pair serves all outputs.
+- If the next iteration modifies its target too, it starts from the modified rows that it met.
+
+Every iteration drafts by the same process (``drafts.py``).  The widths of a tree hold for each one
+anew.  The draft models of ``PerPath`` go on from iteration to iteration, as the pair does.
+
+N(i) is the number of tokens decoded in i iterations.  block2024 Theorem 2 claims that block verification
+maximises E[N(i)].  That is true for i = 1 and false for i >= 2 (theory.md Statement 4.6).  What it does is
+decode n tokens in the fewest calls on average, for every n (Statement 4.9; ``programs.fewest_calls``).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spectheory.exact.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.validation import check_count
+from spectheory.pairs.contexts import Context, context_number
+from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
+from spectheory.pairs.extension import ContinuedPair
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.modification import modified_rows
+from spectheory.verification.resolve import find_verifier, in_arithmetic_of
+from spectheory.verification.verifier import Verifier
+
+
+def modified_pair(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    *,
+    process: DraftProcess | None = None,
+) -> ModelPair:
+    """The models after one iteration: target rows at depths 1..L-1 as the verifier modifies them.
+
+    The next iteration sees the part of this pair below the output of the first.  A verifier without
+    ``modified_target_rows`` leaves the pair as it is.  Where the modified row is undefined it stays as it was
+    (``modification``).
+
+    Args:
+        verifier: a name or any object with ``outcome``.
+        pair: the models at the start of the iteration.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``.
+
+    Raises:
+        InvalidInputError: the verifier is not valid for the draft process, or it modifies the target and
+            looks at several paths that have draft models of their own.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+        >>> print(modified_pair(GreedyBlock(), instances.two_token(2)).target[1][1])  # after B
+        [Fraction(0, 1) Fraction(1, 1)]
+    """
+    process = draft_process(num_drafts, process)
+    process.check(pair)
+    found = find_verifier(verifier)
+    _check_process(found, process, with_modification=True)
+    return _modified(found, pair, process)
+
+
+def completed_law(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    *,
+    process: DraftProcess | None = None,
+    with_modification: bool = True,
+    max_tuples: int = DEFAULT_MAX_TUPLES,
+) -> np.ndarray:
+    """The law of one iteration's output, completed to L+1 tokens with the modified target.
+
+    For ``greedy_block`` it is p_{L+1}.  The first L tokens follow p_L by block2024 Lemma 8, and the last one
+    is drawn from the target's own row.
+
+    Args:
+        verifier: a name or any object with ``outcome``.
+        pair: the enumerated models.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``.
+        with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
+        max_tuples: the largest number of tuples of drafted paths that is enumerated.
+
+    Returns:
+        [V^(L+1)], in the numbering of ``ModelPair``.
+
+    Raises:
+        InvalidInputError: as ``modified_pair``.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+        >>> pair = instances.two_token(2)
+        >>> (completed_law(GreedyBlock(), pair) == pair.target_path_probs(3)).all()
+        np.True_
+        >>> (completed_law(GreedyBlock(), pair, with_modification=False) == pair.target_path_probs(3)).all()
+        np.False_
+    """
+    law = _defined(output_law(verifier, pair, num_drafts, process=process, max_tuples=max_tuples))
+    if not with_modification:
+        return law.completed_law
+    modified = modified_pair(law.verifier, law.pair, process=law.process)
+    return replace(law, pair=modified).completed_law
+
+
+def _defined(law: OutputLaw) -> OutputLaw:
+    """The law itself, or an error where the algorithm has undefined outputs: no iteration can follow them."""
+    if law.undefined:
+        raise InvalidOutcomeError(
+            f"with probability {law.undefined} the verifier stops where its correction token is 0/0; "
+            "`certify` shows the defect of one iteration, further iterations are not defined"
+        )
+    return law
+
+
+def decoded_tokens_law(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_iterations: int,
+    *,
+    num_drafts: int | None = None,
+    process: DraftProcess | None = None,
+    draft_length: int | None = None,
+    memory: int | None = None,
+    with_modification: bool = True,
+    max_tuples: int = DEFAULT_MAX_TUPLES,
+) -> tuple[np.ndarray, ...]:
+    """The law of N(i), the number of tokens decoded in i iterations, for i = 1..``num_iterations``.
+
+    Args:
+        verifier: a name or any object with ``outcome``.
+        pair: the models, deep enough for every context that can be reached.  With ``memory``, or if the
+            pair is context-free, it is continued beyond its depth.
+        num_iterations: how many iterations.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``, the same in every iteration.  A tree has
+            one width per token of ``draft_length``.  The models of ``PerPath`` have the shape of ``pair`` and
+            are continued beyond it as the pair is.
+        draft_length: L of every iteration; by default that of the pair.
+        memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).  By default 0 for
+            context-free pairs.  The pair and the models of ``PerPath`` are checked to depend on no more,
+            and are continued beyond their depth accordingly.
+        with_modification: whether the target is modified between iterations where the verifier asks
+            for it.
+        max_tuples: the largest number of tuples of drafted paths that is enumerated per context.
+
+    Returns:
+        One array per i; entry n is P(N(i) = n), n = 0..i(L+1).
+
+    Raises:
+        InvalidInputError: the pair is not deep enough (the text says which depth is needed), or its rows
+            depend on more than ``memory`` tokens; or the draft process does not fit the verifier, the
+            pair or the draft length; or the verifier is bound to one pair and an iteration meets another.
+
+    Example:
+        >>> from spectheory import instances
+        >>> first, second = decoded_tokens_law("block", instances.two_token(1), 2)
+        >>> print(first, second[2])
+        [Fraction(0, 1) Fraction(1, 3) Fraction(2, 3)] 1/9
+        >>> from spectheory.pairs.drafts import WithoutReplacement
+        >>> print(*decoded_tokens_law("multi_round_without_replacement", instances.two_token(1), 1,
+        ...                           process=WithoutReplacement((2,))))
+        [Fraction(0, 1) Fraction(0, 1) Fraction(1, 1)]
+    """
+    check_count("num_iterations", num_iterations)
+    process = draft_process(num_drafts, process)
+    decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
+    longest = decoding.draft_length + 1
+    decoding.check_depth((num_iterations - 1) * longest)
+    reached = {_START: np.full(1, decoding.zero + 1)}
+    laws = []
+    for iteration in range(1, num_iterations + 1):
+        after: dict[_State, np.ndarray] = {}
+        for state, counts in reached.items():
+            for (following, tokens), prob in decoding.transitions(state).items():
+                if following not in after:
+                    after[following] = np.full(iteration * longest + 1, decoding.zero)
+                after[following][tokens : tokens + len(counts)] += counts * prob
+        reached = after
+        laws.append(sum(reached.values(), np.full(iteration * longest + 1, decoding.zero)))
+    return tuple(laws)
+
+
+def expected_decoded_tokens(
+    verifier: str | Any, pair: ModelPair, num_iterations: int, **options: Any
+) -> tuple[Any, ...]:
+    """E[N(i)] for i = 1..``num_iterations``, tokens; the first is the block efficiency.
+
+    Args:
+        verifier, pair, num_iterations, options: as in ``decoded_tokens_law``.
+
+    Example:
+        >>> from spectheory import instances
+        >>> print(*expected_decoded_tokens("token", instances.two_token(2), 3))
+        19/9 38/9 19/3
+    """
+    laws = decoded_tokens_law(verifier, pair, num_iterations, **options)
+    return tuple((law * np.arange(len(law))).sum() for law in laws)
+
+
+@dataclass(frozen=True, eq=False)
+class TokensLaw:
+    """The law of the first m decoded tokens, next to the target's.
+
+    Attributes:
+        law: [V^m], what the verifier decodes.
+        target: [V^m], p_m.
+    """
+
+    law: np.ndarray
+    target: np.ndarray
+
+    @property
+    def total_variation(self) -> Any:
+        """Half the sum of |law - target|; zero for a procedure that is lossless over iterations."""
+        return np.abs(self.law - self.target).sum() / 2
+
+
+def first_tokens_law(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_tokens: int,
+    num_iterations: int | None = None,
+    *,
+    num_drafts: int | None = None,
+    process: DraftProcess | None = None,
+    draft_length: int | None = None,
+    memory: int | None = None,
+    with_modification: bool = True,
+    max_tuples: int = DEFAULT_MAX_TUPLES,
+) -> TokensLaw:
+    """The law of the first m tokens decoded in several iterations.
+
+    If the iterations decode fewer than m tokens, the rest is drawn from the target that the next iteration
+    would meet.  Every iteration decodes at least one token, so ``num_iterations`` >= m leaves no rest.
+
+    Args:
+        verifier: a name or any object with ``outcome``.
+        pair: the models.
+        num_tokens: m.
+        num_iterations: how many iterations; by default m.
+        num_drafts, process, draft_length, memory, with_modification, max_tuples: as in
+            ``decoded_tokens_law``.
+
+    Raises:
+        InvalidInputError: as ``decoded_tokens_law``.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+        >>> pair = instances.two_token(2)
+        >>> print(first_tokens_law(GreedyBlock(), pair, 3).total_variation)
+        0
+        >>> print(first_tokens_law(GreedyBlock(), pair, 3, with_modification=False).total_variation)
+        1/9
+    """
+    check_count("num_tokens", num_tokens)
+    iterations = num_tokens if num_iterations is None else check_count("num_iterations", num_iterations)
+    process = draft_process(num_drafts, process)
+    decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
+    size, zero = pair.vocab_size, decoding.zero
+    decoding.check_depth(min((iterations - 1) * (decoding.draft_length + 1), num_tokens - 1), num_tokens)
+    law = np.full(size**num_tokens, zero)
+    # (text, state) -> the probability of having decoded exactly that text and being in that state.
+    reached: dict[tuple[Context, _State], Any] = {((), _START): zero + 1}
+    for _ in range(iterations):
+        after: dict[tuple[Context, _State], Any] = defaultdict(lambda: zero)
+        for (text, state), prob in reached.items():
+            for output, following, mass in decoding.outputs(state):
+                longer = text + output
+                if len(longer) >= num_tokens:
+                    law[context_number(longer[:num_tokens], size)] += prob * mass
+                else:
+                    after[longer, following] += prob * mass
+        reached = after
+    for (text, state), prob in reached.items():
+        rest = num_tokens - len(text)
+        first = context_number(text, size) * size**rest
+        law[first : first + size**rest] += prob * decoding.target_law(state, rest)
+    return TokensLaw(law, decoding.target_law(_START, num_tokens))
+
+
+# ------------------------------------------------------------------- the state between iterations
+
+Level = tuple[tuple[Any, ...], ...]
+"""The target rows at all contexts of one depth."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where an iteration starts.
+
+    Attributes:
+        context: the tokens so far on which the models' own rows depend.
+        pending: target rows at depths 0, 1, .. below it that an earlier iteration modified.
+    """
+
+    context: Context
+    pending: tuple[Level, ...] = ()
+
+
+_START = _State(())
+
+
+class _Decoding:
+    """One verifier on one pair, iteration after iteration; what it did at a state is remembered."""
+
+    def __init__(
+        self,
+        verifier: str | Any,
+        pair: ModelPair,
+        process: DraftProcess,
+        draft_length: int | None,
+        memory: int | None,
+        with_modification: bool,
+        max_tuples: int,
+    ) -> None:
+        self.verifier = find_verifier(verifier)
+        _check_process(self.verifier, process, with_modification)
+        self.with_modification = with_modification and self.verifier.modified_target_rows is not None
+        self.max_tuples = max_tuples
+        self.pair, self.process = in_arithmetic_of(self.verifier, pair, process)
+        other_drafts = process.models if isinstance(process, PerPath) else ()
+        if other_drafts:
+            process.check(pair)
+        self.models = ContinuedPair(pair, draft_length, memory, other_drafts)
+        self.draft_length = self.models.draft_length
+        process.draws(self.draft_length)  # refuses a tree of another length
+        self._outputs: dict[_State, list[tuple[Context, _State, Any]]] = {}
+        self._transitions: dict[_State, dict[tuple[_State, int], Any]] = {}
+
+    @cached_property
+    def zero(self) -> Any:
+        """0 in the arithmetic of the pair."""
+        return self.pair.target[0][0, 0] * 0
+
+    def check_depth(self, decoded: int, num_tokens: int = 0) -> None:
+        """Refuse a pair that ends before an iteration that starts after ``decoded`` tokens does."""
+        self.models.check_depth(max(decoded + self.draft_length, num_tokens - 1))
+
+    def outputs(self, state: _State) -> list[tuple[Context, _State, Any]]:
+        """Every output of an iteration: (accepted prefix with correction token, next state, probability)."""
+        if state not in self._outputs:
+            here = self._pair_at(state)
+            process = self._process_at(state.context, here)
+            law = _defined(output_law(self.verifier, here, process=process, max_tuples=self.max_tuples))
+            modified = _modified(self.verifier, here, process) if self.with_modification else here
+            self._outputs[state] = [
+                (output, self._after(state, modified, output, int(number)), masses[number])
+                for length, masses in enumerate(law.masses, start=1)
+                for number in np.flatnonzero(masses != 0)
+                for output in [here.context(length, int(number))]
+            ]
+        return self._outputs[state]
+
+    def transitions(self, state: _State) -> dict[tuple[_State, int], Any]:
+        """The joint law of (the next state, the number of tokens decoded) of an iteration."""
+        if state not in self._transitions:
+            grouped: dict[tuple[_State, int], Any] = defaultdict(lambda: self.zero)
+            for output, following, mass in self.outputs(state):
+                grouped[following, len(output)] += mass
+            self._transitions[state] = dict(grouped)
+        return self._transitions[state]
+
+    def target_law(self, state: _State, num_tokens: int) -> np.ndarray:
+        """The law of the next tokens under the target of this state, [V^num_tokens]."""
+        law = np.full(1, self.zero + 1)
+        for level in self._target_levels(state, num_tokens):
+            law = (law[:, None] * level).ravel()
+        return law
+
+    def _after(self, state: _State, modified: ModelPair, output: Context, number: int) -> _State:
+        """The state below ``output``, whose number among the contexts of its depth is given."""
+        context = state.context
+        for token in output:
+            context = self.models.follow(context, token)
+        if not self.with_modification:
+            return _State(context)
+        size = modified.vocab_size
+        pending = []
+        for below, level in enumerate(modified.target[len(output) : self.draft_length]):
+            rows = level[number * size**below : (number + 1) * size**below]
+            pending.append(tuple(tuple(row) for row in rows))
+        own = self.models.levels_below(self.pair.target, context, len(pending))
+        # Rows equal to the target's own are dropped, so that equal states compare equal.
+        while pending and pending[-1] == tuple(tuple(row) for row in own[len(pending) - 1]):
+            pending.pop()
+        return _State(context, tuple(pending))
+
+    def _pair_at(self, state: _State) -> ModelPair:
+        """The models of the iteration that starts at this state, of draft length L."""
+        draft = tuple(self.models.levels_below(self.pair.draft, state.context, self.draft_length))
+        target = tuple(self._target_levels(state, self.draft_length + 1))
+        return ModelPair(target, draft, self.pair.vocab)
+
+    def _process_at(self, context: Context, here: ModelPair) -> DraftProcess:
+        """The draft process of the iteration that starts at this context, where the pair is ``here``."""
+        if not isinstance(self.process, PerPath):
+            return self.process
+        below = (
+            self.models.levels_below(model.draft, context, self.draft_length) for model in self.process.models
+        )
+        return PerPath(tuple(ModelPair(here.target, tuple(draft), here.vocab) for draft in below))
+
+    def _target_levels(self, state: _State, depths: int) -> list[np.ndarray]:
+        """The target rows at ``depths`` depths below the state, pending ones first."""
+        own = self.models.levels_below(self.pair.target, state.context, depths)
+        for depth, level in enumerate(state.pending[:depths]):
+            own[depth] = np.array(level, dtype=own[depth].dtype)
+        return own
+
+
+def _check_process(verifier: Verifier, process: DraftProcess, with_modification: bool) -> None:
+    """Refuse a process that the verifier is not meant for, or that it cannot modify the target with.
+
+    The modification uses one draft row per context.  Paths with draft models of their own have several.
+    """
+    verifier.bind(process)
+    modifies = with_modification and verifier.modified_target_rows is not None
+    if modifies and isinstance(process, PerPath) and process.num_drafts > 1 and not verifier.single_path:
+        raise InvalidInputError(
+            f"verifier {verifier.name!r} modifies the target by one draft row, and each of the "
+            f"{process.num_drafts} paths has a draft model of its own; use another draft process, or "
+            "with_modification=False"
+        )
+
+
+def _modified(verifier: Verifier, pair: ModelPair, process: DraftProcess) -> ModelPair:
+    """The pair with the target rows at depths 1..L-1 that the verifier modifies; itself if it does not."""
+    modify = verifier.modified_target_rows
+    if modify is None:
+        return pair
+    # The rows that the drafts were drawn from.  All paths share those of the first (see _check_process).
+    drafted = ModelPair(pair.target, process.draft_levels(pair, 0), pair.vocab)
+    target = list(pair.target)
+    for depth in range(1, pair.draft_length):
+        target[depth] = modified_rows(
+            modify,
+            drafted.target[depth],
+            drafted.draft[depth],
+            drafted.target_path_probs(depth),
+            drafted.draft_path_probs(depth),
+            process.num_drafts,
+        )
+    return ModelPair(tuple(target), pair.draft, pair.vocab)

@@ -1,0 +1,445 @@
+"""The exact output law of a verifier on an enumerated pair.
+
+All K-tuples of drafted paths are enumerated, vectorised in chunks; tuples of probability zero are
+left out.  The conditional laws the verifier gives are summed to the output law
+R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y = a_{i+1}), and everything else is a function of R
+(theory.md §1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.arrays import divide_or_zero
+from spectheory.foundation.documents import count_text, number_text, to_json
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError
+from spectheory.foundation.exact_numbers import (
+    balanced_sum,
+    fractions_if_exact,
+    plain_number,
+    to_flint,
+    to_fraction,
+)
+from spectheory.foundation.results import Result, Table
+from spectheory.foundation.validation import check_count, check_tolerance
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.optima.bounds.context_tree import Levels, subtree_sums, sum_over_children
+from spectheory.optima.multi_path import largest_listed_excess
+from spectheory.pairs.contexts import Context, context_number, numbered_context
+from spectheory.pairs.drafts import DraftProcess, DraftTuples, Iid
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.evaluator import RowTables, check_correction_rows
+from spectheory.verification.resolve import Resolved, resolve
+from spectheory.verification.user_checks import (
+    SAMPLED_TUPLES,
+    check_declarations,
+    check_function_of_inputs,
+    check_same_law,
+    sampled_leaves,
+)
+from spectheory.verification.verifier import UsersOwn, Verifier
+
+DEFAULT_MAX_TUPLES = 2_000_000
+MAX_NUM_DRAFTS = 1_000
+"""The most paths of one tuple."""
+SHOWN_OUTPUTS = 20
+"""The outputs that a law shows to people; its document has all of them."""
+MAX_TUPLES_WITHOUT_TRUST = 50_000
+"""Up to this many tuples a user's verifier is asked about all of them, whatever it says of itself."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class OutputLaw(Result):
+    """R and what follows from it.
+
+    Attributes:
+        verifier: whose law it is, bound to the pair and the process.
+        pair: the pair in the arithmetic the law was computed in.
+        process: the draft process.
+        numbers: R as in ``masses``, in the numbers to compute with: python-flint rationals or float64.
+        undefined: the probability of a stop whose correction row has no mass: the algorithm divides 0
+            by 0 and outputs nothing that is defined.  It is missing from ``masses`` and from the
+            block efficiency, and counts towards the total variation.  Zero for a lossless verifier.
+        assumed: what was taken at a user's verifier's word and checked on a sample only; empty if nothing.
+    """
+
+    verifier: Verifier
+    pair: ModelPair
+    process: DraftProcess
+    numbers: tuple[np.ndarray, ...]
+    undefined: Any = 0
+    assumed: str = ""
+
+    @property
+    def num_drafts(self) -> int:
+        """K."""
+        return self.process.num_drafts
+
+    @cached_property
+    def masses(self) -> tuple[np.ndarray, ...]:
+        """``masses[i]`` = R(a_{1:i+1}) over all paths of length i+1, [V^(i+1)], i = 0..L."""
+        return tuple(map(fractions_if_exact, self.numbers))
+
+    @cached_property
+    def block_efficiency(self) -> Any:
+        """E[tau + 1] = sum_a |a| R(a): tokens per target call, the correction token included."""
+        return sum(prob * length for length, prob in enumerate(self.length_probs, start=1))
+
+    @cached_property
+    def length_probs(self) -> list[Any]:
+        """P(tau = i) for i = 0..L."""
+        return [plain_number(balanced_sum(mass)) for mass in self.numbers]
+
+    @cached_property
+    def accepted_masses(self) -> tuple[np.ndarray, ...]:
+        """P(X_{1:tau} starts with a) for every node a of depth 0..L, arrays of shape [V^depth]."""
+        size = self.pair.vocab_size
+        levels: list[np.ndarray] = []
+        for mass in reversed(self.numbers):
+            level = sum_over_children(mass, size)
+            levels.append(level + sum_over_children(levels[-1], size) if levels else level)
+        return tuple(map(fractions_if_exact, reversed(levels)))
+
+    @cached_property
+    def completed_law(self) -> np.ndarray:
+        """The law of the output completed to L+1 tokens with the target, shape [V^(L+1)]."""
+        return fractions_if_exact(self._prefix_laws[-1])
+
+    def prefix_law(self, depth: int) -> np.ndarray:
+        """The law of the first ``depth`` tokens of the completed output, shape [V^depth]."""
+        return fractions_if_exact(self._prefix_laws[depth])
+
+    @cached_property
+    def _prefix_laws(self) -> Levels:
+        law = self.numbers[0]
+        for rows, mass in zip(self.pair.numbers.target[1:], self.numbers[1:], strict=True):
+            law = (law[:, None] * rows).ravel() + mass
+        return subtree_sums(law, self.pair.vocab_size, self.pair.draft_length + 1)
+
+    def deviations(self, depth: int) -> np.ndarray:
+        """``prefix_law`` minus the target's, in the numbers to compute with, [V^depth]."""
+        return self._prefix_laws[depth] - self.pair.numbers.target_path_probs[depth]
+
+    @cached_property
+    def node_budgets(self) -> tuple[np.ndarray, ...]:
+        """D(a_{1:i}) = 1 - sum_{j <= i} R(a_{1:j}) / p(a_{1:j}) for depths 0..L+1.
+
+        Where p(a) = 0 the budget is undefined; there the parent's is carried on, so that a path
+        without target mass never looks like a violation on its own.
+        """
+        return tuple(map(fractions_if_exact, self._node_budgets))
+
+    @cached_property
+    def _node_budgets(self) -> Levels:
+        probs = self.pair.numbers.target_path_probs
+        budgets = [probs[0]]
+        for mass, path_probs in zip(self.numbers, probs[1:], strict=True):
+            spent = divide_or_zero(mass, path_probs)
+            budgets.append(np.repeat(budgets[-1], self.pair.vocab_size) - spent)
+        return budgets
+
+    @cached_property
+    def largest_excess(self) -> tuple[Any, Sequence[Context]] | None:
+        """How far the law is from prefix-matching: the antichain T it passes through too often, if any.
+
+        The largest Σ_{a∈T} D(a) p(a) - P(some draft passes through T), at least 0, and its T; ``None`` for
+        drafts that are not i.i.d. and too many antichains to list, and for so many drafts that the
+        probability cannot be written down.
+        """
+        levels = zip(self._node_budgets[:-1], self.pair.numbers.target_path_probs, strict=False)
+        masses = [budgets * path_probs for budgets, path_probs in levels]
+        if isinstance(self.process, Iid):
+            if self.num_drafts > MAX_NUM_DRAFTS:
+                # Not too often for one draft is not too often for many; the K-th powers are not needed.
+                found = most_violated_antichain(self.pair, masses, 1)
+                return None if found[0] > 0 else found
+            return most_violated_antichain(self.pair, masses, self.num_drafts)
+        try:
+            return largest_listed_excess(self.pair, masses, self.process)
+        except EnumerationTooLargeError:
+            return None
+
+    def cause(self, prefix: Context) -> tuple[tuple[Context, ...], Any]:
+        """The drafts to blame for a wrong probability of an output prefix a, and what they lead to.
+
+        With c the probability that the completed output starts with a given the drafts,
+
+            law(a) - p(a) = Σ_drafts P(drafts) (c - p(a)).
+
+        Returns:
+            The K paths with the largest term in the direction of the deviation, and their c.
+        """
+        depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
+        wanted = self.pair.target_path_probs(depth)[context_number(prefix, size)]
+        up = 1 if self.prefix_law(depth)[context_number(prefix, size)] > wanted else -1
+        seen, as_multisets, _ = _tuples_to_enumerate(Resolved(self.verifier, self.pair, self.process))
+        tables = RowTables.of(Resolved(self.verifier, self.pair, self.process), seen)
+        best: tuple[Any, Any, Any] | None = None
+        for leaves, probs in seen.tuples(self.pair, 10_000, as_multisets):
+            given = _starts_with(tables, leaves, prefix)
+            terms = up * probs * (given - wanted)
+            worst = int(np.argmax(terms))
+            if best is None or terms[worst] > best[0]:
+                best = terms[worst], leaves[worst], given[worst]
+        assert best is not None  # a process draws something
+        return tuple(numbered_context(int(leaf), length, size) for leaf in best[1]), best[2]
+
+    @cached_property
+    def deviation(self) -> np.ndarray:
+        """Completed law minus target law p_{L+1}, shape [V^(L+1)]; zero for a lossless verifier."""
+        return fractions_if_exact(self.deviations(self.pair.draft_length + 1))
+
+    @cached_property
+    def total_variation(self) -> Any:
+        """Half the sum of |completed law - p_{L+1}|: the defect of the verifier.
+
+        An undefined output is one more outcome, which the target never makes.
+        """
+        deviations = np.abs(self.deviations(self.pair.draft_length + 1))
+        return (plain_number(balanced_sum(deviations)) + self.undefined) / 2
+
+    def __eq__(self, other: object) -> bool:
+        """The same document of the same models and drafts."""
+        if not super().__eq__(other) or not isinstance(other, OutputLaw):
+            return False
+        return other.pair == self.pair and other.process == self.process
+
+    __hash__ = Result.__hash__
+
+    def headline(self) -> str:
+        """The verifier, its block efficiency and its defect."""
+        return (
+            f"output law of {self.verifier.name}: block efficiency {number_text(self.block_efficiency)}, "
+            f"total variation {number_text(self.total_variation)}"
+        )
+
+    def tables(self) -> list[Table]:
+        """The law of the number of accepted tokens, and the likeliest outputs as token ids."""
+        lengths = [
+            {"accepted tokens": length, "probability": prob} for length, prob in enumerate(self.length_probs)
+        ]
+        outputs = sorted(self._outputs(), key=lambda output: output[1], reverse=True)
+        likeliest = [{"output": ids, "probability": prob} for ids, prob in outputs[:SHOWN_OUTPUTS]]
+        rest = len(outputs) - SHOWN_OUTPUTS
+        note = f"and {count_text(rest, 'other output')}" if rest > 0 else ""
+        return [Table(self.headline(), lengths), Table("likeliest outputs", likeliest, note=note)]
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object; ``outputs`` maps token ids, separated by spaces, to what is not 0 of R."""
+        document = {
+            "verifier": self.verifier.name,
+            "vocab_size": self.pair.vocab_size,
+            "draft_length": self.pair.draft_length,
+            "num_drafts": self.num_drafts,
+            "draft_process": self.process.name,
+            "block_efficiency": self.block_efficiency,
+            "length_probs": self.length_probs,
+            "total_variation": self.total_variation,
+            "undefined": self.undefined,
+            "outputs": dict(self._outputs()),
+        }
+        return {key: to_json(value) for key, value in document.items()}
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Per output, impossible ones included: the token ids, how many were accepted, and R."""
+        size = self.pair.vocab_size
+        return [
+            {"output": numbered_context(number, depth + 1, size), "accepted": depth, "probability": prob}
+            for depth, mass in enumerate(self.masses)
+            for number, prob in enumerate(mass)
+        ]
+
+    def _outputs(self) -> Iterator[tuple[str, Any]]:
+        for depth, mass in enumerate(self.masses, start=1):
+            for number in np.flatnonzero(mass != 0):
+                yield (
+                    " ".join(map(str, numbered_context(int(number), depth, self.pair.vocab_size))),
+                    mass[number],
+                )
+
+
+def output_law(
+    verifier: str | Any,
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    *,
+    process: DraftProcess | None = None,
+    max_tuples: int = DEFAULT_MAX_TUPLES,
+    chunk_entries: int = 4_000_000,
+    tolerance: float = 1e-9,
+    progress: Callable[[int, int], None] | None = None,
+) -> OutputLaw:
+    """The law of the verifier's output on an enumerated pair.
+
+    Rational for an exact pair and an exact verifier, float64 otherwise.
+
+    Args:
+        verifier: a name or any object with ``outcome(paths, target_rows, draft_rows)``.
+        pair: the enumerated models.
+        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
+        process: another draft process, instead of ``num_drafts``.
+        max_tuples: the largest number of tuples of drafted paths that is enumerated.
+        chunk_entries: how many row entries are held at a time.
+        tolerance: how far a conditional law in float64 may be from non-negative and sum 1.
+        progress: called with (tuples done, tuples in all).
+
+    Raises:
+        InvalidInputError: the verifier is not valid for the draft process or the pair.
+        EnumerationTooLargeError: more tuples than ``max_tuples``.
+        InvalidOutcomeError: the verifier returned something that is not a conditional law, or is not what
+            it says of itself.
+
+    Example:
+        >>> from spectheory import instances
+        >>> law = output_law("token", instances.two_token(1))
+        >>> print(law.masses[0])
+        [Fraction(0, 1) Fraction(1, 3)]
+    """
+    asked = resolve(verifier, pair, num_drafts, process)
+    max_tuples, tolerance = check_count("max_tuples", max_tuples), check_tolerance("tolerance", tolerance)
+    seen, as_multisets, assumed = _tuples_to_enumerate(asked)
+    count = seen.count_tuples(asked.pair, as_multisets)
+    if count > max_tuples or seen.num_drafts > MAX_NUM_DRAFTS:
+        how_many = "more than 10^300" if count == inf else count
+        raise EnumerationTooLargeError(
+            f"{how_many} tuples of {seen.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
+            f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; "
+            "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
+        )
+    size = max(1, chunk_entries // (seen.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
+    users_own = isinstance(asked.verifier, UsersOwn)
+    if users_own:
+        leaves = sampled_leaves(asked)
+        check_function_of_inputs(asked, leaves, tolerance)
+        if assumed:
+            check_declarations(asked, leaves, tolerance)
+    chunks = seen.tuples(asked.pair, size, as_multisets)
+    if progress is not None:
+        chunks = _counted(chunks, int(count), progress)
+    summed, undefined = _sum_outcomes(asked, seen, chunks, tolerance)
+    if users_own:
+        others = (
+            DraftTuples(chunk.leaves[::-1], chunk.probs[::-1])
+            for chunk in seen.tuples(
+                asked.pair, max(1, min(size, int(count) // 3, SAMPLED_TUPLES)), as_multisets
+            )
+        )
+        check_same_law(asked, summed, _sum_outcomes(asked, seen, others, tolerance)[0], tolerance)
+    return OutputLaw(*asked, summed, undefined, assumed)
+
+
+def _counted(
+    chunks: Iterable[DraftTuples], total: int, progress: Callable[[int, int], None]
+) -> Iterator[DraftTuples]:
+    done = 0
+    for chunk in chunks:
+        progress(done, total)
+        yield chunk
+        done += len(chunk.probs)
+    progress(done, total)
+
+
+def _tuples_to_enumerate(asked: Resolved) -> tuple[DraftProcess, bool, str]:
+    """(the process to enumerate, whether as multisets, what is assumed by that).
+
+    A verifier of one path sees the first; the others have no influence and need no enumeration.  Of an
+    exchangeable one multisets are enough.  A user's own verifier is taken at neither word where all tuples
+    can be enumerated, nor on other drafts than i.i.d. ones.
+    """
+    verifier, pair, process = asked
+    declared = [
+        word
+        for word, said in (("single_path", verifier.single_path), ("exchangeable", verifier.exchangeable))
+        if said and process.num_drafts > 1
+    ]
+    users_own = isinstance(verifier, UsersOwn)
+    if users_own and not (isinstance(process, Iid) and process.count_tuples(pair) > MAX_TUPLES_WITHOUT_TRUST):
+        declared = []
+    seen = process.first_path() if "single_path" in declared else process
+    as_multisets = "exchangeable" in declared and isinstance(seen, Iid)
+    return seen, as_multisets, " and ".join(declared) if users_own else ""
+
+
+def _sum_outcomes(
+    asked: Resolved, seen: DraftProcess, chunks: Iterable[DraftTuples], tolerance: float
+) -> tuple[tuple[np.ndarray, ...], Any]:
+    """(R by depth, the probability of an undefined output)."""
+    tables = RowTables.of(asked, seen)
+    pair = asked.pair
+    size, length = pair.vocab_size, pair.draft_length
+    undefined = tables.zero
+    masses = [
+        np.full((size**depth, size), undefined, dtype=pair.target[0].dtype) for depth in range(length + 1)
+    ]
+    for leaves, probs in chunks:
+        outcome, tuples = tables.ask(leaves, tolerance)
+        weights = tables.convert(probs)
+        for depth in range(length + 1):
+            for path_index, stop in _stops_at(outcome.stop_probs[:, :, depth]):
+                rows = outcome.correction(path_index, np.full(len(leaves), depth))
+                made = np.flatnonzero(stop != 0)
+                rows, stop = rows[made], stop[made]
+                check_correction_rows(asked.verifier, rows, stop, size, tolerance)
+                mass = weights[made] * stop
+                empty = (rows == 0).all(axis=1)
+                if empty.any():
+                    undefined = undefined + mass[empty].sum()
+                prefixes = tuples.prefixes[made, path_index[made], depth]
+                np.add.at(masses[depth], prefixes, mass[:, None] * rows)
+    flat = tuple(mass.ravel() for mass in masses)
+    if not pair.is_exact:
+        return flat, float(undefined)
+    return tuple(_as_flint(asked.verifier, mass) for mass in flat), to_fraction(undefined)
+
+
+def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The non-zero entries of [N, K], as few (path_index [N], probs [N]) as hold them all.
+
+    The r-th round takes from every tuple its r-th path with a non-zero probability, so that a
+    verifier that stops on one path only is asked for one correction row per tuple and depth.
+    """
+    nonzero = stop_probs != 0
+    order = np.argsort(~nonzero, axis=1, kind="stable")
+    for rank in range(int(nonzero.sum(axis=1).max())):
+        path_index = order[:, rank]
+        probs = np.take_along_axis(stop_probs, path_index[:, None], axis=1)[:, 0]
+        yield path_index, probs
+
+
+def _starts_with(tables: RowTables, leaves: np.ndarray, prefix: Context) -> np.ndarray:
+    """P(the completed output starts with the prefix | drafts), for every tuple of drafts, [N]."""
+    tuples = tables.tuples(leaves)
+    outcome = tables.verifier.outcome(*tuples[1:])
+    size, length = tables.target[0].shape[-1], len(tables.target) - 1
+    total = np.full(len(leaves), tables.zero)
+    for stop_length in range(length + 1):
+        shared = min(stop_length, len(prefix))
+        rest = tables.zero + 1
+        for depth in range(stop_length + 1, len(prefix)):
+            rest = rest * tables.target[depth][context_number(prefix[:depth], size), prefix[depth]]
+        for path_index in range(leaves.shape[1]):
+            on_it = tuples.prefixes[:, path_index, shared] == context_number(prefix[:shared], size)
+            stop = np.where(on_it, outcome.stop_probs[:, path_index, stop_length], tables.zero)
+            made = np.flatnonzero(stop != 0)
+            if stop_length < len(prefix) and made.size:
+                rows = outcome.correction(np.full(len(leaves), path_index), np.full(len(leaves), stop_length))
+                # A row at a stop that is not made may be anything.
+                stop[made] = stop[made] * rows[made, prefix[stop_length]] * rest
+            total = total + stop
+    return fractions_if_exact(total)
+
+
+def _as_flint(verifier: Verifier, mass: np.ndarray) -> np.ndarray:
+    try:
+        return to_flint(mass)
+    except TypeError as error:
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} left exact arithmetic on an exact pair ({error}); compute with "
+            "the entries it is given, or set its attribute exact = False"
+        ) from error

@@ -1,0 +1,510 @@
+"""Array operations that mean the same on numpy (float64 and exact rationals) and on torch.
+
+A verifier is written once, over the functions of this module and the array-API subset that
+numpy and torch share.  Three kinds of arrays pass through it:
+
+- ``numpy`` arrays of ``object``: exact rationals, ``fractions.Fraction`` or ``flint.fmpq``;
+- ``numpy`` arrays of ``float64``;
+- ``torch`` tensors on any device.
+
+Exact arrays stay exact by construction: zeros and ones are made *from* an entry of the array
+(``x - x``), so they have its type and never decay to machine numbers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from array_api_compat import array_namespace, is_torch_array
+from flint import fmpq
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import is_exact, to_flint, to_fraction
+
+Array = Any
+"""A numpy array (object or float64) or a torch tensor."""
+
+
+_NAMESPACES: dict[type, ModuleType] = {}
+
+
+def namespace(*arrays: Array) -> ModuleType:
+    """The array-API namespace of ``arrays`` (numpy or torch); never imports torch itself."""
+    kind = type(arrays[0])
+    if any(type(other) is not kind for other in arrays[1:]):
+        return array_namespace(*arrays)
+    if kind not in _NAMESPACES:  # finding it takes longer than most operations on few numbers
+        _NAMESPACES[kind] = array_namespace(*arrays)
+    return _NAMESPACES[kind]
+
+
+def on_host(array: Array) -> bool:
+    """Whether the host can look at a number of it: no accelerator is waited for, and nothing is compiled."""
+    return not is_torch_array(array) or (array.device.type == "cpu" and not _compiling())
+
+
+def _compiling() -> bool:
+    import torch
+
+    return torch.compiler.is_compiling()
+
+
+def holds_numbers(array: Array) -> bool:
+    """Whether the entries are real numbers, not truth values: floats, integers, or objects that are all
+    rationals or floats."""
+    if is_exact(array):
+        kinds = (Fraction, fmpq, int, float, np.integer, np.floating)
+        found = set(map(type, array.flat))
+        return all(issubclass(kind, kinds) and not issubclass(kind, bool) for kind in found)
+    xp = namespace(array)
+    return bool(xp.isdtype(array.dtype, ("real floating", "integral")))
+
+
+def without_machine_integers(array: Array, like: Array) -> Array:
+    """Integers of fixed width, which wrap around, as Python's beside rationals and as floats beside floats.
+
+    Args:
+        array: numbers (``holds_numbers``).
+        like: an array of the kind that is computed with.
+
+    Example:
+        >>> without_machine_integers(np.array([2, 2**63], dtype=np.uint64), np.array([Fraction(1, 2)])).sum()
+        9223372036854775810
+    """
+    if is_exact(array):
+        if not is_exact(like):
+            return array.astype(like.dtype)
+        if any(issubclass(kind, np.integer) for kind in set(map(type, array.flat))):
+            return np.frompyfunc(lambda value: int(value) if isinstance(value, np.integer) else value, 1, 1)(
+                array
+            )
+        return array
+    xp = namespace(array)
+    if not xp.isdtype(array.dtype, "integral"):
+        return array
+    return array.astype(object) if is_exact(like) else xp.astype(array, like.dtype)
+
+
+def like_rows(table: np.ndarray, rows: Array) -> Array:
+    """A table of an enumerated pair in the arithmetic, precision and device of ``rows``.
+
+    Raises:
+        InvalidInputError: the rows are exact and the table is not.
+    """
+    if not is_exact(rows):
+        return namespace(rows).asarray(table.astype(float), dtype=rows.dtype, device=rows.device)
+    if not is_exact(table):
+        raise InvalidInputError(
+            "a verifier bound to a float64 pair was asked about exact rows; bind it to the exact pair"
+        )
+    return to_flint(table) if isinstance(rows.ravel()[0], fmpq) else table
+
+
+def like_entries(value: Any, array: Array) -> Array:
+    """One rational number as an array of the shape and arithmetic of ``array``, never through a float
+    where that is exact."""
+    one = ones_like(array)
+    if not is_exact(array):
+        return one * float(value)
+    number = to_fraction(value)
+    return one * number.numerator / number.denominator
+
+
+def zeros_like(array: Array) -> Array:
+    """Zeros of the same shape, type and device (exact zeros for exact arrays)."""
+    if not is_exact(array):
+        return namespace(array).zeros_like(array)
+    entry = array.flat[0] if array.size else 0
+    return np.full(array.shape, entry - entry, dtype=object)
+
+
+def ones_like(array: Array) -> Array:
+    """Ones of the same shape, type and device (exact ones for exact arrays)."""
+    return zeros_like(array) + 1 if is_exact(array) else namespace(array).ones_like(array)
+
+
+def positive_part(array: Array) -> Array:
+    """max(array, 0), elementwise."""
+    return array.clamp_min(0) if is_torch_array(array) else np.maximum(array, _zero(array))
+
+
+def at_most_one(array: Array) -> Array:
+    """min(array, 1), elementwise."""
+    return array.clamp_max(1) if is_torch_array(array) else np.minimum(array, _zero(array) + 1)
+
+
+def zero_where(condition: Array, array: Array) -> Array:
+    """The array, and 0 where the condition holds."""
+    if is_torch_array(array):
+        return array.masked_fill(condition, 0)
+    return np.where(condition, _zero(array), array)
+
+
+def _zero(array: Array) -> Any:
+    """A zero of the array's type, to be broadcast: no zeros are written."""
+    return zeros_like(array.ravel()[:1])[0] if is_exact(array) and array.size else 0
+
+
+def add_scaled(array: Array, scale: Array, other: Array) -> Array:
+    """array + scale * other; on torch one kernel."""
+    if is_torch_array(array):
+        return array.addcmul(scale, other)
+    return array + scale * other
+
+
+def write_product(room: Array, one: Array, other: Array) -> None:
+    """room[...] = one * other, written once; torch compiles no writing into part of an array."""
+    if on_host(room) or not _compiling():
+        namespace(room).multiply(one, other, out=room)
+    else:
+        room.copy_(one * other)
+
+
+def quotients(numerator: Array, denominator: Array) -> Array:
+    """numerator / denominator; where that is 0 what floats have, ±∞ or no number, and 0 for rationals."""
+    if is_exact(denominator):
+        return divide_or_zero(numerator, denominator)
+    if is_torch_array(denominator):
+        return numerator / denominator
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return numerator / denominator
+
+
+def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
+    """sum_x max(rows(x) - scale other(x), 0).  [..., V], [..., V], [...] -> [...]
+
+    Many long torch rows on the host are read once; elsewhere one torch kernel multiplies and subtracts.
+    """
+    if _masses_in_one_reading(rows, other, scale):
+        return _row_kernels().residual_mass(rows, other, None, scale)
+    if is_torch_array(rows):
+        return _row_sums(rows.addcmul(scale[..., None], other, value=-1).clamp_min_(0))
+    return namespace(rows).sum(residual_rows(rows, other, other_scale=scale), axis=-1)
+
+
+def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
+    """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
+    if _masses_in_one_reading(rows, other, scale):
+        return _row_kernels().residual_mass(rows, other, scale, None)
+    if is_torch_array(rows):
+        return -_row_sums(other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0))
+    return namespace(rows).sum(residual_rows(rows, other, scale), axis=-1)
+
+
+def residual_rows(
+    rows: Array, other: Array, scale: Array | None = None, other_scale: Array | None = None
+) -> Array:
+    """max(scale rows - other_scale other, 0), a scale that is not given being 1.
+
+    [..., V], [..., V], [...], [...] -> [..., V]
+    """
+    left = rows if scale is None else scale[..., None] * rows
+    right = other if other_scale is None else other_scale[..., None] * other
+    return positive_part(left - right)
+
+
+WORTH_A_LOOP: float = 1 << 17
+"""How many entries pay for the call of a loop of ``row_kernels`` instead of a few operators."""
+
+DRAW_WORTH_A_LOOP = 1 / 8
+"""The same, as a share of it, where the loop takes the place of the thirty operators of a draw."""
+
+
+def in_one_reading(
+    rows: Sequence[Array], per_row: Sequence[Array | None] = (), num_entries: float | None = None
+) -> bool:
+    """Whether the loops of ``row_kernels`` may take them: long rows of torch in the memory of the host.
+
+    They know no derivatives.  Because it depends on the number of entries, the last bits of a sum may depend
+    on the size of a batch.
+
+    Args:
+        rows: [..., V], one after the other in memory or apart, but the entries of a row side by side.
+        per_row: numbers that go with them, or ``None``.
+        num_entries: how many are read of each; all of the first if not given.
+    """
+    first = rows[0]
+    if not is_torch_array(first) or not on_host(first) or first.shape[-1] < 2 * BLOCK:
+        return False
+    if (first.numel() if num_entries is None else num_entries) < WORTH_A_LOOP:
+        return False
+    import torch
+    from torch.autograd.forward_ad import unpack_dual
+
+    given = [*rows, *(array for array in per_row if array is not None)]
+    return (
+        first.dtype in (torch.float32, torch.float64)
+        and all(type(array) is torch.Tensor and array.dtype is first.dtype for array in given)
+        and all(array.stride(-1) == 1 and array.shape[-1] == first.shape[-1] for array in rows)
+        and not any(array.requires_grad or unpack_dual(array).tangent is not None for array in given)
+    )
+
+
+def _masses_in_one_reading(rows: Array, other: Array, scale: Array) -> bool:
+    fits = rows.shape == other.shape and scale.shape == rows.shape[:-1]
+    return fits and in_one_reading((rows, other), (scale,))
+
+
+def _row_kernels() -> ModuleType:
+    from spectheory.foundation.kernels import row_kernels
+
+    return row_kernels
+
+
+BLOCK = 256
+"""How many entries of a long row are summed to one number first."""
+
+
+def block_sums(rows: Array, dtype: Any = None) -> Array:
+    """Sums of ``BLOCK`` neighbouring entries of each row, the last of them maybe of fewer.
+
+    Args:
+        rows: [..., V], V at least ``BLOCK``.
+        dtype: of the sums.
+
+    Returns:
+        [..., V / BLOCK, rounded up].
+    """
+    xp = namespace(rows)
+    blocks, rest = rows.shape[-1] // BLOCK, rows.shape[-1] % BLOCK
+    whole = rows[..., : blocks * BLOCK].reshape((*rows.shape[:-1], blocks, BLOCK))
+    sums = xp.sum(whole, axis=-1, dtype=dtype)
+    if not rest:
+        return sums
+    return xp.concat([sums, xp.sum(rows[..., -rest:], axis=-1, keepdims=True, dtype=dtype)], axis=-1)
+
+
+def _row_sums(rows: Array) -> Array:
+    """The sums of torch rows; where they are compiled, of block sums: one long chain costs more."""
+    if _compiling() and rows.shape[-1] >= BLOCK:
+        rows = block_sums(rows)
+    return rows.sum(-1)
+
+
+def divide_or_zero(numerator: Array, denominator: Array) -> Array:
+    """numerator / denominator, and 0 where the denominator is 0.
+
+    For quotients that are never used where the denominator vanishes: the ratio p/q of a token
+    that cannot be drafted, the residual of an event of probability zero.
+    """
+    if is_torch_array(denominator):
+        return zero_where(denominator == 0, numerator / denominator)
+    empty = denominator == 0
+    if is_exact(denominator):
+        denominator = np.where(empty, _zero(denominator) + 1, denominator)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        return zero_where(empty, numerator / denominator)
+
+
+def missing_share(part: Array, whole: Array) -> Array:
+    """max(1 - part / whole, 0), and a number in [0, 1] where the whole is 0.
+
+    On torch two kernels: one divides and subtracts, the other turns 0/0, which is no number, into 0.
+    """
+    if is_torch_array(whole):
+        return whole.new_ones(()).addcdiv(part, whole, value=-1).fmax(whole.new_zeros(()))
+    return positive_part(1 - divide_or_zero(part, whole))
+
+
+def normalise(rows: Array) -> Array:
+    """Rows of weights divided by their sums over the last axis; a row without mass stays a row of zeros."""
+    xp = namespace(rows)
+    # keepdims: numpy sums a single row of rationals to a bare Fraction otherwise.
+    total = xp.sum(rows, axis=-1, keepdims=True)
+    return rows / xp.where(total == 0, ones_like(total), total)
+
+
+def prefix_products(factors: Array) -> Array:
+    """1, f_1, f_1 f_2, ..: products over prefixes of the last axis.  [..., L] -> [..., L+1]"""
+    xp = namespace(factors)
+    one = ones_like(factors[..., :1])
+    return xp.cumulative_prod(xp.concat([one, factors], axis=-1), axis=-1)
+
+
+def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
+    """f(u) = 1 - (1 - u)^K: the probability that one of K i.i.d. drafts passes through a set.
+
+    For floats f is computed through log1p and expm1, so that a small u keeps its relative
+    accuracy; a sum of probabilities that rounding took above 1 counts as 1.
+
+    Args:
+        draft_probs: u, the draft probabilities of the sets, [...] or one number: rational, float, torch or
+            symbolic.
+        num_drafts: K, a number or an array [...].
+
+    Returns:
+        f(u), of the same shape and arithmetic.
+
+    Example:
+        >>> some_draft_probs(np.array([Fraction(1, 3)]), 2)
+        array([Fraction(5, 9)], dtype=object)
+        >>> some_draft_probs(1e-18, 2)
+        2e-18
+    """
+    if isinstance(num_drafts, int) and num_drafts == 1:
+        return draft_probs
+    if isinstance(draft_probs, float):
+        return float(some_draft_probs(np.asarray([draft_probs]), num_drafts)[0])
+    if not hasattr(draft_probs, "dtype") or is_exact(draft_probs):
+        return 1 - (1 - draft_probs) ** num_drafts
+    xp = namespace(draft_probs)
+    with np.errstate(divide="ignore"):  # log1p(-1) = -inf gives f(1) = 1, as it should
+        return -xp.expm1(num_drafts * xp.log1p(-at_most_one(draft_probs)))
+
+
+def power_sum(upper: Array, lower: Array, num_drafts: int) -> Array:
+    """S_K(u, b) = sum_{j=0}^{K-1} u^j b^(K-1-j), so that u^K - b^K = (u - b) S_K(u, b).
+
+    By doubling, S_2n = S_n (u^n + b^n) and S_n+1 = u S_n + b^n: about 2 log2 K steps without a subtraction.
+    """
+    if num_drafts == 1:
+        return ones_like(upper)
+    total, high, low = None, upper, lower
+    bits = bin(num_drafts)[3:]
+    for number, bit in enumerate(bits, start=1):
+        total = high + low if total is None else total * (high + low)
+        if bits[number - 1 :] == "00":
+            return total * add_scaled(high * high, low, low)
+        if number < len(bits) or bit == "1":
+            high, low = high * high, low * low
+        if bit == "1":
+            total = upper * total + low
+            if number < len(bits):
+                high, low = high * upper, low * lower
+    return total
+
+
+def first_true(condition: Array) -> Array:
+    """The number of the first entry of the last axis that is true, 0 where none is.  [..., N] -> [...]"""
+    if is_torch_array(condition):
+        return condition.byte().argmax(-1)
+    return np.argmax(condition, axis=-1)
+
+
+def where_true(condition: Array, most: int) -> tuple[Array, ...]:
+    """An index of the entries that are true, of which the last axis has at most ``most`` in a row.
+
+    An accelerator, which is not waited for, gets ``most`` entries of every row: those that are true, and
+    others behind them.
+    """
+    xp = namespace(condition)
+    if on_host(condition):
+        return tuple(xp.nonzero(condition))
+    chosen = sort(xp.astype(~condition, xp.int8))[1][..., :most]
+    return _several(chosen)
+
+
+def take_along(array: Array, order: Array) -> Array:
+    """array[..., order]: M entries of the last axis.  [..., N], [..., M] -> [..., M]"""
+    if is_torch_array(array):
+        return array.gather(-1, order)  # the array API's function copies the order to read negative entries
+    return np.take_along_axis(array, order, axis=-1)
+
+
+def sums_by_number(values: Array, numbers: Array, count: int) -> Array:
+    """The sums of the float values with each of the numbers 0..count-1.  [..., N], [..., N] -> [..., count]
+
+    In a fixed order on every device: on CUDA scattered sums come as they come, indexed sums do not.
+    """
+    shape = (*values.shape[:-1], count)
+    if is_torch_array(values) and on_host(values):
+        return values.new_zeros(shape).scatter_add_(-1, numbers, values)
+    if is_torch_array(values):
+        rows = batch_indices(numbers)[:-1]
+        return values.new_zeros(shape).index_put_((*rows, numbers), values, accumulate=True)
+    first = np.arange(0, math.prod(shape), count).reshape((*shape[:-1], 1))
+    return np.bincount((first + numbers).ravel(), values.ravel(), math.prod(shape)).reshape(shape)
+
+
+def running_sum(array: Array) -> Array:
+    """a_1, a_1 + a_2, ..  along the last axis.  [..., N]"""
+    return array.cumsum(-1)
+
+
+def running_minimum(array: Array) -> Array:
+    """min(a_1), min(a_1, a_2), ..  along the last axis.  [..., N]"""
+    if is_torch_array(array):
+        return array.cummin(-1).values
+    return np.minimum.accumulate(array, axis=-1)
+
+
+def put_along(values: Array, order: Array) -> Array:
+    """The array with array[..., order] = values for a permutation of the last axis.  [..., N] -> [..., N]"""
+    if is_torch_array(values):
+        return values.new_empty(values.shape).scatter_(-1, order, values)
+    array = np.empty_like(values)
+    np.put_along_axis(array, order, values, axis=-1)
+    return array
+
+
+def sort(keys: Array) -> tuple[Array, Array]:
+    """(the keys in ascending order, which stood where); equal keys stay as they stood.  [..., N]"""
+    if is_torch_array(keys):
+        return keys.sort(dim=-1, stable=True)
+    order = np.argsort(keys, axis=-1, stable=True)
+    return np.take_along_axis(keys, order, axis=-1), order
+
+
+def take_token(rows: Array, tokens: Array) -> Array:
+    """rows[..., tokens]: one entry of the last axis per batch element.  [..., V], [...] -> [...]"""
+    return take_along(rows, tokens[..., None])[..., 0]
+
+
+def take_row(rows: Array, index: Array) -> Array:
+    """rows[..., index, :]: one row per batch element.  [..., N, V], [...] -> [..., V]"""
+    return rows[(*batch_indices(index), index)]
+
+
+def is_one_number(index: Array) -> bool:
+    """Whether it is one number, and the host can look at it."""
+    return math.prod(index.shape) == 1 and on_host(index)
+
+
+def take_block(rows: Array, number: Array) -> Array:
+    """The entries that a number of ``block_sums`` is the sum of, and zeros beyond the end of the row.
+
+    [..., V], [...] -> [..., BLOCK]; of one row nothing is copied, and nothing stands beyond its end.
+    """
+    if is_one_number(number):
+        start = number.item() * BLOCK
+        return rows[..., start : start + BLOCK]
+    xp, size = namespace(rows), rows.shape[-1]
+    entries = number[..., None] * BLOCK + xp.arange(BLOCK, device=rows.device)
+    if size % BLOCK == 0:
+        return take_along(rows, entries)
+    return zero_where(entries >= size, take_along(rows, xp.clip(entries, None, size - 1)))
+
+
+def batch_indices(index: Array) -> list[Array]:
+    """The numbers of the batch elements along each of their axes, shaped to index together with ``index``."""
+    xp, axes = namespace(index), index.ndim
+    return [
+        xp.arange(size, device=index.device).reshape((size, *[1] * (axes - axis - 1)))
+        for axis, size in enumerate(index.shape)
+    ]
+
+
+def take_path(array: Array, path_index: Array) -> Array:
+    """array[..., path_index, :, ...]: the slice of one drafted path per batch element.
+
+    ``array`` is [..., K, N] or [..., K, N, V] with ``path_index`` of shape [...].
+    """
+    return array[(*batch_indices(path_index), path_index)]
+
+
+def take_paths(array: Array, candidates: Array) -> Array:
+    """The slices of several drafted paths.  [..., K, N(, V)], [..., C] -> [..., C, N(, V)]"""
+    if array.shape[candidates.ndim - 1] == 1:  # of one path there is nothing to be copied
+        shape = (*candidates.shape, *array.shape[candidates.ndim :])
+        return namespace(array).broadcast_to(array, shape)
+    return array[_several(candidates)]
+
+
+def _several(indices: Array) -> tuple[Array, ...]:
+    """An index of M entries per batch element.  [..., M]"""
+    return (*(batch[..., None] for batch in batch_indices(indices[..., 0])), indices)

@@ -1,0 +1,51 @@
+"""Optional libraries: which extra of the package brings them, and one line where one is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from spectheory.foundation.errors import MissingDependencyError
+
+EXTRA_OF: Mapping[str, str] = {
+    "torch": "models",
+    "transformers": "models",
+    "tokenizers": "models",
+    "safetensors": "models",
+    "filelock": "models",
+    "triton": "audit",
+    "cloudpickle": "models",
+    "joblib": "models",
+    "matplotlib": "paper",
+    "networkx": "paper",
+    "pandas": "frames",
+    "hypothesis": "testing",
+    "pytest": "testing",
+}
+"""Libraries that are not installed with the package itself, and the extra that brings them."""
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """For imports of optional libraries: one that is not installed is said in one line.
+
+    Raises:
+        MissingDependencyError: the text says what to install.
+
+    Example:
+        >>> try:
+        ...     with installed():
+        ...         raise ModuleNotFoundError(name="torch")
+        ... except MissingDependencyError as error:
+        ...     print(error)
+        torch is not installed; run: pip install "spectheory[models]"
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library not in EXTRA_OF:
+            raise
+        raise MissingDependencyError(
+            f'{library} is not installed; run: pip install "spectheory[{EXTRA_OF[library]}]"'
+        ) from None

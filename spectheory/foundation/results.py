@@ -1,0 +1,276 @@
+"""Results: a headline, a JSON object, and rows from which every table is made.
+
+CSV files and data frames have the rows of a result as they are.  The terminal, notebooks and LaTeX put the
+fields of the rows into templates, one per column.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from string import Formatter
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from spectheory.foundation.documents import value_text
+from spectheory.foundation.extras import installed
+
+if TYPE_CHECKING:
+    import pandas
+
+Row = Mapping[str, Any]
+"""Field -> value."""
+Templates = Mapping[str, str]
+"""Label of a column -> the text of its cells, with fields in braces as in ``str.format``."""
+
+SHORT = "short"
+"""A format of fields, ``"{prob:short}"``: a rational without its decimal."""
+LONGEST_LATEX_CELL = 60
+"""Characters of the longest cell that a column of LaTeX sets on one line."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, and how people see them.
+
+    Attributes:
+        title: a line above the table.
+        rows: its data.
+        columns: a template per column; by default every field is a column.  A line of a template is left out
+            where one of its fields is empty.
+        note: a line below the table.
+        is_record: the rows are one, whose fields are listed one below the other, without a header.
+
+    Example:
+        >>> from fractions import Fraction
+        >>> row = {"efficiency": Fraction(20, 9), "bound": None}
+        >>> shown = {"efficiency": "{efficiency} tokens", "bound": "at most {bound}"}
+        >>> Table("block", [row], shown, is_record=True).texts()
+        [['efficiency', '20/9 = 2.222222 tokens']]
+    """
+
+    title: str
+    rows: Sequence[Row]
+    columns: Templates | None = None
+    note: str = ""
+    is_record: bool = False
+
+    def labels(self) -> list[str]:
+        """The labels of the columns."""
+        if self.columns is not None:
+            return list(self.columns)
+        return [field.replace("_", " ") for field in _fields(self.rows)]
+
+    def header(self) -> list[str]:
+        """The labels above the columns; a record has none."""
+        return [] if self.is_record else self.labels()
+
+    def texts(self) -> list[list[str]]:
+        """The cells of every row; of a record a label and a line each."""
+        if self.columns is None:
+            fields = _fields(self.rows)
+            cells = [
+                ["" if _is_empty(row.get(name)) else value_text(row[name]) for name in fields]
+                for row in self.rows
+            ]
+        else:
+            cells = [[_filled(template, row) for template in self.columns.values()] for row in self.rows]
+        if not self.is_record:
+            return cells
+        facts = [fact for row in cells for fact in zip(self.labels(), row, strict=True) if fact[1]]
+        return [[label, line] for label, text in facts for line in text.split("\n")]
+
+    def numeric(self) -> list[bool]:
+        """Whether the cells of a column begin with a digit, so that they are aligned on the right."""
+        columns = zip(*self.texts(), strict=True)
+        return [
+            not self.is_record and all(text.lstrip("-")[:1].isdigit() for text in column if text)
+            for column in columns
+        ]
+
+    def to_html(self) -> str:
+        """A table with a caption.
+
+        Example:
+            >>> Table("block", [{"pair": "2 < 3 tokens"}], is_record=True).to_html()
+            '<table><caption>block</caption><tr><th>pair</th><td>2 &lt; 3 tokens</td></tr></table>'
+        """
+
+        def line(texts: Sequence[str], tags: str) -> str:
+            cells = (f"<{tag}>{_html(text)}</{tag}>" for tag, text in zip(tags.split(), texts, strict=True))
+            return f"<tr>{''.join(cells)}</tr>"
+
+        header, body = self.header(), self.texts()
+        lines = [line(header, "th " * len(header))] if header else []
+        lines += [line(texts, "th" + " td" * (len(texts) - 1)) for texts in body]
+        note = f"<p>{_html(self.note)}</p>" if self.note else ""
+        return f"<table><caption>{_html(self.title)}</caption>{''.join(lines)}</table>{note}"
+
+    def to_latex(self) -> str:
+        r"""A ``table`` environment for the package ``booktabs``.
+
+        Text that is not ASCII stays as it is, for LaTeX with UTF-8.
+
+        Example:
+            >>> print(Table("x_1", [{"a": 0.5, "b": "50%"}]).to_latex())
+            \begin{table}
+            \centering
+            \caption{x\_1}
+            \begin{tabular}{rr}
+            \toprule
+            a & b \\
+            \midrule
+            0.5 & 50\% \\
+            \bottomrule
+            \end{tabular}
+            \end{table}
+        """
+        header, body = self.header(), self.texts()
+        wide = [
+            any("\n" in text or len(text) > LONGEST_LATEX_CELL for text in cells)
+            for cells in zip(*body, strict=True)
+        ]
+        columns = [
+            rf"p{{{0.9 / len(wide):.2f}\linewidth}}" if is_wide else "r" if is_numeric else "l"
+            for is_wide, is_numeric in zip(wide, self.numeric(), strict=True)
+        ] or ["l"] * len(header)
+        lines = [" & ".join(map(_latex, texts)) + r" \\" for texts in ([header] if header else []) + body]
+        if header:
+            lines.insert(1, r"\midrule")
+        note = [r"\par " + _latex(self.note)] if self.note else []
+        return "\n".join(
+            (
+                r"\begin{table}",
+                r"\centering",
+                rf"\caption{{{_latex(self.title)}}}",
+                rf"\begin{{tabular}}{{{''.join(columns)}}}",
+                r"\toprule",
+                *lines,
+                r"\bottomrule",
+                r"\end{tabular}",
+                *note,
+                r"\end{table}",
+            )
+        )
+
+
+class Result(ABC):
+    """A result of the package.  Results of one kind are equal if their documents are.
+
+    Attributes:
+        facts: the templates of one result, which is then shown as a record.
+        columns: the templates of several rows.
+    """
+
+    facts: ClassVar[Templates | None] = None
+    columns: ClassVar[Templates | None] = None
+
+    @abstractmethod
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object: rationals are texts such as ``"20/9"``."""
+
+    @abstractmethod
+    def headline(self) -> str:
+        """The result in one line."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The data of every table: by default one row, the document."""
+        return [self.to_document()]
+
+    def shown(self) -> dict[str, Any]:
+        """Further fields for the templates, such as exact numbers and sentences."""
+        return {}
+
+    def tables(self) -> list[Table]:
+        """What a person is shown: by default the facts as a record, else the rows under their columns."""
+        rows, is_record = [{**row, **self.shown()} for row in self.rows()], self.facts is not None
+        return [Table(self.headline(), rows, self.facts or self.columns, is_record=is_record)]
+
+    def to_frame(self) -> pandas.DataFrame:
+        """The rows as a data frame; nested objects stay as they are.
+
+        Raises:
+            MissingDependencyError: pandas is not installed.
+        """
+        with installed():
+            import pandas
+
+        return pandas.DataFrame(self.rows())
+
+    def to_latex(self) -> str:
+        """The tables in LaTeX, for the package ``booktabs``."""
+        return "\n\n".join(table.to_latex() for table in self.tables())
+
+    def __repr__(self) -> str:
+        return f"<{self.headline()}>"
+
+    def _repr_html_(self) -> str:
+        return "".join(table.to_html() for table in self.tables())
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and other.to_document() == self.to_document()
+
+    def __hash__(self) -> int:
+        return hash(self.headline())
+
+
+def compared(title: str, results: Sequence[Result]) -> Table:
+    """Results of one kind side by side, under the columns of their class.
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> certificates = [certify(name, instances.two_token(1)) for name in ("token", "block")]
+        >>> compared("verifiers", certificates).texts()[1]
+        ['block', 'yes', '5/3 = 1.666667', '0.000000', '0']
+    """
+    rows = [{**row, **result.shown()} for result in results for row in result.rows()]
+    return Table(title, rows, results[0].columns)
+
+
+class _Cell:
+    """A value that formats itself as people read it."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __format__(self, spec: str) -> str:
+        if spec and spec != SHORT:
+            return format(self.value if isinstance(self.value, int) else float(self.value), spec)
+        return value_text(self.value, decimal=spec != SHORT)
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+def _fields(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(field for row in rows for field in row))
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in ("", (), [], {})
+
+
+def _filled(template: str, row: Row) -> str:
+    """The template with the fields of the row, without the lines that have an empty field."""
+    lines = []
+    for line in template.split("\n"):
+        fields = {name: row.get(name) for _, name, _, _ in Formatter().parse(line) if name}
+        if not any(map(_is_empty, fields.values())):
+            lines.append(line.format_map({name: _Cell(value) for name, value in fields.items()}))
+    return "\n".join(lines)
+
+
+def _html(text: str) -> str:
+    return escape(text).replace("\n", "<br/>")
+
+
+_LATEX = str.maketrans(
+    {character: "\\" + character for character in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "\n": r"\newline "}
+)
+
+
+def _latex(text: str) -> str:
+    return text.translate(_LATEX)

@@ -1,0 +1,63 @@
+"""Rows that come again are computed with once: where each comes first, and which one every row is."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array, namespace, on_host
+from spectheory.foundation.exact_numbers import is_exact
+
+
+def distinct_rows(*arrays: Array) -> tuple[Array, Array]:
+    """Where every new combination of rows comes first, and which of these every row is.
+
+    On an accelerator every row counts as new: to look for equal ones would cost more than it saves.
+
+    Args:
+        arrays: [n, ..] each, rational, float or integer; row i of all of them together is compared.
+
+    Returns:
+        (first [m], which [n]): row i equals row first[which[i]].
+
+    Example:
+        >>> first, which = distinct_rows(np.array([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]))
+        >>> first[which].tolist()
+        [0, 1, 0]
+    """
+    if not isinstance(arrays[0], np.ndarray):
+        xp = namespace(arrays[0])
+        if on_host(arrays[0]):
+            first, which = distinct_rows(*(_bytes(array) for array in arrays))
+            return xp.asarray(first), xp.asarray(which)
+        every = xp.arange(arrays[0].shape[0], device=arrays[0].device)
+        return every, every
+    rows = [_entry_numbers(array) if is_exact(array) else array for array in arrays]
+    entries = np.concatenate([_flat(part).view(np.uint8) for part in rows], axis=1)
+    keys = entries.view(np.dtype((np.void, entries.shape[1])))[:, 0]
+    return np.unique(keys, return_index=True, return_inverse=True)[1:]
+
+
+def _flat(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array.reshape(len(array), math.prod(array.shape[1:])))
+
+
+def _bytes(tensor: Any) -> np.ndarray:
+    """The rows of a torch tensor as bytes: numpy does not know all of its types."""
+    import torch
+
+    return tensor.reshape(len(tensor), math.prod(tensor.shape[1:])).contiguous().view(torch.uint8).numpy()
+
+
+def _entry_numbers(array: np.ndarray) -> np.ndarray:
+    """A whole number for every rational, equal where they are.
+
+    To hash a rational is slow, and rows that come again are made of the same objects: each is hashed once.
+    """
+    values = array.ravel().tolist()
+    numbers: dict[Any, int] = {}
+    objects = {id(value): value for value in values}
+    of_object = {key: numbers.setdefault(value, len(numbers)) for key, value in objects.items()}
+    return np.array([of_object[id(value)] for value in values], dtype=np.int64).reshape(array.shape)

@@ -1,0 +1,146 @@
+"""Checks of arguments that many public functions share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from difflib import get_close_matches
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError, UnknownNameError
+
+MAX_TOLERANCE = 1e-2
+"""A larger one, in probability, would let through what is no law."""
+
+
+def unknown_name(what: str, name: str, known: Iterable[str], also: str = "") -> UnknownNameError:
+    """The error about a name that does not exist, with the nearest one that does.
+
+    Args:
+        what: what was asked for: "verifier".
+        name: what the user gave.
+        known: the names that exist.
+        also: what else would do.
+
+    Example:
+        >>> print(unknown_name("verifier", "blok", ["token", "block"]))
+        no verifier is called 'blok'; did you mean 'block'? known: token, block
+    """
+    names = list(known)
+    near = get_close_matches(name, names, n=1, cutoff=0.4)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return UnknownNameError(f"no {what} is called {name!r}; {hint}known: {', '.join(names)}{also}")
+
+
+def is_number(value: Any) -> bool:
+    """Whether ``value`` is a finite real number, of Python or numpy; truth values are not.
+
+    Example:
+        >>> is_number(0.5), is_number(True), is_number(float("nan"))
+        (True, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an int beyond the range of float64
+        return False
+
+
+def is_whole(value: Any) -> bool:
+    """Whether it is a whole number, of whatever library (numpy, sympy, torch), and no truth value.
+
+    Example:
+        >>> is_whole(np.int64(2)), is_whole(True), is_whole(2.0)
+        (True, False, False)
+    """
+    if isinstance(value, bool) or "bool" in str(getattr(value, "dtype", "")):
+        return False
+    try:
+        index(value)
+    except TypeError:
+        return False
+    return True
+
+
+def check_count(
+    name: str, value: Any, at_least: int = 1, error: type[Exception] = InvalidInputError, advice: str = ""
+) -> int:
+    """``value`` as an int.
+
+    Args:
+        name: of the argument, for the error.
+        value: what the user gave; whole numbers of Python and numpy are taken.
+        at_least: the smallest number that will do.
+        error: what is raised, ``InvalidInputError`` or a subclass of it.
+        advice: what to do about it, where name and range do not say.
+
+    Raises:
+        InvalidInputError: it is not a whole number of at least ``at_least``; the text names the argument.
+
+    Example:
+        >>> check_count("num_drafts", 2)
+        2
+    """
+    if not is_whole(value) or value < at_least:
+        raise error(
+            _with_advice(f"{name} must be a whole number of at least {at_least}, got {value!r}", advice)
+        )
+    return int(value)
+
+
+def check_num_drafts(num_drafts: Any) -> int:
+    """K, the number of drafted paths, as an int; see ``check_count``."""
+    return check_count("num_drafts", num_drafts)
+
+
+def check_positive(name: str, value: Any, advice: str = "") -> float:
+    """``value`` as a float; the arguments are those of ``check_count``.
+
+    Raises:
+        InvalidInputError: it is not a positive, finite number; the text names the argument.
+
+    Example:
+        >>> check_positive("relative_gap", 1e-6)
+        1e-06
+    """
+    if not (is_number(value) and value > 0):
+        raise InvalidInputError(_with_advice(f"{name} must be a positive number, got {value!r}", advice))
+    return float(value)
+
+
+def check_tolerance(name: str, value: Any) -> float:
+    """``value`` as a float, in probability.
+
+    Raises:
+        InvalidInputError: it is no number from 0 to ``MAX_TOLERANCE``; the text names the argument.
+
+    Example:
+        >>> check_tolerance("tolerance", 0)
+        0.0
+    """
+    if not (is_number(value) and 0 <= value <= MAX_TOLERANCE):
+        raise InvalidInputError(f"{name} must be a number from 0 to {MAX_TOLERANCE}, got {value!r}")
+    return float(value)
+
+
+def check_confidence(confidence: Any, name: str = "confidence") -> float:
+    """The level of an interval, or another probability that is neither 0 nor 1, as a float.
+
+    Raises:
+        InvalidInputError: it is not a number between 0 and 1, both excluded.
+
+    Example:
+        >>> check_confidence(0.95)
+        0.95
+    """
+    if not (is_number(confidence) and 0 < confidence < 1):
+        raise InvalidInputError(f"{name} must lie between 0 and 1, got {confidence}")
+    return float(confidence)
+
+
+def _with_advice(text: str, advice: str) -> str:
+    return f"{text}; {advice}" if advice else text

@@ -1,0 +1,143 @@
+"""The most violated antichain constraint of greedy2026 Eq. 12, without listing antichains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import some_draft_probs
+from spectheory.foundation.exact_numbers import plain_number
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.bounds.context_tree import Levels, check_levels
+from spectheory.pairs.pair import ModelPair
+
+
+class _Segment(NamedTuple):
+    key: tuple[bool, Any]  # (is vertical, slope or 0): vertical segments come first
+    dq: Any
+    dx: Any
+    child: int  # the child whose antichain the step extends, or ALONE
+
+
+class _Hull(NamedTuple):
+    """Vertices v_0 = (0, 0), v_1, .. of an upper concave hull, as steps of falling slope."""
+
+    steps: list[_Segment]
+
+    def vertices(self, zero: Any) -> list[tuple[Any, Any]]:
+        points = [(zero, zero)]
+        for step in self.steps:
+            points.append((points[-1][0] + step.dq, points[-1][1] + step.dx))
+        return points
+
+
+ALONE = -1  # the last step of a node's hull may jump to the antichain that is the node itself
+
+
+def most_violated_antichain(
+    pair: ModelPair, node_masses: Sequence[np.ndarray], num_drafts: int
+) -> tuple[Any, tuple[tuple[int, ...], ...]]:
+    """The antichain T that maximises Σ_{a∈T} x(a) - f(q(T)), f(u) = 1 - (1 - u)^K.
+
+    Source: the separation problem of greedy2026 Eq. 12, x(a) = D(a) p(a).  As x - f(q)
+    is convex in (q, x), grows with x and falls with q, its maximum over the points (q(T), x(T))
+    is at a vertex of their upper concave hull.  The hulls are built from the leaves up:
+
+    1. Antichains below a node are free choices for its children: the hull of their sums is
+       the children's hulls merged by falling slope (Minkowski sum).
+    2. The node itself is one more antichain: add the point (q(a), x(a)), keep the hull.
+    3. At the root, try every vertex.
+
+    It takes about M log M steps for M leaves and a fixed depth.  It is exact for rationals and any x.
+
+    Args:
+        pair: the models; only the draft is used.
+        node_masses: x(a) by depth 0..L, arrays [V^depth], in the pair's arithmetic.
+        num_drafts: K.
+
+    Returns:
+        The violation, at least 0 (0: no constraint is violated), and the contexts of T; the empty
+        antichain has violation 0.
+
+    Raises:
+        InvalidInputError: wrong shapes, arithmetic or number of drafts.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
+        >>> from fractions import Fraction
+        >>> masses = [np.array([Fraction(1)]), np.array([Fraction(1, 3), Fraction(2, 3)])]
+        >>> violation, contexts = most_violated_antichain(pair, masses, num_drafts=2)
+        >>> print(violation, contexts)
+        1/9 ((1,),)
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    masses = check_levels(pair, "node_masses", node_masses)
+    hulls = _hulls(pair, masses)
+    zero = masses[0][0] * 0
+    vertices = hulls[0][0].vertices(zero)
+    draft_mass = np.array([q for q, _ in vertices], dtype=masses[0].dtype)
+    node_mass = np.array([x for _, x in vertices], dtype=masses[0].dtype)
+    violations = node_mass - some_draft_probs(draft_mass, num_drafts)
+    best = int(np.argmax(violations))
+    return plain_number(violations[best]), tuple(sorted(_members(pair, hulls, best)))
+
+
+def _hulls(pair: ModelPair, masses: Levels) -> list[list[_Hull]]:
+    """The hull of the antichains at or below every node, by depth."""
+    V = pair.vocab_size
+    levels: list[list[_Hull]] = []
+    for depth in reversed(range(pair.draft_length + 1)):
+        probs = pair.numbers.draft_path_probs[depth]
+        below = levels[-1] if levels else []
+        levels.append(
+            [
+                _with_node(_merged(below[node * V : (node + 1) * V]), probs[node], masses[depth][node])
+                for node in range(V**depth)
+            ]
+        )
+    return levels[::-1]
+
+
+def _merged(children: list[_Hull]) -> list[_Segment]:
+    """The Minkowski sum of the children's hulls: all steps by falling slope."""
+    steps = [step._replace(child=child) for child, hull in enumerate(children) for step in hull.steps]
+    return sorted(steps, key=lambda step: step.key, reverse=True)
+
+
+def _with_node(steps: list[_Segment], draft_prob: Any, mass: Any) -> _Hull:
+    """The hull with the point (q(a), x(a)) of the node itself, which lies at its right end."""
+    zero = mass * 0
+    points = _Hull(steps).vertices(zero)
+    if mass <= points[-1][1]:
+        return _Hull(steps)
+    kept = len(steps)
+    step = _step_to(points[kept], draft_prob, mass)
+    while kept and step.key >= steps[kept - 1].key:
+        kept -= 1
+        step = _step_to(points[kept], draft_prob, mass)
+    return _Hull([*steps[:kept], step])
+
+
+def _step_to(start: tuple[Any, Any], draft_prob: Any, mass: Any) -> _Segment:
+    dq, dx = draft_prob - start[0], mass - start[1]
+    # q(a) is the total below it, so dq < 0 is rounding (floats only) and counts as vertical
+    key = (True, dx * 0) if dq <= 0 else (False, dx / dq)
+    return _Segment(key, dq, dx, ALONE)
+
+
+def _members(pair: ModelPair, hulls: list[list[_Hull]], vertex: int) -> list[tuple[int, ...]]:
+    """The contexts of the antichain behind a vertex of the root's hull."""
+    V, found = pair.vocab_size, []
+    todo = [(0, 0, vertex)]
+    while todo:
+        depth, node, count = todo.pop()
+        steps = hulls[depth][node].steps[:count]
+        if steps and steps[-1].child == ALONE:
+            found.append(pair.context(depth, node))
+            continue
+        for child in {step.child for step in steps}:
+            taken = sum(step.child == child for step in steps)
+            todo.append((depth + 1, node * V + child, taken))
+    return found

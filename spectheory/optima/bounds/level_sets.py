@@ -1,0 +1,124 @@
+"""Level sets of a ratio: the sets that decide whether K drafts can serve a law, found by one sort.
+
+The law r of one of K i.i.d. drafts has r(S) ≤ f(q(S)) for every set S of leaves, f(u) = 1 - (1 - u)^K.  Of
+the 2^M sets of M leaves, M decide (theory.md Statement 5.4).  For every c ≥ 0 the function r - c f(q) of the
+two masses (q(S), r(S)) is convex, grows with r and falls with q.  So its maximum over all sets is at a vertex
+of the upper hull of their masses, and every vertex is a level set {b : r(b)/q(b) ≥ t}.  With c = 1 that is
+the largest excess r(S) - f(q(S)).  The largest ratio r(S)/f(q(S)) is the c at which the maximum is 0.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import (
+    Array,
+    namespace,
+    ones_like,
+    quotients,
+    some_draft_probs,
+    sort,
+    take_along,
+)
+from spectheory.foundation.exact_numbers import is_exact
+
+
+def ratios(numerator: Array, denominator: Array) -> Array:
+    """numerator / denominator, and ±∞ where the denominator is 0.  [..., V], [..., V] -> [..., V]
+
+    There the sign is that of the numerator, and 0/0 is +∞, so that it comes last in ascending order.
+    Rationals have no infinity: a number beyond all other ratios stands for it.
+
+    Args:
+        numerator, denominator: rational, float64 or torch; the denominator is at least 0.
+
+    Example:
+        >>> ratios(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.0, 0.0]))
+        array([ 2., inf, inf])
+    """
+    xp = namespace(numerator)
+    empty, one = denominator == 0, ones_like(denominator[..., :1])
+    if is_exact(numerator):
+        ratio = numerator / xp.where(empty, one, denominator)
+        beyond = one * (np.max(abs(ratio), initial=0) + 1)
+        return xp.where(empty, xp.where(numerator < 0, -beyond, beyond), ratio)
+    # floats give ±∞, also beyond their range, but no number for 0/0
+    ratio = quotients(numerator, denominator)
+    return xp.where(empty & (numerator == 0), one * float("inf"), ratio)
+
+
+class SortedByRatio(NamedTuple):
+    """Entries in ascending order of numerator/denominator, ties by number.
+
+    All sorts by p/q use it.  A token that is never drafted has an infinite ratio (``ratios``).
+
+    Attributes:
+        ratios: in that order, [..., V].
+        order: the number of the entry at every place, [..., V].
+        numerator, denominator: in that order, [..., V].
+    """
+
+    ratios: Array
+    order: Array
+    numerator: Array
+    denominator: Array
+
+    @staticmethod
+    def of(numerator: Array, denominator: Array) -> SortedByRatio:
+        """One sort.  [..., V], [..., V]"""
+        ascending, order = sort(ratios(numerator, denominator))
+        return SortedByRatio(ascending, order, take_along(numerator, order), take_along(denominator, order))
+
+
+class LevelSets(NamedTuple):
+    """The prefixes S_1 ⊂ S_2 ⊂ .. of the leaves in descending order of r/q.
+
+    Attributes:
+        order: leaf numbers, [M]; the first i of them are S_i.  A leaf with q = 0 < r comes first, one with
+            r ≤ 0 = q comes last.
+        masses: r(S_i), [M].
+        draft_masses: q(S_i), [M].
+        limits: f(q(S_i)), [M].
+    """
+
+    order: np.ndarray
+    masses: np.ndarray
+    draft_masses: np.ndarray
+    limits: np.ndarray
+
+    @staticmethod
+    def of(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> LevelSets:
+        """One sort of the leaves.
+
+        Args:
+            law, draft_probs: r and q, [M], of one arithmetic.
+            num_drafts: K.
+
+        Example:
+            >>> sets = LevelSets.of(np.array([0.125, 0.875]), np.array([0.5, 0.5]), 2)
+            >>> print(sets.order, sets.excesses, sets.is_feasible(tolerance=1e-9))
+            [1 0] [0.125 0.   ] False
+        """
+        _, order, negative, draft = SortedByRatio.of(-law, draft_probs)
+        draft_masses = draft.cumsum()
+        return LevelSets(order, -negative.cumsum(), draft_masses, some_draft_probs(draft_masses, num_drafts))
+
+    @property
+    def excesses(self) -> np.ndarray:
+        """r(S_i) - f(q(S_i)), [M]."""
+        return self.masses - self.limits
+
+    @property
+    def shares(self) -> np.ndarray:
+        """r(S_i) / f(q(S_i)), [M], in float64: 0 where r(S_i) = 0, else infinite where the limit is 0."""
+        return np.where(self.masses > 0, ratios(self.masses, self.limits), 0.0)
+
+    def is_feasible(self, tolerance: float) -> bool:
+        """Whether r(S) ≤ (1 + tolerance) f(q(S)) for every set S of leaves."""
+        return bool((self.excesses <= tolerance * self.limits).all())  # a NaN is refused too
+
+    def leaves(self, index: int) -> np.ndarray:
+        """The leaves of one of the sets, ascending."""
+        return np.sort(self.order[: index + 1])

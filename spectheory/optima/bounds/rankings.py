@@ -1,0 +1,97 @@
+"""Rankings: orders of the tokens after every context, and the orders of all leaves that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array, namespace, put_along, quotients, sort, take_along
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.contexts import prefix_numbers
+from spectheory.pairs.pair import ModelPair
+
+Ranking = Callable[[Array, Array], Array]
+"""A tree-based ranking π (Def. 5.2): (target_rows [..., V], draft_rows [..., V]) -> keys [..., V], ascending.
+
+A row's keys may depend on that row's values only.  Tokens with equal keys rank by their id.  Where q = 0 a
+key may be anything, also NaN, because the token is never drafted.
+"""
+
+LeafOrder = Sequence[int] | Sequence[Sequence[int]] | np.ndarray
+"""A total order on the V^L leaves (Def. 5.1), lowest rank first: leaf numbers or paths of token ids."""
+
+
+def ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
+    """π(x) = p(x|a) / q(x|a), the ranking of the paper (Eq. 21).  [..., V], [..., V] -> [..., V]
+
+    Example:
+        >>> ratio_ranking(np.array([0.25, 0.75]), np.array([0.5, 0.5]))
+        array([0.5, 1.5])
+    """
+    return quotients(target_rows, draft_rows)
+
+
+def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Array:
+    """The keys of a ranking, one per token.  [..., V], [..., V] -> [..., V]
+
+    Raises:
+        InvalidInputError: the ranking returns another shape.
+    """
+    keys = ranking(target_rows, draft_rows)
+    if tuple(keys.shape) != tuple(draft_rows.shape):
+        raise InvalidInputError(
+            f"the ranking returned keys of shape {tuple(keys.shape)} for rows of shape "
+            f"{tuple(draft_rows.shape)}; return one key per token"
+        )
+    return keys
+
+
+def mass_ranked_up_to(keys: Array, draft_rows: Array) -> Array:
+    """The draft mass of x and of the tokens ranked below it, keys ascending, ties by token id.  [..., V]"""
+    _, order = sort(keys)
+    return put_along(namespace(draft_rows).cumulative_sum(take_along(draft_rows, order), axis=-1), order)
+
+
+def leaf_order(pair: ModelPair, ranking: Ranking = ratio_ranking) -> np.ndarray:
+    """All leaves in the lexicographic order of a tree-based ranking (Def. 5.2), lowest first.
+
+    Returns:
+        Leaf numbers, [V^L].
+
+    Example:
+        >>> from spectheory import instances
+        >>> leaf_order(instances.bernoulli("1/4", "1/8", draft_length=2)).tolist()
+        [3, 2, 1, 0]
+    """
+    positions = np.zeros(1, dtype=np.int64)
+    for target_rows, draft_rows in zip(pair.target[:-1], pair.draft, strict=True):
+        keys = ranking_keys(ranking, target_rows, draft_rows)
+        token_ranks = np.argsort(np.argsort(keys, axis=-1, stable=True), axis=-1, stable=True)
+        positions = (positions[:, None] * pair.vocab_size + token_ranks).ravel()
+    return np.argsort(positions)
+
+
+def check_leaf_order(pair: ModelPair, order: LeafOrder) -> np.ndarray:
+    """An explicit order as leaf numbers, [V^L].
+
+    Raises:
+        InvalidInputError: it does not list every leaf exactly once.
+
+    Example:
+        >>> from spectheory import instances
+        >>> check_leaf_order(instances.two_token(2), [(0, 0), (1, 1), (0, 1), (1, 0)]).tolist()
+        [0, 3, 1, 2]
+    """
+    V, L = pair.vocab_size, pair.draft_length
+    numbers = np.asarray(order)
+    if numbers.ndim == 2 and numbers.shape[-1] == L and numbers.dtype.kind == "i":
+        if not ((numbers >= 0) & (numbers < V)).all():
+            raise InvalidInputError(f"an order of leaves names a token outside 0..{V - 1}")
+        numbers = prefix_numbers(numbers, V)[:, -1]
+    if numbers.dtype.kind != "i" or sorted(numbers.ravel().tolist()) != list(range(V**L)):
+        raise InvalidInputError(
+            f"an order of leaves must list each of the {V**L} paths of {L} tokens exactly once, as leaf "
+            f"numbers 0..{V**L - 1} or as tuples of token ids, got {np.asarray(order).tolist()}"
+        )
+    return numbers

@@ -1,0 +1,366 @@
+"""The skewed draft q^Γ: the law of the path that a selection rule takes among K i.i.d. drafts.
+
+greedy2026, section 5, states it for a ranking in two ways: over an explicit order of all leaves (Eq. 19), and
+along one path for a ranking of the children of every context (Eqs. 22-23), from on-path values only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import (
+    Array,
+    add_scaled,
+    divide_or_zero,
+    namespace,
+    normalise,
+    ones_like,
+    power_sum,
+    some_draft_probs,
+    take_token,
+    write_product,
+    zeros_like,
+)
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact, plain_number
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.bounds.context_tree import (
+    Levels,
+    accepted_masses,
+    check_level,
+    subtree_sums,
+)
+from spectheory.optima.bounds.level_sets import LevelSets
+from spectheory.optima.bounds.rankings import (
+    LeafOrder,
+    Ranking,
+    check_leaf_order,
+    mass_ranked_up_to,
+    ranking_keys,
+    ratio_ranking,
+)
+from spectheory.optima.bounds.tolerances import FEASIBILITY_TOLERANCE, SUM_TOLERANCE
+from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.rows import parse_probs
+
+
+@dataclass(frozen=True, eq=False)
+class SkewedDraft:
+    """A law of the selected path on an enumerated pair, with its conditionals.
+
+    Attributes:
+        node_laws: ``node_laws[i]`` = r(a_{1:i}), [V^i], for depths 0..L (Eq. 13); Fractions or float64.
+        vocab_size: V.
+
+    Example:
+        The paper's ranking on the two-token example: the leaf A is drafted alone with (2/3)^2.
+
+        >>> from spectheory import instances
+        >>> skewed = SkewedDraft.from_ranking(instances.two_token(1), num_drafts=2)
+        >>> print(skewed.leaf_law, skewed.block_efficiency(instances.two_token(1)))
+        [Fraction(4, 9) Fraction(5, 9)] 17/9
+    """
+
+    node_laws: tuple[np.ndarray, ...]
+    vocab_size: int
+
+    @property
+    def draft_length(self) -> int:
+        """L."""
+        return len(self.node_laws) - 1
+
+    @property
+    def leaf_law(self) -> np.ndarray:
+        """r(a_{1:L}), [V^L]."""
+        return self.node_laws[-1]
+
+    @cached_property
+    def rows(self) -> tuple[np.ndarray, ...]:
+        """r(. | a_{1:i}) for i = 0..L-1, arrays [V^i, V] (Eq. 14); zeros where r(a_{1:i}) = 0."""
+        levels = (level.reshape(-1, self.vocab_size) for level in self.node_laws[1:])
+        return tuple(normalise(level) for level in levels)
+
+    @staticmethod
+    def from_leaf_law(
+        pair: ModelPair, leaf_law: Sequence[Any] | np.ndarray, tolerance: float = SUM_TOLERANCE
+    ) -> SkewedDraft:
+        """The draft with this law on the leaves of a pair, [V^L].
+
+        ``is_skewed_draft`` says whether K drafts can be selected with it.
+
+        Raises:
+            InvalidInputError: not a distribution over the leaves in the pair's arithmetic; in float64 the sum
+                may be off by the tolerance.
+        """
+        return SkewedDraft.summed(pair, _checked_law(pair, leaf_law, tolerance, nonnegative=True))
+
+    @staticmethod
+    def summed(pair: ModelPair, leaf_law: np.ndarray) -> SkewedDraft:
+        """Any numbers on the leaves summed up the tree (Eq. 13), unchecked."""
+        V, L = pair.vocab_size, pair.draft_length
+        levels = subtree_sums(flint_if_exact(leaf_law), V, L)
+        return SkewedDraft(tuple(fractions_if_exact(level) for level in levels), V)
+
+    @staticmethod
+    def from_order(pair: ModelPair, num_drafts: int, order: LeafOrder) -> SkewedDraft:
+        """The law of the highest-ranked of K drafts (``ranked_leaf_law``).
+
+        The laws of all orders are the vertices of {r : r(S) ≤ f(q(S)), r(V^L) = 1} (App. H).
+
+        Raises:
+            InvalidInputError: a bad number of drafts, or an order that does not list every leaf once.
+
+        Example:
+            >>> from spectheory import instances
+            >>> print(SkewedDraft.from_order(instances.two_token(1), 2, [1, 0]).leaf_law)
+            [Fraction(8, 9) Fraction(1, 9)]
+        """
+        num_drafts, numbers = check_num_drafts(num_drafts), check_leaf_order(pair, order)
+        probs = flint_if_exact(pair.draft_path_probs(pair.draft_length))
+        return SkewedDraft.summed(pair, ranked_leaf_law(probs, numbers, num_drafts))
+
+    @staticmethod
+    def from_ranking(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_ranking) -> SkewedDraft:
+        """q^Γ(a_{1:i}) = (q(a_{1:i}) + B)^K - B^K at every node, B the mass ranked below it (Eqs. 22-23).
+
+        Printed with q(t) in the inner sums; it is the conditional q(t | a_{1:j}).
+        """
+        num_drafts = check_num_drafts(num_drafts)
+        probs = flint_if_exact(pair.draft_path_probs(0))
+        below = probs - probs
+        levels = [probs]
+        for target_rows, draft_rows in zip(pair.target[:-1], pair.draft, strict=True):
+            rows = flint_if_exact(draft_rows)
+            keys = ranking_keys(ranking, flint_if_exact(target_rows), rows)
+            below = (below[:, None] + probs[:, None] * (mass_ranked_up_to(keys, rows) - rows)).ravel()
+            probs = (probs[:, None] * rows).ravel()
+            levels.append(probs * power_sum(below + probs, below, num_drafts))
+        return SkewedDraft(tuple(fractions_if_exact(level) for level in levels), pair.vocab_size)
+
+    @staticmethod
+    def mixture(weights: Sequence[Any], drafts: Sequence[SkewedDraft]) -> SkewedDraft:
+        """sum_w weight_w r_w: draw a path-selection rule, then select with it."""
+        levels = zip(*(draft.node_laws for draft in drafts), strict=True)
+        mixed = (sum(w * level for w, level in zip(weights, group, strict=True)) for group in levels)
+        return SkewedDraft(tuple(np.asarray(level) for level in mixed), drafts[0].vocab_size)
+
+    def accepted_masses(self, pair: ModelPair) -> tuple[np.ndarray, ...]:
+        """P(tau >= i and X_{1:i} = a_{1:i}) of block verification with draft r, by depth, [V^i] (Eq. 83)."""
+        return tuple(fractions_if_exact(level) for level in self._accepted_masses(pair))
+
+    def block_efficiency(self, pair: ModelPair) -> Any:
+        """E[tau + 1] of block verification with this draft: the objective of Eq. 16, tokens per call."""
+        return plain_number(sum(level.sum() for level in self._accepted_masses(pair)))
+
+    def _accepted_masses(self, pair: ModelPair) -> Levels:
+        laws = [flint_if_exact(law) for law in self.node_laws]
+        return accepted_masses(laws, [flint_if_exact(rows) for rows in pair.target[:-1]])
+
+
+def ranked_leaf_law(draft_probs: np.ndarray, order: np.ndarray, num_drafts: int) -> np.ndarray:
+    """r(P_i) = F_i^K - F_{i-1}^K, F_i the draft mass of the i lowest leaves (greedy2026 Eq. 19).
+
+    Printed with q(P_i) inside the sums over j; it is q(P_j).  The greedy polymatroid algorithm (App. H, Eq.
+    93) computes the same law with the leaves from the top down.
+
+    Args:
+        draft_probs: q at the leaves, [M].
+        order: leaf numbers, lowest rank first, [M].
+        num_drafts: K.
+
+    Returns:
+        r, [M].
+    """
+    probs = draft_probs[order]
+    upper = probs.cumsum()
+    law = np.empty_like(probs)
+    law[order] = probs * power_sum(upper, upper - probs, num_drafts)
+    return law
+
+
+class RankedPowers(NamedTuple):
+    """B_x and S(U_x, B_x) for every token x of a context, [..., V] each; see ``skewed_draft_rows``."""
+
+    below: Array
+    powers: Array
+
+
+def ranked_powers(
+    target_row: Array,
+    draft_row: Array,
+    num_drafts: int,
+    ranking: Ranking = ratio_ranking,
+    below_path: Array | None = None,
+    path_prob: Array | None = None,
+) -> RankedPowers:
+    """The tokens of one context by rank.
+
+    Args:
+        target_row, draft_row: [..., V].
+        num_drafts: K.
+        ranking: the order of the tokens.
+        below_path, path_prob: B and q(a) of the context a, [...]; 0 and 1, the root's, by default.
+    """
+    up_to = mass_ranked_up_to(ranking_keys(ranking, target_row, draft_row), draft_row)
+    if below_path is None or path_prob is None:
+        upper, below = up_to, up_to - draft_row
+    else:
+        upper = add_scaled(below_path[..., None], path_prob[..., None], up_to)
+        below = add_scaled(upper, -path_prob[..., None], draft_row)
+    return RankedPowers(below, power_sum(upper, below, num_drafts))
+
+
+def grown_law(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> np.ndarray:
+    """The largest growth, one leaf after the other, of masses r with r(S) ≤ f(q(S)) for every leaf set S.
+
+    r(b) grows by the least room min_{S ∋ b} f(q(S)) - r(S).  The set with the least room is b with a prefix
+    of the others in the order of r/q.  Every leaf then lies in a set without room, and as f∘q is submodular,
+    the union of two such sets has none either.  So the sum is the largest possible, f(1) = 1.
+
+    Args:
+        law: r, [M], feasible; exact, or float64 for a result within rounding.
+        draft_probs: q, [M].
+        num_drafts: K.
+
+    Returns:
+        [M], at least r.
+
+    Example:
+        >>> grown_law(np.zeros(2), np.array([2/3, 1/3]), 2).round(6)
+        array([0.888889, 0.111111])
+    """
+    law = law.copy()
+    for leaf in np.flatnonzero(draft_probs > 0):
+        order = LevelSets.of(law, draft_probs, num_drafts).order
+        order = np.concatenate([[leaf], order[order != leaf]])
+        room = (some_draft_probs(draft_probs[order].cumsum(), num_drafts) - law[order].cumsum()).min()
+        law[leaf] = law[leaf] + max(room, law[leaf] * 0)
+    return law
+
+
+def skewed_draft_rows(
+    path: Array,
+    target_rows: Array,
+    draft_rows: Array,
+    num_drafts: int,
+    ranking: Ranking = ratio_ranking,
+    first_draft_prob: Array | None = None,
+    root: RankedPowers | None = None,
+) -> Array:
+    """r(. | a_{1:i}) along one path for i = 0..L-1, r = λ q + (1-λ) q^Γ (Eqs. 22-23 and 14).
+
+    With U - B = q(a_{1:i}), q^Γ(a_{1:i}) = U^K - B^K = q(a_{1:i}) S(U, B) for
+    S(U, B) = sum_j U^j B^(K-1-j).  So r / q = λ + (1-λ) S =: g, and
+
+        r(x | a_{1:i}) = q(x | a_{1:i}) g(U_x, B_x) / g(U, B),
+
+    which does not subtract nearly equal powers at deep, unlikely contexts.
+
+    Args:
+        path: [..., L] the selected path.
+        target_rows: [..., L+1, V] target rows along it.
+        draft_rows: [..., L, V] draft rows along it.
+        num_drafts: K; of one draft the law is q whatever the rule.
+        ranking: the order of the children of every context.
+        first_draft_prob: λ, [...]; None is λ = 0, the skewed draft of the ranking itself.
+        root: ``ranked_powers`` of the root if already computed, for path [..., C, L] of C paths that share
+            it.
+
+    Returns:
+        [..., L, V].
+    """
+    if num_drafts == 1:
+        return draft_rows
+    xp = namespace(draft_rows)
+    path_prob = ones_like(draft_rows[..., 0, 0])
+    below_path = zeros_like(path_prob)
+
+    share = below_path if first_draft_prob is None else first_draft_prob
+    skewed = xp.empty_like(draft_rows)
+    for depth in range(path.shape[-1]):
+        row = draft_rows[..., depth, :]
+        if root is not None and depth == 0:
+            below, powers = (xp.broadcast_to(part[..., None, :], row.shape) for part in root)
+        else:
+            rows = target_rows[..., depth, :], row
+            below, powers = ranked_powers(*rows, num_drafts, ranking, below_path, path_prob)
+        here = share + (1 - share) * power_sum(below_path + path_prob, below_path, num_drafts)
+        # λ and 1-λ over g(U, B): one rank of numbers instead of a row that is divided
+        parts = divide_or_zero(share, here)[..., None], divide_or_zero(1 - share, here)[..., None]
+        write_product(skewed[..., depth, :], row, add_scaled(*parts, powers))
+        token = path[..., depth]
+        below_path = take_token(below, token)
+        path_prob = path_prob * take_token(row, token)
+    return skewed
+
+
+# ------------------------------------------------------------------------- membership
+
+
+class Membership(NamedTuple):
+    """Whether a law is a skewed draft, with the proof when it is not.
+
+    Attributes:
+        is_member: whether r(S) ≤ f(q(S)) for every set S of leaves.
+        witness: leaf numbers of the set with the largest excess, ascending; empty if there is none.
+        excess: r(S) - f(q(S)) of it; 0 if there is none.
+    """
+
+    is_member: bool
+    witness: tuple[int, ...]
+    excess: Any
+
+
+def is_skewed_draft(
+    pair: ModelPair,
+    leaf_law: Sequence[Any] | np.ndarray,
+    num_drafts: int,
+    tolerance: float = FEASIBILITY_TOLERANCE,
+) -> Membership:
+    """Whether some path-selection rule over K i.i.d. drafts selects with this law.
+
+    Source: greedy2026 Lemma 4.5, r(S) ≤ f(q(S)) for all sets S of leaves, f(u) = 1 - (1 - u)^K
+    (Eq. 15 prints r(a_{1:L}) in the sum; it is r(a_{1:i})).  The level sets of r/q decide
+    (``bounds.level_sets``): O(M log M) for M leaves.
+
+    Args:
+        pair: the models; only the draft is used.
+        leaf_law: r, [V^L], in the pair's arithmetic.
+        num_drafts: K.
+        tolerance: in float64, the excess of a set relative to f(q(S)), and the error of the sum, that
+            count as 0.
+
+    Raises:
+        InvalidInputError: wrong shape, arithmetic or number of drafts, or entries that do not sum to 1.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length=1)
+        >>> is_skewed_draft(pair, ["1/4", "3/4"], 2).is_member
+        True
+        >>> found = is_skewed_draft(pair, ["1/5", "4/5"], 2)
+        >>> print(found.witness, found.excess)
+        (1,) 1/20
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    law = _checked_law(pair, leaf_law, tolerance, nonnegative=False)
+    sets = LevelSets.of(law, flint_if_exact(pair.draft_path_probs(pair.draft_length)), num_drafts)
+    if sets.is_feasible(0 if pair.is_exact else tolerance):
+        return Membership(True, (), plain_number(law[0] * 0))
+    worst = int(np.argmax(sets.excesses))
+    return Membership(False, tuple(sets.leaves(worst).tolist()), plain_number(sets.excesses[worst]))
+
+
+def _checked_law(
+    pair: ModelPair, leaf_law: Sequence[Any] | np.ndarray, tolerance: float, nonnegative: bool
+) -> np.ndarray:
+    """r on the leaves as python-flint rationals or float64, [V^L], once it sums to 1."""
+    given = leaf_law if isinstance(leaf_law, np.ndarray) else parse_probs(leaf_law)
+    law = check_level(pair, "leaf_law", given, pair.draft_length, nonnegative)
+    if not abs(law.sum() - 1) <= (0 if pair.is_exact else tolerance):
+        raise InvalidInputError(f"leaf_law must sum to 1, its sum is {law.sum()}")
+    return law

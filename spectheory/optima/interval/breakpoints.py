@@ -1,0 +1,79 @@
+"""Breakpoints 0 = e_0 < e_1 < .. < e_N = 1 of the piecewise linear function in place of f."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spectheory.foundation.arrays import some_draft_probs
+from spectheory.optima.bounds.dual_scores import ScoreChain
+
+
+def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:
+    """Breakpoints spread like |f''(u)|^(1/3), f(u) = 1 - (1 - u)^K: the best spread for a chord's error
+    |f''| h³/12 under an even chain.
+
+    Example:
+        >>> print(first_breakpoints(2, 2))
+        [0.  0.5 1. ]
+    """
+    steps = np.arange(num_segments) / num_segments
+    return np.append(-np.expm1(3.0 / (num_drafts + 1.0) * np.log1p(-steps)), 1.0)  # distinct for any K
+
+
+def chord_errors(edges: np.ndarray, num_drafts: int, chain: ScoreChain) -> np.ndarray:
+    """The error of the chords at every set of a chain: (c_i - c_{i+1}) (f - chord)(q(S_i)), [sets].
+
+    The sum is the upper bound's value under f minus its value under the chords.
+    """
+    true = some_draft_probs(chain.draft_mass, num_drafts)
+    chords = np.interp(chain.draft_mass, edges, some_draft_probs(edges, num_drafts))
+    return chain.drop * np.maximum(true - chords, 0.0)
+
+
+def refined_breakpoints(
+    edges: np.ndarray, num_drafts: int, chain: ScoreChain, allowed_error: float, most_segments: int
+) -> np.ndarray:
+    """Add breakpoints where a chain loses most to the chords.
+
+    In rounds, the worst sixteenth of the segments is split: at the set with more than 0.3 of the segment's
+    error if there is such a set (its loss vanishes, because the new chords touch f there), else where half of
+    the error lies on either side.  The cost of a step grows with the square of the number of segments, so few
+    are split at a time.
+
+    Args:
+        edges: the breakpoints so far.
+        num_drafts: K.
+        chain: level sets of the scores of the latest solution.
+        allowed_error: stop when the chain's total error is at most this.
+        most_segments: never return more segments.
+
+    Returns:
+        The breakpoints, old ones included.
+    """
+    while len(edges) - 1 < most_segments:
+        errors = chord_errors(edges, num_drafts, chain)
+        if errors.sum() <= allowed_error:
+            break
+        count = len(edges) - 1
+        segment = np.clip(np.searchsorted(edges, chain.draft_mass, side="left") - 1, 0, count - 1)
+        of_segment = np.bincount(segment, errors, minlength=count)
+        worst = np.argsort(-of_segment)[: min(most_segments - count, max(1, count // 16))]
+        starts = np.searchsorted(segment, np.arange(count + 1))
+        added = [
+            _split(chain.draft_mass[part], errors[part], 0.3 * of_segment[j])
+            for j in worst[of_segment[worst] > 0]
+            for part in (slice(starts[j], starts[j + 1]),)
+        ]
+        wider = np.unique(np.concatenate([edges, added]))
+        if len(wider) == len(edges):
+            break
+        edges = wider
+    return edges
+
+
+def _split(draft_mass: np.ndarray, errors: np.ndarray, large: float) -> float:
+    worst = int(np.argmax(errors))
+    if errors[worst] > large:
+        return float(draft_mass[worst])
+    half = np.cumsum(errors)
+    return float(draft_mass[np.searchsorted(half, half[-1] / 2)])

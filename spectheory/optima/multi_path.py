@@ -1,0 +1,253 @@
+"""The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3).
+
+``optimum`` solves it for several drafted paths and any draft process.  ``lossy_optimum``,
+``path_selection_optimum`` and ``multi_path_interval`` cross-check its value.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.arrays import some_draft_probs
+from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
+from spectheory.optima.bounds.context_tree import Levels, node_probs
+from spectheory.optima.bounds.dual_scores import feasible_scores
+from spectheory.optima.budgets import PREFIX_MATCHING, budget_program
+from spectheory.optima.solving.exact_solver import solve_exact, solve_exact_by_rows
+from spectheory.optima.solving.float_solver import solve
+from spectheory.optima.solving.linear_program import LinearProgram
+from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.contexts import Context, all_contexts, count_nodes, split_by_depth
+from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+from spectheory.pairs.pair import ModelPair
+
+MAX_ANTICHAINS = 100_000
+MAX_LISTED_ANTICHAINS = 2_000
+"""The most antichains whose probability is computed one after the other."""
+ROWS_AT_ONCE = 2_000
+"""Exact programs with more antichains than this are solved by row generation."""
+
+
+def count_antichains(vocab_size: int, depth: int) -> int:
+    """The number of antichains of V^{≤depth}, the empty one included: N_0 = 2, N_L = 1 + N_{L-1}^V.
+
+    Example:
+        >>> [count_antichains(2, depth) for depth in (1, 2, 3, 4)]
+        [5, 26, 677, 458330]
+    """
+    count = 2
+    for _ in range(depth):
+        count = 1 + count**vocab_size
+    return count
+
+
+def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS) -> np.ndarray:
+    """All antichains of V^{≤depth}: sets of contexts of which none is a prefix of another.
+
+    An antichain of a tree is its root alone, or any choice of one antichain per child's subtree.
+
+    Args:
+        vocab_size: V.
+        depth: L.
+        max_antichains: refuse to list more (the empty one not counted).
+
+    Returns:
+        Membership, booleans [antichains, nodes]; nodes are numbered breadth first.  Row 0 is the
+        empty antichain, rows 1..nodes are the single nodes in order, the others follow.
+
+    Raises:
+        EnumerationTooLargeError: there are more.
+
+    Example:
+        >>> [tuple(np.flatnonzero(row).tolist()) for row in antichains(2, 1)]
+        [(), (0,), (1,), (2,), (1, 2)]
+    """
+    count = count_antichains(vocab_size, depth) - 1
+    if count > max_antichains:
+        shown = str(count) if count < 10**15 else f"about 1e{int(math.log10(count))}"
+        raise EnumerationTooLargeError(
+            f"{vocab_size} tokens and draft length {depth} have {shown} non-empty antichains, the limit is "
+            f"{max_antichains}; truncate the pair, restrict its tokens, or raise max_antichains"
+        )
+    levels = [np.array([[False], [True]])]  # membership by depth below the subtree's root
+    for _ in range(depth):
+        chosen = np.indices((len(levels[0]),) * vocab_size).reshape(vocab_size, -1)
+        # the antichain that is the root alone comes last
+        below = [
+            np.vstack([np.hstack([level[choice] for choice in chosen]), np.zeros((1, width), bool)])
+            for level, width in ((level, vocab_size * level.shape[1]) for level in levels)
+        ]
+        root = np.zeros((len(below[0]), 1), bool)
+        root[-1] = True
+        levels = [root, *below]
+    members = np.hstack(levels)
+    sizes = members.sum(axis=1)
+    first = np.where(sizes > 0, members.argmax(axis=1), -1)
+    return members[np.lexsort((first, np.minimum(sizes, 2)))]
+
+
+def named_antichains(pair: ModelPair, members: np.ndarray) -> list[tuple[Context, ...]]:
+    """The rows of ``antichains`` as tuples of contexts."""
+    nodes = all_contexts(pair.vocab_size, pair.draft_length)
+    return [tuple(nodes[node] for node in np.flatnonzero(row)) for row in members]
+
+
+def largest_listed_excess(
+    pair: ModelPair,
+    node_masses: Sequence[np.ndarray],
+    process: DraftProcess,
+    max_antichains: int = MAX_LISTED_ANTICHAINS,
+) -> tuple[Any, tuple[Context, ...]]:
+    """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over a list of all antichains T, and its T.
+
+    It takes any draft process.  For i.i.d. drafts ``most_violated_antichain`` needs no list.
+
+    Args:
+        pair: the models.
+        node_masses: x(a) by depth 0..L, arrays [V^depth].
+        process: how the paths are drafted.
+        max_antichains: refuse to list more.
+
+    Raises:
+        EnumerationTooLargeError: there are more.
+    """
+    masses = flint_if_exact(np.concatenate(node_masses))
+    members = antichains(pair.vocab_size, pair.draft_length, max_antichains)
+    hits = flint_if_exact(process.hit_probabilities(pair, members))
+    excess = np.array([masses[row].sum() for row in members]) - hits
+    worst = int(np.argmax(excess))
+    if not excess[worst] > 0:
+        return plain_number(masses[0] - masses[0]), ()
+    return plain_number(excess[worst]), named_antichains(pair, members[worst : worst + 1])[0]
+
+
+def multi_path_program(
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    max_antichains: int = MAX_ANTICHAINS,
+    *,
+    process: DraftProcess | None = None,
+) -> LinearProgram:
+    """The linear program whose optimum is the best block efficiency with K drafted paths.
+
+    Source: greedy2026 Theorem 4.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
+
+        max  Σ_{a ∈ V^{≤L}} D(a) p(a)                                              (10)
+        s.t. 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) ≥ 0   on every path               (11)
+             Σ_{a∈T} D(a) p(a) ≤ 1 - (1 - Σ_{a∈T} q(a))^K   for all antichains T   (12)
+
+    The empty antichain, 0 ≤ 0, is left out.  For another draft process the right-hand side of (12) is
+    P(some draft passes through T); the proof uses nothing else of the drafts.
+
+    Args:
+        pair: the models; an exact pair gives an exact program.
+        num_drafts: K, the number of i.i.d. drafted paths; 1 if neither it nor ``process`` is given.
+        max_antichains: refuse to state more antichain constraints.
+        process: another draft process, instead of ``num_drafts``.
+
+    Raises:
+        InvalidInputError: num_drafts is not a whole number of at least 1.
+        EnumerationTooLargeError: there are more antichains.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> multi_path_program(pair, 2).block("prefix matching").size
+        25
+    """
+    members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
+    rows, columns = np.nonzero(members)
+    return budget_program(
+        pair,
+        name="multi-path antichain LP",
+        source="greedy2026 Theorem 4.3",
+        equations=("greedy2026 Eq. 11", "greedy2026 Eq. 12"),
+        members=(rows, columns),
+        limits=hit_probs(pair, members, draft_process(num_drafts, process)),
+    )
+
+
+def multi_path_optimum(
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    max_antichains: int = MAX_ANTICHAINS,
+    *,
+    process: DraftProcess | None = None,
+) -> Solution:
+    """The largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
+
+    Exact programs with many antichains are solved by row generation and certified against all of them.
+
+    Args and errors are those of ``multi_path_program``.
+
+    Returns:
+        The solution (tokens per target call), exact for exact pairs.
+
+    Raises:
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
+        >>> print(multi_path_optimum(pair, 2).value)
+        17/9
+    """
+    program = multi_path_program(pair, num_drafts, max_antichains, process=process)
+    if not pair.is_exact:
+        return solve(program)
+    if program.block(PREFIX_MATCHING).size <= ROWS_AT_ONCE:
+        return solve_exact(program)
+    single_nodes = range(count_nodes(pair.vocab_size, pair.draft_length))
+    return solve_exact_by_rows(program, PREFIX_MATCHING, single_nodes)
+
+
+def optimal_scores(pair: ModelPair, solution: Solution) -> Levels:
+    """The path scores with the least upper bound: the optimum itself.
+
+    Source: theory.md Statement 5.13.  With λ(T) the multipliers of (12), y(a) = Σ_{T∋a} λ(T).  They are
+    clipped to feasible scores (``feasible_scores``), which only lowers the bound E[max_k c(X^(k))].
+
+    Args:
+        pair: the models.
+        solution: of ``multi_path_optimum`` or ``single_path_optimum`` for this pair, with any draft process.
+
+    Returns:
+        y by depth 0..L, arrays [V^depth]: Fractions for an exact solution.
+
+    Example:
+        >>> from spectheory.optima.bounds import upper_bound
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
+        >>> print(upper_bound(pair, 2, optimal_scores(pair, multi_path_optimum(pair, 2))))
+        17/9
+    """
+    V, L, weights = pair.vocab_size, pair.draft_length, solution.dual[PREFIX_MATCHING]
+    nodes, used = count_nodes(V, L), np.flatnonzero(weights)
+    # one path has the single nodes only, which come first
+    members = np.eye(nodes, dtype=bool) if len(weights) == nodes else antichains(V, L, len(weights))[1:]
+    zero = weights[:1] - weights[:1]
+    scores = [zero.sum() + weights[used[members[used, node]]].sum() for node in range(nodes)]
+    levels = split_by_depth(np.array(scores, dtype=weights.dtype), V, L)
+    return feasible_scores(pair, levels)
+
+
+def hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np.ndarray:
+    """P(some draft passes through T) for every listed antichain, [sets]."""
+    if isinstance(process, Iid):
+        _, draft_probs = node_probs(pair)
+        return some_draft_probs(_set_probs(members, draft_probs), process.num_drafts)
+    return process.hit_probabilities(pair, members)
+
+
+def _set_probs(members: np.ndarray, node_values: np.ndarray) -> np.ndarray:
+    """The sum of ``node_values`` over every set, [sets]."""
+    if node_values.dtype != object:
+        return members @ node_values
+    # over one common denominator the sums are sums of whole numbers
+    denominator = math.lcm(*(value.denominator for value in node_values))
+    numerators = np.array([int(value * denominator) for value in node_values], dtype=object)
+    sums = members.astype(object) @ numerators
+    return np.array([Fraction(total, denominator) for total in sums], dtype=object)

@@ -1,0 +1,176 @@
+"""The optimum of verifiers that see the rows of both models along the drafted paths only.
+
+For one path these rows suffice: block verification is optimal (theory.md Statement 4.2).  For several paths
+they do not (theory.md Statement 5.17), which a family of pairs shows: the verifier gives the same answer
+wherever two pairs have the same rows along the drafts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from itertools import combinations_with_replacement
+from math import comb, prod
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
+from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, ones
+from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.contexts import Context, context_number, count_orders, numbered_context
+from spectheory.pairs.pair import ModelPair, check_pair
+
+MAX_VARIABLES = 20_000
+
+
+def on_path_program(pairs: Sequence[ModelPair], num_drafts: int) -> LinearProgram:
+    """The linear program of the largest sum of block efficiencies of one verifier on several pairs.
+
+    Source: theory.md Statement 5.17.  Drafts X are multisets of K leaves, which suffice for i.i.d. drafts.
+    Variables: the conditional law k(b | X, rows) of the output b given the drafts and the rows along them,
+    b a prefix of a draft and one more token.  With P_m(X) the probability of the drafts under pair m and
+    R_m(b) = Σ_X P_m(X) k(b | X, rows of m along X),
+
+        max  Σ_m Σ_b |b| R_m(b)
+        s.t. Σ_b k(b | X, rows) = 1                                        for all drafts and rows
+             Σ_i R_m(c_{1:i}) p_m(c_{i+1:} | c_{1:i}) = p_m(c)             for all m and c ∈ V^{L+1}
+
+    Args:
+        pairs: the family, of one vocabulary size and one draft length; exact pairs give an exact program.
+        num_drafts: K.
+
+    Returns:
+        The program; its variables are (drafts, number of the rows seen, output).
+
+    Raises:
+        InvalidInputError: no pair, or pairs of different shapes or arithmetic.
+        EnumerationTooLargeError: there are more than 20 000 variables.
+
+    Example:
+        >>> from spectheory import instances
+        >>> on_path_program([instances.two_token(1)], 2).size
+        (14, 7)
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    size, length, exact = _common_shape(pairs)
+    if comb(size**length + num_drafts - 1, num_drafts) * size > MAX_VARIABLES:
+        raise _too_large(pairs, num_drafts)
+    seen: dict[Any, int] = {}
+    columns: dict[Any, int] = {}
+    gains: list[Any] = []
+    completions: list[tuple[int, int, Any]] = []
+    for which, pair in enumerate(pairs):
+        leaf_probs, rows_along = pair.draft_path_probs(length), _rows_along(pair)
+        for leaves in combinations_with_replacement(range(size**length), num_drafts):
+            prob = prod(leaf_probs[leaf] for leaf in leaves) * count_orders(leaves)
+            if not prob > 0:
+                continue
+            drafts = tuple(numbered_context(leaf, length, size) for leaf in leaves)
+            rows = tuple(rows_along[leaf] for leaf in leaves)
+            law = drafts, seen.setdefault(rows, len(seen))
+            for output in _outputs(drafts, size):
+                column = columns.setdefault((*law, output), len(columns))
+                if column == len(gains):
+                    gains.append(prob * 0)
+                gains[column] += prob * len(output)
+                for path, share in _completed(pair, output):
+                    completions.append((which * size ** (length + 1) + path, column, prob * share))
+            if len(columns) > MAX_VARIABLES:
+                raise _too_large(pairs, num_drafts)
+    kind = object if exact else float
+    laws = {law: number for number, law in enumerate(dict.fromkeys(name[:2] for name in columns))}
+    one = ones(len(columns), exact)
+    target, column_of, shares = zip(*completions, strict=True)
+    return LinearProgram(
+        name="on-path LP",
+        source="theory.md Statement 5.17",
+        direction="max",
+        variables=tuple(columns),
+        objective=np.array(gains, dtype=kind),
+        blocks=(
+            ConstraintBlock(
+                "conditional laws", "theory.md Statement 5.17", "==",
+                np.array([laws[name[:2]] for name in columns]), np.arange(len(columns)),
+                one, one[: len(laws)],
+            ),
+            ConstraintBlock(
+                "lossless on every pair", "theory.md Statement 1.1", "==",
+                np.array(target), np.array(column_of), np.array(shares, dtype=kind),
+                np.concatenate([pair.target_path_probs(length + 1) for pair in pairs]),
+            ),
+        ),
+        box=1.0,
+    )  # fmt: skip
+
+
+def on_path_optimum(pairs: Sequence[ModelPair], num_drafts: int) -> Solution:
+    """The largest sum of block efficiencies of one verifier that sees on-path rows only.
+
+    Args and errors are those of ``on_path_program``.
+
+    Returns:
+        The solution (tokens per target call, summed over the pairs).  Exact pairs are solved exactly.
+
+    Raises:
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> from spectheory import instances
+        >>> print(on_path_optimum([instances.two_token(1)], 2).value)
+        17/9
+    """
+    return solve_in_its_arithmetic(on_path_program(pairs, num_drafts))
+
+
+def _common_shape(pairs: Sequence[ModelPair]) -> tuple[int, int, bool]:
+    """(V, L, whether exact) of all pairs."""
+    shapes = {(pair.vocab_size, pair.draft_length, pair.is_exact) for pair in map(check_pair, pairs)}
+    if len(shapes) != 1:
+        raise InvalidInputError(
+            f"the pairs must be one or more of one vocabulary size, draft length and arithmetic; got {shapes}"
+        )
+    return shapes.pop()
+
+
+def _too_large(pairs: Sequence[ModelPair], num_drafts: int) -> EnumerationTooLargeError:
+    return EnumerationTooLargeError(
+        f"{len(pairs)} pairs of {pairs[0].vocab_size} tokens and draft length {pairs[0].draft_length} with "
+        f"{num_drafts} drafts need more than {MAX_VARIABLES} variables; use fewer or smaller pairs, or fewer "
+        "drafts"
+    )
+
+
+def _rows_along(pair: ModelPair) -> list[Any]:
+    """The rows of both models along every leaf, hashable."""
+    length, size = pair.draft_length, pair.vocab_size
+    found = []
+    for leaf in range(size**length):
+        path = numbered_context(leaf, length, size)
+        numbers = [context_number(path[:depth], size) for depth in range(length + 1)]
+        sides = (zip(pair.target, numbers, strict=True), zip(pair.draft, numbers[:-1], strict=True))
+        found.append(tuple(tuple(level[number]) for side in sides for level, number in side))
+    return found
+
+
+def _outputs(drafts: tuple[Context, ...], size: int) -> Iterator[Context]:
+    """Every prefix of a draft and one more token."""
+    prefixes = {path[:depth] for path in drafts for depth in range(len(path) + 1)}
+    for prefix in sorted(prefixes):
+        for token in range(size):
+            yield *prefix, token
+
+
+def _completed(pair: ModelPair, output: Context) -> Iterator[tuple[int, Fraction | float]]:
+    """(number, probability) of the paths of L+1 tokens that the target makes of an output."""
+    reached = [(context_number(output, pair.vocab_size), pair.target[0][0, 0] * 0 + 1)]
+    for depth in range(len(output), pair.draft_length + 1):
+        reached = [
+            (number * pair.vocab_size + token, share * prob)
+            for number, share in reached
+            for token, prob in enumerate(pair.target[depth][number])
+            if prob > 0
+        ]
+    yield from reached

@@ -1,0 +1,249 @@
+"""Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables.
+
+``acceptance`` and the figures use it.  The linear program ``otm_program`` cross-checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array, namespace, put_along
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import (
+    exact_values,
+    flint_if_exact,
+    fractions_if_exact,
+    is_exact,
+    plain_number,
+)
+from spectheory.foundation.validation import check_num_drafts, is_whole
+from spectheory.optima.bounds.level_sets import SortedByRatio
+from spectheory.optima.bounds.tolerances import FLOAT32_ROW_SUM_TOLERANCE, SUM_TOLERANCE
+from spectheory.optima.transport import largest_violation
+from spectheory.pairs.rows import parse_probs
+
+DraftLaw = Mapping[tuple[int, ...], Any]
+"""The joint law of K drafted tokens at one position: tuple of token ids -> probability."""
+
+
+class MinCut(NamedTuple):
+    """The optimal acceptance and the cut that proves it.
+
+    Attributes:
+        value: α_K, [...].
+        tokens: whether each token belongs to the minimising set H, booleans [..., V].
+    """
+
+    value: Any
+    tokens: Array
+
+
+def optimal_acceptance(
+    target_probs: Sequence[Any] | Array,
+    draft_probs: Sequence[Any] | Array,
+    num_drafts: int,
+    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
+) -> MinCut:
+    """The largest probability that the output is one of K i.i.d. drafts, in O(V log V).
+
+    Source: the optimum of spectr2023 Eq. 4 as a minimum cut,
+
+        α_K = min_{H ⊆ V} [ target(H) + 1 - draft(H)^K ].
+
+    draft(H)^K is convex in a modular function, so the minimiser is a prefix of the tokens sorted by
+    target/draft ascending; tokens with draft probability 0 come last.
+
+    Accuracy: exact rows give the exact value.  Float rows give it up to an absolute error of (V + K) 1e-16 at
+    worst, not up to a relative one, because 1 - draft(H)^K is a difference.
+
+    Args:
+        target_probs, draft_probs: rows [..., V]: numpy float64 or exact rationals, torch tensors, or
+            a list of strings or numbers.
+        num_drafts: K.
+        row_sum_tolerance: how far the sum of a float row may be from 1.
+
+    Returns:
+        The value [...] (Fractions, or float64 whatever the precision of the rows) and the minimising
+        set as a mask [..., V].
+
+    Raises:
+        InvalidInputError: rows that are not probabilities over one vocabulary, or a bad num_drafts.
+
+    Example:
+        >>> value, tokens = optimal_acceptance(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2)
+        >>> print(value, tokens)
+        8/9 [ True False]
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    target, draft = check_rows(target_probs, draft_probs, row_sum_tolerance)
+    return _min_cut(_sorted_by_ratio(target, draft), num_drafts)
+
+
+def optimal_acceptance_curve(
+    target_probs: Sequence[Any] | Array,
+    draft_probs: Sequence[Any] | Array,
+    max_num_drafts: int,
+    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
+) -> list[MinCut]:
+    """α_1, .., α_K with their minimising sets; the tokens are sorted once.
+
+    Args:
+        target_probs, draft_probs, row_sum_tolerance: as in ``optimal_acceptance``.
+        max_num_drafts: the largest K.
+
+    Returns:
+        The results of ``optimal_acceptance`` for 1, .., K drafts.
+
+    Raises:
+        InvalidInputError: as ``optimal_acceptance``.
+
+    Example:
+        >>> curve = optimal_acceptance_curve(["1/3", "2/3"], ["2/3", "1/3"], max_num_drafts=3)
+        >>> print(*(cut.value for cut in curve))
+        2/3 8/9 1
+    """
+    max_num_drafts = check_num_drafts(max_num_drafts)
+    target, draft = check_rows(target_probs, draft_probs, row_sum_tolerance)
+    tokens = _sorted_by_ratio(target, draft)
+    return [_min_cut(tokens, num_drafts) for num_drafts in range(1, max_num_drafts + 1)]
+
+
+def min_cut_of_law(target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw) -> MinCut:
+    """The largest P(Y ∈ {X_1, .., X_K}) for an arbitrary joint law of the K drafts.
+
+    Source: the optimum of spectr2023 Eq. 4 for that law, as a minimum cut over sets of tokens,
+
+        max P(Y ∈ S(X)) = min_{H ⊆ V} [ target(H) + 1 - P(S(X) ⊆ H) ].
+
+    The set is found exactly, also for floats: by a maximum flow from the tokens to the tuples that hold them
+    (``largest_violation``).  For i.i.d. drafts, and for drafts without replacement, a sort finds it
+    (``optimal_acceptance``, ``optimal_acceptance_without_replacement``).
+
+    Args:
+        target_probs: [V]; strings and Fractions are exact.
+        draft_law: {(x_1, .., x_K): probability}; tuples left out have probability 0.
+
+    Returns:
+        The value and a minimising set.
+
+    Raises:
+        InvalidInputError: not a probability row, or not a law over tuples of its tokens.
+        MissingDependencyError: networkx is not installed.
+
+    Example:
+        Two distinct tokens of three, all pairs equally likely, then a target on the third alone:
+
+        >>> law = {pair: "1/3" for pair in [(0, 1), (0, 2), (1, 2)]}
+        >>> value, tokens = min_cut_of_law(["0", "0", "1"], law)
+        >>> print(value, tokens)
+        2/3 [ True  True False]
+    """
+    target, tuples, probs = check_draft_law(target_probs, draft_law)
+    edges = [(token, number) for number, drafts in enumerate(tuples) for token in set(drafts)]
+    _, outside = largest_violation(exact_values(target).tolist(), exact_values(probs).tolist(), edges)
+    tokens = ~np.isin(np.arange(len(target)), outside)
+    inside = [bool(tokens[list(drafts)].all()) for drafts in tuples]
+    return MinCut(plain_number(target[tokens].sum() + 1 - probs[inside].sum()), tokens)
+
+
+def check_rows(
+    target_probs: Sequence[Any] | Array,
+    draft_probs: Sequence[Any] | Array,
+    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
+) -> tuple[Array, Array]:
+    """Both rows as arrays of one shape and arithmetic, each a probability distribution.
+
+    Raises:
+        InvalidInputError: they are not.
+    """
+    target: Array = target_probs if hasattr(target_probs, "dtype") else parse_probs(target_probs)
+    draft: Array = draft_probs if hasattr(draft_probs, "dtype") else parse_probs(draft_probs)
+    if target.shape != draft.shape or not target.ndim or not target.shape[-1]:
+        raise InvalidInputError(
+            f"target_probs has shape {tuple(target.shape)} and draft_probs {tuple(draft.shape)}; "
+            "both must be [..., V] with one entry per token"
+        )
+    if target.dtype != draft.dtype:
+        raise InvalidInputError(
+            f"target_probs holds {target.dtype} and draft_probs {draft.dtype} entries; use one kind for both"
+        )
+    for name, rows in (("target_probs", target), ("draft_probs", draft)):
+        xp = namespace(rows)
+        allowed = 0 if is_exact(rows) else row_sum_tolerance
+        sums_to_one = xp.asarray(abs(xp.sum(rows, axis=-1) - 1) <= allowed)
+        # a NaN is refused too
+        if not (bool((rows >= 0).all()) and bool(sums_to_one.all())):
+            raise InvalidInputError(f"{name} must hold probabilities ≥ 0 that sum to 1 over the last axis")
+    return target, draft
+
+
+def check_single_rows(
+    target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array
+) -> tuple[np.ndarray, np.ndarray]:
+    """``check_rows`` of one numpy row per model, [V].
+
+    Raises:
+        InvalidInputError: as ``check_rows``, or more than one row, or another library.
+    """
+    target, draft = check_rows(target_probs, draft_probs)
+    if target.ndim != 1 or not isinstance(target, np.ndarray):
+        raise InvalidInputError(
+            f"expected one numpy row per model, [V]; target_probs has shape {tuple(target.shape)}"
+        )
+    return target, draft
+
+
+def check_draft_law(
+    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, sum_tolerance: float = SUM_TOLERANCE
+) -> tuple[np.ndarray, list[tuple[int, ...]], np.ndarray]:
+    """The target row [V], the tuples of a draft law in the order given, and their probabilities [N].
+
+    Raises:
+        InvalidInputError: the row is not a probability distribution, the law is not one over tuples of
+            one length of its tokens, or exact and float numbers are mixed.
+    """
+    target, _ = check_single_rows(target_probs, target_probs)
+    tuples = list(draft_law)
+    lengths = sorted({len(drafts) for drafts in tuples})
+    if len(lengths) != 1 or lengths[0] < 1:
+        raise InvalidInputError(
+            f"a draft law needs tuples of one length K of at least 1, got lengths {lengths}"
+        )
+    for drafts in tuples:
+        if not all(is_whole(x) and 0 <= x < len(target) for x in drafts):
+            raise InvalidInputError(f"drafts {drafts} are not token ids in 0..{len(target) - 1}")
+    probs = parse_probs(list(draft_law.values()))
+    if probs.dtype != target.dtype:
+        raise InvalidInputError(
+            f"target_probs holds {target.dtype} and the draft law {probs.dtype} entries; use one kind"
+        )
+    allowed = 0 if is_exact(probs) else sum_tolerance
+    if not (bool((probs >= 0).all()) and bool(abs(probs.sum() - 1) <= allowed)):
+        raise InvalidInputError(f"a draft law must hold probabilities ≥ 0 that sum to 1, got {probs.sum()}")
+    return target, tuples, probs
+
+
+def _sorted_by_ratio(target: Array, draft: Array) -> SortedByRatio:
+    """In python-flint rationals, or in float64 whatever the precision of the rows."""
+    xp = namespace(target)
+    if is_exact(target):
+        return SortedByRatio.of(flint_if_exact(target), flint_if_exact(draft))
+    return SortedByRatio.of(xp.astype(target, xp.float64), xp.astype(draft, xp.float64))
+
+
+def _min_cut(tokens: SortedByRatio, num_drafts: int) -> MinCut:
+    xp = namespace(tokens.ratios)
+    target_below, draft_below = tokens.numerator.cumsum(-1), tokens.denominator.cumsum(-1)
+    # cut[i]: the value of the prefix of i tokens; the empty prefix has value 1
+    cut = target_below + (1 - draft_below**num_drafts)
+    cut = xp.concat([target_below[..., :1] * 0 + 1, cut], axis=-1)
+    best = xp.argmin(cut, axis=-1)[..., None]
+    value = xp.take_along_axis(cut, best, axis=-1)[..., 0]
+    # within equal ratios the cut is concave, so a minimum sits at an end: H = {ratio ≤ last ratio}
+    last = xp.take_along_axis(tokens.ratios, xp.where(best > 0, best - 1, best), axis=-1)
+    inside = put_along((tokens.ratios <= last) & (best > 0), tokens.order)
+    # one numpy row gives a scalar, not an array without axes
+    return MinCut(fractions_if_exact(value)[()] if isinstance(value, np.ndarray) else value, inside)

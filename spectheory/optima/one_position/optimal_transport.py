@@ -1,0 +1,217 @@
+"""Optimal transport with membership cost at one position (spectr2023 Eq. 3-4), for any law of the drafts.
+
+Figures and notebooks show its plans.  Its value cross-checks the min cuts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial, reduce
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.arrays import positive_part
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.exact_numbers import fractions_if_exact
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.one_position.min_cut import (
+    DraftLaw,
+    check_draft_law,
+    check_single_rows,
+)
+from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
+from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
+from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.pair import ModelPair
+
+MAX_VARIABLES = 20_000
+
+
+def otm_program(
+    target_probs: Sequence[Any] | np.ndarray,
+    draft_probs: Sequence[Any] | np.ndarray | None = None,
+    num_drafts: int | None = None,
+    max_variables: int = MAX_VARIABLES,
+    *,
+    draft_law: DraftLaw | None = None,
+) -> LinearProgram:
+    """The linear program of optimal transport with membership cost.
+
+    Source: spectr2023 Eq. 4 (its p is our draft, its q our target).  Variables: the transport plan
+    π(x, y), x ∈ V^K the drafts and y ∈ V the output.
+
+        min  Σ_{x ∈ V^K} Σ_{y ∈ V} π(x, y) 1{y ∉ S(x)}                             (4)
+        s.t. Σ_y π(x, y) = Π_k draft(x_k)   for all x     (couplings, Definition 1)
+             Σ_x π(x, y) = target(y)        for all y
+             π ≥ 0
+
+    The optimum is the rejection probability; the optimal acceptance is 1 minus it.  An arbitrary joint law of
+    the K drafts (``position_draft_law``) may take the place of Π_k draft(x_k).
+
+    Args:
+        target_probs: one row, [V]; strings and Fractions are exact.
+        draft_probs: the row of K i.i.d. drafts, [V].
+        num_drafts: K.
+        max_variables: refuse programs with more variables than this, V times the tuples of drafts.
+        draft_law: instead of ``draft_probs`` and ``num_drafts``, {(x_1, .., x_K): probability}; tuples left
+            out have probability 0.
+
+    Returns:
+        The program; variables are labelled (drafts, output).
+
+    Raises:
+        InvalidInputError: not one of the two ways to give the drafts, rows that are not probabilities over
+            one vocabulary, not a law over tuples of its tokens, or a bad num_drafts.
+        EnumerationTooLargeError: there are more variables.
+
+    Example:
+        >>> otm_program(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2).size
+        (8, 6)
+        >>> otm_program(["1/2", "1/4", "1/4"], draft_law={(0, 1): "1/2", (1, 2): "1/2"}).size
+        (6, 5)
+    """
+    if draft_law is not None:
+        if draft_probs is not None or num_drafts is not None:
+            raise InvalidInputError(
+                "draft_law stands instead of draft_probs and num_drafts; give one of the two"
+            )
+        target, tuples, law = check_draft_law(target_probs, draft_law)
+        _check_count(len(target), len(tuples), len(tuples[0]), max_variables, "use min_cut_of_law")
+        return _program(target, tuples, law)
+    if draft_probs is None:
+        raise InvalidInputError("the drafts are missing; give draft_probs and num_drafts, or draft_law")
+    num_drafts = check_num_drafts(num_drafts)
+    target, draft = check_single_rows(target_probs, draft_probs)
+    V = len(target)
+    _check_count(V, V**num_drafts, num_drafts, max_variables, "use optimal_acceptance (the min cut)")
+    law = reduce(lambda law, row: np.multiply.outer(law, row).ravel(), [draft] * num_drafts)
+    return _program(target, list(product(range(V), repeat=num_drafts)), law)
+
+
+def otm_optimum(
+    target_probs: Sequence[Any] | np.ndarray,
+    draft_probs: Sequence[Any] | np.ndarray | None = None,
+    num_drafts: int | None = None,
+    max_variables: int = MAX_VARIABLES,
+    *,
+    draft_law: DraftLaw | None = None,
+) -> Solution:
+    """The least rejection probability at one position, with an optimal transport plan.
+
+    Args and errors are those of ``otm_program``.
+
+    Returns:
+        The solution of ``otm_program``: ``value`` is the rejection probability (acceptance is
+        1 - value) and ``primal`` the plan, {(drafts, output): probability}.
+
+    Raises:
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> solution = otm_optimum(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2)
+        >>> print(solution.value, solution.primal[(1, 1), 1])
+        1/9 1/9
+        >>> print(otm_optimum(["1/2", "1/4", "1/4"], draft_law={(0, 1): "1/3", (1, 2): "2/3"}).value)
+        1/6
+    """
+    program = otm_program(target_probs, draft_probs, num_drafts, max_variables, draft_law=draft_law)
+    return solve_in_its_arithmetic(program)
+
+
+def position_draft_law(pair: ModelPair, process: DraftProcess) -> dict[tuple[int, ...], Any]:
+    """The joint law of the K drafts of a process at one position.
+
+    Args:
+        pair: models with draft length 1.
+        process: how the K tokens are drawn: ``Iid``, ``WithoutReplacement``, ``PerPath``, ...
+
+    Returns:
+        {(x_1, .., x_K): probability}, tuples of positive probability only.
+
+    Raises:
+        InvalidInputError: the draft length is not 1, or the process cannot draft from the pair.
+
+    Example:
+        >>> from spectheory.pairs.drafts import WithoutReplacement
+        >>> pair = ModelPair.context_free_pair([1, 0, 0], ["1/2", "1/3", "1/6"], draft_length=1)
+        >>> print(position_draft_law(pair, WithoutReplacement((2,)))[1, 0])
+        1/4
+    """
+    if pair.draft_length != 1:
+        raise InvalidInputError(
+            f"one position has draft length 1, the pair has {pair.draft_length}; use pair.truncate(1)"
+        )
+    process.check(pair)
+    law: dict[tuple[int, ...], Any] = {}
+    for tuples in process.tuples(pair, size=10_000):
+        probs = fractions_if_exact(tuples.probs)
+        law |= dict(zip(map(tuple, tuples.leaves.tolist()), probs.tolist(), strict=True))
+    return law
+
+
+def _check_count(vocab_size: int, tuples: int, num_drafts: int, max_variables: int, advice: str) -> None:
+    count = tuples * vocab_size
+    if count > max_variables:
+        raise EnumerationTooLargeError(
+            f"optimal transport of {num_drafts} drafts over {vocab_size} tokens has {count} variables, the "
+            f"limit is {max_variables}; {advice}, or raise max_variables"
+        )
+
+
+def _program(target: np.ndarray, drafts: list[tuple[int, ...]], draft_probs: np.ndarray) -> LinearProgram:
+    V, exact = len(target), target.dtype == object
+    variables = tuple((x, y) for x in drafts for y in range(V))
+    one = ones(len(variables), exact)
+    rejected = np.array([y not in x for x, y in variables])
+    return LinearProgram(
+        name="optimal transport LP",
+        source="spectr2023 Eq. 4",
+        direction="min",
+        variables=variables,
+        objective=np.where(rejected, one, one - one),
+        blocks=marginal_blocks(
+            draft_probs, target, ("draft marginal", "target marginal"), "spectr2023 Eq. 4"
+        ),
+        box=1.0,
+        repair=coupling_repair(draft_probs, target),
+    )
+
+
+def marginal_blocks(
+    row_law: np.ndarray, column_law: np.ndarray, names: tuple[str, str], equation: str
+) -> tuple[ConstraintBlock, ConstraintBlock]:
+    """Σ_y π(x, y) = row_law(x) and Σ_x π(x, y) = column_law(y); π(x, y) is variable x V + y."""
+    number = np.arange(len(row_law) * len(column_law))
+    one = ones(len(number), row_law.dtype == object)
+
+    def marginal(name: str, rows: np.ndarray, rhs: np.ndarray) -> ConstraintBlock:
+        return ConstraintBlock(name, equation, "==", rows, number, one, rhs)
+
+    of_rows = marginal(names[0], number // len(column_law), row_law)
+    return of_rows, marginal(names[1], number % len(column_law), column_law)
+
+
+def coupling_repair(row_law: np.ndarray, column_law: np.ndarray) -> Repair:
+    """A repair that turns a plan that nearly couples the two laws into one that does."""
+    return partial(_as_coupling, draft_law=row_law.astype(float), target_probs=column_law.astype(float))
+
+
+def _as_coupling(
+    program: LinearProgram, point: np.ndarray, draft_law: np.ndarray, target_probs: np.ndarray
+) -> np.ndarray:
+    """A coupling close to a plan that nearly is one: scale rows, then columns, down to their marginals, and
+    spread the missing mass independently."""
+    plan = positive_part(point).reshape(len(draft_law), len(target_probs))
+    for axis, law in ((1, draft_law), (0, target_probs)):
+        sums = plan.sum(axis=axis)
+        factor = np.minimum(1.0, law / np.where(sums > 0, sums, 1.0))
+        plan = plan * (factor[:, None] if axis == 1 else factor)
+    missing_rows = positive_part(draft_law - plan.sum(axis=1))
+    missing_columns = positive_part(target_probs - plan.sum(axis=0))
+    total = missing_columns.sum()
+    if total > 0:
+        plan = plan + np.multiply.outer(missing_rows, missing_columns / total)
+    return plan.ravel()

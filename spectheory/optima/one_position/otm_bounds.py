@@ -1,0 +1,117 @@
+"""Bounds on the optimal acceptance at one position (spectr2023 Lemma 3), by enumeration.
+
+A figure compares them with the min cut, which attains the upper bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations_with_replacement, product
+from math import comb, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import some_draft_probs
+from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.one_position.min_cut import check_single_rows
+from spectheory.pairs.contexts import count_orders
+
+MAX_TERMS = 200_000
+
+
+class TransportBounds(NamedTuple):
+    """lower ≤ α_K ≤ upper.
+
+    Attributes:
+        lower: (1 - (1 - 1/K)^K) times ``upper``.
+        upper: ᾱ_K, the minimum in Eq. 9.
+        tokens: whether each token belongs to the minimising set Ω_0, booleans [V].
+    """
+
+    lower: Any
+    upper: Any
+    tokens: np.ndarray
+
+
+def transport_bounds(
+    target_probs: Sequence[Any] | np.ndarray,
+    draft_probs: Sequence[Any] | np.ndarray,
+    num_drafts: int,
+    max_terms: int = MAX_TERMS,
+) -> TransportBounds:
+    """The information-theoretic bounds on α_K with K i.i.d. drafts.
+
+    Source: spectr2023 Lemma 3 and Eq. 9 (its p is our draft, its q our target),
+
+        (1 - (1 - 1/K)^K) ᾱ_K ≤ α_K ≤ ᾱ_K,
+        ᾱ_K = min_{Ω_0 ⊆ V} { Σ_{y ∈ Ω_0} min{target(y), 1 - (1 - draft(y))^K}
+                + Σ_{x ∈ V^K} min{Π_k draft(x_k), Σ_{y ∈ S(x) \\ Ω_0} target(y)} }.
+
+    The upper bound is always attained (theory.md Statement 3.4): ᾱ_K ≤ min cut = α_K ≤ ᾱ_K, because without
+    the second entries of both minima the expression is target(Ω_0) + 1 - draft(Ω_0)^K, the cut at Ω_0.
+    ``optimal_acceptance`` computes the same number in O(V log V).
+
+    Args:
+        target_probs, draft_probs: one row each, [V]; strings and Fractions are exact.
+        num_drafts: K.
+        max_terms: refuse more than this many terms, 2^V subsets times multisets of K tokens.
+
+    Returns:
+        Both bounds and the minimising set, the first in the order of the numbers Σ_{y∈Ω_0} 2^y.
+
+    Raises:
+        InvalidInputError: rows that are not probabilities over one vocabulary, or a bad num_drafts.
+        EnumerationTooLargeError: there are more terms.
+
+    Example:
+        >>> bounds = transport_bounds(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2)
+        >>> print(bounds.lower, bounds.upper, bounds.tokens)
+        2/3 8/9 [False False]
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    target, draft = check_single_rows(target_probs, draft_probs)
+    V = len(target)
+    terms = 2**V * comb(V + num_drafts - 1, num_drafts)
+    if terms > max_terms:
+        raise EnumerationTooLargeError(
+            f"the bounds of spectr2023 Eq. 9 for {num_drafts} drafts over {V} tokens have {terms} terms, the "
+            f"limit is {max_terms}; use optimal_acceptance (the bound is attained), or raise max_terms"
+        )
+    target, draft = flint_if_exact(target), flint_if_exact(draft)
+    values = [
+        equation_9(target, draft, num_drafts, np.array(inside[::-1]))
+        for inside in product((False, True), repeat=V)
+    ]
+    best = int(np.argmin(np.array(values, dtype=target.dtype)))
+    upper = values[best]
+    # integers first: rationals stay rationals
+    lower = upper * (num_drafts**num_drafts - (num_drafts - 1) ** num_drafts) / num_drafts**num_drafts
+    tokens = (best >> np.arange(V) & 1).astype(bool)
+    return TransportBounds(plain_number(lower), plain_number(upper), tokens)
+
+
+def equation_9(target: np.ndarray, draft: np.ndarray, num_drafts: int, tokens: np.ndarray) -> Any:
+    """The expression in braces of spectr2023 Eq. 9 for one Ω_0: an upper bound on α_K for any set.
+
+    Args:
+        target, draft: rows [V] of one arithmetic.
+        num_drafts: K.
+        tokens: Ω_0 as booleans [V].
+
+    Example:
+        >>> row = np.array([0.5, 0.5])
+        >>> float(equation_9(row, row, 2, np.array([True, True])))
+        1.0
+    """
+    total = np.minimum(target[tokens], some_draft_probs(draft[tokens], num_drafts)).sum() + target[0] * 0
+    outside: dict[frozenset[int], Any] = {}
+    for drafts in combinations_with_replacement(range(len(draft)), num_drafts):
+        support = frozenset(drafts)
+        if support not in outside:
+            outside[support] = sum((target[y] for y in support if not tokens[y]), start=target[0] * 0)
+        drafted = prod(draft[x] for x in drafts)
+        total = total + count_orders(drafts) * min(drafted, outside[support])
+    return total

@@ -1,0 +1,93 @@
+"""The best block efficiency of any valid verifier on a pair."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from spectheory.foundation.errors import EnumerationTooLargeError, SolverError
+from spectheory.optima.interval.interval import CertifiedInterval, Progress, multi_path_interval
+from spectheory.optima.multi_path import MAX_ANTICHAINS, multi_path_optimum
+from spectheory.optima.single_path import single_path_optimum
+from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+from spectheory.pairs.pair import ModelPair, check_pair
+
+MAX_EXACT_DRAFTS = 1_000
+"""Beyond this the optimum is an interval: the rationals of the exact program would have too many digits."""
+
+
+def optimum(
+    pair: ModelPair,
+    num_drafts: int | None = None,
+    max_antichains: int = MAX_ANTICHAINS,
+    max_nodes: int | None = None,
+    *,
+    process: DraftProcess | None = None,
+    relative_gap: float = 1e-6,
+    time_limit: float | None = None,
+    progress: Progress | None = None,
+) -> Solution | CertifiedInterval:
+    """The largest block efficiency E[τ+1] of any valid verifier, with its proof.
+
+    Source: greedy2026 Theorem 3.3 for one path, Theorem 4.3 for several.  It is exact for exact pairs where
+    the exact program is small enough.  Beyond that it is a float between the bounds that
+    ``multi_path_interval`` certifies.
+
+    Args:
+        pair: the models.
+        num_drafts: K, the number of i.i.d. drafted paths; 1 if neither it nor ``process`` is given.
+        max_antichains: list no more antichains than this; i.i.d. drafts need no list.
+        max_nodes: refuse larger trees for one path; default 100 000 nodes.
+        process: another draft process, instead of ``num_drafts``.
+        relative_gap, time_limit, progress: of ``multi_path_interval``, where it is used.
+
+    Returns:
+        A ``Solution``, which is optimal, or a ``CertifiedInterval``.  Both have ``value`` and ``value_float``
+        (tokens per target call), ``lower``, ``upper``, ``method``, ``status`` and ``to_document()``.  All
+        numbers are at most L + 1 and depend on the pair and the process only.
+
+    Raises:
+        InvalidInputError: num_drafts is not a whole number of at least 1.
+        EnumerationTooLargeError: the pair is too large for the program.
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> best = optimum(pair)
+        >>> print(best.value, best.method)
+        20/9 single-path LP
+    """
+    check_pair(pair)
+    process = draft_process(num_drafts, process)
+    try:
+        if process.num_drafts > MAX_EXACT_DRAFTS:
+            raise EnumerationTooLargeError(
+                f"the K-th powers of {process.num_drafts} drafts are too long for rationals, the limit is "
+                f"{MAX_EXACT_DRAFTS}"
+            )
+        if process == Iid(1):
+            found = single_path_optimum(pair, max_nodes)
+        else:
+            found = multi_path_optimum(pair, max_antichains=max_antichains, process=process)
+        return _at_most(found, pair.draft_length + 1)
+    except (EnumerationTooLargeError, SolverError):
+        # Too many antichains or nodes to state the program, or HiGHS's dual misses its value by more than
+        # the tolerance, as it can for probabilities near 1e-7.  For i.i.d. drafts the interval needs neither.
+        if not isinstance(process, Iid) or max_nodes is not None:
+            raise
+    return multi_path_interval(
+        pair, process.num_drafts, relative_gap=relative_gap, time_limit=time_limit, progress=progress
+    )
+
+
+def _at_most(solution: Solution, length: int) -> Solution:
+    """The solution with numbers of at most L + 1, which the float program may exceed by rounding or because
+    the rows sum to 1 only within their tolerance.
+    """
+    most = type(solution.value)(length)
+    return replace(
+        solution,
+        value=min(solution.value, most),
+        lower=min(solution.lower, float(length)),
+        upper=min(solution.upper, float(length)),
+    )

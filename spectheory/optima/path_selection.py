@@ -1,0 +1,343 @@
+"""The optimum over skewed drafts (greedy2026 Theorem 4.6).
+
+``OptimalMultipath`` selects by its law.  It cross-checks ``multi_path_optimum``: the same optimum, over laws
+of the selected path instead of node budgets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain, combinations
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.arrays import divide_or_zero, positive_part, some_draft_probs
+from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError
+from spectheory.foundation.validation import check_count, check_num_drafts
+from spectheory.optima.bounds.level_sets import LevelSets
+from spectheory.optima.bounds.skewed_draft import SkewedDraft, grown_law, is_skewed_draft
+from spectheory.optima.bounds.tolerances import ROW_TOLERANCE, rounding_allowance
+from spectheory.optima.budgets import mass_chain
+from spectheory.optima.solving.exact_basis import as_objects
+from spectheory.optima.solving.exact_solver import exact_solution, solve_exact_after
+from spectheory.optima.solving.float_solver import solve
+from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
+from spectheory.optima.solving.simplex import Simplex
+from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.contexts import all_contexts, count_nodes, leaves_below, prefix_of_leaf
+from spectheory.pairs.pair import ModelPair
+
+LEAF_SETS = "skewed draft"
+MAX_LISTED_LEAVES = 12
+"""The most leaves of which all 2^M - 1 sets are listed."""
+MAX_LEAVES = 81
+"""Generating leaf sets takes seconds here and converges slowly beyond."""
+
+LeafSet = frozenset[int]
+
+
+def path_selection_program(
+    pair: ModelPair, num_drafts: int, leaf_sets: Iterable[Collection[int]] | None = None
+) -> LinearProgram:
+    """The linear program of the best law of the selected path.
+
+    Source: greedy2026 Theorem 4.6.  Variables: r(b) for leaves b ∈ V^L, and
+    x(a) = min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) r(a_{1:k}), a ∈ V^{≤L}, as a chain of linear bounds.
+
+        max  Σ_a x(a)                                                              (16)
+        s.t. x(a) ≤ r(a) = Σ_{b below a} r(b)          for all a ∈ V^{≤L}          (13)
+             x(a, t) ≤ p(t | a) x(a)                   for all a ∈ V^{<L}, t ∈ V   (87)
+             Σ_b r(b) = 1
+             Σ_{b∈S} r(b) ≤ 1 - (1 - Σ_{b∈S} q(b))^K   for all S ⊆ V^L             (17)
+
+    Eq. 17 is printed without the sum on its left side.
+
+    Args:
+        pair: the models; an exact pair gives an exact program.
+        num_drafts: K.
+        leaf_sets: state (17) for these sets of leaf numbers only, a relaxation; by default for all.
+
+    Returns:
+        The program; its variables are ("x", context) and ("r", leaf as a context).
+
+    Raises:
+        EnumerationTooLargeError: all sets of more than 12 leaves were asked for.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> path_selection_program(pair, 2).size
+        (11, 29)
+    """
+    num_drafts = check_num_drafts(num_drafts)
+    V, L = pair.vocab_size, pair.draft_length
+    nodes, leaves = count_nodes(V, L), V**L
+    sets = _all_leaf_sets(leaves) if leaf_sets is None else [sorted(members) for members in leaf_sets]
+    one = ones(nodes, pair.is_exact)
+    zero, all_leaves = np.zeros(leaves, dtype=int), nodes + np.arange(leaves)
+    node_names = all_contexts(V, L)
+    repair: Repair = partial(_feasible_point, pair=pair, num_drafts=num_drafts)
+    return LinearProgram(
+        name="path-selection LP",
+        source="greedy2026 Theorem 4.6",
+        direction="max",
+        variables=(
+            *(("x", context) for context in node_names),
+            *(("r", context) for context in node_names[nodes - leaves :]),
+        ),
+        objective=np.concatenate([one, one[:leaves] - one[:leaves]]),
+        blocks=(
+            _within_draft(pair),
+            mass_chain(pair, "chain of minima", "greedy2026 Eqs. 16, 87"),
+            ConstraintBlock("total", "greedy2026 Eq. 13", "==", zero, all_leaves, one[:leaves], one[:1]),
+            _leaf_set_block(pair, num_drafts, sets),
+        ),
+        box=1.0,
+        repair=repair,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class PathSelection:
+    """The best law of the selected path.
+
+    Attributes:
+        solution: of the program with the leaf sets that matter; its value is the optimum over all
+            sets, because ``skewed_draft`` satisfies the others too.
+        skewed_draft: r.
+        leaf_sets: the sets that were stated, as leaf numbers.
+    """
+
+    solution: Solution
+    skewed_draft: SkewedDraft
+    leaf_sets: tuple[tuple[int, ...], ...]
+
+    @property
+    def value(self) -> Any:
+        """The best block efficiency, tokens per target call."""
+        return self.solution.value
+
+
+def path_selection_optimum(
+    pair: ModelPair,
+    num_drafts: int,
+    max_leaves: int = MAX_LEAVES,
+    max_rounds: int = 500,
+    tolerance: float = ROW_TOLERANCE,
+) -> PathSelection:
+    """The best law of the selected path over K i.i.d. drafts, by generating leaf sets.
+
+    1. State the program with the leaves below every context.
+    2. Solve.  Trim r to the part that x needs (``_trimmed``), sort the leaves by r/q, and add the violated
+       level sets.  Repeat until none is violated.
+    3. Extend the trimmed r to a law that satisfies every leaf set.
+    4. For an exact pair do so in floats first, then in rationals: r is feasible exactly.
+
+    The value is that of ``multi_path_optimum``, the program over antichains (Theorem 4.6).
+
+    Args:
+        pair: the models.
+        num_drafts: K.
+        max_leaves: refuse more leaves V^L; beyond the default there are many rounds.
+        max_rounds: the most rounds of step 2.
+        tolerance: in float64, the excess of a leaf set that does not count as a violation in step 2.
+
+    Returns:
+        The optimum, exact for exact pairs.
+
+    Raises:
+        EnumerationTooLargeError: there are more leaves.
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=1)
+        >>> best = path_selection_optimum(pair, 2)
+        >>> print(best.value, best.skewed_draft.leaf_law)
+        17/9 [Fraction(4, 9) Fraction(5, 9)]
+    """
+    num_drafts, max_rounds = check_num_drafts(num_drafts), check_count("max_rounds", max_rounds)
+    leaves = pair.vocab_size**pair.draft_length
+    if leaves > max_leaves:
+        raise EnumerationTooLargeError(
+            f"{pair.vocab_size} tokens and draft length {pair.draft_length} have {leaves} leaves, the limit "
+            f"is {max_leaves}; truncate the pair, restrict its tokens, or raise max_leaves"
+        )
+    sets = _starting_sets(pair)
+    floats = Simplex().point
+    program, point, sets = _generate(pair.to_float(), num_drafts, sets, floats, max_rounds, tolerance)
+    if pair.is_exact:
+        exactly = _Exactly()
+        program, point, sets = _generate(pair, num_drafts, sets, exactly.point, max_rounds, 0)
+        law = _extended(pair, _trimmed(pair, _leaf_law(pair, point)), num_drafts)
+        draft = SkewedDraft.summed(pair, law)
+        if not is_skewed_draft(pair, draft.leaf_law, num_drafts).is_member:
+            raise CertificationError(f"{program.describe()}: the leaf law violates a leaf set exactly")
+        point = np.concatenate([*draft.accepted_masses(pair), draft.leaf_law])
+        solution = exact_solution(program, point, exactly.multipliers)
+    else:
+        # the optimum found cold may be another point than the warm one, with other violated sets
+        program, point, sets = _generate(pair, num_drafts, sets, _unrepaired, max_rounds, tolerance)
+        solution = solve(program)
+        draft = SkewedDraft.summed(pair, _leaf_law(pair, np.array(list(solution.primal.values()))))
+    return PathSelection(solution, draft, tuple(tuple(sorted(members)) for members in sets))
+
+
+# ------------------------------------------------------------------------------- separation
+
+
+def _violated_sets(law: np.ndarray, pair: ModelPair, num_drafts: int, tolerance: float) -> list[LeafSet]:
+    """The level sets whose excess is a local maximum above the tolerance."""
+    sets = LevelSets.of(law, pair.draft_path_probs(pair.draft_length), num_drafts)
+    excesses = sets.excesses
+    before = np.concatenate([excesses[:1] - 1, excesses[:-1]])
+    after = np.concatenate([excesses[1:], excesses[-1:] - 1])
+    peaks = np.flatnonzero((excesses > tolerance) & (excesses >= before) & (excesses > after))
+    return [frozenset(sets.order[: peak + 1].tolist()) for peak in peaks]
+
+
+def _generate(
+    pair: ModelPair,
+    num_drafts: int,
+    sets: list[LeafSet],
+    optimal_point: Callable[[LinearProgram], np.ndarray],
+    max_rounds: int,
+    tolerance: float,
+) -> tuple[LinearProgram, np.ndarray, list[LeafSet]]:
+    """The program with enough leaf sets, an optimal point of it before any repair, and the sets."""
+    for _ in range(max_rounds):
+        program = path_selection_program(pair, num_drafts, sets)
+        point = optimal_point(program)
+        law = _trimmed(pair, _leaf_law(pair, point))
+        known = set(sets)
+        # stated sets are satisfied up to rounding
+        new = [s for s in _violated_sets(law, pair, num_drafts, tolerance) if s not in known]
+        if not new:
+            return program, point, sets
+        sets = [*sets, *new]
+    raise CertificationError(
+        f"{program.describe()}: leaf sets were still violated after {max_rounds} rounds; raise max_rounds"
+    )
+
+
+def _unrepaired(program: LinearProgram) -> np.ndarray:
+    """The point of ``solve`` without its repair."""
+    return np.array(list(solve(replace(program, repair=None)).primal.values()))
+
+
+class _Exactly:
+    """Rational solutions of programs with ever more leaf sets, each from the last one's basis."""
+
+    def __init__(self) -> None:
+        self.basis: list[int] | None = None
+        self.multipliers = np.zeros(0, dtype=object)
+
+    def point(self, program: LinearProgram) -> np.ndarray:
+        """The optimal point; ``multipliers`` are its dual."""
+        solution, self.basis = solve_exact_after(replace(program, repair=None), self.basis)
+        self.multipliers = np.concatenate(list(solution.dual.values()))
+        return as_objects(list(solution.primal.values()))
+
+
+def _trimmed(pair: ModelPair, law: np.ndarray) -> np.ndarray:
+    """The part of r that x needs: r' ≤ r on the leaves, r'(a) ≥ x(a) at every context but the root, [V^L].
+
+    An optimum may put the rest of r anywhere, so leaf sets violated by the rest prove nothing.  The trimming
+    starts from r' = x on the leaves and goes up the tree.  Where the leaves below a context hold less than
+    x(a), they take back equal shares of the mass that they gave up.
+    """
+    masses = SkewedDraft.summed(pair, law).accepted_masses(pair)
+    kept = masses[-1]
+    for mass in reversed(masses[1:-1]):
+        below = kept.reshape(len(mass), -1)
+        given_up = law.reshape(len(mass), -1) - below
+        missing, available = positive_part(mass - below.sum(axis=1)), positive_part(given_up.sum(axis=1))
+        kept = (below + divide_or_zero(missing, available)[:, None] * given_up).ravel()
+    return kept
+
+
+def _extended(pair: ModelPair, law: np.ndarray, num_drafts: int) -> np.ndarray:
+    """A law of sum 1 that is at least r and satisfies every leaf set, if r does, [V^L]."""
+    return grown_law(law, pair.draft_path_probs(pair.draft_length), num_drafts)
+
+
+def _leaf_law(pair: ModelPair, point: np.ndarray) -> np.ndarray:
+    return point[count_nodes(pair.vocab_size, pair.draft_length) :]
+
+
+# ------------------------------------------------------------------------------- statement
+
+
+def _all_leaf_sets(leaves: int) -> list[Collection[int]]:
+    if leaves > MAX_LISTED_LEAVES:
+        raise EnumerationTooLargeError(
+            f"{leaves} leaves have 2^{leaves} - 1 sets, listed up to {MAX_LISTED_LEAVES} leaves; "
+            "give leaf_sets, or use path_selection_optimum, which generates the ones that matter"
+        )
+    sizes = range(1, leaves + 1)
+    return list(chain.from_iterable(combinations(range(leaves), size) for size in sizes))
+
+
+def _starting_sets(pair: ModelPair) -> list[LeafSet]:
+    """The leaves below every context but the root."""
+    V, L = pair.vocab_size, pair.draft_length
+    below = {
+        frozenset(leaves_below(number, depth, V, L))
+        for depth in range(1, L + 1)
+        for number in range(V**depth)
+    }
+    return sorted(below, key=lambda members: (len(members), min(members)))
+
+
+def _within_draft(pair: ModelPair) -> ConstraintBlock:
+    """x(a) - Σ_{b below a} r(b) ≤ 0."""
+    V, L, exact = pair.vocab_size, pair.draft_length, pair.is_exact
+    nodes, leaves = count_nodes(V, L), np.arange(V**L)
+    one, leaf_one = ones(nodes, exact), ones(len(leaves), exact)
+    terms = [(np.arange(nodes), np.arange(nodes), one)]
+    for depth in range(L + 1):
+        ancestors = count_nodes(V, depth) - V**depth + prefix_of_leaf(leaves, depth, L, V)
+        terms.append((ancestors, nodes + leaves, -leaf_one))
+    return ConstraintBlock.of_terms("within the draft", "greedy2026 Eqs. 13, 16", "<=", one - one, *terms)
+
+
+def _leaf_set_block(pair: ModelPair, num_drafts: int, sets: list[Any]) -> ConstraintBlock:
+    """Σ_{b∈S} r(b) ≤ f(q(S))."""
+    nodes = count_nodes(pair.vocab_size, pair.draft_length)
+    probs = pair.draft_path_probs(pair.draft_length)
+    masses = np.empty(len(sets), dtype=probs.dtype)
+    masses[:] = [probs[list(members)].sum() for members in sets]
+    rows = np.repeat(np.arange(len(sets)), [len(members) for members in sets])
+    columns = nodes + np.array([leaf for members in sets for leaf in members], dtype=int)
+    one, limits = ones(len(rows), pair.is_exact), some_draft_probs(masses, num_drafts)
+    return ConstraintBlock(LEAF_SETS, "greedy2026 Eq. 17", "<=", rows, columns, one, limits)
+
+
+def _feasible_point(
+    program: LinearProgram, point: np.ndarray, pair: ModelPair, num_drafts: int
+) -> np.ndarray:
+    """A law close to the point's that satisfies every leaf set, stated or not, and its x.
+
+    1. Set r to 0 where it is negative or q = 0, trim and extend it, and divide by its sum.
+    2. Move r towards q, which satisfies every set, by the share that the worst set needs.  An excess within
+       the rounding allowance of a set's limit counts as none.
+    3. x(a) = min(r(a), p x(parent)) below the root, less the rounding allowance.
+    """
+    draft_probs = pair.draft_path_probs(pair.draft_length)
+    rounding = rounding_allowance(program.num_variables)
+    law = np.where(draft_probs > 0, positive_part(point[-len(draft_probs) :]), 0.0)
+    law = _extended(pair, _trimmed(pair, law), num_drafts)
+    law = law / law.sum()
+    for _ in range(100):
+        sets = LevelSets.of(law, draft_probs, num_drafts)
+        worst = sets.excesses > rounding * sets.limits
+        if not worst.any():
+            break
+        excesses = sets.excesses[worst]
+        room = positive_part(sets.limits - sets.draft_masses)[worst]
+        share = float(np.max(excesses / (excesses + room)))
+        law = (1 - share) * law + share * draft_probs
+    masses = np.concatenate(SkewedDraft.summed(pair, law).accepted_masses(pair))
+    masses[1:] *= 1 - rounding
+    return np.concatenate([masses, law])

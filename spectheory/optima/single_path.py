@@ -1,0 +1,114 @@
+"""The single-path information-agnostic program (greedy2026 Theorem 3.3).
+
+``optimum`` solves it for one drafted path: in closed form and with its dual for an exact pair, by a solver in
+float64.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from spectheory.foundation.arrays import divide_or_zero
+from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.optima.bounds.context_tree import ContextTree, accepted_masses, node_probs
+from spectheory.optima.bounds.dual_scores import block_verification_slacks, least_scores
+from spectheory.optima.budgets import budget_program
+from spectheory.optima.solving.exact_solver import exact_solution
+from spectheory.optima.solving.float_solver import solve
+from spectheory.optima.solving.linear_program import LinearProgram
+from spectheory.optima.solving.solution import Solution
+from spectheory.pairs.contexts import count_nodes
+from spectheory.pairs.pair import ModelPair
+
+MAX_NODES = 100_000
+
+
+def single_path_program(pair: ModelPair) -> LinearProgram:
+    """The linear program whose optimum is the best block efficiency with one drafted path.
+
+    Source: greedy2026 Theorem 3.3.  Variables: node budgets D(a), a ∈ V^{≤L}.
+
+        max  Σ_{a ∈ V^{≤L}} D(a) p(a)                                              (7)
+        s.t. 1 = D(∅) ≥ D(a_1) ≥ .. ≥ D(a_{1:L}) ≥ 0   on every path               (8)
+             D(a) p(a) ≤ q(a)                          for all a ∈ V^{≤L}          (9)
+
+    A node with p(a) = 0 has no objective and no mass; its budget only has to lie between 0 and
+    its parent's.
+
+    Args:
+        pair: the models; an exact pair gives an exact program.
+
+    Returns:
+        The program, with one variable per context (a tuple of token ids).
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> single_path_program(pair).size
+        (7, 14)
+    """
+    _, draft_probs = node_probs(pair)
+    nodes = np.arange(len(draft_probs))
+    return budget_program(
+        pair,
+        name="single-path LP",
+        source="greedy2026 Theorem 3.3",
+        equations=("greedy2026 Eq. 8", "greedy2026 Eq. 9"),
+        members=(nodes, nodes),
+        limits=draft_probs,
+    )
+
+
+def single_path_optimum(pair: ModelPair, max_nodes: int | None = None) -> Solution:
+    """The largest block efficiency E[τ+1] of any valid verifier of one drafted path.
+
+    For an exact pair the program has a closed form.  In the node masses x(a) = D(a) p(a) it reads
+
+        max Σ_a x(a),   x(∅) = 1,   x(a) ≤ q(a),   x(a, t) ≤ p(t | a) x(a),
+
+    and x(a, t) = min(q(a, t), p(t | a) x(a)) is the largest point at every context at once.  The binding side
+    takes the multiplier w(a) = 1 + Σ_t p(t | a) z(a, t): y(a) = w(a) and z(a) = 0 where the draft binds, else
+    y(a) = 0 and z(a) = w(a).  That the two points prove each other optimal is checked against the program.
+
+    Args:
+        pair: the models.
+        max_nodes: refuse larger trees; default 100 000 nodes.
+
+    Returns:
+        The solution (tokens per target call), exact for exact pairs.
+
+    Raises:
+        EnumerationTooLargeError: the tree has more nodes.
+        SolverError, CertificationError: no optimal solution was reached.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=3)
+        >>> print(single_path_optimum(pair).value)
+        8/3
+    """
+    max_nodes = MAX_NODES if max_nodes is None else max_nodes
+    count = count_nodes(pair.vocab_size, pair.draft_length)
+    if count > max_nodes:
+        raise EnumerationTooLargeError(
+            f"{pair.vocab_size} tokens and draft length {pair.draft_length} make a tree of {count} nodes; "
+            f"the program takes at most {max_nodes}; truncate the pair, restrict its tokens, or raise "
+            "max_nodes"
+        )
+    program = single_path_program(pair)
+    return _closed_form(pair, program) if pair.is_exact else solve(program)
+
+
+def _closed_form(pair: ModelPair, program: LinearProgram) -> Solution:
+    """D(a) = x(a) / p(a), with the multipliers y of prefix matching and -p z of monotony.
+
+    Where p(a) = 0 the budget has no mass, the target binds, and y(a) = 0 as it must be.
+    """
+    tree = ContextTree.of(pair)
+    slacks = block_verification_slacks(tree, tree.draft_probs[-1])
+    masses = np.concatenate(accepted_masses(tree.draft_probs, tree.target_rows))
+    target_probs, y, z = (
+        np.concatenate(levels) for levels in (tree.target_probs, least_scores(tree, slacks), slacks)
+    )
+    # The root's budget is fixed by its equation; {∅} needs no multiplier.
+    root, y[0] = y[:1].copy(), y[0] - y[0]
+    multipliers = np.concatenate([root, (-target_probs * z)[1:], y])
+    return exact_solution(program, divide_or_zero(masses, target_probs), multipliers)

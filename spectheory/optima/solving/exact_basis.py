@@ -1,0 +1,319 @@
+"""Exact simplex in rationals: linear systems of a basis, and pivots from a nearly optimal one.
+
+Standard form: max c·x over x ≥ 0 with A x + s = b, where a slack s_i is ≥ 0, or fixed at 0 for an equality.
+Variables are numbered 0..n-1 (structural) and n..n+m-1 (slacks).  A basis is a set of m variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+
+from spectheory.foundation.errors import CertificationError, SolverError
+from spectheory.foundation.exact_numbers import to_flint
+from spectheory.optima.solving.linear_program import LinearProgram
+
+Vector = list[fmpq]
+ZERO = fmpq(0)
+FREE_PIVOTS = 200
+"""The number of pivots by the largest violation; later ones are by the lowest number, which cannot cycle."""
+
+
+@dataclass(frozen=True, eq=False)
+class StandardForm:
+    """A program as max c·x, A x + s = b, in python-flint rationals.
+
+    Attributes:
+        label: name and size of the program, for messages.
+        columns: per structural variable its nonzeros {row: coefficient}.
+        rhs: b, [m].
+        cost: c and zeros for the slacks, [n + m].
+        fixed: whether a variable is fixed at 0 (the slack of an equality), [n + m].
+        row_signs: -1 where a row of the program was multiplied by -1 (``>=`` rows), [m].
+        direction: 1 for a maximum, -1 where the objective was multiplied by -1.
+    """
+
+    label: str
+    columns: tuple[dict[int, fmpq], ...]
+    rhs: Vector
+    cost: Vector
+    fixed: tuple[bool, ...]
+    row_signs: tuple[int, ...]
+    direction: int
+
+    @property
+    def num_rows(self) -> int:
+        return len(self.rhs)
+
+    @property
+    def num_structural(self) -> int:
+        return len(self.columns)
+
+    def column(self, variable: int) -> Vector:
+        """The column of a structural or slack variable, [m]."""
+        dense = [ZERO] * self.num_rows
+        if variable >= self.num_structural:
+            dense[variable - self.num_structural] = fmpq(1)
+            return dense
+        for row, entry in self.columns[variable].items():
+            dense[row] = entry
+        return dense
+
+
+def standard_form(program: LinearProgram) -> StandardForm:
+    """The standard form of an exact program."""
+    direction = 1 if program.direction == "max" else -1
+    columns: list[dict[int, fmpq]] = [{} for _ in program.variables]
+    rhs: Vector = []
+    fixed: list[bool] = [False] * program.num_variables
+    row_signs: list[int] = []
+    for block in program.blocks:
+        sign = -1 if block.sense == ">=" else 1
+        rows = (block.rows + len(rhs)).tolist()
+        for row, column, entry in zip(
+            rows, block.columns.tolist(), to_flint(block.coefficients), strict=True
+        ):
+            columns[column][row] = columns[column].get(row, ZERO) + sign * entry
+        rhs += [sign * value for value in to_flint(block.rhs)]
+        fixed += [block.sense == "=="] * block.size
+        row_signs += [sign] * block.size
+    cost = [direction * value for value in to_flint(program.objective)] + [ZERO] * len(rhs)
+    return StandardForm(
+        program.describe(), tuple(columns), rhs, cost, tuple(fixed), tuple(row_signs), direction
+    )
+
+
+class ExactBasis:
+    """The linear systems of one basis.
+
+    The structural columns of the basis on its tight rows, whose slacks are not basic, form a square system.
+    In sparse programs it is nearly triangular.  Rows with one unknown are solved before the rest and
+    variables in one row only after it; python-flint solves the rest.
+
+    Raises:
+        ZeroDivisionError: when a system of a singular basis is solved.
+    """
+
+    def __init__(self, form: StandardForm, variables: Sequence[int]) -> None:
+        n = form.num_structural
+        self.form = form
+        self.variables = sorted(variables)
+        self.members = frozenset(variables)
+        structural = [v for v in self.variables if v < n]
+        self.slack_rows = [v - n for v in self.variables if v >= n]
+        slack = set(self.slack_rows)
+        self.tight_rows = [row for row in range(form.num_rows) if row not in slack]
+        if len(structural) != len(self.tight_rows):
+            raise ZeroDivisionError("a basis needs as many variables as there are rows")
+        on_tight = {v: form.columns[v].keys() - slack for v in structural}
+        self._first, self._last = _peel(on_tight, self.tight_rows)
+        peeled = [*self._first, *self._last]
+        peeled_rows, peeled_variables = {row for row, _ in peeled}, {variable for _, variable in peeled}
+        self._rows = [row for row in self.tight_rows if row not in peeled_rows]
+        self._inner = [variable for variable in structural if variable not in peeled_variables]
+        entries = [[form.columns[v].get(row, ZERO) for v in self._inner] for row in self._rows]
+        self._kernel = fmpq_mat(entries) if entries else None
+        self._transposed = None if self._kernel is None else self._kernel.transpose()
+
+    @cached_property
+    def values(self) -> dict[int, fmpq]:
+        """The basic solution, B z = b, by variable."""
+        return self.solve(self.form.rhs)
+
+    @cached_property
+    def multipliers(self) -> Vector:
+        """y with Bᵀ y = c, [m]."""
+        return self.solve_transposed({v: self.form.cost[v] for v in self.variables})
+
+    def solve(self, vector: Vector) -> dict[int, fmpq]:
+        """z with B z = vector, by variable."""
+        columns, rest, z = self.form.columns, list(vector), {}
+
+        def put(variable: int, value: fmpq) -> None:
+            z[variable] = value
+            if value != 0:
+                for row, entry in columns[variable].items():
+                    rest[row] -= entry * value
+
+        for row, variable in self._first:
+            put(variable, rest[row] / columns[variable][row])
+        inner = _solve(self._kernel, [rest[row] for row in self._rows])
+        for variable, value in zip(self._inner, inner, strict=True):
+            put(variable, value)
+        for row, variable in reversed(self._last):
+            put(variable, rest[row] / columns[variable][row])
+        n = self.form.num_structural
+        return z | {n + row: rest[row] for row in self.slack_rows}
+
+    def solve_transposed(self, weights: dict[int, fmpq]) -> Vector:
+        """y with Bᵀ y = weights (by basic variable), [m]."""
+        columns, n = self.form.columns, self.form.num_structural
+        y = [ZERO] * self.form.num_rows
+
+        def missing(variable: int) -> fmpq:
+            known = sum((entry * y[row] for row, entry in columns[variable].items() if y[row] != 0), ZERO)
+            return weights.get(variable, ZERO) - known
+
+        for row in self.slack_rows:
+            y[row] = weights.get(n + row, ZERO)
+        for row, variable in self._last:
+            y[row] = missing(variable) / columns[variable][row]
+        inner = _solve(self._transposed, [missing(variable) for variable in self._inner])
+        for row, value in zip(self._rows, inner, strict=True):
+            y[row] = value
+        for row, variable in reversed(self._first):
+            y[row] = missing(variable) / columns[variable][row]
+        return y
+
+    def combine(self, y: Vector) -> dict[int, fmpq]:
+        """y·(column of v) for every variable v outside the basis."""
+        n = self.form.num_structural
+        result = {}
+        for variable, column in enumerate(self.form.columns):
+            if variable not in self.members:
+                result[variable] = sum((entry * y[row] for row, entry in column.items() if y[row] != 0), ZERO)
+        return result | {n + row: y[row] for row in self.tight_rows}
+
+    def reduced_costs(self, cost: Vector) -> dict[int, fmpq]:
+        """c_v - y·(column of v) for every variable v outside the basis."""
+        own = cost is self.form.cost
+        y = self.multipliers if own else self.solve_transposed({v: cost[v] for v in self.variables})
+        return {v: cost[v] - value for v, value in self.combine(y).items()}
+
+    def exchange(self, leaving: int, entering: int) -> ExactBasis:
+        """The neighbouring basis."""
+        return ExactBasis(self.form, [v for v in self.variables if v != leaving] + [entering])
+
+
+def _peel(
+    columns: Mapping[int, Collection[int]], rows: Sequence[int]
+) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The pivots of a sparse square system that substitution solves, given the rows of every variable.
+
+    Returns:
+        Pivots (row, variable) to solve before the rest: a row with one unknown left; and pivots to solve
+        after it, in reverse order: a variable in one row only.
+    """
+    by_variable = {variable: set(members) for variable, members in columns.items()}
+    by_row: dict[int, set[int]] = {row: set() for row in rows}
+    for variable, members in columns.items():
+        for row in members:
+            by_row[row].add(variable)
+    first: list[tuple[int, int]] = []
+    last: list[tuple[int, int]] = []
+    variables = [variable for variable, members in by_variable.items() if len(members) == 1]
+    lone_rows = [row for row, members in by_row.items() if len(members) == 1]
+    while variables or lone_rows:
+        # listed entries may have been taken since
+        if variables:
+            variable = variables.pop()
+            if len(by_variable.get(variable, ())) != 1:
+                continue
+            (row,) = by_variable[variable]
+            last.append((row, variable))
+        else:
+            row = lone_rows.pop()
+            if len(by_row.get(row, ())) != 1:
+                continue
+            (variable,) = by_row[row]
+            first.append((row, variable))
+        for other in by_row.pop(row):
+            by_variable[other].discard(row)
+            if len(by_variable[other]) == 1:
+                variables.append(other)
+        for other in by_variable.pop(variable):
+            by_row[other].discard(variable)
+            if len(by_row[other]) == 1:
+                lone_rows.append(other)
+    return first, last
+
+
+def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
+    """Exact simplex pivots from ``basis`` to an optimal basis, after ``FREE_PIVOTS`` by Bland's rule.
+
+    1. Where reduced costs have the wrong sign, shift those costs so that the basis is dual feasible.
+    2. Dual simplex on the shifted costs until the basis is primal feasible.
+    3. Primal simplex on the true costs until it is optimal.
+
+    Returns:
+        The optimal basis and the number of pivots.
+
+    Raises:
+        SolverError: the program is infeasible or unbounded.
+        CertificationError: ``max_pivots`` pivots were not enough.
+    """
+    cost = basis.form.cost
+    if _infeasible(basis):
+        reduced, cost = basis.reduced_costs(cost), list(cost)
+        for variable, value in reduced.items():
+            if value > 0 and not basis.form.fixed[variable]:
+                cost[variable] -= value
+    pivots = 0
+    for step, costs in ((_dual_step, cost), (_primal_step, basis.form.cost)):
+        while (pair := step(basis, costs, pivots >= FREE_PIVOTS)) is not None:
+            if pivots == max_pivots:
+                raise CertificationError(
+                    f"{basis.form.label}: not exactly optimal after {max_pivots} pivots; raise max_pivots"
+                )
+            basis, pivots = basis.exchange(*pair), pivots + 1
+    return basis, pivots
+
+
+def _infeasible(basis: ExactBasis) -> list[tuple[int, fmpq]]:
+    """Basic variables with infeasible values, lowest number first."""
+    values, fixed = basis.values, basis.form.fixed
+    return [(v, values[v]) for v in basis.variables if values[v] < 0 or (fixed[v] and values[v] != 0)]
+
+
+def _dual_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int] | None:
+    """(leaving, entering) of one dual simplex pivot, or None when primal feasible."""
+    broken = _infeasible(basis)
+    if not broken:
+        return None
+    leaving, value = broken[0] if lowest else max(broken, key=lambda found: abs(found[1]))
+    side = -1 if value < 0 else 1
+    row = basis.combine(basis.solve_transposed({leaving: fmpq(side)}))
+    reduced = basis.reduced_costs(cost)
+    # ratios are ≥ 0: reduced costs are ≤ 0 and the chosen row entries > 0
+    ratios = [(-reduced[v] / row[v], v) for v in row if row[v] > 0 and not basis.form.fixed[v]]
+    if not ratios:
+        raise SolverError(f"{basis.form.label}: expected status optimal, got infeasible (exact)")
+    return leaving, min(ratios)[1]
+
+
+def _primal_step(basis: ExactBasis, cost: Vector, lowest: bool) -> tuple[int, int] | None:
+    """(leaving, entering) of one primal simplex pivot, or None when dual feasible."""
+    reduced = basis.reduced_costs(cost)
+    improving = [v for v in reduced if reduced[v] > 0 and not basis.form.fixed[v]]
+    if not improving:
+        return None
+    entering = min(improving) if lowest else max(improving, key=lambda variable: reduced[variable])
+    direction = basis.solve(basis.form.column(entering))
+    values, fixed = basis.values, basis.form.fixed
+    # a fixed variable may not move either way, so it blocks at once
+    ratios = [
+        (ZERO if fixed[v] else values[v] / direction[v], v)
+        for v in basis.variables
+        if direction[v] > 0 or (fixed[v] and direction[v] != 0)
+    ]
+    if not ratios:
+        raise SolverError(f"{basis.form.label}: expected status optimal, got unbounded (exact)")
+    return min(ratios)[1], entering
+
+
+def _solve(matrix: fmpq_mat | None, right: Vector) -> Vector:
+    if matrix is None:
+        return []
+    solution = matrix.solve(fmpq_mat(len(right), 1, right), algorithm="dixon")  # type: ignore[call-arg]
+    return [solution[i, 0] for i in range(len(right))]
+
+
+def as_objects(values: Sequence[object]) -> np.ndarray:
+    """A list of rationals as an object array."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array

@@ -1,0 +1,168 @@
+"""Rational solutions: the basis of HiGHS (highs2018), solved and certified exactly with python-flint."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from flint import fmpq
+
+from spectheory.foundation.errors import CertificationError, InvalidInputError
+from spectheory.foundation.exact_numbers import to_flint, to_fraction, to_fractions
+from spectheory.optima.bounds.tolerances import ROW_TOLERANCE, outward
+from spectheory.optima.solving.exact_basis import ExactBasis, as_objects, optimise, standard_form
+from spectheory.optima.solving.float_solver import solve
+from spectheory.optima.solving.linear_program import LinearProgram
+from spectheory.optima.solving.simplex import Simplex
+from spectheory.optima.solving.solution import Solution, check_solution
+
+
+def solve_exact(program: LinearProgram, max_pivots: int = 1000) -> Solution:
+    """Solve a program in rational arithmetic.
+
+    1. HiGHS finds an optimal basis in floats.
+    2. Its primal and dual points are solved exactly.
+    3. If they are not exactly optimal (degeneracy, tolerances), exact simplex pivots follow.
+    4. The result is checked against the statement: feasible, dual feasible, complementary, no gap.
+
+    Args:
+        program: an exact program.
+        max_pivots: most exact pivots after HiGHS.
+
+    Returns:
+        The solution in Fractions; ``lower`` and ``upper`` are the floats around the value.
+
+    Raises:
+        InvalidInputError: the program holds floats.
+        SolverError: it is not solved to optimality; the text names program, size and status.
+        CertificationError: ``max_pivots`` did not suffice.
+
+    Example:
+        >>> from spectheory.pairs.pair import ModelPair
+        >>> from spectheory.optima import single_path_program
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> print(solve_exact(single_path_program(pair)).value)
+        20/9
+    """
+    return solve_exact_after(program, None, max_pivots)[0]
+
+
+def solve_in_its_arithmetic(program: LinearProgram) -> Solution:
+    """``solve_exact`` of an exact program, ``solve`` of one in floats."""
+    return solve_exact(program) if program.is_exact else solve(program)
+
+
+def solve_exact_after(
+    program: LinearProgram, last: Sequence[int] | None, max_pivots: int = 1000
+) -> tuple[Solution, list[int]]:
+    """``solve_exact`` of a program to which rows were added at its end since the last time.
+
+    Args:
+        program: an exact program.
+        last: the optimal basis without the new rows, which their slacks complete; ``None`` asks HiGHS.
+        max_pivots: as in ``solve_exact``, like the errors.
+
+    Returns:
+        The solution and its basis.
+    """
+    if not program.is_exact:
+        raise InvalidInputError(
+            f"{program.describe()} holds floats; solve it with solve(), or state it exactly"
+        )
+    form = standard_form(program)
+    slacks = list(range(program.num_variables, sum(program.size)))
+    first = Simplex().basis(program) if last is None else [*last, *slacks[len(last) :]]
+    for start in (first, slacks):
+        try:
+            # a float basis can be singular in rationals; the slack basis never is
+            basis, _ = optimise(ExactBasis(form, start), max_pivots)
+            break
+        except ZeroDivisionError:
+            continue
+    else:
+        raise CertificationError(f"{program.describe()}: every starting basis is singular in rationals")
+    point = [basis.values.get(j, fmpq(0)) for j in range(program.num_variables)]
+    signs = zip(form.row_signs, basis.multipliers, strict=True)
+    multipliers = [form.direction * sign * value for sign, value in signs]
+    return exact_solution(program, point, multipliers), basis.variables
+
+
+def solve_exact_by_rows(
+    program: LinearProgram,
+    block_name: str,
+    initial_rows: Iterable[int],
+    rows_per_round: int = 200,
+    max_rounds: int = 1000,
+) -> Solution:
+    """``solve_exact`` for a program with a block of many rows, of which few are needed.
+
+    Solve with some rows of the block; add the rows that the solution violates most; repeat.  The last point
+    satisfies all rows exactly, and its multipliers, 0 on the other rows, are feasible for the full dual.  So
+    the result is certified for the program as stated.
+
+    Args:
+        program: an exact program.
+        block_name: the block whose rows are generated.
+        initial_rows: row numbers of the block to start with.
+        rows_per_round: the most rows added at a time.
+        max_rounds: the most rounds.
+
+    Raises:
+        SolverError: a relaxation is not solved to optimality.
+        CertificationError: ``max_rounds`` did not suffice.
+    """
+    block = program.block(block_name)
+    kept = np.unique(np.asarray(list(initial_rows), dtype=int))
+    for _ in range(max_rounds):
+        solution = solve_exact(program.with_rows(block_name, kept))
+        added = _violated_rows(program, block_name, solution, rows_per_round)
+        if not added.size:
+            multipliers = np.full(block.size, fmpq(0), dtype=object)
+            multipliers[kept] = solution.dual[block_name]
+            parts = [multipliers if b.name == block_name else solution.dual[b.name] for b in program.blocks]
+            return exact_solution(program, list(solution.primal.values()), np.concatenate(parts))
+        kept = np.union1d(kept, added)
+    raise CertificationError(
+        f"{program.describe()}: rows were still violated after {max_rounds} rounds; raise max_rounds"
+    )
+
+
+def exact_solution(
+    program: LinearProgram, point: Iterable[object], multipliers: Iterable[object]
+) -> Solution:
+    """The Solution of an exactly optimal primal [n] and dual [m] point, after checking it.
+
+    Raises:
+        CertificationError: the points do not prove each other optimal.
+    """
+    primal = to_fractions(as_objects(list(point)))
+    dual = to_fractions(as_objects(list(multipliers)))
+    value = to_fraction(sum(c * x for c, x in zip(program.objective, primal, strict=True)))
+    lower, upper = outward(value)
+    solution = Solution(
+        program=program.name,
+        method=program.name,
+        value=value,
+        primal=dict(zip(program.variables, primal, strict=True)),
+        dual=program.split_by_block(dual),
+        gap=value - value,
+        arithmetic="exact",
+        lower=lower,
+        upper=upper,
+    )
+    check_solution(program, solution)
+    return solution
+
+
+def _violated_rows(program: LinearProgram, block_name: str, solution: Solution, most: int) -> np.ndarray:
+    """Rows of the block that the primal violates, worst first; found in floats, or else exactly."""
+    block = program.block(block_name)
+    up = 1 if block.sense == "<=" else -1
+    point = np.array(list(solution.primal.values()), dtype=object)
+    excess = up * (block.activity(point.astype(float)) - block.rhs.astype(float))
+    worst = np.argsort(-excess)[:most]
+    # these violations are far above rounding; the exact pass decides the others
+    clear = worst[excess[worst] > ROW_TOLERANCE]
+    if clear.size:
+        return clear
+    return np.flatnonzero(up * (block.activity(to_flint(point)) - to_flint(block.rhs)) > 0)[:most]

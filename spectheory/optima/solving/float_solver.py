@@ -1,0 +1,145 @@
+"""Float solutions with certified bounds, by cvxpy with HiGHS."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from spectheory.foundation.errors import SolverError
+from spectheory.optima.bounds.tolerances import GAP_TOLERANCE, SOLVER_TOLERANCE, rounding_allowance
+from spectheory.optima.solving.linear_program import CvxpyProgram, LinearProgram
+from spectheory.optima.solving.solution import Solution
+
+UNKNOWN_STATUS = "Cannot unpack invalid solution"
+"""The beginning of cvxpy's ``ValueError`` for a status of HiGHS that cvxpy does not know."""
+
+
+def solve(
+    program: LinearProgram,
+    gap_tolerance: float = GAP_TOLERANCE,
+    solver_tolerance: float = SOLVER_TOLERANCE,
+) -> Solution:
+    """Solve a program in float64 through cvxpy with HiGHS.
+
+    Args:
+        program: the statement.
+        gap_tolerance: largest |primal - dual objective| accepted, relative to max(1, |value|).
+        solver_tolerance: primal and dual feasibility tolerance handed to HiGHS (at least 1e-10).
+
+    Returns:
+        The solution.  Where the program can repair a point, the primal is the repaired, feasible one.
+
+    Raises:
+        SolverError: any status but optimal, or a duality gap above the tolerance; the text names
+            the program, its size and the status.
+
+    Example:
+        >>> from spectheory.pairs.pair import ModelPair
+        >>> from spectheory.optima import single_path_program
+        >>> pair = ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], draft_length=1)
+        >>> round(solve(single_path_program(pair)).value, 9)
+        1.5
+    """
+    stated = program.to_cvxpy()
+    _run(program, stated, solver_tolerance)
+    point = np.asarray(stated.variable.value, dtype=float)
+    if program.repair is not None:
+        point = program.repair(program, point)
+    multipliers = _multipliers(program, stated)
+    _, _, b, c = program.matrices
+    value, dual_value = math.fsum(c * point), math.fsum(b * multipliers)
+    gap = abs(value - dual_value)
+    if not gap <= gap_tolerance * max(1.0, abs(value)):
+        raise SolverError(
+            f"{program.describe()}: HiGHS says optimal, but the primal and dual objectives "
+            f"{value!r} and {dual_value!r} differ by {gap:.3e}, more than the tolerance {gap_tolerance:.1e}"
+        )
+    lower, upper = certified_bounds(program, point, multipliers)
+    return Solution(
+        program=program.name,
+        method=program.name,
+        value=value,
+        primal=dict(zip(program.variables, point.tolist(), strict=True)),
+        dual=program.split_by_block(multipliers),
+        gap=gap,
+        arithmetic="float64",
+        lower=lower,
+        upper=upper,
+    )
+
+
+def certified_bounds(
+    program: LinearProgram, point: np.ndarray, multipliers: np.ndarray
+) -> tuple[float, float]:
+    """Lower and upper bounds on the optimum that hold whatever the solver's tolerances were.
+
+    For a maximum, with y the multipliers clipped to their signs, u the box (0 ≤ x ≤ u) and x feasible:
+
+        c·x ≤ optimum ≤ b·y + u Σ_j max(0, c_j - (Aᵀy)_j).
+
+    For a minimum the two sides change places.  Both are widened by the rounding allowance of N terms times
+    Σ|terms|, N the number of variables and nonzero multipliers, which covers the rounding of the sums and of
+    the coefficients.  A side for which the program has no box or no repair is infinite.
+
+    Args:
+        program: the statement.
+        point: a feasible point, [n]; trusted only where the program can repair points.
+        multipliers: any multipliers, [m], in the program's sign convention.
+
+    Returns:
+        (lower, upper).
+    """
+    A, _, b, c = program.matrices
+    up = 1.0 if program.direction == "max" else -1.0
+    signs = program.dual_signs()
+    y = up * np.where(signs * multipliers < 0, 0.0, multipliers)
+    unit = rounding_allowance(program.num_variables + int(np.count_nonzero(y)))
+
+    below, above = -math.inf, math.inf
+    if program.repair is not None:
+        terms = up * c * point
+        below = math.fsum(terms) - unit * math.fsum(abs(terms))
+    if program.box is not None:
+        excess = np.maximum(0.0, up * c - A.T @ y)
+        size = math.fsum(abs(b * y)) + program.box * math.fsum(abs(c) + abs(A).T @ abs(y))
+        above = math.fsum(b * y) + program.box * math.fsum(excess) + unit * size
+    return (below, above) if up > 0 else (-above, -below)
+
+
+def _run(program: LinearProgram, stated: CvxpyProgram, tolerance: float) -> None:
+    """Solve with presolve, and without it unless the verdict is optimal.
+
+    At tight tolerances HiGHS's presolve calls feasible transport programs with tiny marginals infeasible: it
+    compares sums of its own rounded reductions.  The simplex method does not.
+    """
+    import cvxpy
+
+    tolerances = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
+    for presolve in ("on", "off"):
+        try:
+            stated.problem.solve(solver=cvxpy.HIGHS, presolve=presolve, threads=1, **tolerances)
+        except (cvxpy.error.SolverError, ValueError) as error:
+            if not isinstance(error, cvxpy.error.SolverError) and UNKNOWN_STATUS not in str(error):
+                raise
+            if presolve == "off":
+                raise SolverError(f"{program.describe()}: HiGHS failed: {error}") from error
+            continue
+        if stated.problem.status == cvxpy.OPTIMAL:
+            return
+    raise SolverError(f"{program.describe()}: expected status optimal, got {stated.problem.status}")
+
+
+def _multipliers(program: LinearProgram, stated: CvxpyProgram) -> np.ndarray:
+    """cvxpy's multipliers [m] in our convention: the rate of the optimum with the right-hand side.
+
+    cvxpy minimises, and its multipliers enter the Lagrangian as λ (left - right), λ ≥ 0 for
+    inequalities whichever way they are written.
+    """
+    up = 1.0 if program.direction == "max" else -1.0
+    orient = {"<=": up, ">=": -up, "==": up}
+    parts = [
+        orient[block.sense] * np.asarray(stated.constraints[block.name].dual_value, dtype=float).reshape(-1)
+        for block in program.blocks
+    ]
+    return np.concatenate([np.zeros(0), *parts])

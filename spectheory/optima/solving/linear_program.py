@@ -1,0 +1,295 @@
+"""LinearProgram: one linear program of a paper, stated once.
+
+The statement keeps the order of the paper: variables, objective, then one named block per
+displayed constraint, with its equation number.  Everything else is derived from it: the cvxpy
+problem, the sparse matrices, the float solution and the rational certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from flint import fmpq
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import to_flint
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Sense = Literal["<=", ">=", "=="]
+Direction = Literal["max", "min"]
+Repair = Callable[["LinearProgram", np.ndarray], np.ndarray]
+"""Takes a nearly feasible float point [n] of a program to a feasible one [n]."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConstraintBlock:
+    """One displayed constraint of a paper: rows Σ_j a_ij x_j (sense) b_i in coordinate form.
+
+    Attributes:
+        name: the constraint in words; the key of its dual multipliers.
+        equation: its source, for example ``"greedy2026 Eq. 9"``.
+        sense: ``"<="``, ``">="`` or ``"=="``, one for the whole block.
+        rows: row index of every coefficient, [nnz], in 0..M-1.
+        columns: variable index of every coefficient, [nnz].
+        coefficients: the coefficients, [nnz], all Fractions or all float64.
+        rhs: right-hand sides, [M].
+    """
+
+    name: str
+    equation: str
+    sense: Sense
+    rows: np.ndarray
+    columns: np.ndarray
+    coefficients: np.ndarray
+    rhs: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.sense not in ("<=", ">=", "=="):
+            raise InvalidInputError(f"block {self.name!r}: sense must be <=, >= or ==, got {self.sense!r}")
+        if not self.rows.shape == self.columns.shape == self.coefficients.shape:
+            raise InvalidInputError(
+                f"block {self.name!r}: {len(self.rows)} row indices, {len(self.columns)} column indices and "
+                f"{len(self.coefficients)} coefficients; give one of each per nonzero"
+            )
+        if self.rows.size and not (self.rows.min() >= 0 and self.rows.max() < len(self.rhs)):
+            raise InvalidInputError(f"block {self.name!r}: a row index is outside 0..{len(self.rhs) - 1}")
+        for array in (self.rows, self.columns, self.coefficients, self.rhs):
+            array.setflags(write=False)
+
+    @staticmethod
+    def of_terms(
+        name: str,
+        equation: str,
+        sense: Sense,
+        rhs: np.ndarray,
+        *terms: tuple[np.ndarray, np.ndarray, np.ndarray],
+    ) -> ConstraintBlock:
+        """A block whose rows are sums of terms, each given as (rows, columns, coefficients)."""
+        rows, columns, coefficients = (np.concatenate(parts) for parts in zip(*terms, strict=True))
+        return ConstraintBlock(name, equation, sense, rows, columns, coefficients, rhs)
+
+    @property
+    def size(self) -> int:
+        """M, the number of constraints in the block."""
+        return len(self.rhs)
+
+    def activity(self, point: np.ndarray) -> np.ndarray:
+        """Σ_j a_ij x_j of every row at a point [n], [M]; the point holds floats or python-flint rationals."""
+        if point.dtype != object:
+            weights = self.coefficients.astype(float) * point[self.columns]
+            return np.bincount(self.rows, weights=weights, minlength=self.size)
+        sums = np.full(self.size, fmpq(0), dtype=object)
+        np.add.at(sums, self.rows, to_flint(self.coefficients) * point[self.columns])
+        return sums
+
+    def select(self, kept: np.ndarray) -> ConstraintBlock:
+        """The block with only the rows numbered in ``kept`` (distinct), in that order."""
+        position = np.full(self.size, -1)
+        position[kept] = np.arange(len(kept))
+        chosen = position[self.rows] >= 0
+        return replace(
+            self,
+            rows=position[self.rows[chosen]],
+            columns=self.columns[chosen],
+            coefficients=self.coefficients[chosen],
+            rhs=self.rhs[kept],
+        )
+
+
+class SparseMatrices(NamedTuple):
+    """The program in float64: ``direction`` c·x subject to A x (senses) b, x ≥ 0."""
+
+    A: csr_array
+    senses: np.ndarray
+    b: np.ndarray
+    c: np.ndarray
+
+
+class CvxpyProgram(NamedTuple):
+    """The cvxpy problem, its one variable vector, and its constraints by block name."""
+
+    problem: Any
+    variable: Any
+    constraints: dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearProgram:
+    """max or min c·x over x ≥ 0, subject to named blocks of constraints.
+
+    Attributes:
+        name: the program in words, for error messages.
+        source: paper and theorem.
+        direction: ``"max"`` or ``"min"``.
+        variables: one label per variable, in the paper's order.
+        objective: c, [n], Fractions (exact) or float64.
+        blocks: the constraints in the paper's order.
+        box: an upper bound on every variable that the constraints imply, or None.  It turns
+            any dual multipliers, however inexact, into a true bound on the optimum.
+        repair: takes a nearly feasible float point to a feasible one, or None.
+
+    Raises:
+        InvalidInputError: sizes that do not fit, repeated names, or exact and float entries mixed.
+
+    Example:
+        max x + y with x + 2 y ≤ 4 and x ≤ 3:
+
+        >>> import numpy as np
+        >>> row = ConstraintBlock("row", "-", "<=", np.array([0, 0, 1]), np.array([0, 1, 0]),
+        ...                       np.array([1.0, 2.0, 1.0]), np.array([4.0, 3.0]))
+        >>> program = LinearProgram("toy", "-", "max", ("x", "y"), np.array([1.0, 1.0]), (row,))
+        >>> program.size, program.arithmetic
+        ((2, 2), 'float64')
+    """
+
+    name: str
+    source: str
+    direction: Direction
+    variables: tuple[Hashable, ...]
+    objective: np.ndarray
+    blocks: tuple[ConstraintBlock, ...]
+    box: float | None = None
+    repair: Repair | None = None
+
+    def __post_init__(self) -> None:
+        if self.direction not in ("max", "min"):
+            raise InvalidInputError(f"{self.name}: direction must be max or min, got {self.direction!r}")
+        if len(self.objective) != len(self.variables):
+            raise InvalidInputError(
+                f"{self.name}: {len(self.variables)} variables but {len(self.objective)} objective entries"
+            )
+        names = [block.name for block in self.blocks]
+        if len(set(names)) != len(names):
+            raise InvalidInputError(f"{self.name}: constraint blocks share a name: {names}")
+        for block in self.blocks:
+            if (
+                block.columns.size
+                and not 0 <= block.columns.min() <= block.columns.max() < self.num_variables
+            ):
+                raise InvalidInputError(f"{self.name}: block {block.name!r} names an unknown variable")
+            for array in (block.coefficients, block.rhs):
+                if (array.dtype == object) != self.is_exact:
+                    raise InvalidInputError(f"{self.name}: exact and float entries are mixed; use one kind")
+        self.objective.setflags(write=False)
+
+    @property
+    def num_variables(self) -> int:
+        """n, the number of variables."""
+        return len(self.variables)
+
+    @property
+    def num_constraints(self) -> int:
+        """m, the number of constraints in all blocks (the signs x ≥ 0 not counted)."""
+        return sum(block.size for block in self.blocks)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """(variables, constraints)."""
+        return self.num_variables, self.num_constraints
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the entries are exact rationals."""
+        return self.objective.dtype == object
+
+    @property
+    def arithmetic(self) -> str:
+        """``"exact"`` or ``"float64"``."""
+        return "exact" if self.is_exact else "float64"
+
+    def describe(self) -> str:
+        """Name and size, for messages."""
+        return f"{self.name} ({self.num_variables} variables, {self.num_constraints} constraints)"
+
+    def block(self, name: str) -> ConstraintBlock:
+        """The block of that name.
+
+        Raises:
+            InvalidInputError: there is no such block.
+        """
+        for block in self.blocks:
+            if block.name == name:
+                return block
+        raise InvalidInputError(
+            f"{self.name} has no block {name!r}; its blocks are {[block.name for block in self.blocks]}"
+        )
+
+    def with_rows(self, block_name: str, kept: np.ndarray) -> LinearProgram:
+        """The same program with only the rows ``kept`` of one block: a relaxation of it."""
+        selected = self.block(block_name).select(kept)
+        blocks = tuple(selected if block.name == block_name else block for block in self.blocks)
+        return replace(self, blocks=blocks)
+
+    def dual_signs(self) -> np.ndarray:
+        """The sign a multiplier must have, [m]: 1, -1, or 0 where it is free.
+
+        A multiplier is the rate at which the optimum grows with the right-hand side.
+        """
+        sign = {"<=": 1, ">=": -1, "==": 0}
+        up = 1 if self.direction == "max" else -1
+        signs = [np.full(block.size, up * sign[block.sense]) for block in self.blocks]
+        return np.concatenate([np.zeros(0, dtype=int), *signs])
+
+    def split_by_block(self, multipliers: Sequence[Any] | np.ndarray) -> dict[str, np.ndarray]:
+        """[m] multipliers in the program's order to one array per block."""
+        stacked = np.asarray(multipliers, dtype=object if self.is_exact else float)
+        ends = np.cumsum([block.size for block in self.blocks])[:-1]
+        parts = np.split(stacked, ends)
+        return {block.name: part for block, part in zip(self.blocks, parts, strict=True)}
+
+    @cached_property
+    def matrices(self) -> SparseMatrices:
+        """The program as scipy matrices in float64, blocks stacked in order."""
+        from scipy.sparse import csr_array
+
+        offsets = np.cumsum([0, *(block.size for block in self.blocks)])
+        none = np.zeros(0, dtype=int)
+        starts = offsets[:-1]
+        rows = [block.rows + start for block, start in zip(self.blocks, starts, strict=True)]
+        coefficients = [block.coefficients.astype(float) for block in self.blocks]
+        entries = np.concatenate([none.astype(float), *coefficients])
+        columns = np.concatenate([none, *(block.columns for block in self.blocks)])
+        matrix = csr_array((entries, (np.concatenate([none, *rows]), columns)), shape=self.size[::-1])
+        return SparseMatrices(
+            A=matrix,
+            senses=np.concatenate([np.full(block.size, block.sense) for block in self.blocks] or [none]),
+            b=np.concatenate([none.astype(float), *(block.rhs.astype(float) for block in self.blocks)]),
+            c=self.objective.astype(float),
+        )
+
+    def to_cvxpy(self) -> CvxpyProgram:
+        """The cvxpy problem: one variable vector, one constraint per block, in the paper's order.
+
+        Example:
+            >>> from spectheory.pairs.pair import ModelPair
+            >>> from spectheory.optima import single_path_program
+            >>> pair = ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], draft_length=1)
+            >>> list(single_path_program(pair).to_cvxpy().constraints)
+            ['root budget', 'monotone budgets', 'prefix matching']
+        """
+        import cvxpy
+
+        A, _, b, c = self.matrices
+        variable = cvxpy.Variable(self.num_variables, nonneg=True, name="x")
+        objective = cvxpy.Maximize(c @ variable) if self.direction == "max" else cvxpy.Minimize(c @ variable)
+        constraints, start = {}, 0
+        for block in self.blocks:
+            part = slice(start, start + block.size)
+            left, right = A[part] @ variable, b[part]
+            constraints[block.name] = {"<=": left <= right, ">=": left >= right, "==": left == right}[
+                block.sense
+            ]
+            start += block.size
+        return CvxpyProgram(cvxpy.Problem(objective, list(constraints.values())), variable, constraints)
+
+
+def ones(count: int, exact: bool) -> np.ndarray:
+    """``count`` ones of the program's arithmetic, [count]."""
+    return np.full(count, Fraction(1), dtype=object) if exact else np.ones(count)

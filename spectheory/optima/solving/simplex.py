@@ -1,0 +1,114 @@
+"""The simplex method of HiGHS (highs2018) on a program that grows by rows, warm from solution to solution."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spectheory.foundation.errors import SolverError
+from spectheory.optima.bounds.tolerances import SOLVER_TOLERANCE
+from spectheory.optima.solving.linear_program import LinearProgram
+
+if TYPE_CHECKING:
+    import highspy
+
+
+class Simplex:
+    """A warm solver in floats: a program with more rows at its end starts from the last basis.
+
+    It gives no bounds; ``solve`` and ``solve_exact`` certify.
+
+    Example:
+        >>> from spectheory.pairs.pair import ModelPair
+        >>> from spectheory.optima import single_path_program
+        >>> pair = ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], draft_length=1)
+        >>> Simplex().point(single_path_program(pair)).round(9).tolist()
+        [1.0, 1.0, 0.333333333]
+    """
+
+    def __init__(self) -> None:
+        import highspy
+
+        self.solver = highspy.Highs()
+        self.rows = 0
+        options: dict[str, bool | int | float | str] = {
+            "output_flag": False,
+            "threads": 1,
+            # crossover-free: the simplex method always ends in a basis
+            "solver": "simplex",
+            "primal_feasibility_tolerance": SOLVER_TOLERANCE,
+            "dual_feasibility_tolerance": SOLVER_TOLERANCE,
+        }
+        for name, value in options.items():
+            self.solver.setOptionValue(name, value)
+
+    def point(self, program: LinearProgram) -> np.ndarray:
+        """An optimal point, [n].
+
+        Args:
+            program: of the last call, with rows added at its end; any program in the first call.
+
+        Raises:
+            SolverError: HiGHS reports anything but optimal.
+        """
+        self._run(program)
+        return np.array(self.solver.getSolution().col_value)
+
+    def basis(self, program: LinearProgram) -> list[int]:
+        """The optimal basis: the basic ones of the variables 0..n-1 and the slacks n..n+m-1; as ``point``."""
+        import highspy
+
+        self._run(program)
+        basis = self.solver.getBasis()
+        basic = highspy.HighsBasisStatus.kBasic
+        statuses = [*basis.col_status, *basis.row_status]
+        return [variable for variable, status in enumerate(statuses) if status == basic]
+
+    def _run(self, program: LinearProgram) -> None:
+        """Solve with presolve, and without it unless the verdict is optimal, as ``float_solver`` does."""
+        import highspy
+
+        model = _model(program)
+        if self.rows == 0:
+            self.solver.passModel(model)
+        else:
+            starts, columns = model.a_matrix_.start_, model.a_matrix_.index_
+            first = starts[self.rows]
+            self.solver.addRows(
+                model.num_row_ - self.rows,
+                model.row_lower_[self.rows :],
+                model.row_upper_[self.rows :],
+                len(columns) - first,
+                np.asarray(starts[self.rows : -1]) - first,
+                columns[first:],
+                model.a_matrix_.value_[first:],
+            )
+        self.rows = model.num_row_
+        for presolve in ("on", "off"):
+            self.solver.setOptionValue("presolve", presolve)
+            self.solver.run()
+            status = self.solver.getModelStatus()
+            if status == highspy.HighsModelStatus.kOptimal:
+                return
+        text = self.solver.modelStatusToString(status).lower()
+        raise SolverError(f"{program.describe()}: expected status optimal, got {text}")
+
+
+def _model(program: LinearProgram) -> highspy.HighsLp:
+    import highspy
+
+    A, senses, b, c = program.matrices
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = program.size
+    model.col_cost_ = c
+    model.sense_ = highspy.ObjSense.kMaximize if program.direction == "max" else highspy.ObjSense.kMinimize
+    model.col_lower_ = np.zeros(program.num_variables)
+    model.col_upper_ = np.full(program.num_variables, highspy.kHighsInf)
+    model.row_lower_ = np.where(senses == "<=", -highspy.kHighsInf, b)
+    model.row_upper_ = np.where(senses == ">=", highspy.kHighsInf, b)
+    model.a_matrix_.format_ = highspy.MatrixFormat.kRowwise
+    model.a_matrix_.start_ = A.indptr
+    model.a_matrix_.index_ = A.indices
+    model.a_matrix_.value_ = A.data
+    return model

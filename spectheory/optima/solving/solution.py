@@ -1,0 +1,207 @@
+"""Solution of a linear program, and an independent check of it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spectheory.foundation.documents import both, exact_text, number_text
+from spectheory.foundation.errors import CertificationError, InvalidInputError
+from spectheory.foundation.exact_numbers import plain_number, to_flint
+from spectheory.foundation.results import Result, Templates
+from spectheory.optima.solving.linear_program import LinearProgram
+
+
+class Bracketed(Result):
+    """An optimum between two certified floats: a ``Solution`` or a ``CertifiedInterval``."""
+
+    program: str
+    value: Any
+    lower: float
+    upper: float
+    method: str
+    status: str
+
+    facts: ClassVar[Templates] = {
+        "block efficiency": "{value} tokens per target call",
+        # All digits: the bounds are certified, and rounding could part them from their proofs.
+        "certified between": "{lower!r} and {upper!r}",
+        "method": "{method}",
+        "status": "{status}: the gap asked for was not reached",
+    }
+
+    @property
+    def value_float(self) -> float:
+        """The value as a float."""
+        return float(self.value)
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON object of ``spectheory optimum --json``: ``value`` is null where it is a float."""
+        return {
+            **both("value", self.value),
+            "lower": self.lower,
+            "upper": self.upper,
+            "method": self.method,
+            "status": self.status,
+        }
+
+    def headline(self) -> str:
+        """The program and its value or interval."""
+        value = number_text(self.value) if exact_text(self.value) else f"{self.lower!r} to {self.upper!r}"
+        return f"{self.program}: {value}" + ("" if self.status == "optimal" else f" ({self.status})")
+
+    def shown(self) -> dict[str, Any]:
+        """The value, and the status where the gap asked for was not reached."""
+        status = None if self.status == "optimal" else self.status
+        return {
+            "value": self.value,
+            "lower": float(self.lower),
+            "upper": float(self.upper),
+            "status": status,
+        }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Solution(Bracketed):
+    """An optimal solution with its proof.
+
+    Attributes:
+        program: the program's name.
+        method: how the value was found, in words.
+        value: the optimum, a Fraction (exact) or a float.
+        primal: value of every variable, by its label.
+        dual: multipliers, one array per block.  A multiplier is the rate at which the optimum
+            grows with the right-hand side: for a maximum it is ≥ 0 on ``<=`` rows.
+        gap: |primal objective - dual objective|; 0 when exact.
+        arithmetic: ``"exact"`` or ``"float64"``.
+        lower, upper: floats that certify the optimum from both sides; infinite where the program
+            gives no means to certify that side.
+    """
+
+    program: str
+    method: str
+    value: Any
+    primal: Mapping[Hashable, Any]
+    dual: Mapping[str, np.ndarray]
+    gap: Any
+    arithmetic: str
+    lower: float
+    upper: float
+
+    status: str = field(default="optimal", init=False)
+    """Nothing else is ever returned."""
+
+    @property
+    def reached(self) -> bool:
+        """Always true: no gap was asked for."""
+        return True
+
+
+@dataclass(frozen=True)
+class OptimalityResiduals:
+    """How far a primal and a dual point are from proving each other optimal (each ≥ 0, 0 is exact).
+
+    Attributes:
+        primal: largest violation of a constraint or of a variable's sign.
+        dual: largest violation of a multiplier's sign or of stationarity, which for x ≥ 0 reads
+            Aᵀy ≥ c (maximum) or Aᵀy ≤ c (minimum).
+        complementarity: largest |multiplier × slack| and |variable × reduced cost|.
+        gap: |c·x - b·y|.
+        value: |c·x - the value the solution states|.
+    """
+
+    primal: Any
+    dual: Any
+    complementarity: Any
+    gap: Any
+    value: Any
+
+
+def optimality_residuals(program: LinearProgram, solution: Solution) -> OptimalityResiduals:
+    """The Karush-Kuhn-Tucker residuals of a solution, from the statement of the program alone.
+
+    Feasibility, signs, stationarity and complementary slackness, recomputed in the arithmetic of
+    the program (rationals through python-flint), independently of any solver.
+
+    Raises:
+        InvalidInputError: the solution has other variables or blocks than the program.
+    """
+    if list(solution.primal) != list(program.variables) or list(solution.dual) != [
+        block.name for block in program.blocks
+    ]:
+        raise InvalidInputError(
+            f"the solution of {solution.program!r} has other variables or blocks than {program.describe()}"
+        )
+    point = _numbers(program, np.array(list(solution.primal.values()), dtype=object))
+    zero = point[:1].sum() * 0
+    multipliers = _numbers(program, np.concatenate([np.zeros(0, dtype=object), *solution.dual.values()]))
+    activity, weighted, rhs = _products(program, point, multipliers, zero)
+    cost = _numbers(program, program.objective)
+
+    up = 1 if program.direction == "max" else -1
+    slack = rhs - activity
+    reduced = up * (cost - weighted)
+    signs = program.dual_signs()
+    senses = program.matrices.senses
+    broken = np.where(senses == "<=", -slack, np.where(senses == ">=", slack, abs(slack)))
+    objective = (cost * point).sum() + zero
+    stated = _numbers(program, np.array([solution.value], dtype=object))[0]
+    return OptimalityResiduals(
+        primal=_largest(broken, -point, zero=zero),
+        dual=_largest(-signs * multipliers, reduced, zero=zero),
+        complementarity=_largest(abs(multipliers * slack), abs(point * reduced), zero=zero),
+        gap=plain_number(abs(objective - (rhs * multipliers).sum() - zero)),
+        value=plain_number(abs(objective - stated)),
+    )
+
+
+def check_solution(program: LinearProgram, solution: Solution, tolerance: float = 0.0) -> None:
+    """Raise unless the solution's primal and dual prove each other optimal.
+
+    Args:
+        program: the program, as stated.
+        solution: of a solver.
+        tolerance: largest residual allowed; 0 for exact solutions.
+
+    Raises:
+        CertificationError: a residual is larger; the text says which and by how much.
+    """
+    residuals = optimality_residuals(program, solution)
+    for kind, size in vars(residuals).items():
+        # a NaN is refused too
+        if not size <= tolerance:
+            raise CertificationError(
+                f"{program.describe()}: the {kind} residual is {float(size):.3e}, allowed {tolerance:.3e}"
+            )
+
+
+def _numbers(program: LinearProgram, array: np.ndarray) -> np.ndarray:
+    return to_flint(array) if program.is_exact else array.astype(float)
+
+
+def _products(
+    program: LinearProgram, point: np.ndarray, multipliers: np.ndarray, zero: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A x [m], Aᵀ y [n] and b [m] in the program's arithmetic."""
+    if not program.is_exact:
+        A, _, b, _ = program.matrices
+        return A @ point, A.T @ multipliers, b
+    weighted = np.array([zero] * program.num_variables, dtype=object)
+    start = 0
+    for block in program.blocks:
+        used = np.flatnonzero(multipliers[block.rows + start] != 0)
+        terms = to_flint(block.coefficients[used]) * multipliers[block.rows[used] + start]
+        np.add.at(weighted, block.columns[used], terms)
+        start += block.size
+    none = np.zeros(0, dtype=object)
+    activity = np.concatenate([none, *(block.activity(point) for block in program.blocks)])
+    return activity, weighted, to_flint(np.concatenate([none, *(block.rhs for block in program.blocks)]))
+
+
+def _largest(*violations: np.ndarray, zero: Any) -> Any:
+    """The largest entry, at least 0; a NaN stays a NaN."""
+    stacked = np.concatenate([[zero], *violations])
+    return plain_number(np.max(stacked))

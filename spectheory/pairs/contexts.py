@@ -1,0 +1,222 @@
+"""Contexts of the V-ary tree and their numbers.
+
+A context is a tuple of token ids.  Within its depth it is numbered in base V, the first token first; over
+all depths the nodes are numbered breadth first: the root is 0, then depth 1 in token order, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from math import factorial, prod
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array, namespace, take_path
+
+Context = tuple[int, ...]
+
+
+def context_number(context: Sequence[int], vocab_size: int) -> int:
+    """The number of a context among the V^depth contexts of its depth.
+
+    Example:
+        >>> context_number((1, 0, 1), 2)
+        5
+    """
+    number = 0
+    for token in context:
+        number = number * vocab_size + token
+    return number
+
+
+def numbered_context(number: int, depth: int, vocab_size: int) -> Context:
+    """The context with this number at this depth.
+
+    Example:
+        >>> numbered_context(5, 3, 2)
+        (1, 0, 1)
+    """
+    tokens = []
+    for _ in range(depth):
+        number, token = divmod(number, vocab_size)
+        tokens.append(token)
+    return tuple(reversed(tokens))
+
+
+def context_text(context: Sequence[int]) -> str:
+    """A context as texts and pair files write it: token ids separated by one space, "" at the root.
+
+    Example:
+        >>> context_text((0, 12))
+        '0 12'
+    """
+    return " ".join(str(token) for token in context)
+
+
+def count_nodes(vocab_size: int, depth: int) -> int:
+    """1 + V + .. + V^depth.
+
+    Example:
+        >>> count_nodes(2, 8)
+        511
+    """
+    return sum(vocab_size**i for i in range(depth + 1))
+
+
+def context_node(context: Sequence[int], vocab_size: int) -> int:
+    """The number of a context among all nodes, breadth first.
+
+    Example:
+        >>> context_node((1, 0), 2)
+        5
+    """
+    return count_nodes(vocab_size, len(context) - 1) + context_number(context, vocab_size)
+
+
+def count_orders(multiset: Sequence[int]) -> int:
+    """The number of different orders of some numbers: of tokens or of paths that are drawn.
+
+    Example:
+        >>> count_orders((0, 0, 1))
+        3
+    """
+    return factorial(len(multiset)) // prod(factorial(multiset.count(value)) for value in set(multiset))
+
+
+def all_contexts(vocab_size: int, depth: int) -> tuple[Context, ...]:
+    """All contexts of length at most ``depth`` in the order of their nodes.
+
+    Example:
+        >>> all_contexts(2, 1)
+        ((), (0,), (1,))
+    """
+    return tuple(context for i in range(depth + 1) for context in product(range(vocab_size), repeat=i))
+
+
+def parent_nodes(vocab_size: int, depth: int) -> np.ndarray:
+    """The parent of every node of V^{≤depth} but the root, in the order of the nodes.
+
+    Example:
+        >>> parent_nodes(2, 2)
+        array([0, 0, 1, 1, 2, 2])
+    """
+    return (np.arange(1, count_nodes(vocab_size, depth)) - 1) // vocab_size
+
+
+def split_by_depth(values: np.ndarray, vocab_size: int, depth: int) -> list[np.ndarray]:
+    """One value per node of V^{≤depth} as one array per depth, [V^i] for i = 0..depth.
+
+    Example:
+        >>> split_by_depth(np.arange(3), 2, 1)
+        [array([0]), array([1, 2])]
+    """
+    return np.split(values, [count_nodes(vocab_size, i) for i in range(depth)])
+
+
+def leaves_below(number: int, context_depth: int, vocab_size: int, depth: int) -> range:
+    """The numbers of the leaves of V^depth below a context, given by its number and its depth.
+
+    Example:
+        >>> leaves_below(1, 1, 2, 3)
+        range(4, 8)
+    """
+    width = vocab_size ** (depth - context_depth)
+    return range(number * width, (number + 1) * width)
+
+
+def prefix_numbers(paths: Array, vocab_size: int) -> Array:
+    """The number of every prefix at its depth.  [..., K, L] -> [..., K, L+1]
+
+    Example:
+        >>> import numpy as np
+        >>> prefix_numbers(np.array([[1, 0, 1]]), 2)
+        array([[0, 1, 2, 5]])
+    """
+    numbers = [paths[..., 0] * 0]
+    for depth in range(paths.shape[-1]):
+        numbers.append(numbers[-1] * vocab_size + paths[..., depth])
+    return namespace(paths).stack(numbers, axis=-1)
+
+
+def prefix_of_leaf(leaves: Any, depth: int, draft_length: int, vocab_size: int) -> Any:
+    """The number of the prefix of this depth of paths given by their leaf numbers.  [...] -> [...]
+
+    Example:
+        >>> prefix_of_leaf(5, 2, 3, 2)  # (1, 0, 1) starts with (1, 0)
+        2
+    """
+    return leaves // vocab_size ** (draft_length - depth)
+
+
+def rows_along(levels: Sequence[Array], prefixes: Array) -> Array:
+    """The rows of a model along paths.
+
+    Args:
+        levels: rows by depth, [V^depth, V].
+        prefixes: [..., L+1], the number of every prefix at its depth.
+
+    Returns:
+        [..., D, V] for the D levels given.
+    """
+    rows = [level[prefixes[..., depth]] for depth, level in enumerate(levels)]
+    return namespace(rows[0]).stack(rows, axis=-2)
+
+
+# -------------------------------------------------------- prefixes that several paths share
+
+
+def first_path_with_prefix(paths: Array) -> Array:
+    """For each path k and length i, the first path that shares the prefix a_{1:i}.
+
+    [..., K, L] -> [..., K, L+1]; entry (k, 0) is 0, because all paths share the empty prefix.
+
+    Example:
+        >>> import numpy as np
+        >>> first_path_with_prefix(np.array([[0, 1], [1, 0], [0, 0]]))
+        array([[0, 0, 0],
+               [0, 1, 1],
+               [0, 0, 2]])
+    """
+    xp = namespace(paths)
+    return xp.argmax(xp.astype(shared_prefixes(paths), xp.int64), axis=-2)
+
+
+def is_first_with_prefix(paths: Array) -> Array:
+    """Whether path k is the first that starts with its first i tokens.  [..., K, L] -> bool [..., K, L+1]"""
+    return first_path_with_prefix(paths) == _numbers(paths)
+
+
+def _numbers(paths: Array) -> Array:
+    """0..K-1 as a column, [K, 1]."""
+    return namespace(paths).arange(paths.shape[-2], device=paths.device)[:, None]
+
+
+def shared_prefixes(paths: Array) -> Array:
+    """Whether paths k and j agree on their first i tokens.  [..., K, L] -> bool [..., K, K, L+1]
+
+    Indexed [..., k, j, i]; symmetric in k and j.
+    """
+    xp = namespace(paths)
+    agree = xp.astype(paths[..., :, None, :] == paths[..., None, :, :], xp.int64)
+    empty = xp.ones((*agree.shape[:-1], 1), dtype=xp.int64, device=agree.device)
+    return xp.cumulative_prod(xp.concat([empty, agree], axis=-1), axis=-1) == 1
+
+
+def credit_to_first(paths: Array, path_index: Array, length_probs: Array) -> Array:
+    """Stop probabilities of one chosen path, credited to the first path with each prefix.
+
+    Args:
+        paths: [..., K, L].
+        path_index: [...], the chosen path.
+        length_probs: [..., L+1], the law of tau on it.
+
+    Returns:
+        [..., K, L+1].
+    """
+    xp = namespace(length_probs)
+    holder = take_path(first_path_with_prefix(paths), path_index)[..., None, :]
+    numbers = _numbers(paths)
+    spread = length_probs[..., None, :] + xp.zeros_like(numbers)
+    return xp.where(holder == numbers, spread, spread - spread)

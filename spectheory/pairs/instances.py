@@ -1,0 +1,344 @@
+"""Named pairs of the papers and random generators.
+
+Every function returns a ``ModelPair``.  ``NAMED`` maps the names of the fixed instances to
+functions of the draft length, so that a test or a table can run over all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count
+from spectheory.pairs.contexts import numbered_context
+from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.rows import Row, parse_probs
+
+
+def two_token(draft_length: int = 2) -> ModelPair:
+    """The motivating example of block2024, section 2, Eq. 2: exact, context-free.
+
+    Target (1/3, 2/3), draft (2/3, 1/3) on the tokens A and B.
+
+    Example:
+        >>> two_token().vocab
+        ('A', 'B')
+    """
+    return ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length, ["A", "B"])
+
+
+def three_token_reversed(draft_length: int = 2) -> ModelPair:
+    """Target (1/2, 1/3, 1/6), draft the same row reversed (theory.md §3): exact."""
+    row = [Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)]
+    return ModelPair.context_free_pair(row, row[::-1], draft_length)
+
+
+def bernoulli(draft_head: Any, target_head: Any, draft_length: int = 1) -> ModelPair:
+    """Draft Ber(b) against target Ber(c), spectr2023 App. B.1: token 0 is a tail, token 1 a head.
+
+    Args:
+        draft_head: b, the draft's probability of a head (a string or Fraction is exact).
+        target_head: c, the target's.
+        draft_length: L.
+
+    Example:
+        >>> print(bernoulli("1/4", "3/4").target[0][0])
+        [Fraction(1, 4) Fraction(3, 4)]
+    """
+    b, c = parse_probs([draft_head, target_head])
+    return ModelPair.context_free_pair([1 - c, c], [1 - b, b], draft_length, ["tail", "head"])
+
+
+def uniform(support: int, ratio: int, draft_length: int = 1) -> ModelPair:
+    """Draft U(d) against target U(d/r), spectr2023 App. B.1: d = ``support``, r = ``ratio``.
+
+    Raises:
+        InvalidInputError: r does not divide d.
+    """
+    support, ratio = check_count("support", support), check_count("ratio", ratio)
+    if support % ratio:
+        raise InvalidInputError(f"ratio must divide support, got support {support} and ratio {ratio}")
+    small = support // ratio
+    target = [Fraction(1, small)] * small + [Fraction(0)] * (support - small)
+    return ModelPair.context_free_pair(target, [Fraction(1, support)] * support, draft_length)
+
+
+def equal_models(draft_length: int = 2) -> ModelPair:
+    """Target and draft identical (and with a zero): every lossless verifier may accept everything."""
+    row = ["1/2", "1/3", "1/6", "0"]
+    return ModelPair.context_free_pair(row, row, draft_length)
+
+
+def disjoint_supports(draft_length: int = 2) -> ModelPair:
+    """The draft proposes only tokens the target never emits: nothing can be accepted."""
+    return ModelPair.context_free_pair(["1/2", "1/2", "0", "0"], ["0", "0", "1/3", "2/3"], draft_length)
+
+
+def point_masses(draft_length: int = 2) -> ModelPair:
+    """Both models are deterministic and agree except after token 1, which the draft never reaches."""
+    one = {0: ["1", "0"], 1: ["0", "1"]}
+    target, draft = {}, {}
+    for depth in range(draft_length + 1):
+        for number in range(2**depth):
+            context = numbered_context(number, depth, 2)
+            target[context] = one[1 if context and context[-1] else 0]
+            if depth < draft_length:
+                draft[context] = one[0]
+    return ModelPair.from_contexts(target, draft, draft_length)
+
+
+def early_stop(draft_length: int, ratio: Fraction | None = None) -> ModelPair:
+    """The pair on which two calls of block verification lose the most tokens (theory.md Statement 4.10).
+
+    Calls have L drafted tokens.  The first L tokens are forced to 0.  Then the target is (ρ, 1 - ρ) and the
+    draft (1, 0), with ρ = L/(2(L-1)) unless told otherwise.  After one more 0 the target is (1, 0) and the
+    draft (ρ, 1 - ρ).  The next L - 2 tokens are forced to 0 again.  Everywhere else the target is (1, 0) and
+    the draft (0, 1).
+
+    Args:
+        draft_length: L of a call.  That of the pair is 2L + 1, all that two calls reach.
+        ratio: another ρ in [0, 1], which loses less.
+
+    Example:
+        >>> pair = early_stop(3)
+        >>> print(pair.draft_length, pair.target[3][0], pair.draft[4][0])
+        7 [Fraction(3, 4) Fraction(1, 4)] [Fraction(3, 4) Fraction(1, 4)]
+
+    Raises:
+        InvalidInputError: a draft length below 3, where block verification loses nothing, or a ratio that is
+            no probability.
+    """
+    length = check_count("draft_length", draft_length, at_least=3)
+    ratio = Fraction(length, 2 * (length - 1)) if ratio is None else ratio
+    if not 0 <= ratio <= 1:
+        raise InvalidInputError(f"ratio must lie in [0, 1], got {ratio}")
+    zero, one, mostly_zero = ((p, 1 - p) for p in (Fraction(1), Fraction(0), ratio))
+    rows = {length: (mostly_zero, zero), length + 1: (zero, mostly_zero)}
+    depth = 2 * length + 1
+    target, draft = {}, {}
+    for below in range(depth + 1):
+        for number in range(2**below):
+            context = numbered_context(number, below, 2)
+            agreed = rows.get(below, (zero, zero)) if number == 0 and below < 2 * length else (zero, one)
+            target[context], draft[context] = agreed
+    return ModelPair.from_contexts(target, {c: row for c, row in draft.items() if len(c) < depth}, depth)
+
+
+def off_path_pairs() -> tuple[ModelPair, ModelPair]:
+    """Two pairs that differ below the first token 0 only (theory.md Statement 5.17): V = 2, L = 3, exact.
+
+    At the root the target is (1/2, 1/2) and the draft (1/3, 2/3).  After 1 the target is (0, 1) and the draft
+    (1/2, 1/2).  Everywhere else the target is (1, 0), and so is the draft, but below 0 on the second pair,
+    where the draft is (0, 1).  From two drafts on, no verifier that sees on-path rows only attains both
+    optima.
+
+    Example:
+        >>> agreeing, failing = off_path_pairs()
+        >>> print(agreeing.draft[1][0], failing.draft[1][0])
+        [Fraction(1, 1) Fraction(0, 1)] [Fraction(0, 1) Fraction(1, 1)]
+    """
+    half, zero, one = ["1/2", "1/2"], ["1", "0"], ["0", "1"]
+    contexts = [numbered_context(number, depth, 2) for depth in range(4) for number in range(2**depth)]
+    target: dict[tuple[int, ...], Row] = dict.fromkeys(contexts, zero)
+    target |= {(): half, (1,): one}
+    draft = {context: row for context, row in target.items() if len(context) < 3}
+    draft |= {(): ["1/3", "2/3"], (1,): half}
+    failing = {context: one if context[:1] == (0,) else row for context, row in draft.items()}
+    return ModelPair.from_contexts(target, draft, 3), ModelPair.from_contexts(target, failing, 3)
+
+
+def uniform_equal(draft_length: int = 1) -> ModelPair:
+    """Two fair coins: equal models.  greedy_multipath loses to one path on them (theory.md Statement 5.7)."""
+    return ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], draft_length)
+
+
+def two_residual_tokens(draft_length: int = 2) -> ModelPair:
+    """Target (1/2, 1/6, 1/3), draft (3/4, 1/16, 3/16): two tokens share the residual, in changing parts.
+
+    max(p - q, 0) is divided 5 : 7 between them, max(2/3 p - q, 0), the residual of block verification
+    after the first token, 7 : 5.  With one such token, as every pair of two tokens has, a
+    wrong residual is normalised away.
+
+    Example:
+        >>> print(two_residual_tokens(1).draft[0][0])
+        [Fraction(3, 4) Fraction(1, 16) Fraction(3, 16)]
+    """
+    return ModelPair.context_free_pair(["1/2", "1/6", "1/3"], ["3/4", "1/16", "3/16"], draft_length)
+
+
+def partial_overlap(draft_length: int = 2) -> ModelPair:
+    """Zeros on both sides: one token only the target emits, one only the draft, one shared tie."""
+    return ModelPair.context_free_pair(["1/4", "1/4", "1/2", "0"], ["1/4", "1/4", "0", "1/2"], draft_length)
+
+
+def markov(
+    target_initial: Row,
+    target_transitions: Sequence[Row],
+    draft_initial: Row,
+    draft_transitions: Sequence[Row],
+    draft_length: int,
+) -> ModelPair:
+    """Rows that depend on the last token only.
+
+    Args:
+        target_initial, draft_initial: the root rows, [V].
+        target_transitions, draft_transitions: row x is the conditional after token x, [V, V].
+        draft_length: L.
+
+    Example:
+        >>> pair = markov(["1/2", "1/2"], [["1", "0"], ["1/3", "2/3"]],
+        ...               ["1/2", "1/2"], [["1/2", "1/2"], ["1/2", "1/2"]], draft_length=2)
+        >>> print(pair.target[2][3])  # after (1, 1)
+        [Fraction(1, 3) Fraction(2, 3)]
+    """
+
+    def levels(initial: Row, transitions: Sequence[Row], depths: int) -> dict[tuple[int, ...], Row]:
+        rows: dict[tuple[int, ...], Row] = {(): initial}
+        frontier: list[tuple[int, ...]] = [()]
+        for _ in range(depths - 1):
+            frontier = [(*context, token) for context in frontier for token in range(len(initial))]
+            rows |= {context: transitions[context[-1]] for context in frontier}
+        return rows
+
+    return ModelPair.from_contexts(
+        levels(target_initial, target_transitions, draft_length + 1),
+        levels(draft_initial, draft_transitions, draft_length),
+        draft_length,
+    )
+
+
+def sticky_chain(draft_length: int = 2) -> ModelPair:
+    """A fixed exact Markov pair: the target repeats its last token more often than the draft does."""
+    return markov(
+        ["1/2", "1/2"],
+        [["3/4", "1/4"], ["1/4", "3/4"]],
+        ["2/3", "1/3"],
+        [["1/2", "1/2"], ["1/3", "2/3"]],
+        draft_length,
+    )
+
+
+def random_float(
+    seed: int | Sequence[int] | np.random.SeedSequence,
+    vocab_size: int,
+    draft_length: int,
+    concentration: float = 1.0,
+    agreement: float = 0.0,
+) -> ModelPair:
+    """Context-dependent Dirichlet rows in float64.
+
+    Args:
+        seed: of numpy's default generator.
+        vocab_size, draft_length: V and L.
+        concentration: of the symmetric Dirichlet distribution of every row.
+        agreement: a in [0, 1]; the draft row is a * target + (1 - a) * an independent row.
+    """
+    if not 0 <= agreement <= 1:
+        raise InvalidInputError(f"agreement must lie in [0, 1], got {agreement}")
+    vocab_size, draft_length = _checked(vocab_size, draft_length)
+    rng = np.random.default_rng(seed)
+    alpha = np.full(vocab_size, concentration)
+    target = tuple(rng.dirichlet(alpha, size=vocab_size**i) for i in range(draft_length + 1))
+    draft = tuple(
+        agreement * target[i] + (1 - agreement) * rng.dirichlet(alpha, size=vocab_size**i)
+        for i in range(draft_length)
+    )
+    return ModelPair(target, draft, tuple(str(i) for i in range(vocab_size)))
+
+
+def random_rational(
+    seed: int | Sequence[int] | np.random.SeedSequence,
+    vocab_size: int,
+    draft_length: int,
+    max_weight: int = 6,
+    zero_probability: float = 0.2,
+    equal_row_probability: float = 0.15,
+) -> ModelPair:
+    """Context-dependent exact rows: whole weights up to ``max_weight``, divided by their sum.
+
+    Small weights make ties in p/q frequent; ``zero_probability`` puts zeros into either model,
+    and ``equal_row_probability`` makes some draft rows equal to the target's.
+
+    Example:
+        >>> random_rational(0, vocab_size=3, draft_length=2).is_exact
+        True
+    """
+    vocab_size, draft_length = _checked(vocab_size, draft_length)
+    rng = np.random.default_rng(seed)
+
+    def row() -> list[Fraction]:
+        weights = rng.integers(1, max_weight + 1, size=vocab_size)
+        weights[rng.random(vocab_size) < zero_probability] = 0
+        if not weights.any():
+            weights[rng.integers(vocab_size)] = 1
+        total = int(weights.sum())
+        return [Fraction(int(weight), total) for weight in weights]
+
+    def stack(rows: list[list[Fraction]]) -> np.ndarray:
+        array = np.empty((len(rows), vocab_size), dtype=object)
+        array[:] = rows
+        return array
+
+    target = [[row() for _ in range(vocab_size**i)] for i in range(draft_length + 1)]
+    draft = [
+        [list(target[i][n]) if rng.random() < equal_row_probability else row() for n in range(vocab_size**i)]
+        for i in range(draft_length)
+    ]
+    return ModelPair(
+        tuple(stack(rows) for rows in target),
+        tuple(stack(rows) for rows in draft),
+        tuple(str(i) for i in range(vocab_size)),
+    )
+
+
+def tiny_probabilities(
+    seed: int | Sequence[int] | np.random.SeedSequence, vocab_size: int, draft_length: int
+) -> ModelPair:
+    """Context-dependent exact rows in which a third of the entries is 10^-9 or 10^-3 of the others.
+
+    Example:
+        >>> float(tiny_probabilities(1, 3, 1).draft[0].min())
+        0.0003332222592469177
+    """
+    vocab_size, draft_length = _checked(vocab_size, draft_length)
+    rng = np.random.default_rng(seed)
+    scales = (Fraction(1), Fraction(1), Fraction(1, 10**9), Fraction(1, 1000))
+
+    def level(depth: int) -> np.ndarray:
+        weights = np.empty((vocab_size**depth, vocab_size), dtype=object)
+        for index in np.ndindex(weights.shape):
+            weights[index] = scales[rng.integers(len(scales))] * int(rng.integers(1, 5))
+        return weights / weights.sum(axis=1, keepdims=True)
+
+    return ModelPair(
+        tuple(level(depth) for depth in range(draft_length + 1)),
+        tuple(level(depth) for depth in range(draft_length)),
+        tuple(str(i) for i in range(vocab_size)),
+    )
+
+
+NAMED: Mapping[str, Callable[[int], ModelPair]] = {
+    "two_token": two_token,
+    "three_token_reversed": three_token_reversed,
+    "bernoulli_quarter_half": lambda length: bernoulli("1/4", "1/2", length),
+    "bernoulli_quarter_one": lambda length: bernoulli("1/4", "1", length),
+    "bernoulli_one_half": lambda length: bernoulli("1", "1/2", length),
+    "uniform_4_2": lambda length: uniform(4, 2, length),
+    "uniform_3_3": lambda length: uniform(3, 3, length),
+    "uniform_equal": uniform_equal,
+    "equal_models": equal_models,
+    "disjoint_supports": disjoint_supports,
+    "point_masses": point_masses,
+    "partial_overlap": partial_overlap,
+    "two_residual_tokens": two_residual_tokens,
+    "sticky_chain": sticky_chain,
+}
+"""Fixed exact instances by name, each a function of the draft length."""
+
+
+def _checked(vocab_size: int, draft_length: int) -> tuple[int, int]:
+    return check_count("vocab_size", vocab_size), check_count("draft_length", draft_length)

@@ -1,0 +1,558 @@
+"""ModelPair: a target and a draft model, enumerated on every context of the V-ary tree.
+
+Notation (theory.md §1): p is the target, q the draft, V the vocabulary size, L the draft
+length.  The target has a row at every context of depth 0..L, the draft at depth 0..L-1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
+from spectheory.foundation.exact_numbers import flint_if_exact
+from spectheory.foundation.validation import check_count, is_number
+from spectheory.pairs.contexts import Context, context_text, numbered_context
+from spectheory.pairs.pair_file import (
+    ROW_SUM_TOLERANCE,
+    PairFields,
+    build_document,
+    parse_document,
+    read_document,
+    write_document,
+)
+from spectheory.pairs.rows import Row, parse_rows
+
+MAX_ENTRIES = 50_000_000
+"""The largest number of probabilities a pair may hold; a tree of depth L grows as V^(L+1)."""
+
+
+ROUNDING_OF_A_ROW = 1e-12
+"""How far the sum of a float row is off by rounding alone."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ModelPair:
+    """Target and draft conditionals on all contexts of a small vocabulary.
+
+    All entries are exact (``fractions.Fraction``) or all are float64; nothing mixes.
+    A context of depth i is numbered in base V: ``(a_1, .., a_i)`` is row
+    ``a_1 V^(i-1) + .. + a_i`` of depth i.
+
+    Attributes:
+        target: ``target[i]`` holds the rows p(. | a_{1:i}), shape [V^i, V], for i = 0..L.
+        draft: ``draft[i]`` holds the rows q(. | a_{1:i}), shape [V^i, V], for i = 0..L-1.
+        vocab: the V token names.
+        context_free: whether every context has the same two rows (kept for saving).
+        row_sum_tolerance: how far the sum of a float row may be from 1; kept by every method and by files.
+
+    Raises:
+        InvalidPairError: levels of wrong shapes or kinds, or a row that is no law.
+
+    Example:
+        >>> pair = ModelPair.context_free_pair(["1/3", "2/3"], ["2/3", "1/3"], draft_length=2)
+        >>> pair.vocab_size, pair.draft_length, pair.arithmetic
+        (2, 2, 'exact')
+        >>> print(pair.draft_path_probs(2)[0])
+        4/9
+    """
+
+    target: tuple[np.ndarray, ...]
+    draft: tuple[np.ndarray, ...]
+    vocab: tuple[str, ...]
+    context_free: bool = False
+    row_sum_tolerance: float = ROW_SUM_TOLERANCE
+
+    def __post_init__(self) -> None:
+        _validate(self)
+        # Copies that cannot be written to: whoever is handed a pair cannot change what is judged with it.
+        for side in ("target", "draft"):
+            object.__setattr__(self, side, tuple(_locked(level) for level in getattr(self, side)))
+
+    def __repr__(self) -> str:
+        shape = f"{self.vocab_size} tokens, draft length {self.draft_length}, {self.arithmetic}"
+        return f"<ModelPair: {shape}{', context-free' if self.context_free else ''}>"
+
+    def __eq__(self, other: object) -> bool:
+        """The same rows, bit by bit and of the same kind, and the same names."""
+        if not isinstance(other, ModelPair) or self.vocab != other.vocab:
+            return False
+        mine, others = (*self.target, *self.draft), (*other.target, *other.draft)
+        return len(self.draft) == len(other.draft) and all(
+            one.dtype == level.dtype and np.array_equal(one, level)
+            for one, level in zip(mine, others, strict=True)
+        )
+
+    def __hash__(self) -> int:
+        """Of the shape and the names: equal pairs have equal hashes, and no row is looked at."""
+        return hash((self.vocab, self.draft_length, self.is_exact))
+
+    # ------------------------------------------------------------------ shape
+
+    @property
+    def vocab_size(self) -> int:
+        """V, the number of tokens."""
+        return len(self.vocab)
+
+    @property
+    def draft_length(self) -> int:
+        """L, the number of tokens on a drafted path."""
+        return len(self.draft)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the entries are exact rationals."""
+        return self.target[0].dtype == object
+
+    @property
+    def arithmetic(self) -> str:
+        """``"exact"`` or ``"float64"``."""
+        return "exact" if self.is_exact else "float64"
+
+    def target_path_probs(self, depth: int) -> np.ndarray:
+        """p(a_{1:depth}) of every path of that depth (0..L+1), shape [V^depth].
+
+        Raises:
+            InvalidPairError: the target has no paths of that depth.
+        """
+        return _of_depth("target", self._target_path_probs, depth)
+
+    @cached_property
+    def _target_path_probs(self) -> tuple[np.ndarray, ...]:
+        return _path_probs(self.target)
+
+    def draft_path_probs(self, depth: int) -> np.ndarray:
+        """q(a_{1:depth}) of every path of that depth (0..L), shape [V^depth].
+
+        Raises:
+            InvalidPairError: the draft has no paths of that depth.
+        """
+        return _of_depth("draft", self._draft_path_probs, depth)
+
+    @cached_property
+    def _draft_path_probs(self) -> tuple[np.ndarray, ...]:
+        return _path_probs(self.draft)
+
+    @cached_property
+    def numbers(self) -> PairNumbers:
+        """Its rows and path probabilities in the numbers to compute with, converted once."""
+        sides = (self.target, self.draft)
+        return PairNumbers(*(tuple(_locked(flint_if_exact(level)) for level in side) for side in sides))
+
+    def context(self, depth: int, index: int) -> Context:
+        """The token ids of the context with this number at this depth.
+
+        Example:
+            >>> ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 3).context(3, 5)
+            (1, 0, 1)
+        """
+        return numbered_context(index, depth, self.vocab_size)
+
+    # ----------------------------------------------------------- construction
+
+    @staticmethod
+    def context_free_pair(
+        target_probs: Row,
+        draft_probs: Row,
+        draft_length: int,
+        vocab: Sequence[str] | None = None,
+        *,
+        row_sum_tolerance: float = ROW_SUM_TOLERANCE,
+    ) -> ModelPair:
+        """The pair in which every context has the same two rows.
+
+        Args:
+            target_probs, draft_probs: one row each, [V]; see ``rows.parse_probs`` for what is exact.
+            draft_length: L.
+            vocab: token names; by default the ids.
+            row_sum_tolerance: how far the sum of a float row may be from 1.
+
+        Raises:
+            InvalidPairError: rows that are no laws, of different lengths, or of different arithmetic.
+            EnumerationTooLargeError: a tree of that depth cannot be held.
+
+        Example:
+            >>> ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75], draft_length=1).arithmetic
+            'float64'
+        """
+        target_row, draft_row = parse_rows({"target": target_probs, "draft": draft_probs}).values()
+        size = len(target_row)
+        _check_width("draft", (), draft_row, size)
+        draft_length = _check_size(size, draft_length)
+        return ModelPair(
+            target=tuple(np.tile(target_row, (size**i, 1)) for i in range(draft_length + 1)),
+            draft=tuple(np.tile(draft_row, (size**i, 1)) for i in range(draft_length)),
+            vocab=_names(vocab, size),
+            context_free=True,
+            row_sum_tolerance=row_sum_tolerance,
+        )
+
+    @staticmethod
+    def from_contexts(
+        target: Mapping[Context, Row],
+        draft: Mapping[Context, Row],
+        draft_length: int,
+        vocab: Sequence[str] | None = None,
+        *,
+        row_sum_tolerance: float = ROW_SUM_TOLERANCE,
+    ) -> ModelPair:
+        """A pair from mappings context -> row.
+
+        Args:
+            target: a row [V] at every context of depth 0..L; see ``rows.parse_probs`` for what is exact.
+            draft: a row [V] at every context of depth 0..L-1.
+            draft_length, vocab, row_sum_tolerance: as in ``context_free_pair``.
+
+        Raises:
+            InvalidPairError: a context without a row or a row without a context, or as in
+                ``context_free_pair``.
+            EnumerationTooLargeError: a tree of that depth cannot be held.
+
+        Example:
+            >>> pair = ModelPair.from_contexts(
+            ...     {(): ["1/3", "2/3"], (0,): [0, 1], (1,): ["1/2", "1/2"]},
+            ...     {(): ["2/3", "1/3"]},
+            ...     draft_length=1,
+            ... )
+            >>> print(pair.target_path_probs(2))
+            [Fraction(0, 1) Fraction(1, 3) Fraction(1, 3) Fraction(1, 3)]
+        """
+        given = {"target": target, "draft": draft}
+        parsed = parse_rows({(side, key): row for side, rows in given.items() for key, row in rows.items()})
+        if ("target", ()) not in parsed:
+            raise InvalidPairError("the target has no row at the root context ''; add one")
+        size = len(parsed["target", ()])
+        for (side, context), row in parsed.items():
+            _check_width(side, context, row, size)
+        draft_length = _check_size(size, draft_length)
+        levels = {
+            side: _levels({key: parsed[side, key] for key in given[side]}, side, depths, size)
+            for side, depths in (("target", draft_length + 1), ("draft", draft_length))
+        }
+        return ModelPair(
+            levels["target"], levels["draft"], _names(vocab, size), row_sum_tolerance=row_sum_tolerance
+        )
+
+    def to_float(self) -> ModelPair:
+        """The same pair in float64 (itself when it is float64 already)."""
+        if not self.is_exact:
+            return self
+        target, draft = (tuple(level.astype(float) for level in side) for side in (self.target, self.draft))
+        return replace(self, target=target, draft=draft)
+
+    @cached_property
+    def row_defect(self) -> float:
+        """The largest |sum of a row - 1|; 0 for an exact pair."""
+        if self.is_exact:
+            return 0.0
+        return max(float(abs(level.sum(axis=1) - 1).max()) for level in (*self.target, *self.draft))
+
+    def normalised(self) -> ModelPair:
+        """The pair with every row divided by its sum; itself where all sums are 1 but for rounding.
+
+        Float rows may sum to 1 within ``row_sum_tolerance`` only.  Whatever a verifier does, its output is
+        off by as much; so that nobody is blamed for it, laws are computed on the rows that are meant.
+
+        Raises:
+            InvalidPairError: a row sums to 0.
+        """
+        if self.row_defect <= ROUNDING_OF_A_ROW:
+            return self
+        if not all(level.sum(axis=1).all() for level in (*self.target, *self.draft)):
+            raise InvalidPairError("a row sums to 0, so that it is no law whatever it is divided by")
+        target, draft = (
+            tuple(level / level.sum(axis=1, keepdims=True) for level in side)
+            for side in (self.target, self.draft)
+        )
+        return replace(self, target=target, draft=draft)
+
+    def truncate(self, draft_length: int) -> ModelPair:
+        """The same models with a shorter draft length.
+
+        Raises:
+            InvalidPairError: it is no whole number from 1 to L.
+        """
+        draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
+        if draft_length > self.draft_length:
+            raise InvalidPairError(
+                f"cannot truncate to draft length {draft_length}; "
+                f"expected 1..{self.draft_length}, the length of this pair"
+            )
+        return replace(self, target=self.target[: draft_length + 1], draft=self.draft[:draft_length])
+
+    def restrict(self, tokens: Sequence[int]) -> ModelPair:
+        """Both models conditioned, at every context, on the next token being one of ``tokens``.
+
+        Raises:
+            InvalidPairError: a token is unknown or repeated, or a row has no mass on ``tokens``.
+        """
+        kept = list(tokens)
+        if not kept or len(set(kept)) != len(kept) or any(not 0 <= t < self.vocab_size for t in kept):
+            raise InvalidPairError(
+                f"cannot restrict to tokens {kept}; expected distinct ids in 0..{self.vocab_size - 1}"
+            )
+
+        def keep(levels: tuple[np.ndarray, ...], side: str) -> tuple[np.ndarray, ...]:
+            contexts = np.zeros(1, dtype=np.int64)
+            result = []
+            for depth, level in enumerate(levels):
+                rows = level[contexts][:, kept]
+                mass = rows.sum(axis=1)
+                for number in np.flatnonzero(mass == 0):
+                    context = context_text(self.context(depth, int(contexts[number])))
+                    raise InvalidPairError(
+                        f"the {side} gives tokens {kept} no mass at context '{context}'; "
+                        "restrict to tokens that have some"
+                    )
+                result.append(rows / mass[:, None])
+                contexts = (contexts[:, None] * self.vocab_size + np.asarray(kept)).ravel()
+            return tuple(result)
+
+        return replace(
+            self,
+            target=keep(self.target, "target"),
+            draft=keep(self.draft, "draft"),
+            vocab=tuple(self.vocab[t] for t in kept),
+        )
+
+    # ------------------------------------------------------------------- file
+
+    @staticmethod
+    def load(path: str | Path) -> ModelPair:
+        """Read a pair file (JSON, format ``spectheory-pair/1``).
+
+        Raises:
+            InvalidPairError: the file cannot be read or holds no pair; the text names the file.
+        """
+        document = read_document(path)
+        try:
+            return ModelPair.from_document(document)
+        except InvalidPairError as error:
+            raise InvalidPairError(f"{path}: {error}") from error
+
+    @staticmethod
+    def from_document(document: Any) -> ModelPair:
+        """A pair from the parsed JSON of a pair file.
+
+        Raises:
+            InvalidPairError: it is not the JSON of a pair.
+
+        Example:
+            >>> ModelPair.from_document({
+            ...     "format": "spectheory-pair/1", "vocab": ["A", "B"], "draft_length": 2,
+            ...     "context_free": True, "target": ["1/3", "2/3"], "draft": ["2/3", "1/3"],
+            ... }).vocab
+            ('A', 'B')
+        """
+        fields = parse_document(document)
+        build: Any = ModelPair.context_free_pair if fields.context_free else ModelPair.from_contexts
+        return build(
+            fields.target,
+            fields.draft,
+            fields.draft_length,
+            fields.vocab,
+            row_sum_tolerance=fields.row_sum_tolerance,
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON document of the pair file."""
+
+        def rows(levels: tuple[np.ndarray, ...]) -> Any:
+            if self.context_free:
+                return levels[0][0]
+            return {
+                self.context(depth, number): row
+                for depth, level in enumerate(levels)
+                for number, row in enumerate(level)
+            }
+
+        return build_document(
+            PairFields(
+                rows(self.target),
+                rows(self.draft),
+                self.draft_length,
+                self.vocab,
+                self.context_free,
+                self.row_sum_tolerance,
+            )
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the pair file; ``ModelPair.load`` reads back the same numbers."""
+        write_document(path, self.to_document())
+
+
+def _names(vocab: Sequence[str] | None, size: int) -> tuple[str, ...]:
+    return tuple(str(i) for i in range(size)) if vocab is None else tuple(vocab)
+
+
+def _levels(rows: Mapping[Context, np.ndarray], side: str, depths: int, size: int) -> tuple[np.ndarray, ...]:
+    """The rows of one model by depth, [V^i, V] for i < ``depths``."""
+    levels = []
+    for depth in range(depths):
+        contexts = list(product(range(size), repeat=depth))
+        for context in contexts:
+            if context not in rows:
+                raise InvalidPairError(
+                    f"the {side} has no row at context '{context_text(context)}'; every context "
+                    f"of depth 0..{depths - 1} over {size} tokens needs one"
+                )
+        levels.append(np.stack([rows[context] for context in contexts]))
+    for context in rows:
+        if len(context) >= depths or any(not 0 <= t < size for t in context):
+            raise InvalidPairError(
+                f"the {side} has a row at context '{context_text(context)}', which is not a "
+                f"context of depth 0..{depths - 1} over tokens 0..{size - 1}; remove it"
+            )
+    return tuple(levels)
+
+
+def _locked(level: np.ndarray) -> np.ndarray:
+    if level.base is None and not level.flags.writeable:
+        return level
+    copy = level.copy()
+    copy.flags.writeable = False
+    return copy
+
+
+def _path_probs(levels: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
+    """The probabilities of all paths, by depth; they are kept, so they cannot be written to."""
+    probs = [levels[0][0][:1] * 0 + 1]
+    for level in levels:
+        probs.append((probs[-1][:, None] * level).ravel())
+    for kept in probs:
+        kept.flags.writeable = False
+    return tuple(probs)
+
+
+@dataclass(frozen=True, eq=False)
+class PairNumbers:
+    """A pair in the numbers to compute with: python-flint rationals if it is exact, float64 as it stands.
+
+    Attributes:
+        target, draft: the rows by depth, as of the ``ModelPair``.
+    """
+
+    target: tuple[np.ndarray, ...]
+    draft: tuple[np.ndarray, ...]
+
+    @cached_property
+    def target_path_probs(self) -> tuple[np.ndarray, ...]:
+        """p(a) of every path, by depth 0..L+1."""
+        return _path_probs(self.target)
+
+    @cached_property
+    def draft_path_probs(self) -> tuple[np.ndarray, ...]:
+        """q(a) of every path, by depth 0..L."""
+        return _path_probs(self.draft)
+
+
+def _of_depth(side: str, levels: tuple[np.ndarray, ...], depth: int) -> np.ndarray:
+    depth = check_count("depth", depth, at_least=0, error=InvalidPairError)
+    if depth >= len(levels):
+        raise InvalidPairError(
+            f"the {side} has no paths of depth {depth}; expected 0..{len(levels) - 1}, as the pair has"
+        )
+    return levels[depth]
+
+
+# ------------------------------------------------------------------- validation
+
+
+def check_pair(pair: Any) -> ModelPair:
+    """``pair`` itself.
+
+    Raises:
+        InvalidInputError: it is no ``ModelPair``.
+    """
+    if not isinstance(pair, ModelPair):
+        raise InvalidInputError(
+            f"pair must be a ModelPair, got {type(pair).__name__}; ModelPair.load reads a file"
+        )
+    return pair
+
+
+def _check_width(side: str, context: Context, row: np.ndarray, size: int) -> None:
+    if size == 0:
+        raise InvalidPairError("the target row at the root is empty; name at least one token")
+    if len(row) != size:
+        raise InvalidPairError(
+            f"the {side} row at context '{context_text(context)}' has {len(row)} entries; expected {size}, "
+            "one per token as at the target's root"
+        )
+
+
+def _check_size(vocab_size: int, draft_length: Any) -> int:
+    """The draft length; a tree that cannot be held is refused before anything is allocated."""
+    draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
+    entries, depth = vocab_size, 0
+    while depth < draft_length and entries <= MAX_ENTRIES and vocab_size > 1:
+        entries, depth = entries * vocab_size, depth + 1
+    if entries > MAX_ENTRIES:
+        raise EnumerationTooLargeError(
+            f"a pair of {vocab_size} tokens and draft length {draft_length} has more than {MAX_ENTRIES} "
+            "probabilities; use a shorter draft length or fewer tokens"
+        )
+    return draft_length
+
+
+def _validate(pair: ModelPair) -> None:
+    size = pair.vocab_size
+    if size < 1:
+        raise InvalidPairError("the vocabulary is empty; name at least one token")
+    if len(set(pair.vocab)) != size:
+        raise InvalidPairError(f"vocab has repeated names: {list(pair.vocab)}")
+    check_count("draft_length", pair.draft_length, error=InvalidPairError)
+    if not is_number(pair.row_sum_tolerance) or pair.row_sum_tolerance < 0:
+        raise InvalidPairError(
+            f"row_sum_tolerance must be a number of at least 0, got {pair.row_sum_tolerance!r}"
+        )
+    if len(pair.target) != pair.draft_length + 1:
+        raise InvalidPairError(
+            f"the target has depths 0..{len(pair.target) - 1} and the draft 0..{pair.draft_length - 1}; "
+            "the target needs exactly one depth more than the draft"
+        )
+    dtype = pair.target[0].dtype
+    for side, levels in (("target", pair.target), ("draft", pair.draft)):
+        for depth, level in enumerate(levels):
+            if level.dtype != dtype:
+                raise InvalidPairError("exact and float rows are mixed; use one kind for the whole pair")
+            if level.shape != (size**depth, size):
+                raise InvalidPairError(
+                    f"the {side} rows at depth {depth} have shape {level.shape}; "
+                    f"expected {(size**depth, size)} for {size} tokens"
+                )
+            _validate_rows(pair, side, depth, level)
+    if pair.context_free and any((level != level[0]).any() for level in (*pair.target, *pair.draft)):
+        raise InvalidPairError("context_free is set, but rows depend on the context; leave it out")
+
+
+def _validate_rows(pair: ModelPair, side: str, depth: int, level: np.ndarray) -> None:
+    if level.dtype != object and level.dtype != np.float64:
+        raise InvalidPairError(f"rows must hold Fractions or float64, got {level.dtype}; convert them first")
+    if pair.is_exact and not all(isinstance(value, Fraction) for value in level.flat):
+        raise InvalidPairError("exact rows must hold fractions.Fraction only; build them with parse_probs")
+
+    def where(index: Any) -> str:
+        return f"the {side} row at context '{context_text(pair.context(depth, int(index)))}'"
+
+    if not pair.is_exact and not np.isfinite(level).all():
+        index = np.flatnonzero(~np.isfinite(level).all(axis=1))[0]
+        raise InvalidPairError(f"{where(index)} has an entry that is not finite: {level[index].tolist()}")
+    negative = np.flatnonzero((level < 0).any(axis=1))
+    if negative.size:
+        entries = ", ".join(str(value) for value in level[negative[0]])
+        raise InvalidPairError(f"{where(negative[0])} has a negative entry: [{entries}]")
+    sums = level.sum(axis=1)
+    wrong = sums != 1 if pair.is_exact else np.abs(sums - 1) > pair.row_sum_tolerance
+    if wrong.any():
+        index = np.flatnonzero(wrong)[0]
+        advice = "" if pair.is_exact else "; divide it by its sum, or allow a wider row_sum_tolerance"
+        raise InvalidPairError(f"{where(index)} sums to {sums[index]}, not 1{advice}")

@@ -1,0 +1,201 @@
+"""The pair file, JSON in the format ``spectheory-pair/1``, read and written as plain mappings.
+
+    {"format": "spectheory-pair/1", "vocab": ["A", "B"], "draft_length": 1,
+     "target": {"": ["1/3", "2/3"], "0": ["1/2", "1/2"], "1": ["1", "0"]}, "draft": {"": ["2/3", "1/3"]}}
+
+Keys are contexts: token ids separated by one space, ``""`` at the root.  With ``"context_free": true``
+target and draft are one row each.  Texts such as ``"1/3"`` are exact, JSON numbers are float64.
+``"row_sum_tolerance"`` stands only where it is not the default.  What the rows say is not judged here.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from spectheory.foundation.documents import replace_file
+from spectheory.foundation.errors import InvalidPairError
+from spectheory.foundation.validation import is_number
+from spectheory.pairs.contexts import Context, context_text
+from spectheory.pairs.rows import to_float64
+
+FORMAT = "spectheory-pair/1"
+ROW_SUM_TOLERANCE = 1e-9
+"""How far the sum of a float row may be from 1, unless a pair says otherwise."""
+REQUIRED_FIELDS = ("format", "vocab", "draft_length", "target", "draft")
+OPTIONAL_FIELDS = ("context_free", "row_sum_tolerance")
+
+
+class PairFields(NamedTuple):
+    """What a pair file holds.
+
+    Attributes:
+        target, draft: context -> row; one row each in a context-free pair.
+        draft_length: L.
+        vocab: token names.
+        context_free: whether every context has the same two rows.
+        row_sum_tolerance: how far the sum of a float row may be from 1.
+    """
+
+    target: Mapping[Context, Sequence[Any]] | Sequence[Any]
+    draft: Mapping[Context, Sequence[Any]] | Sequence[Any]
+    draft_length: int
+    vocab: Sequence[str]
+    context_free: bool = False
+    row_sum_tolerance: float = ROW_SUM_TOLERANCE
+
+
+def read_document(path: str | Path) -> Any:
+    """The parsed JSON of a pair file; ``-`` is stdin.
+
+    Raises:
+        InvalidPairError: the file cannot be read, is not JSON, or repeats a key in one object.
+    """
+    if str(path) == "-" and sys.stdin is None:
+        raise InvalidPairError("stdin is closed; there is no pair to read")
+    try:
+        text = sys.stdin.read() if str(path) == "-" else Path(path).read_text(encoding="utf-8")
+        return json.loads(text, object_pairs_hook=_without_repeats)
+    except OSError as error:
+        raise InvalidPairError(f"cannot read {path}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InvalidPairError(f"{path} is not text in UTF-8; expected a pair file in JSON") from error
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidPairError(f"{path} is not JSON: {error}") from error
+
+
+def write_document(path: str | Path, document: Mapping[str, Any]) -> None:
+    """Write the JSON of a pair file."""
+    replace_file(Path(path), json.dumps(document, indent=1) + "\n")
+
+
+def parse_document(document: Any) -> PairFields:
+    """The fields of a pair file from its parsed JSON.
+
+    Raises:
+        InvalidPairError: a field is missing, unknown or of the wrong kind, or a context is not written as
+            the format has it.
+
+    Example:
+        >>> parse_document({
+        ...     "format": "spectheory-pair/1", "vocab": ["A", "B"], "draft_length": 1,
+        ...     "target": {"": [0.5, 0.5], "0": [1, 0], "1": [0, 1]}, "draft": {"": [0.5, 0.5]},
+        ... }).target
+        {(): [0.5, 0.5], (0,): [1.0, 0.0], (1,): [0.0, 1.0]}
+    """
+    _check_names(document)
+    vocab, context_free = document["vocab"], document.get("context_free", False)
+    if not isinstance(vocab, list) or not all(isinstance(name, str) for name in vocab):
+        raise InvalidPairError(f"vocab must be a list of strings, got {vocab!r}")
+    if not isinstance(context_free, bool):
+        raise InvalidPairError(f"context_free must be true or false, got {context_free!r}")
+    tolerance = document.get("row_sum_tolerance", ROW_SUM_TOLERANCE)
+    if not is_number(tolerance):
+        raise InvalidPairError(f"row_sum_tolerance must be a number, got {tolerance!r}")
+    read = _one_row if context_free else _rows_by_context
+    target, draft = (read(side, document[side]) for side in ("target", "draft"))
+    return PairFields(target, draft, document["draft_length"], vocab, context_free, tolerance)
+
+
+def build_document(fields: PairFields) -> dict[str, Any]:
+    """The JSON document of these fields: Fractions as texts, floats as numbers.
+
+    Example:
+        >>> third = Fraction(1, 3)
+        >>> build_document(PairFields([third, 2 * third], [2 * third, third], 2, ["A", "B"], True))["target"]
+        ['1/3', '2/3']
+    """
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "vocab": list(fields.vocab),
+        "draft_length": fields.draft_length,
+    }
+    if fields.context_free:
+        document["context_free"] = True
+    if fields.row_sum_tolerance != ROW_SUM_TOLERANCE:
+        document["row_sum_tolerance"] = float(fields.row_sum_tolerance)
+    return document | {"target": _written(fields.target), "draft": _written(fields.draft)}
+
+
+def parse_context(key: str) -> Context:
+    """The context that a key of a pair file names.
+
+    Raises:
+        InvalidPairError: it names none, or not in the one spelling that the format has.
+
+    Example:
+        >>> parse_context("0 12"), parse_context("")
+        ((0, 12), ())
+    """
+    try:
+        context = tuple(int(token) for token in key.split())
+    except ValueError as error:
+        raise InvalidPairError(f"context {key!r} is not a list of token ids separated by spaces") from error
+    if context_text(context) != key:
+        raise InvalidPairError(
+            f"context {key!r} must be written {context_text(context)!r}: plain token ids with one space "
+            "between them, so that no context has two spellings"
+        )
+    return context
+
+
+def _check_names(document: Any) -> None:
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        found = document.get("format") if isinstance(document, dict) else type(document).__name__
+        raise InvalidPairError(f'not a pair file: expected "format": "{FORMAT}", got {found!r}')
+    missing = set(REQUIRED_FIELDS) - document.keys()
+    if missing:
+        raise InvalidPairError(f"missing fields: {', '.join(sorted(missing))}")
+    unknown = document.keys() - {*REQUIRED_FIELDS, *OPTIONAL_FIELDS}
+    if unknown:
+        raise InvalidPairError(
+            f"unknown fields: {', '.join(sorted(unknown))}; a pair file has {', '.join(REQUIRED_FIELDS)}, "
+            f"and may have {', '.join(OPTIONAL_FIELDS)}"
+        )
+
+
+def _one_row(side: str, row: Any) -> list[Any]:
+    if not isinstance(row, list):
+        raise InvalidPairError(f"a context-free {side} is one list of probabilities, got {row!r}")
+    return _numbers_as_float(row)
+
+
+def _rows_by_context(side: str, rows: Any) -> dict[Context, Any]:
+    if not isinstance(rows, dict):
+        raise InvalidPairError(
+            f"{side} must map contexts to rows, got {type(rows).__name__}; "
+            'one row each goes with "context_free": true'
+        )
+    return {
+        parse_context(key): _numbers_as_float(row) if isinstance(row, list) else row
+        for key, row in rows.items()
+    }
+
+
+def _numbers_as_float(row: list[Any]) -> list[Any]:
+    """JSON numbers are float64, whole ones too; texts stay texts (exact)."""
+    return [to_float64(v) if isinstance(v, int) and not isinstance(v, bool) else v for v in row]
+
+
+def _written(rows: Any) -> Any:
+    if isinstance(rows, Mapping):
+        return {context_text(context): _entries(row) for context, row in rows.items()}
+    return _entries(rows)
+
+
+def _entries(row: Iterable[Any]) -> list[Any]:
+    return [str(value) if isinstance(value, Fraction) else float(value) for value in row]
+
+
+def _without_repeats(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys are distinct; plain JSON would keep the last of two."""
+    found = dict(items)
+    if len(found) < len(items):
+        keys = [key for key, _ in items]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidPairError(f"the key {repeated!r} stands twice in one object; keep one of them")
+    return found

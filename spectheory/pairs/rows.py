@@ -1,0 +1,116 @@
+"""Rows of probabilities as users write them: texts, rationals and floats of any library, tensors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from spectheory.foundation.errors import InvalidPairError
+from spectheory.foundation.exact_numbers import to_fraction
+
+MAX_DIGITS = 4_000
+"""The longest text read as a rational."""
+Row = Sequence[Any]
+
+
+def parse_probs(values: Row) -> np.ndarray:
+    """One row of probabilities, all exact or all float64; whole numbers go with both.
+
+    Exact are texts (``"1/3"``, ``"0.25"``), ``Fraction``, ``Decimal``, and the rationals of sympy and
+    python-flint.  Float64 are floats, numpy's scalars and arrays, and torch's tensors.
+
+    Args:
+        values: V entries.
+
+    Returns:
+        Fractions (a numpy array of objects) or float64, [V].
+
+    Raises:
+        InvalidPairError: an entry is no number, or exact and float entries are mixed.
+
+    Example:
+        >>> parse_probs(["1/3", "2/3"])
+        array([Fraction(1, 3), Fraction(2, 3)], dtype=object)
+        >>> parse_probs([0.25, 0.75])
+        array([0.25, 0.75])
+    """
+    return parse_rows({"row": values})["row"]
+
+
+def parse_rows(rows: Mapping[Any, Row]) -> dict[Any, np.ndarray]:
+    """All rows of one pair, with one kind of arithmetic for all of them; see ``parse_probs``."""
+    parsed = {key: [_parse_entry(value) for value in _entries(row)] for key, row in rows.items()}
+    # The first entry of either kind, as it was written; whole numbers have none.
+    written: dict[type, Any] = {}
+    for key, values in parsed.items():
+        for value, original in zip(values, _entries(rows[key]), strict=True):
+            if type(value) is not int:
+                written.setdefault(type(value), original)
+    if len(written) > 1:
+        raise InvalidPairError(
+            f"exact and float entries are mixed ({written[Fraction]!r} and {written[float]!r}); "
+            "write all entries as strings or all as numbers"
+        )
+    convert = to_float64 if float in written else Fraction
+    return {
+        key: np.array([convert(value) for value in values], dtype=float if float in written else object)
+        for key, values in parsed.items()
+    }
+
+
+def to_float64(value: Any) -> float:
+    """A number as a float.
+
+    Raises:
+        InvalidPairError: it is beyond the range of float64, so that it is no probability.
+    """
+    try:
+        return float(value)
+    except OverflowError as error:
+        raise InvalidPairError(
+            "a probability is too large for a float64; expected numbers in [0, 1]"
+        ) from error
+
+
+def _entries(row: Any) -> Sequence[Any]:
+    entries = row.tolist() if hasattr(row, "tolist") else row  # numpy and torch, from any device
+    if isinstance(entries, (str, bytes)) or not isinstance(entries, Sequence):
+        raise InvalidPairError(f"a row must be a list of probabilities, got {row!r}")
+    return entries
+
+
+def _parse_entry(value: Any) -> int | Fraction | float:
+    if getattr(value, "ndim", None) == 0:  # a scalar of numpy or torch
+        value = value.item()
+    if isinstance(value, bool):
+        raise InvalidPairError(f"a probability cannot be {value!r}")
+    if isinstance(value, (str, Decimal)):
+        return _parse_text(str(value))
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Rational):  # Fraction; sympy registers its own
+        return Fraction(int(value.numerator), int(value.denominator))
+    if isinstance(value, Real):
+        return to_float64(value)
+    if isinstance(value, fmpq):
+        return to_fraction(value)
+    raise InvalidPairError(f"a probability must be a string or a number, got {value!r}")
+
+
+def _parse_text(text: str) -> Fraction:
+    exponent = re.search(r"[eE][+-]?0*(\d+)\s*$", text)
+    if len(text) > MAX_DIGITS or (exponent and len(exponent[1]) > 4):
+        raise InvalidPairError(
+            f"{text[:40]!r} has too many digits; a rational may have {MAX_DIGITS}, its exponent four"
+        )
+    try:
+        return Fraction(text)
+    except (ValueError, ZeroDivisionError) as error:
+        raise InvalidPairError(f"{text!r} is not a rational such as '1/3' or '0.25'") from error

@@ -1,0 +1,354 @@
+"""Checkpoint: the finished batches of a run, and the file that keeps them.
+
+The file is JSON Lines: a header with what the run is, then one line per finished batch, appended, flushed
+and synchronised.  Every line carries a sha256 over its content and over the header's, so that neither damage
+nor a line of another run passes.  A last line without its end was being written when the process was killed;
+it is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError, Notice
+from spectheory.foundation.extras import installed
+from spectheory.simulation.estimates import Tally
+
+FORMAT = "spectheory-checkpoint/3"
+_BEGINNING = b'{"sha256": "'
+"""How every line begins."""
+
+
+@dataclass
+class Checkpoint:
+    """The finished batches of a run; with a file, on disk as soon as they are finished.
+
+    Attributes:
+        tallies: batch -> name of a verifier -> its sums.
+    """
+
+    tallies: dict[int, dict[str, Tally]] = field(default_factory=dict)
+    _file: BinaryIO | None = None
+    _chain: str = ""
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether finished batches outlive the process."""
+        return self._file is not None
+
+    def add(self, batch: int, tallies: dict[str, Tally]) -> None:
+        """Keep a finished batch: it is on disk when this returns."""
+        if self._file is not None:
+            sums = {name: _plain(tally) for name, tally in tallies.items()}
+            self._file.write(_line({"batch": batch, "tallies": sums}, self._chain))
+            self._file.flush()
+        self.tallies[batch] = tallies  # written: an interrupt while the disk is waited for loses nothing
+        if self._file is not None:
+            os.fsync(self._file.fileno())
+
+
+@contextmanager
+def open_checkpoint(
+    path: str | Path | None,
+    identity: Mapping[str, Any],
+    verifiers: Sequence[str],
+    strata_per_batch: Sequence[int],
+    draft_length: int,
+) -> Iterator[Checkpoint]:
+    """The checkpoint of a run, read from its file where there is one, and locked while it is used.
+
+    Args:
+        path: the file; None keeps finished batches in memory only.
+        identity: all that determines the numbers.
+        verifiers: their names.
+        strata_per_batch: how many strata each batch has.
+        draft_length: L.
+
+    Raises:
+        InvalidInputError: the file is no checkpoint, is damaged, belongs to another run, has no folder to lie
+            in, or another process uses it.
+    """
+    if path is None:
+        yield Checkpoint()
+        return
+    path = Path(path)
+    check_place(path)
+    with ExitStack() as stack:
+        stack.enter_context(_locked(path))
+        header = _line({"format": FORMAT, "identity": identity})
+        if not path.exists() or header.startswith(
+            path.read_bytes()
+        ):  # new, empty, or killed while it was made
+            path.write_bytes(header)
+            _synchronise_folder(path)
+        tallies = _read(path, identity, verifiers, strata_per_batch, draft_length)
+        file = stack.enter_context(path.open("ab"))
+        yield Checkpoint(tallies, file, json.loads(header)["sha256"])
+
+
+def check_place(path: str | Path) -> None:
+    """Refuse a path that no checkpoint can be written to; better now than after the first batch.
+
+    Raises:
+        InvalidInputError: it is a folder, or has none to lie in.
+    """
+    path = Path(path)
+    if path.is_dir():
+        raise InvalidInputError(f"the checkpoint {path} is a folder; name a file")
+    if path.exists() and not path.is_file():
+        raise InvalidInputError(f"the checkpoint {path} is no regular file; name another")
+    if not path.parent.is_dir():
+        raise InvalidInputError(f"the checkpoint {path} lies in a folder that does not exist; make it")
+
+
+def refuse_other_run(path: str | Path, known: Mapping[str, Any]) -> None:
+    """Refuse the file of another run as far as that can be seen from a part of this run's identity.
+
+    Raises:
+        InvalidInputError: the file is no checkpoint, or belongs to another run; the text says what differs.
+    """
+    path = Path(path)
+    if not path.exists():
+        return
+    lines = _whole_lines(path)
+    beginning = path.read_bytes()[: len(_BEGINNING)]
+    if lines or not _BEGINNING.startswith(beginning):  # otherwise it was killed while it wrote the header
+        _check_identity(path, _header(path, lines[0] if lines else b""), known)
+
+
+def merge_checkpoints(paths: Sequence[str | Path], out: str | Path) -> list[int]:
+    """Put the checkpoints of the shards of one run together to the checkpoint of the whole run.
+
+    It has the bytes that the run would have written in one piece, as far as the shards are finished.
+
+    Args:
+        paths: of the shards, in any order.
+        out: the new file; written at once or not at all.
+
+    Returns:
+        The numbers of the batches that it holds.
+
+    Raises:
+        InvalidInputError: a file is no checkpoint, is damaged or of another run; two hold different numbers
+            for one batch; or the new file is there already.
+    """
+    out = Path(out)
+    check_place(out)
+    if out.exists():
+        raise InvalidInputError(f"{out} is there already; name another file, or remove it")
+    if not paths:
+        raise InvalidInputError("no checkpoints were given; name the files of the shards")
+    headers: list[bytes] = []
+    found: dict[int, bytes] = {}
+    for path in map(Path, paths):
+        first, *lines = _whole_lines(path) or [b""]
+        identity = _header(path, first)
+        if headers:
+            _check_identity(path, identity, _header(Path(paths[0]), headers[0]), complete=True)
+        headers.append(first)
+        chain = json.loads(first)["sha256"]
+        for number, line in enumerate(lines, start=2):
+            try:
+                batch = _content(line, chain)["batch"]
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
+                raise _damaged(path, number, error) from None
+            if found.setdefault(batch, line) != line:
+                raise InvalidInputError(
+                    f"line {number} of the checkpoint {path} has other numbers for batch {batch} than a file "
+                    "before it; they were not computed alike"
+                )
+    with _locked(out):
+        part = out.with_name(f"{out.name}.part")
+        with part.open("wb") as file:
+            file.writelines([headers[0], *(found[batch] for batch in sorted(found))])
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, out)
+        _synchronise_folder(out)
+    return sorted(found)
+
+
+# ------------------------------------------------------------------------------------------ reading
+
+
+def _read(
+    path: Path,
+    identity: Mapping[str, Any],
+    verifiers: Sequence[str],
+    strata_per_batch: Sequence[int],
+    draft_length: int,
+) -> dict[int, dict[str, Tally]]:
+    """The finished batches of a file whose header is whole; what follows its last whole line is cut off."""
+    lines = _whole_lines(path)
+    header = _header(path, lines[0] if lines else b"")
+    _check_identity(path, header, identity, complete=True)
+    chain = json.loads(lines[0])["sha256"]
+    tallies: dict[int, dict[str, Tally]] = {}
+    for number, line in enumerate(lines[1:], start=2):
+        try:
+            record = _content(line, chain)
+            batch = record["batch"]
+            if type(batch) is not int or not 0 <= batch < len(strata_per_batch) or batch in tallies:
+                raise ValueError(f"batch {batch!r} is none of this run, or stands there twice")
+            if list(record["tallies"]) != list(verifiers):
+                raise ValueError("its verifiers are not those of this run")
+            like = Tally.zeros(strata_per_batch[batch], draft_length)
+            tallies[batch] = {name: _tally(sums, like) for name, sums in record["tallies"].items()}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise _damaged(path, number, error) from None
+    whole = sum(map(len, lines))
+    if whole < path.stat().st_size:
+        warnings.warn(
+            f"the last line of the checkpoint {path} was not finished and is dropped; "
+            "its batch is drawn again",
+            Notice,
+            stacklevel=2,
+        )
+        os.truncate(path, whole)
+    return tallies
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    """The lines of a file that are finished, each with its end."""
+    try:
+        lines = path.read_bytes().splitlines(keepends=True)
+    except OSError as error:
+        raise InvalidInputError(f"cannot read the checkpoint {path}: {error.strerror}") from None
+    return lines if lines and lines[-1].endswith(b"\n") else lines[:-1]
+
+
+def _header(path: Path, line: bytes) -> dict[str, Any]:
+    try:
+        whole = json.loads(path.read_bytes()) if not line else json.loads(line)
+        if isinstance(whole, dict) and {"settings", "batches"} <= whole.keys():
+            raise InvalidInputError(
+                f"the checkpoint {path} was written by an earlier version, which did not record what it "
+                "belongs to; remove it and start again"
+            )
+        content = _content(line)
+        if content["format"] != FORMAT or not isinstance(content["identity"], dict):
+            raise ValueError("another format")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        if isinstance(error, InvalidInputError):
+            raise
+        raise InvalidInputError(
+            f"{path} is not a checkpoint of a simulation, or its first line is damaged; name another file"
+        ) from None
+    return content["identity"]
+
+
+def _check_identity(
+    path: Path, found: Mapping[str, Any], known: Mapping[str, Any], complete: bool = False
+) -> None:
+    """Refuse another run; ``complete`` says that ``known`` is all of the identity of this one."""
+    mine = json.loads(json.dumps(known))
+    keys = found.keys() | mine.keys() if complete else mine.keys()
+    different = [_difference(key, found.get(key), mine.get(key)) for key in sorted(keys)]
+    if any(different):
+        raise InvalidInputError(
+            f"the checkpoint {path} belongs to another run, different in "
+            f"{', '.join(filter(None, different))}; name another file, or remove this one"
+        )
+
+
+def _difference(key: str, there: Any, here: Any) -> str:
+    """What differs in one part of two identities; numbers and short texts are shown."""
+    if there == here:
+        return ""
+    if isinstance(there, dict) and isinstance(here, dict):
+        inner = sorted(there.keys() | here.keys())
+        parts = [_difference(f"{key} {name}", there.get(name), here.get(name)) for name in inner]
+        return ", ".join(filter(None, parts))
+    long = any(isinstance(side, (list, dict)) or len(str(side)) > 40 for side in (there, here))
+    return key if long else f"{key} ({there} there, {here} here)"
+
+
+def _damaged(path: Path, number: int, error: BaseException) -> InvalidInputError:
+    return InvalidInputError(
+        f"line {number} of the checkpoint {path} is damaged ({_first_line(error)}); remove that "
+        "line, or the file"
+    )
+
+
+def _tally(sums: Any, like: Tally) -> Tally:
+    """The sums of one verifier, refused unless they are numbers in the shapes of this run."""
+    arrays = {}
+    for entry in fields(Tally):
+        array, shape = np.array(sums[entry.name], dtype=float), getattr(like, entry.name).shape
+        if array.shape != shape or not np.isfinite(array).all():
+            raise ValueError(f"{entry.name} is no array of {shape} numbers")
+        arrays[entry.name] = array
+    if len(sums) != len(arrays):
+        raise ValueError("it has fields that are not known")
+    return Tally(**arrays)
+
+
+# ------------------------------------------------------------------------------------------ lines
+
+
+def _plain(tally: Tally) -> dict[str, Any]:
+    return {entry.name: getattr(tally, entry.name).tolist() for entry in fields(Tally)}
+
+
+def _line(content: Mapping[str, Any], chain: str = "") -> bytes:
+    """One line of the file; Python's floats survive JSON bit by bit."""
+    return json.dumps({"sha256": _checksum(content, chain), "content": content}).encode() + b"\n"
+
+
+def _content(line: bytes, chain: str = "") -> Any:
+    record = json.loads(line)
+    if record["sha256"] != _checksum(record["content"], chain):
+        raise ValueError("its checksum is wrong")
+    return record["content"]
+
+
+def _checksum(content: Any, chain: str) -> str:
+    return sha256((chain + json.dumps(content, sort_keys=True)).encode()).hexdigest()
+
+
+def _first_line(error: BaseException) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock file beside the checkpoint; it stays there, unlocked, when the run has ended.
+
+    Raises:
+        InvalidInputError: another process holds it.
+    """
+    with installed():
+        from filelock import FileLock, Timeout
+    lock = FileLock(f"{path.resolve()}.lock", timeout=0)  # one lock, whatever links lead to the file
+    try:
+        lock.acquire()
+    except Timeout:
+        raise InvalidInputError(
+            f"the checkpoint {path} is in use by another process; wait for it, or name another file"
+        ) from None
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _synchronise_folder(path: Path) -> None:
+    """The name of a new file is on disk too; systems that cannot open folders do without."""
+    try:
+        folder = os.open(path.parent, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

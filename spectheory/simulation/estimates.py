@@ -1,0 +1,300 @@
+"""From draws to estimates: sums by stratum, means over strata, and their intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from statistics import NormalDist
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from spectheory.foundation.arrays import Array, namespace
+from spectheory.foundation.results import Result, Templates
+
+_NUMPY = np.zeros(0)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimate(Result):
+    """What Monte Carlo says of one verifier.
+
+    Attributes:
+        verifier: its name.
+        lossless: whether it is said to be, by this package or, if it denies it, by a user's own verifier;
+            otherwise ``None``, because no estimate can tell.
+        num_drafts: K, the drafted paths that it was given; one value serves every K where it looks at one.
+        block_efficiency: Rao-Blackwell estimate of E[tau + 1], tokens per target call.
+        interval: confidence interval of it.
+        standard_error: of it.
+        counted, counted_interval, counted_standard_error: the same by counting sampled tokens.
+        length_probs: Rao-Blackwell estimate of P(tau = i), i = 0..L.
+        counted_length_probs: the same by counting.
+        samples: drafted K-tuples the estimate rests on.
+        ceiling, ceiling_interval: the most tokens per target call that a verifier which decides position by
+            position could earn at the positions met (``ceilings.py``); None where it was not asked for or
+            the verifier is of another kind.
+    """
+
+    verifier: str
+    lossless: bool | None
+    num_drafts: int
+    block_efficiency: float
+    interval: tuple[float, float]
+    standard_error: float
+    counted: float
+    counted_interval: tuple[float, float]
+    counted_standard_error: float
+    length_probs: list[float]
+    counted_length_probs: list[float]
+    samples: int
+    ceiling: float | None = None
+    ceiling_interval: tuple[float, float] | None = None
+
+    facts: ClassVar[Templates] = {
+        "lossless": "{lossless}",
+        "block efficiency": "{estimate}",
+        "by counting": "{by_counting}",
+        "draws": "{samples}",
+    }
+
+    def to_document(self) -> dict[str, Any]:
+        """One entry of ``estimates`` in the JSON object of ``spectheory simulate --json``."""
+        return asdict(self)
+
+    def headline(self) -> str:
+        return (
+            f"{self.verifier}: {estimate_text(self.block_efficiency, self.interval)} tokens per target call"
+        )
+
+    def shown(self) -> dict[str, Any]:
+        return {
+            "lossless": "not known" if self.lossless is None else self.lossless,
+            "estimate": estimate_text(self.block_efficiency, self.interval),
+            "by_counting": estimate_text(self.counted, self.counted_interval),
+        }
+
+
+def estimate_text(value: float, interval: tuple[float, float]) -> str:
+    """A number with its interval, for people.
+
+    Example:
+        >>> estimate_text(2.25, (2.0, 2.5))
+        '2.2500 (2.0000 to 2.5000)'
+    """
+    return f"{value:.4f} ({interval[0]:.4f} to {interval[1]:.4f})"
+
+
+@dataclass
+class Tally:
+    """Sums of one verifier over the draws of some strata, in float64, on numpy or on a device.
+
+    Attributes:
+        expected, expected_squared: of E[tau + 1 | drafts], [strata].
+        counted, counted_squared: of the sampled tau + 1, [strata].
+        length_probs: of P(tau = i | drafts), [strata, L+1].
+        counted_lengths: how often tau = i was sampled, [strata, L+1].
+        ceilings: of the most tokens that could have been earned (``ceilings.py``), [strata]; zeros where that
+            was not asked for.
+    """
+
+    expected: Array
+    expected_squared: Array
+    counted: Array
+    counted_squared: Array
+    length_probs: Array
+    counted_lengths: Array
+    ceilings: Array
+
+    @staticmethod
+    def zeros(strata: int, draft_length: int, like: Array = _NUMPY) -> Tally:
+        """Nothing drawn yet, in arrays of the kind and on the device of ``like``."""
+        xp = namespace(like)
+
+        def zeros(*shape: int) -> Array:
+            return xp.zeros(shape, dtype=xp.float64, device=like.device)
+
+        wide = (strata, draft_length + 1)
+        return Tally(
+            zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(*wide), zeros(*wide),
+            zeros(strata),
+        )  # fmt: skip
+
+    def add(self, expected: Array, lengths: Array, length_probs: Array) -> None:
+        """Add draws: expected [draws, strata], sampled tau [draws, strata], P(tau) [.., L+1]."""
+        xp = namespace(expected)
+        expected = xp.astype(expected, xp.float64)
+        numbers = xp.arange(length_probs.shape[-1], device=lengths.device)
+        self.expected += expected.sum(0)
+        self.expected_squared += (expected**2).sum(0)
+        self.counted += (lengths + 1).sum(0)
+        self.counted_squared += ((lengths + 1) ** 2).sum(0)
+        self.length_probs += length_probs.sum(0)
+        self.counted_lengths += (lengths[..., None] == numbers).sum(0)
+
+    def add_calls(
+        self,
+        stratum: Array,
+        expected: Array,
+        lengths: Array,
+        length_probs: Array,
+        ceilings: Array | float = 0.0,
+    ) -> None:
+        """Add single draws, each of a stratum of its own; all [n] but P(tau), which is [n, L+1]; numpy."""
+        counted = (lengths[:, None] == np.arange(length_probs.shape[-1])).astype(float)
+        for sums, values in (
+            (self.expected, expected),
+            (self.expected_squared, expected**2),
+            (self.counted, lengths + 1),
+            (self.counted_squared, (lengths + 1) ** 2),
+            (self.length_probs, length_probs),
+            (self.counted_lengths, counted),
+            (self.ceilings, ceilings),
+        ):
+            np.add.at(sums, stratum, values)
+
+    @property
+    def draws(self) -> np.ndarray:
+        """How many draws each stratum had, [strata]; numpy."""
+        return self.counted_lengths.sum(axis=-1)
+
+    def to_numpy(self) -> Tally:
+        """The same sums in numpy."""
+        return Tally(*(_to_numpy(getattr(self, entry.name)) for entry in fields(Tally)))
+
+    @staticmethod
+    def join(tallies: Sequence[Tally]) -> Tally:
+        """The strata of all tallies side by side."""
+        return Tally(*(np.concatenate([getattr(t, name.name) for t in tallies]) for name in fields(Tally)))
+
+
+Subject = tuple[str, bool | None, int]
+"""``verifier``, ``lossless`` and ``num_drafts`` of an ``Estimate``."""
+
+
+def estimate(subject: Subject, tallies: Sequence[Tally], draws: int, confidence: float) -> Estimate:
+    """The estimates of one verifier.
+
+    Args:
+        subject: what is estimated.
+        tallies: of all strata.
+        draws: per stratum, at least 2.
+        confidence: level of the intervals, which are normal approximations.
+    """
+    total = Tally.join(tallies)
+    return _estimate(
+        subject,
+        total,
+        np.full(len(total.expected), draws),
+        stratified(total.expected, total.expected_squared, draws),
+        stratified(total.counted, total.counted_squared, draws),
+        NormalDist().inv_cdf((1 + confidence) / 2),
+    )
+
+
+def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: float) -> Estimate:
+    """The estimates of one verifier over whole texts: tokens per call of the target, all calls together.
+
+    Args:
+        subject: what is estimated.
+        tallies: of all prompts; a draw is a call.
+        confidence: level of the intervals, which are those of ``clustered``.
+    """
+    total = Tally.join(tallies)
+    calls = total.draws
+    width = float(student_t.ppf((1 + confidence) / 2, max(len(calls) - 1, 1)))
+    found = _estimate(
+        subject, total, calls, clustered(total.expected, calls), clustered(total.counted, calls), width
+    )
+    if not total.ceilings.any():  # with a ceiling every call has one of at least 1
+        return found
+    ceiling, error = clustered(total.ceilings, calls)
+    ends = ceiling - width * error, ceiling + width * error
+    return replace(found, ceiling=ceiling, ceiling_interval=ends)
+
+
+def are_narrow(estimates: Sequence[Estimate], width: float) -> bool:
+    """Whether every interval, by either way of counting, reaches from end to end at most so far."""
+    intervals = [ends for entry in estimates for ends in (entry.interval, entry.counted_interval)]
+    return all(high - low <= width for low, high in intervals)
+
+
+def _estimate(
+    subject: Subject,
+    total: Tally,
+    draws: np.ndarray,
+    expected: tuple[float, float],
+    counted: tuple[float, float],
+    width: float,
+) -> Estimate:
+    """From (mean, standard error) by both ways of counting; intervals reach ``width`` standard errors.
+
+    P(tau) is over all draws, which is the mean over strata where each has as many.
+    """
+
+    def interval(mean: float, error: float) -> tuple[float, float]:
+        return mean - width * error, mean + width * error
+
+    name, lossless, num_drafts = subject
+    return Estimate(
+        verifier=name,
+        lossless=lossless,
+        num_drafts=num_drafts,
+        block_efficiency=expected[0],
+        interval=interval(*expected),
+        standard_error=expected[1],
+        counted=counted[0],
+        counted_interval=interval(*counted),
+        counted_standard_error=counted[1],
+        length_probs=(total.length_probs.sum(axis=0) / draws.sum()).tolist(),
+        counted_length_probs=(total.counted_lengths.sum(axis=0) / draws.sum()).tolist(),
+        samples=int(draws.sum()),
+    )
+
+
+def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
+    """Mean of all draws, and its standard error where the draws of one cluster depend on one another.
+
+    R = sum_s S_s / sum_s n_s over n clusters; Var = n / (n - 1) sum_s (S_s - R n_s)^2 / (sum_s n_s)^2, the
+    linearised variance of a ratio.  Its t interval has n - 1 degrees of freedom.  One cluster has none.
+
+    Args:
+        sums: of the draws, [clusters].
+        draws: how many, [clusters].
+
+    Example:
+        >>> mean, error = clustered(np.array([4.0, 6.0, 2.0]), np.array([2.0, 2.0, 2.0]))  # means 2, 3, 1
+        >>> mean, round(error, 6)
+        (2.0, 0.57735)
+    """
+    mean, count = sums.sum() / draws.sum(), len(sums)
+    if count < 2:
+        return float(mean), math.inf
+    residuals = sums - mean * draws
+    return float(mean), float(math.sqrt(count / (count - 1) * (residuals**2).sum()) / draws.sum())
+
+
+def stratified(sums: np.ndarray, squares: np.ndarray, draws: int) -> tuple[float, float]:
+    """Mean over strata of the stratum means, and its standard error.
+
+    Var = sum_s (sample variance of stratum s / draws) / strata^2.
+
+    Args:
+        sums, squares: of the draws and of their squares, [strata].
+        draws: per stratum.
+
+    Example:
+        >>> mean, error = stratified(np.array([3.0, 5.0]), np.array([5.0, 13.0]), 2)  # draws 1, 2 and 2, 3
+        >>> mean, round(error, 6)
+        (2.0, 0.353553)
+    """
+    means = sums / draws
+    # Rounding may leave a variance of zero slightly negative.
+    variances = np.maximum(squares - draws * means**2, 0) / (draws - 1)
+    return float(means.mean()), float(np.sqrt((variances / draws).sum()) / len(sums))
+
+
+def _to_numpy(array: Array) -> np.ndarray:
+    return array if isinstance(array, np.ndarray) else array.cpu().numpy()

@@ -1,0 +1,209 @@
+"""What a run is: the content of all that determines its numbers, so that no other run is taken for it.
+
+Names alone do not tell runs apart: a folder can hold other weights tomorrow, and a user's verifier is edited
+under its name.  So models, tokenizers, prompts and sources of verifiers count by what they hold.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from hashlib import sha256
+from importlib.util import find_spec
+from pathlib import Path
+from types import FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spectheory import __version__
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.verification.verifier import UsersOwn, Verifier
+
+if TYPE_CHECKING:
+    from spectheory.models import LanguageModelPair, UnloadedPair
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def identity_before_loading(
+    pair: LanguageModelPair | UnloadedPair, prompts: Sequence[Sequence[int]], verifiers: Sequence[Verifier]
+) -> dict[str, Any]:
+    """All of the identity of a run that is known before weights are loaded.
+
+    Args:
+        pair: the language models, loaded or not.
+        prompts: token ids of all prompts.
+        verifiers: as they were given, not yet bound.
+    """
+    import torch
+    import transformers
+
+    from spectheory.models import config_identity, tokenizer_identity
+
+    target, *drafts = map(config_identity, pair.configs)
+    return {
+        "target": target,
+        "draft": _one_or_all(drafts),
+        "tokenizer": tokenizer_identity(pair.tokenizer),
+        "vocab_size": pair.vocab_size,
+        "device_type": pair.device.type,
+        "probabilities": str(pair.probs_dtype).removeprefix("torch."),
+        "prompt_tokens": _sha256([list(ids) for ids in prompts]),
+        "verifiers": [verifier.name for verifier in verifiers],
+        "verifier": {verifier.name: verifier_identity(verifier) for verifier in verifiers},
+        "versions": {
+            "spectheory": __version__,
+            "torch": str(torch.__version__),
+            "transformers": transformers.__version__,
+            "numpy": np.__version__,
+        },
+    }
+
+
+def identity_of_weights(pair: LanguageModelPair) -> dict[str, Any]:
+    """The rest of the identity of a run."""
+    from spectheory.models import weights_identity
+
+    return {
+        "target_weights": weights_identity(pair.target_model),
+        "draft_weights": _one_or_all([weights_identity(draft) for draft in pair.drafts]),
+    }
+
+
+def _one_or_all(entries: list[Any]) -> Any:
+    """What is said of one draft model, or the list for one per path."""
+    return entries[0] if len(entries) == 1 else entries
+
+
+def verifier_identity(verifier: Verifier) -> dict[str, Any]:
+    """Class, and a sha256 over the parameters and over the source of every module it is made of.
+
+    The sources are those of the classes and functions that it and its parameters are made of, base classes
+    included, and of the modules from the same folder or below it that these import, anywhere in their text.
+    ``sha256`` is None where a source cannot be read, as of a class typed into an interpreter.
+    """
+    described: Any = verifier.user_object if isinstance(verifier, UsersOwn) else verifier
+    reader = _Sources()
+    content = reader.describe(described)
+    return {
+        "class": f"{type(described).__module__}.{type(described).__qualname__}",
+        "sha256": None if None in reader.sources.values() else _sha256([content, reader.sources]),
+    }
+
+
+def refuse_unknown_sources(identity: Mapping[str, Any]) -> None:
+    """Refuse a verifier whose versions cannot be told apart, for a run that is to be gone on with.
+
+    Raises:
+        InvalidInputError: a verifier's source cannot be read.
+    """
+    for name, entry in identity["verifier"].items():
+        if entry["sha256"] is None:
+            raise InvalidInputError(
+                f"verifier {name!r} has no source file, so that a checkpoint could not tell an "
+                "edited version of it apart; put it into a module, or run without a checkpoint"
+            )
+
+
+class _Sources:
+    """Objects as plain data, and the sources of the classes and functions met on the way."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, str | None] = {}
+        self._inside: list[int] = []
+
+    def describe(self, value: Any) -> Any:
+        """What JSON can hold and what distinguishes ``value`` from another one."""
+        if value is None or isinstance(value, (bool, int, float, str)):
+            return value
+        if id(value) in self._inside:
+            return "a part of itself"
+        self._inside.append(id(value))
+        try:
+            return [f"{type(value).__module__}.{type(value).__qualname__}", self._content(value)]
+        finally:
+            self._inside.pop()
+
+    def _content(self, value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return sorted([str(key), self.describe(entry)] for key, entry in value.items())
+        if isinstance(value, (list, tuple)):
+            return [self.describe(entry) for entry in value]
+        if isinstance(value, (set, frozenset)):
+            return sorted(json.dumps(self.describe(entry)) for entry in value)
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            return [str(value.dtype), list(value.shape), sha256(value.tobytes()).hexdigest()]
+        if hasattr(value, "tolist"):  # arrays of objects, tensors, numpy's scalars
+            return [str(getattr(value, "dtype", "")), repr(value.tolist())]
+        if isinstance(value, MethodType):
+            return [self.describe(value.__func__), self.describe(value.__self__)]
+        if isinstance(value, FunctionType):
+            self._read(value)
+            held = [cell.cell_contents for cell in value.__closure__ or ()]
+            defaults = [value.__defaults__, value.__kwdefaults__]
+            return [value.__module__, value.__qualname__, self.describe(held), self.describe(defaults)]
+        if isinstance(value, ModuleType):
+            return value.__name__
+        if isinstance(value, type):
+            self._read_class(value)
+            return f"{value.__module__}.{value.__qualname__}"
+        if isinstance(value, partial):
+            return [self.describe(part) for part in (value.func, value.args, value.keywords)]
+        self._read_class(type(value))
+        return self.describe(vars(value)) if hasattr(value, "__dict__") else _ADDRESS.sub("", repr(value))
+
+    def _read_class(self, kind: type) -> None:
+        for base in kind.__mro__:
+            if base.__module__.partition(".")[0] not in sys.stdlib_module_names:
+                self._read(base)
+
+    def _read(self, kind: Any) -> None:
+        """The source of the module of a class or function; of itself where the module has no file."""
+        file = getattr(sys.modules.get(kind.__module__), "__file__", None)
+        name = kind.__module__ if file else f"{kind.__module__}.{kind.__qualname__}"
+        if name not in self.sources:
+            try:
+                text = Path(file).read_bytes() if file else inspect.getsource(kind).encode()
+                self.sources[name] = sha256(text).hexdigest()
+            except (OSError, TypeError):
+                self.sources[name] = None
+            if file and kind.__module__.partition(".")[0] != "spectheory":
+                self._read_imports(Path(file), kind.__module__, Path(file).parent)
+
+    def _read_imports(self, file: Path, module: str, folder: Path) -> None:
+        """The sources, in the folder and below, of what a module imports anywhere in its text."""
+        for name in _imported(file, module):
+            try:
+                spec = find_spec(name)
+            except (ImportError, AttributeError, ValueError):  # no module, or a name in one
+                continue
+            source = Path(spec.origin) if spec is not None and spec.has_location and spec.origin else Path()
+            if folder in source.parents and "site-packages" not in source.parts and name not in self.sources:
+                self.sources[name] = sha256(source.read_bytes()).hexdigest()
+                self._read_imports(source, name, folder)
+
+
+def _imported(file: Path, module: str) -> Iterator[str]:
+    """The modules that a Python source may import; of ``from a import b`` both a and a.b."""
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError, OSError):  # a compiled module
+        return
+    package = module if file.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = f"{package.rsplit('.', node.level - 1)[0]}." if node.level else ""
+            base = (start + (node.module or "")).rstrip(".")
+            yield from (base, *(f"{base}.{alias.name}" for alias in node.names))
+
+
+def _sha256(value: Any) -> str:
+    return sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

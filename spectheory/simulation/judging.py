@@ -1,0 +1,134 @@
+"""Judging drafted paths: one verifier's answers to the draws of a batch, summed, and checked to be laws.
+
+Sums, and how far answers are from laws, stay on the device until the batch is done: the check waits for
+nothing on its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from spectheory.foundation.arrays import Array, namespace, zeros_like
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.simulation.estimates import Tally
+from spectheory.simulation.sources import DraftedPaths, DraftSource, Draw
+from spectheory.verification.outcome import (
+    Outcome,
+    Stop,
+    correction_deviation,
+    stop_deviation,
+    without_entries,
+)
+from spectheory.verification.user_checks import check_answers
+from spectheory.verification.verifier import Verifier
+
+LAW_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
+"""By the type of the probabilities: how far an answer may be from a law, in probability."""
+VETTED_TUPLES = 8
+"""Tuples of drafted paths about which a user's own verifier is asked again."""
+FAULTS = (
+    "stop probabilities that are not a law",
+    "correction rows that are not laws",
+    "a row of zeros as the correction at a stop that was drawn",
+)
+
+
+class Judge:
+    """One verifier on the draws of one batch of strata.
+
+    Args:
+        verifier: bound to the draft process.
+        strata: of the batch.
+        draft_length: L.
+        tolerance: how far an answer may be from a law, in probability; None: ``LAW_TOLERANCE``.
+    """
+
+    def __init__(self, verifier: Verifier, strata: int, draft_length: int, tolerance: float | None) -> None:
+        self.verifier, self._tolerance = verifier, tolerance
+        self.strata, self.draft_length = strata, draft_length
+        self._tally: Tally | None = None
+        self._errors: Array = None
+
+    def judge(self, drafted: DraftedPaths, generator: Any) -> None:
+        """Ask about drafted paths with leading axis draws * strata; sample where the verifier stops."""
+        like = drafted.target_rows
+        outcome = self.verifier.outcome(*drafted)
+        stop = outcome.sample_stop(generator)
+        rows = outcome.correction(stop.path_index, stop.length)
+        errors = law_errors(outcome, stop, rows).reshape(len(FAULTS), -1, self.strata)
+        largest = namespace(errors).max(errors, axis=1)
+        if self._tally is None:
+            self._tally, self._errors = Tally.zeros(self.strata, self.draft_length, like), largest
+            self._tolerance = tolerance_of(like, self._tolerance)
+        self._errors = namespace(errors).maximum(self._errors, largest)
+        self._tally.add(
+            outcome.expected_tokens().reshape(-1, self.strata),
+            stop.length.reshape(-1, self.strata),
+            outcome.length_probs().reshape(-1, self.strata, self.draft_length + 1),
+        )
+
+    def tally(self, place: Callable[[int], str]) -> Tally:
+        """The sums over all draws, once they are found to rest on laws.
+
+        Args:
+            place: from a stratum to its name in an error.
+
+        Raises:
+            InvalidOutcomeError: an answer was no law; the text names the verifier, the fault and the stratum.
+        """
+        assert self._tally is not None
+        assert self._tolerance is not None
+        refuse_what_is_no_law(self.verifier, self._errors, self._tolerance, place)
+        return self._tally.to_numpy()
+
+
+def refuse_what_is_no_law(
+    verifier: Verifier, errors: Array, tolerance: float, place: Callable[[int], str]
+) -> None:
+    """Raise the error that ``Judge.tally`` documents, from the largest of ``law_errors``, [3, strata]."""
+    # Written so that NaN, which fails every comparison, counts as wrong.
+    wrong = ~(errors <= tolerance)
+    if bool(wrong.any()):
+        fault, stratum = (int(numbers[0]) for numbers in namespace(wrong).nonzero(wrong))
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned {FAULTS[fault]}, {place(stratum)}: off by "
+            f"{float(errors[fault, stratum]):.3g}, more than the tolerance {tolerance:g}"
+        )
+
+
+def law_errors(outcome: Outcome, stop: Stop, rows: Array) -> Array:
+    """How far answers are from laws, one line per entry of ``FAULTS``, in probability.  [..] -> [3, ..]
+
+    Args:
+        outcome: of N tuples of drafted paths.
+        stop: sampled from it.
+        rows: the correction rows at these stops, [N, V]; their errors are weighted with the probabilities of
+            the stops, as in a certificate.
+    """
+    xp = namespace(rows)
+    stops = stop_deviation(outcome.stop_probs)
+    corrections = correction_deviation(rows, stop.prob)
+    empty = xp.where(without_entries(rows), stop.prob, zeros_like(stop.prob))
+    deviations = (xp.maximum(-found.lowest, found.sum_error) for found in (stops, corrections))
+    return xp.stack([*deviations, empty])
+
+
+def check_users_own(
+    verifier: Verifier, source: DraftSource, draw: Draw, seed: int, tolerance: float | None
+) -> None:
+    """Refuse a user's verifier that is no function of its inputs, on a few tuples of a batch.
+
+    Raises:
+        InvalidOutcomeError: the text names the fault.
+    """
+    # Two rounds, so that there are two tuples to be reordered even where a batch has one prompt.
+    draws = min(source.draws_at_once, VETTED_TUPLES // 2)
+    rounds = [draw(source.generator(seed + number), draws) for number in range(2)]
+    drafted = [namespace(arrays[0]).concat(arrays)[-VETTED_TUPLES:] for arrays in zip(*rounds, strict=True)]
+    check_answers(verifier, drafted, tolerance_of(drafted[1], tolerance))
+
+
+def tolerance_of(rows: Array, tolerance: float | None) -> float:
+    """The tolerance asked for, or that of the number type of the rows that verifiers are given."""
+    return LAW_TOLERANCE[str(rows.dtype).removeprefix("torch.")] if tolerance is None else tolerance

@@ -1,0 +1,34 @@
+"""Verification algorithms, one per file, in families with a base class each; ``verifiers`` maps their names.
+
+- ``one_path``: the first drafted path is looked at;
+- ``position_by_position``: several drafts, one position after the other;
+- ``path_selection``: one of several drafts is selected and block-verified;
+- ``traversal``, ``spectr_gbv``: algorithms of their own kind.
+"""
+
+from __future__ import annotations
+
+from spectheory.verification.verifier import Registry
+
+verifiers = Registry(
+    __name__,
+    {
+        "token": "one_path.token:Token",
+        "block": "one_path.block:Block",
+        "greedy_block": "one_path.greedy_block:GreedyBlock",
+        "kseq": "position_by_position.kseq:KSeq",
+        "spectr": "position_by_position.spectr:SpecTr",
+        "multi_round": "position_by_position.multi_round:MultiRound",
+        "multi_round_without_replacement": (
+            "position_by_position.multi_round_without_replacement:MultiRoundWithoutReplacement"
+        ),
+        "otm": "position_by_position.otm:OTM",
+        "greedy_multipath": "path_selection.greedy_multipath:GreedyMultipath",
+        "mixed_multipath": "path_selection.mixed_multipath:MixedMultipath",
+        "scored_multipath": "path_selection.scored_multipath:ScoredMultipath",
+        "optimal_multipath": "path_selection.optimal_multipath:OptimalMultipathOfPair",
+        "traversal": "traversal:Traversal",
+        "spectr_gbv": "spectr_gbv:SpecTrGbv",
+    },
+)
+"""Every algorithm by name, with its default parameters; each is imported on first use."""

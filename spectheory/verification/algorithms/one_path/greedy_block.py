@@ -1,0 +1,115 @@
+"""Greedy block verification: more tokens in one call, at the price of a modified target afterwards."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from spectheory.foundation.arrays import (
+    Array,
+    at_most_one,
+    namespace,
+    normalise,
+    ones_like,
+    prefix_products,
+    residual_rows,
+    take_token,
+)
+from spectheory.verification.algorithms.one_path.block import Block
+from spectheory.verification.algorithms.one_path.first_path import OnePath, first_path_only, first_path_ratios
+from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.outcome import Outcome
+
+
+class GreedyBlock(OnePath):
+    """Greedy block verification, block2024 Appendix C, Algorithm 4.
+
+    In the notation of the package (p target, q draft), on one path X_{1:L}:
+
+    1. p̃_0 = 1, p̃_i = p̃_{i-1} p(X_i | X_{1:i-1}) / q(X_i | X_{1:i-1}), without a minimum,
+       so that p̃_i = p(X_{1:i}) / q(X_{1:i})                                    (lines 2, 4, 12)
+    2. h_i = sum_x max(p̃_i p(x | X_{1:i}) - q(x | X_{1:i}), 0)
+           / sum_x max(q(x | X_{1:i}) - p̃_i p(x | X_{1:i}), 0) for i < L            (line 5)
+    3. each prefix is accepted with probability min(1, h_i), the whole path with min(1, p̃_L),
+       independently; tau is the longest accepted one, and 0 if none is        (lines 6-14)
+    4. Y ~ max(p̃_tau p - q, 0), normalised, at X_{1:tau}; Y ~ p if tau = L      (lines 13-16)
+
+    In step 2 numerator minus denominator is p̃_i - 1.  So h_i >= 1 exactly where p̃_i >= 1, and elsewhere the
+    denominator is at least 1 - p̃_i > 0.  Both sums are zero where p̃_i = 1 and p = q at X_{1:i}.  A longer
+    prefix is then accepted with certainty, so h_i has no influence, and it is taken as 1.
+
+    P(tau >= i | X_{1:i}) = min(1, p̃_i) (Lemma 9), and E[tau] is the sum of min(p(a), q(a)) over the contexts
+    a of depth 1 to L (theory.md Statement 4.4).
+
+    Not lossless on its own.  The next L - tau - 1 tokens must be decoded with the rows of
+    ``modified_target_rows`` as the target (Lemma 8; theory.md Statement 4.5).  ``spectheory.exact.iteration``
+    carries them from call to call.
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> certificate = certify(GreedyBlock(), instances.two_token(2), with_optimum=False)
+        >>> print(certificate.block_efficiency, certificate.total_variation)
+        7/3 1/9
+    """
+
+    name: ClassVar[str] = "greedy_block"
+    source: ClassVar[str] = "block2024 Alg. 4"
+    lossless: ClassVar[bool] = False
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        path_ratio = prefix_products(first_path_ratios(paths, target_rows, draft_rows))
+        accept = _acceptance(path_ratio, target_rows[..., 0, :, :], draft_rows[..., 0, :, :])
+        stop_probs = Block().stops(accept)  # step 3 is block verification's own
+
+        def residual(path_index: Array, length: Array) -> Array:
+            rows = StopRows(target_rows, draft_rows, path_index, length)
+            return Block().residual(take_token(path_ratio, length), rows)
+
+        return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
+
+    def modified_target_rows(
+        self,
+        target_rows: Array,
+        draft_rows: Array,
+        target_path_probs: Array,
+        draft_path_probs: Array,
+        num_drafts: int,
+    ) -> Array:
+        """The distribution modification, Algorithm 5 (Eq. 31), at contexts a beyond an accepted prefix.
+
+            M_new(x | a) = max(p(a, x) - q(a, x), 0) / sum_x' max(p(a, x') - q(a, x'), 0)
+
+        p(a, x) and q(a, x) are path probabilities from the start of the iteration that ended before a.  The
+        correction token at a = X_{1:tau} has the row of the same formula.  The modified rows hold for the
+        tokens up to the L-th after that start.  From there on the target's own rows hold again.
+
+        Args:
+            target_rows: [..., V], p(. | a).
+            draft_rows: [..., V], q(. | a).
+            target_path_probs, draft_path_probs: [...], p(a) and q(a); a common factor cancels.
+            num_drafts: without influence.
+
+        Returns:
+            [..., V]; a row of zeros where M_new gives a itself no mass.
+
+        Example:
+            >>> from spectheory import instances
+            >>> pair = instances.two_token(2)
+            >>> print(GreedyBlock().modified_target_rows(  # after B: p(B) = 2/3 > q(B) = 1/3
+            ...     pair.target[1][1:], pair.draft[1][1:],
+            ...     pair.target_path_probs(1)[1:], pair.draft_path_probs(1)[1:], 1)[0])
+            [Fraction(0, 1) Fraction(1, 1)]
+        """
+        return normalise(residual_rows(target_rows, draft_rows, target_path_probs, draft_path_probs))
+
+
+def _acceptance(path_ratio: Array, target_rows: Array, draft_rows: Array) -> Array:
+    """min(1, h_1), .., min(1, h_{L-1}), min(1, p̃_L) on one path, [..., L]."""
+    xp = namespace(path_ratio)
+    ratio = path_ratio[..., 1:-1]
+    one = ones_like(ratio)
+    gained = Block().residual_masses(path_ratio, target_rows, draft_rows)[..., 1:]
+    certain = ratio >= 1
+    # Any number but 0 would do in the denominator where acceptance is certain.
+    lost = xp.where(certain, one, gained + 1 - ratio)
+    last = path_ratio[..., -1:]
+    return xp.concat([xp.where(certain, one, gained / lost), at_most_one(last)], axis=-1)

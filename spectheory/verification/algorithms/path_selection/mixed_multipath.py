@@ -1,0 +1,202 @@
+"""Mixed multi-path block verification: sometimes the first draft, otherwise the ranking's choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, ClassVar
+
+from spectheory.foundation.arrays import (
+    Array,
+    like_entries,
+    namespace,
+    ones_like,
+    quotients,
+    sort,
+    take_along,
+    take_paths,
+    take_token,
+    zeros_like,
+)
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import exact_number, is_exact
+from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
+from spectheory.optima.bounds.skewed_draft import ranked_powers, skewed_draft_rows
+from spectheory.verification.algorithms.path_selection.selection import (
+    PathSelection,
+    SelectedPaths,
+    select_highest_ranked,
+)
+
+
+class MixedMultipath(PathSelection):
+    """Block verification of the first draft with probability λ, otherwise of the highest-ranked one.
+
+    An algorithm of this package (theory.md Statement 5.8), not of the papers:
+
+    1. With probability λ, which depends on the context only, select the first drafted path;
+       otherwise the one with the highest rank, as in ``greedy_multipath``
+    2. The selected path has law r = λ q + (1-λ) q^Γ: the first draft has law q, the highest-ranked
+       one q^Γ.  Along a path r(x | a) = q(x | a) g(U_x, B_x) / g(U, B), g = λ + (1-λ) S, with U, B, S
+       as in ``skewed_draft_rows``; it needs on-path values only
+    3. Run block verification on the selected path with target p and draft r
+
+    Lossless: λ and r do not depend on the drafts, so this is path selection followed by block
+    verification against the law of the selected path (greedy2026 Lemma 4.4).  λ = 1 is
+    ``block`` on the first path, λ = 0 is ``greedy_multipath``.
+
+    The best λ earns at least as much as both.  The block efficiency is
+    E(λ) = Σ_a min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) r(a_{1:k})  (Eq. 16).  Every r(a_{1:k}) is affine in λ;
+    a minimum of affine functions is concave, and so is a sum of concave functions.  So E is concave and
+    piecewise linear on [0, 1], with max E ≥ max(E(0), E(1)) and E(λ) ≥ λ E(1) + (1-λ) E(0) for every λ.
+
+    By default λ is chosen from the rows at the root, which all drafts share, to maximise the acceptance
+    at the first position (``root_mixture``).  With L = 1 that is the best λ; for longer drafts it is a
+    rule of thumb: later positions may contradict it, and it can earn less than ``greedy_multipath`` or
+    ``block`` does.
+
+    Args:
+        first_draft_prob: λ, a Fraction, an int or a float in [0, 1]; a float is taken at its exact
+            value.  None chooses λ from the rows at the root.
+        ranking: any tree-based ranking; default p/q.
+        slope_tolerance: in floating point, slopes this close to 0 count as 0 in the choice of λ.
+
+    Raises:
+        InvalidInputError: λ is not a number in [0, 1].
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> pair = instances.uniform_equal(1)  # identical models: any ranking does harm
+        >>> certify(MixedMultipath(), pair, 2).block_efficiency
+        Fraction(2, 1)
+        >>> certify(MixedMultipath(Fraction(1, 2)), pair, 2).block_efficiency
+        Fraction(15, 8)
+        >>> certify("greedy_multipath", pair, 2).block_efficiency
+        Fraction(7, 4)
+    """
+
+    name: ClassVar[str] = "mixed_multipath"
+    source: ClassVar[str] = "this package (theory.md Statement 5.8)"
+
+    def __init__(
+        self,
+        first_draft_prob: Any = None,
+        ranking: Ranking = ratio_ranking,
+        slope_tolerance: float = 1e-9,
+    ) -> None:
+        self.first_draft_prob = None if first_draft_prob is None else _as_fraction(first_draft_prob)
+        self.ranking = ranking
+        self.slope_tolerance = slope_tolerance
+
+    def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
+        xp = namespace(target_rows)
+        if paths.shape[-2] == 1:  # the one draft is selected either way, and r = q
+            return SelectedPaths(
+                xp.zeros_like(paths[..., 0]), ones_like(target_rows[..., 0, 0]), target_rows, draft_rows
+            )
+        highest = select_highest_ranked(paths, target_rows, draft_rows, self.ranking)
+        selected = xp.stack([xp.zeros_like(highest), highest], axis=-1)
+        rows = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
+        root = ranked_powers(*rows, paths.shape[-2], self.ranking)
+        share = self._share(*rows, root.powers)
+        target_rows = take_paths(target_rows, selected)
+        skewed_rows = skewed_draft_rows(
+            take_paths(paths, selected),
+            target_rows,
+            take_paths(draft_rows, selected),
+            paths.shape[-2],
+            self.ranking,
+            share[..., None] + zeros_like(target_rows[..., 0, 0]),
+            root,
+        )
+        chances = xp.stack([share, 1 - share], axis=-1)
+        return SelectedPaths(selected, chances, target_rows, skewed_rows)
+
+    def _share(self, target_row: Array, draft_row: Array, powers: Array) -> Array:
+        """λ, one per batch element, from the rows at the root.  [..., V] -> [...]"""
+        if self.first_draft_prob is not None:
+            return like_entries(self.first_draft_prob, target_row[..., 0])
+        return _best_share(target_row, draft_row, powers, self.slope_tolerance)
+
+
+def root_mixture(
+    target_row: Array,
+    draft_row: Array,
+    num_drafts: int,
+    ranking: Ranking = ratio_ranking,
+    slope_tolerance: float = 1e-9,
+) -> Array:
+    """The λ that maximises the acceptance at one position, in closed form.  [..., V] -> [...]
+
+        h(λ) = Σ_x min(p(x), λ q(x) + (1-λ) g(x)),    g(x) = q^Γ(x), one position of the ranking
+
+    h is concave and piecewise linear.  Tokens with r(x) < p(x) add q(x) - g(x) to its slope; a token
+    enters or leaves them at λ_x = (p(x) - g(x)) / (q(x) - g(x)), and either way the slope falls by
+    |q(x) - g(x)|.
+
+    1. The slope at 0+ is the sum of q - g over tokens with g < p, or g = p and q < g.
+    2. Sort the λ_x in (0, 1); subtract the falls one after the other.
+    3. h is largest from the first place among 0, the λ_x and 1 after which the slope is not positive to
+       the first after which it is negative.
+
+    If this is an interval, the root says nothing more, and λ is its middle: the whole block efficiency
+    is concave too, so the middle earns at least the mean of what the two ends earn.
+
+    Args:
+        target_row, draft_row: the rows at the root, [..., V].
+        num_drafts: K.
+        ranking: the order of the tokens.
+        slope_tolerance: in floating point, a slope this close to 0 counts as 0, so that rounding does
+            not decide ties; exact rows need and use none.
+
+    Returns:
+        λ, [...], rational for rational rows.
+
+    Example:
+        >>> row = np.array([Fraction(1, 2), Fraction(1, 3), Fraction(1, 6)])
+        >>> print(root_mixture(row, row, 2), root_mixture(row, row[::-1], 2))
+        1 0
+    """
+    root = ranked_powers(target_row, draft_row, num_drafts, ranking)
+    return _best_share(target_row, draft_row, root.powers, slope_tolerance)
+
+
+def _best_share(target_row: Array, draft_row: Array, powers: Array, slope_tolerance: float) -> Array:
+    """``root_mixture`` with S(U_x, B_x) of every token at hand, so that q^Γ = q S."""
+    xp, size = namespace(draft_row), draft_row.shape[-1]
+    skewed = draft_row * powers
+    change, room = draft_row - skewed, target_row - skewed
+    rises = (room > 0) | ((room == 0) & (change < 0))
+    slope = xp.sum(xp.where(rises, change, zeros_like(change[..., :1])), axis=-1, keepdims=True)
+
+    turn = quotients(room, change)
+    inside = (turn > 0) & (turn < 1)
+    one = ones_like(turn[..., :1])
+    turn, order = sort(xp.where(inside, turn, one))
+    fall = xp.where(inside, abs(change), zeros_like(one))
+    slopes = slope - xp.cumulative_sum(take_along(fall, order), axis=-1)
+
+    def place_of(goes_on: Callable[[Array], Array]) -> Array:
+        """Where h first has a slope that does not go on: at 0, a λ_x, or 1."""
+        turns = sum(xp.sum(goes_on(some), axis=-1, dtype=xp.int64) for some in (slope, slopes))
+        place = take_token(turn, xp.clip(turns - 1, 0, size - 1))
+        place = xp.where(turns == 0, zeros_like(place), place)
+        return xp.where(turns > size, ones_like(place), place)
+
+    tolerance = 0 if is_exact(draft_row) else slope_tolerance
+    smallest = place_of(lambda slopes: slopes > tolerance)
+    largest = place_of(lambda slopes: slopes >= -tolerance)
+    return (smallest + largest) / 2
+
+
+def _as_fraction(value: Any) -> Fraction:
+    """λ as the exact number it is."""
+    try:
+        number = exact_number(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidInputError(
+            f"first_draft_prob must be a number between 0 and 1, got {value!r}"
+        ) from error
+    if not 0 <= number <= 1:
+        raise InvalidInputError(f"first_draft_prob must lie between 0 and 1, got {value}")
+    return number

@@ -1,0 +1,127 @@
+"""Couplings: split the law of a score among the next tokens so that they get given levels.
+
+A coupling maps a ``ScoreNode`` and levels R [..., N] to a plan [..., N, M]: row x holds the masses μ_x of the
+cells after token x.  Whatever the levels, Σ_x q_x μ_x = μ, which is all that losslessness needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from spectheory.foundation.arrays import (
+    Array,
+    add_scaled,
+    divide_or_zero,
+    first_true,
+    namespace,
+    on_host,
+    ones_like,
+    positive_part,
+    take_along,
+    zeros_like,
+)
+from spectheory.foundation.exact_numbers import is_exact
+from spectheory.verification.algorithms.path_selection.score_levels import ScoreNode, cumulative
+
+Coupling = Callable[[ScoreNode, Array], Array]
+"""(node, levels [..., N]) -> plan [..., N, M]."""
+
+
+RESOLUTION = 1e-13
+"""In floating point, what is this small against the rest of a block may be nothing but rounding.
+
+Such a mass, variance or room does not decide how the block is split.  It loses nothing but as much."""
+
+
+def independent(node: ScoreNode, levels: Array) -> Array:
+    """Every token keeps μ, whatever the levels: the selected path is any path, as good as the first.
+
+    Scored selection with it is ``block``.
+    """
+    return node.masses[..., None, :] + zeros_like(levels)[..., None]
+
+
+def intervals(node: ScoreNode, levels: Array) -> Array:
+    """The tokens take adjacent intervals of μ, those in front the largest scores, whatever the levels.
+
+    Scored selection with it is ``greedy_multipath``, up to the cells.
+    """
+    return divide_or_zero(node.pieces, node.draft_masses[..., None])
+
+
+def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
+    """Levels R as exactly the means of the plan, the laws kept as wide as two simple moves allow.
+
+    A wide law leaves the tokens below more to choose from.  The tokens stand in blocks of neighbours, at
+    first in one.  A block has a law ν, whose mean R̄ is that of its levels, and a weight, at first 1.
+
+    1. Tilt.  ν (1 + β_x (φ - R̄)) with β_x = κ (R_x - R̄)/Var_ν(φ) has the mean R̄ + κ (R_x - R̄), and the mean
+       over the block is ν.  κ ≤ 1 is the largest for which no mass is negative
+    2. Cut.  λ ≥ 1 is the largest factor for which the levels R̄ + λ (R_x - R̄) are feasible.  With these the
+       tokens in front of some place must have the largest scores of the block: two blocks with a law each
+    3. With (1-α) κ + α λ = 1 the tilt with share 1-α and the cut with share α have the means R_x.  Add the
+       tilt, and go on from 1 with the blocks of the cut, their weight times α
+
+    Every round either ends a block (κ = 1, α = 0) or cuts it, so that N rounds are enough.
+
+    Levels that are not feasible have λ < 1 somewhere.  It counts as 1, and the means of the plan differ
+    from the levels.
+    """
+    xp = namespace(levels)
+    size = levels.shape[-1]
+    places = xp.arange(size + 1, device=levels.device)
+    number, behind = places[:-1], places[1:]
+    start = xp.zeros_like(levels, dtype=xp.int64) + number * 0
+    end = start + size
+    smallest = 0 if is_exact(levels) else RESOLUTION
+    zero, one, weight = zeros_like(levels[..., :1]), ones_like(levels[..., :1]), ones_like(levels)
+    plan = zeros_like(node.pieces)
+    reached = cumulative(node.draft_masses * levels)[..., 1:]
+    drafted = (node.draft_masses > 0)[..., None]
+    for _ in range(size):
+        same_block = start[..., :, None] == start[..., None, :]
+        tokens = xp.stack([node.draft_masses, node.draft_masses * levels], axis=-1)
+        tokens = xp.concat([tokens, node.pieces], axis=-1)
+        # Summed over the tokens of the block, not as a difference of sums from the first token on: so the
+        # law of a rare block, too, sums to 1.
+        sums = xp.matmul(one[..., None] * same_block, tokens)
+        width = sums[..., :1]
+        mean_level, law = divide_or_zero(sums[..., 1:2], width), divide_or_zero(sums[..., 2:], width)
+        mean = xp.sum(law * node.win_rates[..., None, :], axis=-1, keepdims=True)
+
+        distance = node.win_rates[..., None, :] - mean
+        variance = xp.sum(law * distance * distance, axis=-1, keepdims=True)
+        wide = drafted & (variance > smallest * mean * mean)
+        # Centred by the block's own mean, which is R̄ if the levels are feasible: any levels split the law.
+        centred = levels[..., None] - mean_level
+        slant = xp.where(wide & (law > smallest), centred * distance, zero[..., None])
+        scale = xp.maximum(_largest(xp.max(-slant, axis=-1), same_block), variance)
+        tilted = law * (1 + divide_or_zero(slant, scale))
+        tilt = xp.where(wide, divide_or_zero(variance, scale), zero[..., None])[..., 0]
+
+        # 1/λ is the largest part that the levels take of the room between F and its chord over the block.
+        before = take_along(node.positions, start), take_along(node.limits, start)
+        chord = before[1] + mean[..., 0] * (node.positions[..., 1:] - before[0])
+        room = node.limits[..., 1:] - chord
+        inside = (behind < end) & (room > smallest * chord)
+        excess = xp.where(inside, reached - chord, zero)
+        part = xp.minimum(positive_part(divide_or_zero(excess, room)), one)
+        taken = _largest(part, same_block)
+        share = divide_or_zero((1 - tilt) * taken[..., 0], 1 - tilt * taken[..., 0])
+
+        plan = add_scaled(plan, (weight * (1 - share))[..., None], tilted)
+        weight = weight * share
+        # Without weight the rest adds nothing; an accelerator goes through it rather than wait for the host.
+        if on_host(weight) and not bool(xp.any(weight > 0)):
+            break
+        levels = (mean + divide_or_zero(centred, taken))[..., 0]
+        reached = chord + divide_or_zero(excess, taken[..., 0])
+        place = first_true(same_block & (part[..., None, :] == taken)) + 1
+        in_front = number < place
+        start, end = xp.where(in_front, start, place), xp.where(in_front, place, end)
+    return plan
+
+
+def _largest(values: Array, same_block: Array) -> Array:
+    """The largest value of every token's block; none is below 0.  [..., N], [..., N, N] -> [..., N, 1]"""
+    return namespace(values).max(same_block * values[..., None, :], axis=-1, keepdims=True)

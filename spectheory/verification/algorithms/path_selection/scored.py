@@ -1,0 +1,225 @@
+"""Scored selection: every drafted path draws a private score, and the path with the largest is verified."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from itertools import pairwise
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import (
+    Array,
+    add_scaled,
+    divide_or_zero,
+    namespace,
+    ones_like,
+    power_sum,
+    take_along,
+    zeros_like,
+)
+from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact, is_exact
+from spectheory.foundation.unique_rows import distinct_rows
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
+
+
+class ScoreState(NamedTuple):
+    """What a path carries down to a context a: the law μ_a of its score, and what it can still serve.
+
+    A score lies in one of M cells, adjacent intervals of [0, 1] in ascending order, and is uniform inside
+    the cell.  So the masses of the cells are the law, with nothing rounded away.
+
+    Attributes:
+        masses: [..., M], the probability of every cell; they sum to 1.
+        win_rates: [..., M], the mean over the cell of φ(s) = K s^(K-1), by how much more often than a
+            draft a path with the score s is selected.
+        served: [...], t(∅) = 1 and t(ax) = min(t(a) p(x|a)/q(x|a), R(ax)).  Block verification keeps a prefix
+            a of the selected path with probability t(a)/R(a), so that it earns 1 + Σ_a q(a) t(a), a ≠ ∅.
+    """
+
+    masses: Array
+    win_rates: Array
+    served: Array
+
+    @property
+    def level(self) -> Array:
+        """R(a) = ∫ φ dμ_a, [...]: the selected path passes through a with probability q(a) R(a)."""
+        return (self.masses * self.win_rates).sum(-1)
+
+
+class ScoreSplit(NamedTuple):
+    """How the law of the score is split among the next tokens: Σ_x q(x|a) μ_{ax} = μ_a.
+
+    The tokens share G laws.  A token has the law of row ``row`` of the plan, or of that row with share
+    1 - ``next_share`` and of the next row with the rest.
+
+    Attributes:
+        plan: [..., G, M], masses of the cells.
+        row: [..., V], row numbers.
+        next_share: [..., V], or ``None`` for no share.
+    """
+
+    plan: Array
+    row: Array
+    next_share: Array | None = None
+
+    def skewed_rows(self, state: ScoreState, draft_rows: Array) -> Array:
+        """r(x|a) = q(x|a) R(ax) / R(a), [..., V]; rows are read in their own precision, levels in double."""
+        levels = (self.plan * state.win_rates[..., None, :]).sum(-1)
+        levels = in_kind_of(draft_rows, divide_or_zero(levels, state.level[..., None]))
+        factors = take_along(levels, self.row)
+        if self.next_share is not None:
+            steps = take_along(levels[..., 1:] - levels[..., :-1], self.row)
+            factors = add_scaled(factors, self.next_share, steps)
+        return draft_rows * factors
+
+    def masses(self, context: Array, token: Array) -> Array:
+        """μ_{ax} for n contexts, given by their numbers, and a token each.  [n], [n] -> [n, M]"""
+        row = self.row[context, token]
+        masses = self.plan[context, row]
+        if self.next_share is None:
+            return masses
+        return masses + self.next_share[context, token][:, None] * (self.plan[context, row + 1] - masses)
+
+
+class ScoredSelection(PathSelection):
+    """Every drafted path draws a score; the path with the largest is selected and block-verified.
+
+    An algorithm of this package (theory.md Statement 5.18), not of the papers:
+
+    1. Along every drafted path refine the law of its score, from μ_∅ uniform on [0, 1], such that
+       Σ_x q(x|a) μ_{ax} = μ_a: an algorithm supplies ``split``
+    2. Path k draws a score from the law at its end; select the path with the largest.  By step 1 the K scores
+       are independent and uniform, so the selected path has law r(a) = q(a) R(a), R(a) = ∫ K s^(K-1) μ_a(ds)
+    3. Run block verification on it with target p and draft r, r(x|a) = q(x|a) R(ax) / R(a)
+
+    Lossless for every ``split``, because step 2 does not ask how the μ were chosen.  They may depend on
+    the rows on the way to a.  The score itself is never drawn: ``winning_chances`` integrates over it.
+    """
+
+    exchangeable: ClassVar[bool] = True
+
+    @abstractmethod
+    def cell_edges(self, target_row: Array, draft_row: Array, num_drafts: int) -> Array:
+        """0 = e_0 ≤ e_1 ≤ .. ≤ e_M = 1, the cells of the scores, from the rows at the root.  -> [..., M+1]"""
+
+    @abstractmethod
+    def split(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
+        """The laws of the score after every next token, [...], [..., V], [..., V]."""
+
+    def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
+        xp = namespace(target_rows)
+        *batch, num_drafts, length = paths.shape
+        if num_drafts == 1:  # φ = 1: whatever its score, the one path is selected, and has the law of a draft
+            return SelectedPaths(paths[..., 0] * 0, ones_like(draft_rows[..., 0, 0]), target_rows, draft_rows)
+        # One row of numbers per drafted path; a context that comes twice is split once.
+        tokens = paths.reshape((-1, length))
+        targets, drafts = (rows.reshape((-1, *rows.shape[-2:])) for rows in (target_rows, draft_rows))
+        first, which = distinct_rows(targets[:, 0], drafts[:, 0])
+        state = self._first_state(targets[first, 0], drafts[first, 0], num_drafts)
+        skewed_rows = xp.empty_like(drafts)
+        for depth in range(length):
+            first, context = distinct_rows(targets[:, depth], drafts[:, depth], which)
+            target_row, draft_row = targets[first, depth], drafts[first, depth]
+            above = ScoreState(*(array[which[first]] for array in state))
+            split = self.split(above, target_row, draft_row)
+            skewed_rows[:, depth] = split.skewed_rows(above, draft_row)[context]
+            first, which = distinct_rows(tokens[:, depth], context)
+            state = _behind(above, split, target_row, draft_row, context[first], tokens[first, depth])
+        ends = which.reshape((-1, num_drafts))
+        first, which = distinct_rows(ends)
+        chances = winning_chances(state.masses[ends[first]])[which].reshape((*batch, num_drafts))
+        every = xp.zeros_like(paths[..., 0]) + xp.arange(num_drafts, device=paths.device)
+        rows = skewed_rows.reshape(draft_rows.shape)
+        return SelectedPaths(every, in_kind_of(drafts, chances), target_rows, rows)
+
+    def skewed_draft(self, pair: ModelPair, num_drafts: int) -> SkewedDraft:
+        """r, the law of the selected path: r(a) = q(a) R(a) at every context of an enumerated pair.
+
+        Its ``block_efficiency`` is the verifier's, without a list of all tuples of drafts.
+
+        Example:
+            >>> from spectheory import instances, verifiers
+            >>> law = verifiers["scored_multipath"].skewed_draft(instances.two_token(1), 2)
+            >>> print(law.leaf_law, law.block_efficiency(instances.two_token(1)))
+            [Fraction(4, 9) Fraction(5, 9)] 17/9
+        """
+        num_drafts = check_num_drafts(num_drafts)
+        rows = [
+            (flint_if_exact(p), flint_if_exact(q)) for p, q in zip(pair.target[:-1], pair.draft, strict=True)
+        ]
+        state = self._first_state(*rows[0], num_drafts)
+        probs = flint_if_exact(pair.draft_path_probs(0))
+        levels = [probs * state.level]
+        for target_rows, draft_rows in rows:
+            contexts, size = draft_rows.shape
+            context, token = np.repeat(np.arange(contexts), size), np.tile(np.arange(size), contexts)
+            split = self.split(state, target_rows, draft_rows)
+            state = _behind(state, split, target_rows, draft_rows, context, token)
+            probs = (probs[:, None] * draft_rows).ravel()
+            levels.append(probs * state.level)
+        return SkewedDraft(tuple(fractions_if_exact(level) for level in levels), pair.vocab_size)
+
+    def _first_state(self, target_row: Array, draft_row: Array, num_drafts: int) -> ScoreState:
+        edges = in_double(self.cell_edges(target_row, draft_row, num_drafts))
+        lower, upper = edges[..., :-1], edges[..., 1:]
+        one = ones_like(edges[..., 0])
+        return ScoreState(upper - lower, power_sum(upper, lower, num_drafts), one)
+
+
+def _behind(
+    above: ScoreState, split: ScoreSplit, target_row: Array, draft_row: Array, context: Array, token: Array
+) -> ScoreState:
+    """The states behind a token each of some contexts, given by their numbers, [n]."""
+    target, draft = (in_double(row[context, token]) for row in (target_row, draft_row))
+    demand = above.served[context] * divide_or_zero(target, draft)
+    state = ScoreState(split.masses(context, token), above.win_rates[context], demand)
+    return state._replace(served=namespace(demand).minimum(demand, state.level))
+
+
+def in_double(array: Array) -> Array:
+    """Rationals as they are, floats as float64: what is carried along a path is rounded at every token."""
+    return array if is_exact(array) else namespace(array).astype(array, namespace(array).float64)
+
+
+def in_kind_of(rows: Array, array: Array) -> Array:
+    """Numbers in the precision of the rows."""
+    return array if is_exact(array) else namespace(array).astype(array, rows.dtype)
+
+
+def winning_chances(masses: Array) -> Array:
+    """The probability that each of K independent scores is the largest.  [..., K, M] -> [..., K]
+
+    Score k is in cell j with probability m_kj and uniform inside it.  With F_kj the probability of a lower
+    cell,
+
+        P(k wins) = Σ_j m_kj ∫_0^1 Π_{l ≠ k} (F_lj (1-u) + (F_lj + m_lj) u) du.
+
+    The product is expanded in the basis u^i (1-u)^(K-1-i), whose coefficients are not negative; the
+    integral of one is 1 / (K binom(K-1, i)).
+
+    Example:
+        >>> winning_chances(np.array([[0.5, 0.5], [0.0, 1.0]]))
+        array([0.25, 0.75])
+    """
+    xp = namespace(masses)
+    num_drafts = masses.shape[-2]
+    upper = xp.cumulative_sum(masses, axis=-1)
+    lower = upper - masses
+    chances = []
+    for one in range(num_drafts):
+        products = [ones_like(masses[..., one, :])]
+        for other in range(num_drafts):
+            if other != one:
+                below, above = lower[..., other, :], upper[..., other, :]
+                between = [below * same + above * less for less, same in pairwise(products)]
+                products = [below * products[0], *between, above * products[-1]]
+        binomial, total = 1, zeros_like(products[0])
+        for i, product in enumerate(products):
+            total = total + product / (num_drafts * binomial)
+            binomial = binomial * (num_drafts - 1 - i) // (i + 1)
+        chances.append((masses[..., one, :] * total).sum(-1))
+    return xp.stack(chances, axis=-1)

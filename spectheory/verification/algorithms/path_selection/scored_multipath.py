@@ -1,0 +1,143 @@
+"""Scored multi-path selection: keep all drafted paths in the race, and decide where the models disagree."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import ClassVar
+
+import numpy as np
+
+from spectheory.foundation.arrays import (
+    Array,
+    divide_or_zero,
+    like_rows,
+    namespace,
+    ones_like,
+    quotients,
+    sums_by_number,
+    take_along,
+    zeros_like,
+)
+from spectheory.foundation.exact_numbers import is_exact
+from spectheory.foundation.validation import check_count
+from spectheory.optima.bounds.level_sets import SortedByRatio
+from spectheory.verification.algorithms.path_selection.score_couplings import Coupling, tilted_cuts
+from spectheory.verification.algorithms.path_selection.score_levels import Levels, MixedLevels, ScoreNode
+from spectheory.verification.algorithms.path_selection.scored import (
+    ScoredSelection,
+    ScoreSplit,
+    ScoreState,
+    in_double,
+    in_kind_of,
+)
+
+DEFAULT_LEVELS = MixedLevels(Fraction(3, 10))
+SMALLEST_KNOT = 2.0**-10
+"""The smallest knot above 0, in units of the largest; the others are spaced geometrically."""
+
+
+class ScoredMultipath(ScoredSelection):
+    """Scored multi-path selection: a lossless verifier of this package (theory.md Statement 5.20).
+
+    Every drafted path has a private score, see ``ScoredSelection``.  The law of the score after every next
+    token is chosen in two steps, from the rows at the context and from what the path carries:
+
+    1. ``levels``: how often the selected path shall go on with token x, R_x times as often as a draft.  The
+       default serves the next position best, at the min cut
+    2. ``coupling``: laws with these means, as wide as possible.  The default is rational for rational rows
+
+    Where the models agree, all paths keep all scores and stay in the race.  Rules that select token by token
+    lose the paths that differ.  With K = 1 it is ``block``.  At L = 1 it accepts with the optimum α_K.  For
+    longer drafts its distance to the optimum is measured, not proved (docs/scored_selection.md).
+
+    Args:
+        levels, coupling: the rules of the two steps; every choice is lossless.
+        num_cells: M.  The scores lie in M equal cells, which the level sets of the root row cut further.
+        num_knots: in floating point, rows of more tokens than this are grouped: a token's law is
+            interpolated between those of two out of so many values of t p/q.  A row is read without a sort.
+
+    Raises:
+        InvalidInputError: no cells, or fewer than three knots.
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> certificate = certify("scored_multipath", instances.two_token(2), 2)
+        >>> print(certificate.is_valid, certificate.block_efficiency, certificate.optimum)
+        True 18089/6912 212/81
+    """
+
+    name: ClassVar[str] = "scored_multipath"
+    source: ClassVar[str] = "this package (theory.md Statement 5.20)"
+
+    def __init__(
+        self,
+        levels: Levels = DEFAULT_LEVELS,
+        coupling: Coupling = tilted_cuts,
+        num_cells: int = 32,
+        num_knots: int = 24,
+    ) -> None:
+        self.levels, self.coupling = levels, coupling
+        self.num_cells = check_count("num_cells", num_cells)
+        self.num_knots = check_count("num_knots", num_knots, at_least=3)
+
+    def cell_edges(self, target_row: Array, draft_row: Array, num_drafts: int) -> Array:
+        """M equal cells; where tokens are not grouped also the edges of the level sets of p/q.
+
+        With these the levels at the root are split along cells, so that one position is served exactly.
+        Tokens that are never drafted come last and add empty cells at 1, which change no law.
+        """
+        xp = namespace(draft_row)
+        cells = np.array([Fraction(number, self.num_cells) for number in range(self.num_cells + 1)])
+        one = ones_like(draft_row[..., :1])
+        edges = like_rows(cells, one) + zeros_like(one)
+        if self._groups(draft_row):
+            return edges
+        sums = xp.cumulative_sum(SortedByRatio.of(target_row, draft_row).denominator, axis=-1)
+        sums = xp.minimum(sums, one + zeros_like(sums))[..., :-1]
+        return xp.sort(xp.concat([edges, sums], axis=-1), axis=-1)
+
+    def split(self, state: ScoreState, target_row: Array, draft_row: Array) -> ScoreSplit:
+        xp = namespace(draft_row)
+        served = in_kind_of(draft_row, state.served)[..., None] * target_row
+        if self._groups(draft_row):
+            knots = self._knots(state.win_rates)
+            lower, upper_share = between(in_kind_of(draft_row, knots), quotients(served, draft_row))
+            masses = hat_masses(draft_row, lower, upper_share, len(knots))
+            plan = self._plan(state, xp.flip(masses, axis=-1), xp.flip(knots, axis=0) + zeros_like(masses))
+            return ScoreSplit(xp.flip(plan, axis=-2), lower, upper_share)
+        demands = in_double(divide_or_zero(served, draft_row))
+        order = xp.argsort(-demands, axis=-1, stable=True)
+        masses, demands = (take_along(row, order) for row in (in_double(draft_row), demands))
+        return ScoreSplit(self._plan(state, masses, demands), xp.argsort(order, axis=-1, stable=True))
+
+    def _plan(self, state: ScoreState, draft_masses: Array, demands: Array) -> Array:
+        node = ScoreNode.of(draft_masses, demands, state.masses, state.win_rates)
+        return self.coupling(node, self.levels(node))
+
+    def _groups(self, row: Array) -> bool:
+        return not is_exact(row) and row.shape[-1] > self.num_knots
+
+    def _knots(self, win_rates: Array) -> Array:
+        """G demands, ascending from 0.  No level exceeds φ on the highest cell, so larger demands are one."""
+        grid = np.concatenate([[0.0], np.geomspace(SMALLEST_KNOT, 1.0, self.num_knots - 1)])
+        return like_rows(grid, win_rates) * namespace(win_rates).max(win_rates)
+
+
+def between(knots: Array, demands: Array) -> tuple[Array, Array]:
+    """(the knot below every demand, how far it is towards the next).  [G], [..., V] -> [..., V], [..., V]
+
+    Demands above the last knot count as that; so does 0/0, the demand of a token that is never drafted.
+    """
+    xp = namespace(demands)
+    demands = xp.fmin(demands, knots[-1])
+    lower = xp.searchsorted(knots[1:-1], demands, side="right")
+    return lower, (demands - knots[lower]) / (knots[1:] - knots[:-1])[lower]
+
+
+def hat_masses(draft_row: Array, lower: Array, upper_share: Array, num_knots: int) -> Array:
+    """The draft mass of every knot, a token's shared between the two around it.  [..., V] -> [..., G]"""
+    xp = namespace(draft_row)
+    above = in_double(draft_row) * upper_share
+    below, above = (sums_by_number(part, lower, num_knots - 1) for part in (draft_row - above, above))
+    nothing = zeros_like(below[..., :1])
+    return xp.concat([below, nothing], axis=-1) + xp.concat([nothing, above], axis=-1)

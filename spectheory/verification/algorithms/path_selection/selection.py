@@ -1,0 +1,111 @@
+"""Path selection: choose one of the drafted paths, then block-verify it against the law of the choice."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import NamedTuple
+
+from spectheory.foundation.arrays import Array, first_true, namespace, take_path, take_paths, take_token
+from spectheory.optima.bounds.rankings import Ranking, ranking_keys, ratio_ranking
+from spectheory.pairs.contexts import credit_to_first, first_path_with_prefix
+from spectheory.verification.algorithms.one_path.block import Block
+from spectheory.verification.algorithms.one_path.first_path import path_ratios
+from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.verifier import Verifier
+
+
+class SelectedPaths(NamedTuple):
+    """C candidate paths, of which one is selected at random.
+
+    Attributes:
+        candidates: [..., C], indices of drafted paths.
+        chances: [..., C], the probability that each is selected; they sum to 1.
+        target_rows: [..., C, L+1, V], target rows along the candidates.
+        skewed_rows: [..., C, L, V], rows along them of the law r that the selected path has over the
+            randomness of the drafts and of the selection.
+    """
+
+    candidates: Array
+    chances: Array
+    target_rows: Array
+    skewed_rows: Array
+
+
+class PathSelection(Verifier):
+    """Select one of K drafted paths and block-verify it with target p and draft r, the law it then has.
+
+    An algorithm supplies ``select``.  Lossless whenever r really is the law of the selected path
+    (theory.md Statement 5.3; greedy2026 Lemma 4.4).
+
+    Example:
+        The last drafted path, which has the law q of every other:
+
+        >>> from spectheory import certify, instances
+        >>> class LastPath(PathSelection):
+        ...     name, source = "last_path", "an example"
+        ...     def select(self, paths, target_rows, draft_rows):
+        ...         last = 0 * paths[..., :1, 0] + paths.shape[-2] - 1
+        ...         return SelectedPaths(last, 0 * target_rows[..., :1, 0, 0] + 1,
+        ...                              target_rows[..., -1:, :, :], draft_rows[..., -1:, :, :])
+        >>> certificate = certify(LastPath(), instances.two_token(2), num_drafts=2)
+        >>> certificate.is_valid, certificate.block_efficiency
+        (True, Fraction(20, 9))
+    """
+
+    @abstractmethod
+    def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
+        """The candidates, with what ``outcome`` is given."""
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        return block_verify(paths, self.select(paths, target_rows, draft_rows))
+
+
+def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
+    """Draw one of the candidates out of ``paths`` [..., K, L] and block-verify it."""
+    candidates, chances, target_rows, skewed_rows = selected
+    block = Block()
+    accepted = block.weights(path_ratios(take_paths(paths, candidates), target_rows, skewed_rows))
+    masses = block.residual_masses(accepted, target_rows, skewed_rows)
+    on_paths = chances[..., None] * block.stops(block.acceptance(accepted, masses))
+    numbers = range(candidates.shape[-1])
+    parts = [credit_to_first(paths, candidates[..., i], on_paths[..., i, :]) for i in numbers]
+    holders = take_paths(first_path_with_prefix(paths), candidates)
+
+    def residual(path_index: Array, length: Array) -> Array:
+        """The row at a prefix is the same on every candidate that holds it: that of the first of them."""
+        lengths = namespace(candidates).zeros_like(candidates) + length[..., None]
+        first = first_true(take_token(holders, lengths) == path_index[..., None])
+        rows = StopRows(target_rows, skewed_rows, first, length)
+        return block.residual(take_token(take_path(accepted, first), length), rows)
+
+    return Outcome.from_weights(sum(parts[1:], start=parts[0]), residual)
+
+
+def select_highest_ranked(
+    paths: Array, target_rows: Array, draft_rows: Array, ranking: Ranking = ratio_ranking
+) -> Array:
+    """The index of the drafted path with the lexicographically largest (key, token id).  -> [...]
+
+    Paths still in the race at depth i share their first i tokens, hence their row, so that their
+    keys are comparable.
+    """
+    xp = namespace(target_rows)
+    in_race = paths[..., 0] == paths[..., 0]
+    for depth in range(paths.shape[-1]):
+        keys = _keys_on_path(ranking, paths, target_rows, draft_rows, depth)
+        for key in (keys, paths[..., depth]):
+            lowest = xp.min(key, axis=-1)[..., None]
+            best = xp.max(xp.where(in_race, key, lowest), axis=-1)
+            in_race = in_race & (key == best[..., None])
+    return xp.argmax(xp.astype(in_race, xp.int64), axis=-1)
+
+
+def _keys_on_path(ranking: Ranking, paths: Array, target_rows: Array, draft_rows: Array, depth: int) -> Array:
+    """The key of every path's token at one depth, [..., K]."""
+    tokens = paths[..., depth]
+    target_row, draft_row = target_rows[..., depth, :], draft_rows[..., depth, :]
+    if ranking is ratio_ranking:
+        # The ratio is elementwise: at full vocabulary the drafted tokens' entries are enough.
+        return ratio_ranking(take_token(target_row, tokens), take_token(draft_row, tokens))
+    return take_token(ranking_keys(ranking, target_row, draft_row), tokens)

@@ -1,0 +1,191 @@
+"""Multi-round rejection: recursive speculative sampling over drafts drawn with replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from spectheory.foundation.arrays import (
+    Array,
+    namespace,
+    normalise,
+    ones_like,
+    positive_part,
+    residual_mass,
+    residual_rows,
+    take_token,
+    zeros_like,
+)
+from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.verification.algorithms.position_by_position.positions import (
+    DraftSelection,
+    Position,
+    PositionByPosition,
+    Selection,
+    acceptance_ratio,
+    first_accepted,
+    one_after_the_other,
+)
+
+
+class MultiRound(PositionByPosition):
+    """Recursive rejection of specinfer2023 and eagle2024; what spectr2023 App. B.3 calls MULTI-ROUND.
+
+    At a context with surviving drafts x_1..x_n, in order, x_k drawn from q_k (p target; q_k = q
+    unless every path has a draft model of its own):
+
+    1. p_1 = p
+    2. x_k is accepted with probability min(1, p_k(x_k) / q_k(x_k)); the drafts whose next token is
+       x_k then survive and the round goes on behind it
+    3. after a rejection p_{k+1} = max(p_k - q_k, 0), normalised
+    4. after n rejections the round ends with the correction token Y ~ p_{n+1}
+    5. a path accepted to its end is followed by one more token from the target
+
+    Which reading.  spectr2023 does not print the algorithm.  Its Algorithm 3 goes on with every draft that
+    carries Y, wherever Y came from.  The published recursion stops at the correction token.  Here the two
+    agree.  x_k is rejected only where p_k(x_k) < q_k(x_k), so p_{k+1} and all later residuals vanish at x_k.
+    Hence neither Y ~ p_{n+1} nor an accepted token is a token that was rejected before.  Later drafts that
+    carry the accepted token survive.  That step matters for the values of theory.md §5 (16/9, 7/3 and
+    1816/729 on the two-token pair).
+
+    Lossless (theory.md Statements 3.7 and 5.15), also on prefix trees, where drafts are draws (see
+    ``PositionByPosition``), and with one draft model per path.  With K = 1 it is ``token``.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.exact.law import output_law
+        >>> print(output_law(MultiRound(), instances.two_token(2), 3).block_efficiency)
+        1816/729
+    """
+
+    name: ClassVar[str] = "multi_round"
+    source: ClassVar[str] = "spectr2023 App. B.3 (specinfer2023; eagle2024)"
+    draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree", "per_path"})
+
+    def select(self, position: Position) -> Selection:
+        if self._one_draft_model:
+            return super().select(position)
+        num_drafts = position.tokens.shape[-1]
+        return recursive_rejection(position, map(position.draft_row_of, range(num_drafts)))
+
+    def select_draft(self, position: Position) -> DraftSelection | None:
+        return rejections_of_one_row(position) if self._one_draft_model else None
+
+    def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
+        """What the target has left, max(p - t q, 0), not normalised."""
+        return residual_rows(target_rows, draft_rows, other_scale=note)
+
+    @property
+    def _one_draft_model(self) -> bool:
+        return self._process is None or self._process.name != "per_path"
+
+
+def rejections_of_one_row(position: Position) -> DraftSelection:
+    """Steps 1 to 4 where all drafts at a context come from one row q: two numbers instead of a row.
+
+    What the target has left is p_k = max(p - t_k q, 0) / m_k, with
+
+        t_1 = 0, m_1 = 1;    t_{k+1} = t_k + m_k,  m_{k+1} = sum_x max(p(x) - t_{k+1} q(x), 0).
+
+    Contexts of paths that stand together have the same numbers, so one sum per path is enough.  Nothing is
+    left where m = 0.  ``recursive_rejection`` is the same with rows; the tests hold the two together.
+
+    Returns:
+        The law of the selected draft, with t after the last draft as its note.
+    """
+    xp = namespace(position.target_rows)
+    num_drafts = position.tokens.shape[-1]
+    on_target, on_draft = position.on_tokens(position.target_rows), position.on_tokens(position.draft_rows)
+    shift = zeros_like(position.target_rows[..., 0])
+    mass = ones_like(shift)
+    accepted = []
+    for number in range(num_drafts):
+        is_draft = position.is_draft[..., number]
+        target, draft = on_target[..., number], on_draft[..., number]
+        accepted.append(acceptance_ratio(positive_part(target - shift * draft), mass * draft, is_draft))
+        shift = xp.where(is_draft, shift + mass, shift)
+        if number < num_drafts - 1:
+            own = position.context_of(number)
+            rows = position.target_rows[..., own, :], position.draft_rows[..., own, :]
+            mass = xp.where(is_draft, residual_mass(*rows, shift[..., own])[..., None], mass)
+    return DraftSelection(*one_after_the_other(xp.stack(accepted, axis=-1)), shift)
+
+
+def recursive_rejection(position: Position, draft_rows: Iterable[Array]) -> Selection:
+    """Steps 1 to 4 at C contexts: drafts accepted or rejected in turn against what the target has left.
+
+    Args:
+        position: the contexts and their drafts.
+        draft_rows: for every path in order, the row q_k its next token was drawn from, [..., C, V] or
+            [..., 1, V]; rows at contexts where the path has no draft are not used.
+    """
+    xp = namespace(position.target_rows)
+    target_left = position.target_rows  # p_k
+    accepted = []
+    for number, row in enumerate(draft_rows):
+        is_draft = position.is_draft[..., number]
+        token = xp.broadcast_to(position.tokens[..., number, None], is_draft.shape)
+        row = xp.broadcast_to(row, target_left.shape)
+        accepted.append(acceptance_ratio(take_token(target_left, token), take_token(row, token), is_draft))
+        target_left = xp.where(is_draft[..., None], after_rejection(target_left, row), target_left)
+    return first_accepted(xp.stack(accepted, axis=-1), target_left)
+
+
+def after_rejection(target_left: Array, draft_row: Array) -> Array:
+    """Step 3: max(p_k - q, 0), normalised; zeros where nothing is left.  [..., V]"""
+    return normalise(positive_part(target_left - draft_row))
+
+
+MAX_ROUNDS = 10_000
+
+
+def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: int) -> Any:
+    """P(one of K i.i.d. drafts is accepted) under multi-round rejection sampling.
+
+    The algorithm that spectr2023 App. B.3 calls MULTI-ROUND (specinfer2023; eagle2024 uses it on trees), in
+    the notation of the package (p target, q draft):
+
+    1. p_1 = p
+    2. draft x_k ~ q is accepted with probability min(1, p_k(x_k) / q(x_k))
+    3. after a rejection p_{k+1} = max(p_k - q, 0), normalised
+    4. after K rejections the token is drawn from p_{K+1}
+
+    Given that drafts 1..k-1 were rejected, draft k is accepted with probability sum_x min(p_k, q),
+    whatever they were.  So the acceptance is (theory.md Statement 3.7)
+
+        1 - prod_{k=1..K} (1 - sum_x min(p_k(x), q(x))).
+
+    Args:
+        target_probs: [..., V], exact rationals or floats.
+        draft_probs: [..., V], the same kind.
+        num_drafts: K >= 1, drafts with replacement.  What is left of the target settles after a few
+            rejections; from there on the product is a power.
+
+    Returns:
+        A probability, [...]; exact for exact rows.
+
+    Raises:
+        EnumerationTooLargeError: it has not settled after 10 000 rejections, and there are more drafts.
+
+    Example:
+        >>> from spectheory.pairs.rows import parse_probs
+        >>> print(multi_round_acceptance(parse_probs(["1/3", "2/3"]), parse_probs(["2/3", "1/3"]), 2))
+        7/9
+    """
+    xp = namespace(target_probs)
+    # One more axis: numpy sums a single row of rationals to a bare Fraction, not to an array.
+    current, draft_probs = target_probs[None], draft_probs[None]
+    all_rejected = ones_like(current[..., 0])
+    for tried in range(num_drafts):
+        rejected = 1 - xp.sum(xp.minimum(current, draft_probs), axis=-1)
+        # Without any mass left nothing can be rejected: all_rejected is 0 and stays 0.
+        following = after_rejection(current, draft_probs)
+        if bool((following == current).all()):  # and so it is after every further rejection
+            return (1 - all_rejected * rejected ** (num_drafts - tried))[0]
+        if tried == MAX_ROUNDS:
+            raise EnumerationTooLargeError(
+                f"the target that is left still changes after {MAX_ROUNDS} rejections; use fewer drafts than "
+                f"{num_drafts}"
+            )
+        all_rejected, current = all_rejected * rejected, following
+    return (1 - all_rejected)[0]

@@ -1,0 +1,240 @@
+"""The frame of the verifiers that go position by position: kseq, spectr, multi-round rejection and otm.
+
+Each algorithm supplies its rule at one position, ``select``.  This module has what they share (spectr2023
+Algorithm 3): which drafts survive, how likely each context is reached, and where the round ends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
+
+from spectheory.foundation.arrays import (
+    Array,
+    at_most_one,
+    divide_or_zero,
+    namespace,
+    normalise,
+    ones_like,
+    prefix_products,
+    take_along,
+    take_path,
+    take_row,
+    take_token,
+    zeros_like,
+)
+from spectheory.pairs.contexts import is_first_with_prefix, shared_prefixes
+from spectheory.verification.correction_rows import StopRows, take_draft_row
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.verifier import TreeVerifier
+
+
+class Position(NamedTuple):
+    """C contexts of one depth with the drafts at each of them: those of all K paths, or one.
+
+    Attributes:
+        tokens: [..., K], the next token of every path.
+        target_rows: [..., C, V], p(. | context).
+        draft_rows: [..., C, V], q(. | context), of the path the context belongs to.
+        is_draft: booleans [..., C, K], whether the next token of path k is a draft at context c: the
+            path stands there and draws its own token, rather than repeating an earlier path's.
+        draft_row_of: path k -> [..., 1, V], the row its next token was drawn from.
+    """
+
+    tokens: Array
+    target_rows: Array
+    draft_rows: Array
+    is_draft: Array
+    draft_row_of: Callable[[int], Array]
+
+    def on_tokens(self, rows: Array) -> Array:
+        """The entries of ``rows`` [..., C, V] at the next tokens, [..., C, K]."""
+        return take_along(rows, namespace(rows).broadcast_to(self.tokens[..., None, :], self.is_draft.shape))
+
+    def context_of(self, number: int) -> int:
+        """Where in the C contexts that of path k stands."""
+        return number if self.is_draft.shape[-2] > 1 else 0
+
+
+class Selection(NamedTuple):
+    """The law of the next token Y at C contexts, given their drafts.
+
+    Attributes:
+        by_draft: [..., C, K], P(Y is the draft of path k), 0 where path k has none at the context.
+        none: [..., C], P(no draft is selected).
+        residual: [..., C, V], mass proportional to the law of Y given that none is.  It may lie on
+            drafted tokens.  The target's row where there are no drafts.
+    """
+
+    by_draft: Array
+    none: Array
+    residual: Array
+
+
+class DraftSelection(NamedTuple):
+    """The law of the next token at C contexts where it is a draft, and what the residual needs to know.
+
+    Attributes:
+        by_draft, none: as of ``Selection``.
+        note: [..., C], a number for ``PositionByPosition.residual``.
+    """
+
+    by_draft: Array
+    none: Array
+    note: Array
+
+
+class PositionByPosition(TreeVerifier):
+    """Draft selection with multiple candidates, spectr2023 Algorithm 3, for any rule at one position.
+
+    At a context with its surviving drafts:
+
+    1. Y is chosen given their next tokens, by the rule of the algorithm                 (lines 1-2)
+    2. at depth L-1 a Y that was drafted is followed by one more token from the target (lines 3-10)
+    3. otherwise the drafts whose next token is Y survive; if there are none the round ends
+       with Y as the correction token                                               (lines 11-16)
+
+    Lossless if at every context Y follows the target when the drafts follow their law (theory.md
+    Statement 5.15).  On a tree, paths that repeat an earlier path's draw count as one draft.  Counted as
+    several they would not be independent, and the output would not follow the target.
+    """
+
+    _depths_at_once: ClassVar[int | None] = 1
+    """How many depths are gone through together, ``None`` for all: fewer and larger kernels."""
+
+    def select(self, position: Position) -> Selection:
+        """The rule at one position: the law of Y given the drafts there."""
+        found = self.select_draft(position)
+        if found is None:
+            raise NotImplementedError(f"{type(self).__name__} has neither select nor select_draft")
+        residual = self.residual(position.target_rows, position.draft_rows, found.note)
+        return Selection(found.by_draft, found.none, residual)
+
+    def select_draft(self, position: Position) -> DraftSelection | None:
+        """``select`` without its last part, for a rule whose residual lies on no token that is drafted.
+
+        The stops then need no residual, and no row is written to compute them.  Such a rule supplies
+        ``residual`` with it.  ``None`` for other rules, which supply ``select``.
+        """
+        return None
+
+    def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
+        """The residual of ``select``, [..., V], where ``select_draft`` left a note, [...]."""
+        raise NotImplementedError
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        xp = namespace(target_rows)
+        shared = shared_prefixes(paths)
+        # [..., C, K, L]: path k's draw at this depth is a draft at the context of path c
+        is_draft = shared[..., :-1] & self.draws(paths)
+        steps = [
+            self._leave_or_follow(
+                Position(
+                    xp.moveaxis(paths[..., at], -1, -2),
+                    xp.moveaxis(target_rows[..., at, :], -2, -3),
+                    xp.moveaxis(draft_rows[..., at, :], -2, -3),
+                    xp.moveaxis(is_draft[..., at], -1, -3),
+                    lambda number, at=at: draft_rows[..., number, at, None, :],  # type: ignore[misc]
+                )
+            )
+            for at in self._depths(paths.shape[-1])
+        ]
+        leave, follow, *notes = (
+            xp.moveaxis(xp.concat(part, axis=-2), -1, -2) for part in zip(*steps, strict=True)
+        )
+        last = paths.shape[-1] - 1
+        # P(context a_{1:i} of path k is reached) for i = 0..L, [..., K, L+1]
+        reach = prefix_products(follow)
+        stop = xp.concat([reach[..., :-1] * leave, reach[..., -1:]], axis=-1)
+        holds_first = is_first_with_prefix(paths)
+
+        def residual(path_index: Array, length: Array) -> Array:
+            if notes:
+                rows = StopRows(target_rows, draft_rows, path_index, length)
+                # Past the last drafted token q is 0, and any note gives the target's row.
+                on_path = take_path(notes[0], path_index)
+                note = take_token(on_path, xp.clip(length, None, last))
+                return self.residual(rows.target_row, rows.draft_row, note)
+            position = _position_at(paths, target_rows, draft_rows, is_draft, path_index, length)
+            return _without_drafted(position, self.select(position).residual)[..., 0, :]
+
+        return Outcome.from_weights(xp.where(holds_first, stop, zeros_like(stop)), residual)
+
+    def _depths(self, length: int) -> list[slice]:
+        """The depths 0..L-1 in portions."""
+        size = self._depths_at_once or length
+        return [slice(depth, min(depth + size, length)) for depth in range(0, length, size)]
+
+    def _leave_or_follow(self, position: Position) -> tuple[Array, ...]:
+        """P(Y is not drafted), P(Y is the next token of path k) and a note for the contexts of all paths."""
+        xp = namespace(position.target_rows)
+        found = self.select_draft(position)
+        if found is None:
+            selection = self.select(position)
+            residual = normalise(selection.residual)
+            by_draft, none = selection.by_draft, selection.none
+            leave = xp.sum(_without_drafted(position, residual), axis=-1)
+            from_residual = none * take_token(residual, position.tokens)
+        else:
+            by_draft, none = found.by_draft, found.none
+            leave, from_residual = ones_like(none), zeros_like(none)
+        same_token = position.tokens[..., :, None] == position.tokens[..., None, :]
+        follow = xp.sum(xp.where(same_token, by_draft, zeros_like(by_draft)), axis=-1)
+        return none * leave, follow + from_residual, *(() if found is None else (found.note,))
+
+
+def first_accepted(accept: Array, residual: Array) -> Selection:
+    """Drafts accepted independently of each other, in order, until one is; otherwise the residual.
+
+    Args:
+        accept: [..., C, K], P(draft k is accepted, once it is its turn), 0 where there is no draft.
+        residual: [..., C, V].
+    """
+    return Selection(*one_after_the_other(accept), residual)
+
+
+def one_after_the_other(accept: Array) -> tuple[Array, Array]:
+    """``by_draft`` and ``none`` of ``first_accepted``."""
+    all_rejected = prefix_products(1 - accept)
+    return all_rejected[..., :-1] * accept, all_rejected[..., -1]
+
+
+def acceptance_ratio(target_on_tokens: Array, draft_on_tokens: Array, is_draft: Array) -> Array:
+    """min(1, p(x)/q(x)) for drafts x, and 0 where there is no draft.  [..., C, K]"""
+    xp = namespace(target_on_tokens)
+    ratio = divide_or_zero(target_on_tokens, draft_on_tokens)
+    return xp.where(is_draft, at_most_one(ratio), zeros_like(ratio))
+
+
+def _position_at(
+    paths: Array,
+    target_rows: Array,
+    draft_rows: Array,
+    is_draft: Array,
+    path_index: Array,
+    length: Array,
+) -> Position:
+    """The context of one prefix per batch element (C = 1); at depth L there are no drafts."""
+    xp = namespace(target_rows)
+    at_leaf = length == paths.shape[-1]
+    last = xp.where(at_leaf, length - 1, length)
+    rows = StopRows(target_rows, draft_rows, path_index, length)
+    drafts_here = take_row(take_path(xp.moveaxis(is_draft, -1, -2), path_index), last)
+    return Position(
+        take_row(xp.moveaxis(paths, -1, -2), last),
+        rows.target_row[..., None, :],
+        rows.draft_row[..., None, :],
+        (drafts_here & ~at_leaf[..., None])[..., None, :],
+        lambda number: take_draft_row(draft_rows, zeros_like(path_index) + number, length)[..., None, :],
+    )
+
+
+def _without_drafted(position: Position, residual: Array) -> Array:
+    """The residual with zeros at the tokens drafted at the same context, [..., C, V]."""
+    xp = namespace(residual)
+    vocabulary = xp.arange(residual.shape[-1], device=position.tokens.device)
+    for number in range(position.tokens.shape[-1]):
+        drafted = vocabulary == position.tokens[..., number, None]
+        hit = position.is_draft[..., number, None] & drafted[..., None, :]
+        residual = xp.where(hit, xp.zeros_like(residual), residual)
+    return residual

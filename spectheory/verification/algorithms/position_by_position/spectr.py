@@ -1,0 +1,83 @@
+"""SpecTr: K-SEQ position by position over the drafts that survive."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from spectheory.foundation.arrays import Array, first_true, namespace, take_along, where_true
+from spectheory.verification.algorithms.position_by_position.kseq import (
+    best_division_factor,
+    residual_at_root,
+)
+from spectheory.verification.algorithms.position_by_position.positions import (
+    DraftSelection,
+    Position,
+    PositionByPosition,
+    acceptance_ratio,
+    one_after_the_other,
+)
+
+
+class SpecTr(PositionByPosition):
+    """Draft selection with multiple candidates, spectr2023 Algorithm 3 with Algorithm 2 inside.
+
+    At a context reached by n surviving drafts (p target, q draft):
+
+    1. the transport plan is K-SEQ with its ρ* for n drafts                           (line 1)
+    2. Y is the first draft token accepted, each with probability min(1, p/(ρ q)), in the order
+       of the drafts; if none is, Y is drawn from the residual                (line 2; Alg. 2)
+    3. at depth L-1 an accepted Y is followed by one more token from the target    (lines 3-10)
+    4. otherwise the drafts whose next token is Y survive; if there are none the round ends
+       with Y as the correction token                                            (lines 11-16)
+
+    A token drawn from the residual may happen to be drafted too.  The round then goes on with it, as
+    printed.  Lossless (theory.md Statement 5.15).  K = 1 is ``token``.  ρ* is algebraic, so the law is in
+    float64.
+
+    On a prefix tree (App. D) n counts draws: paths that repeat an earlier path's draw are the same draft.
+    ``bind`` tells the verifier which they are.  Without it all paths count as independent.
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> certificate = certify("spectr", instances.two_token(1), num_drafts=2, with_optimum=False)
+        >>> round(certificate.block_efficiency_float, 6)
+        1.81142
+    """
+
+    name: ClassVar[str] = "spectr"
+    source: ClassVar[str] = "spectr2023 Alg. 2, 3"
+    exact: ClassVar[bool] = False
+    draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
+
+    _depths_at_once: ClassVar[int | None] = None
+
+    def select_draft(self, position: Position) -> DraftSelection:
+        factor = self._division_factor(position)
+        scaled = factor[..., None] * position.on_tokens(position.draft_rows)
+        accept = acceptance_ratio(position.on_tokens(position.target_rows), scaled, position.is_draft)
+        # A draft is rejected only where p < ρ q, and there max(p - ρ q, 0) has no mass.
+        return DraftSelection(*one_after_the_other(accept), factor)
+
+    def residual(self, target_rows: Array, draft_rows: Array, note: Array) -> Array:
+        """The residual of K-SEQ at ρ*, not normalised."""
+        return residual_at_root(target_rows, draft_rows, note[..., None])
+
+    def _division_factor(self, position: Position) -> Array:
+        """ρ* for the drafts at every context, [..., C].  It is 1 for one draft, and past the last token.
+
+        So it is computed once for every context where drafts meet: their sorted rows are all that this
+        algorithm writes.  An accelerator is not asked where they meet, and sorts K/2 rows at every depth.
+        """
+        xp = namespace(position.target_rows)
+        contexts, num_drafts = position.is_draft.shape[-2:]
+        drafts = xp.sum(xp.astype(position.is_draft, xp.int64), axis=-1)
+        factors = xp.ones_like(drafts, dtype=position.target_rows.dtype)
+        if num_drafts == 1:
+            return factors
+        first = first_true(position.is_draft)
+        meets = drafts > 1
+        # Of one depth at most K/2 different contexts have two drafts.
+        own = where_true(meets & (first == xp.arange(contexts, device=first.device)), num_drafts // 2)
+        counts = xp.astype(xp.clip(drafts[own], 1, None), factors.dtype)
+        factors[own] = best_division_factor(position.target_rows[own], position.draft_rows[own], counts)
+        return xp.where(meets, take_along(factors, first), xp.ones_like(factors))

@@ -1,0 +1,239 @@
+"""Traversal verification: the tree of drafts from its leaves up, one weight per context."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import (
+    Array,
+    at_most_one,
+    divide_or_zero,
+    namespace,
+    ones_like,
+    positive_part,
+    scaled_residual_mass,
+    take_along,
+    take_path,
+    take_token,
+    zeros_like,
+)
+from spectheory.foundation.exact_numbers import flint_if_exact, plain_number
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.pairs.contexts import first_path_with_prefix, is_first_with_prefix, shared_prefixes
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.verifier import TreeVerifier
+
+
+class Traversal(TreeVerifier):
+    """Leaf-to-root verification of the tree that K i.i.d. paths make, or of a prefix tree of drafts.
+
+    From the idea of traversal2025: a leaf is tried first, with the capped ratio of joint probabilities.
+    After a rejection the parent's target row becomes its residual, and the next child is tried, then the
+    parent.
+    The paper's text was not at hand.  So nothing here is a statement about what it prints, and what is done
+    with repeated drafts is ours.  A context a has a weight w, the probability that the output is accepted
+    there or below, and a target row r; w = 1 at the root, r = p(.|a) at first.
+
+    1. The draws at a are tested in the order of their paths; on a prefix tree they are those of all its
+       nodes there.  Draw x enters its context with weight min(1, w r(x) / q(x)), and everything below it is
+       tried before the next draw.
+    2. If all of it is rejected, S = sum max(w r - q, 0), r becomes max(w r - q, 0) / S, and w becomes
+       S / (1 - w + S).  A draw that repeats an earlier one is rejected without a test.
+    3. After the last draw a is accepted with probability w, with the correction token from r.  At depth L
+       there are no draws: r = p.
+
+    Lossless (theory.md Statement 5.21).  With one draft it is ``block``; with L = 1 it is ``multi_round``.
+    r is max(α p - β q, 0), normalised: a few numbers per context instead of a row.
+
+    Example:
+        >>> from spectheory import instances
+        >>> from spectheory.exact.law import output_law
+        >>> law = output_law(Traversal(), instances.two_token(2), 3)
+        >>> print(law.block_efficiency, law.total_variation)
+        1865/729 0
+    """
+
+    name: ClassVar[str] = "traversal"
+    source: ClassVar[str] = "this package, from the idea of traversal2025"
+    draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        xp = namespace(target_rows)
+        last = paths.shape[-1] - 1
+        shared, holders = shared_prefixes(paths), first_path_with_prefix(paths)
+        first = is_first_with_prefix(paths)
+        is_draft = shared[..., :-1] & self.draws(paths)[:, None]
+        weights, *scales = _weights(paths, target_rows, draft_rows, is_draft, holders)
+        stop = _stop_probs(weights, shared, first, holders)
+
+        def residual(path_index: Array, length: Array) -> Array:
+            at = path_index, xp.clip(length, None, last)
+            alpha, beta = (take_token(take_path(scale, at[0]), at[1]) for scale in scales)
+            alpha = xp.where(length > last, ones_like(alpha), alpha)
+            return StopRows(target_rows, draft_rows, path_index, length).residual(alpha, beta)
+
+        return Outcome.from_weights(xp.where(first, stop, zeros_like(stop)), residual)
+
+    def block_efficiency(self, pair: ModelPair, num_drafts: int) -> Any:
+        """E[τ+1] on an enumerated pair with K i.i.d. drafts, without a list of all their tuples.
+
+        The weight with which a draw enters its context depends on the draws before it by their number alone.
+        So depth d has V^d K^d cases, and in each the V^n tuples of next tokens of n drafts are listed.
+
+        Example:
+            >>> from spectheory import instances
+            >>> print(Traversal().block_efficiency(instances.two_token(2), 3))
+            1865/729
+        """
+        num_drafts = check_num_drafts(num_drafts)
+        rows = [
+            (flint_if_exact(p), flint_if_exact(q)) for p, q in zip(pair.target[:-1], pair.draft, strict=True)
+        ]
+        weight = ones_like(rows[0][0][:, :1])
+        accepts: list[list[Array]] = []
+        """By depth and by the number of draws: P(accepted | all below is rejected), [contexts, weights]."""
+        for target, draft in rows:
+            shape = (*weight.shape, pair.vocab_size)
+            target_rows, draft_rows = (np.broadcast_to(row[:, None], shape) for row in (target, draft))
+            states, entering = [_Context.entered(weight)], []
+            ratio = divide_or_zero(target, draft)[:, None]
+            for _ in range(num_drafts):
+                columns = _Context(*(entry[..., None] for entry in states[-1]))
+                entering.append(columns.entering(ratio))
+                states.append(states[-1].after_rejection(target_rows, draft_rows))
+            accepts.append([state.weight for state in states])
+            # A row for every context, a column for every weight here and the number of draws before.
+            entered = np.moveaxis(np.stack(entering, axis=-1), 2, 1)
+            weight = at_most_one(entered).reshape(target.size, -1)
+
+        numbers = range(1, num_drafts + 1)
+        below = dict.fromkeys(numbers, (1 - weight, weight * (pair.draft_length + 1)))
+        for depth in reversed(range(pair.draft_length)):
+            draft = rows[depth][1]
+            below = {n: _earned(draft, n, accepts[depth][n], below, depth) for n in numbers}
+        return plain_number(below[num_drafts][1][0, 0])
+
+
+class _Context(NamedTuple):
+    """What is known of a context that is entered, after some of its draws were rejected.
+
+    r = max(α p - β q, 0) / m, at first with (α, β, m) = (1, 0, 1).  In w r - q they are w α / m and
+    w β / m + 1.  Times m / (w + m) that is in [0, 1] again, so that no weight, however small, overflows.
+    """
+
+    weight: Array
+    alpha: Array
+    beta: Array
+    mass: Array
+
+    @staticmethod
+    def entered(weight: Array) -> _Context:
+        one = ones_like(weight)
+        return _Context(weight, one, zeros_like(weight), one)
+
+    def entering(self, ratio: Array) -> Array:
+        """Step 1: w r(x) / q(x) for a draw with this p(x) / q(x)."""
+        tested = positive_part(self.alpha * ratio - self.beta)
+        return divide_or_zero(self.weight * tested, self.mass)
+
+    def after_rejection(self, target_row: Array, draft_row: Array) -> _Context:
+        """Step 2, with rows [..., V]; it does not depend on what was drawn."""
+        w, m = self.weight, self.mass
+        total = w + m
+        alpha, beta = divide_or_zero(w * self.alpha, total), divide_or_zero(w * self.beta + m, total)
+        left = beta * scaled_residual_mass(divide_or_zero(alpha, beta), target_row, draft_row)
+        s = divide_or_zero(left, m) * total
+        return _Context(divide_or_zero(s, 1 - w + s), alpha, beta, left)
+
+
+def _weights(
+    paths: Array, target_rows: Array, draft_rows: Array, is_draft: Array, holders: Array
+) -> tuple[Array, Array, Array]:
+    """Steps 1 and 2, from the root down: w after the last draw, [..., K, L+1], and α, β, [..., K, L].
+
+    All is kept per path, the same on paths that share the context.
+
+    Args:
+        paths, target_rows, draft_rows: as of ``outcome``.
+        is_draft: booleans [..., K, K, L]; entry (k, c, i) says whether token i of path k is a draw at the
+            context of path c.
+        holders: [..., K, L+1], as of ``first_path_with_prefix``.
+    """
+    xp = namespace(target_rows)
+    on_target = take_along(target_rows[..., :-1, :], paths[..., None])[..., 0]
+    ratio = divide_or_zero(on_target, take_along(draft_rows, paths[..., None])[..., 0])
+    one = ones_like(ratio[..., 0])
+    weight = one
+    weights: list[Array] = []
+    alphas: list[Array] = []
+    betas: list[Array] = []
+    for depth in range(paths.shape[-1]):
+        state, entering = _Context.entered(weight), []
+        for number in range(paths.shape[-2]):
+            own = _Context(*(entry[..., number] for entry in state))
+            entering.append(own.entering(ratio[..., number, depth]))
+            new = own.after_rejection(target_rows[..., number, depth, :], draft_rows[..., number, depth, :])
+            here = is_draft[..., number, :, depth]
+            state = _Context(*(xp.where(here, x[..., None], old) for x, old in zip(new, state, strict=True)))
+        for kept, entry in zip((weights, alphas, betas), state, strict=False):
+            kept.append(entry)
+        # The first path with a token says how its context is entered.
+        weight = xp.minimum(take_along(xp.stack(entering, axis=-1), holders[..., depth + 1]), one)
+    return xp.stack([*weights, weight], axis=-1), xp.stack(alphas, axis=-1), xp.stack(betas, axis=-1)
+
+
+def _earned(
+    draft: Array, num_drafts: int, accept: Array, below: dict[int, tuple[Array, Array]], depth: int
+) -> tuple[Array, Array]:
+    """(P(all is rejected), E[τ+1; something is accepted]) of the contexts of one depth, entered by n drafts.
+
+    Args:
+        draft: [contexts, V].
+        num_drafts: n.
+        accept: [contexts, weights].
+        below: the same two one depth further down, by the number of drafts there.
+        depth: of the contexts.
+    """
+    contexts, size = draft.shape
+    rejected, earned = zeros_like(accept), zeros_like(accept)
+    for tokens in product(range(size), repeat=num_drafts):
+        prob = np.prod(draft[:, list(tokens)], axis=1)[:, None]
+        reach = prob
+        for token in dict.fromkeys(tokens):
+            shape = (contexts, size, accept.shape[1], -1)
+            cases = (values.reshape(shape)[:, token] for values in below[tokens.count(token)])
+            rejects, earns = (values[..., tokens.index(token)] for values in cases)
+            earned = earned + reach * earns
+            reach = reach * rejects
+        rejected = rejected + reach * (1 - accept)
+        earned = earned + reach * accept * (depth + 1)
+    return rejected, earned
+
+
+def _stop_probs(weights: Array, shared: Array, first: Array, holders: Array) -> Array:
+    """Step 3: P(stop at the prefix of every length of every path), [..., K, L+1].
+
+    Up the tree: P(all that is drafted below is rejected).  Down the tree: P(the context is entered).
+    """
+    xp = namespace(weights)
+    one = ones_like(weights[..., 0])
+    rejected_below, earlier_rejected = [one], []  # by depth, from L up
+    for depth in reversed(range(weights.shape[-1] - 1)):
+        rejected = rejected_below[-1] * (1 - weights[..., depth + 1])
+        rejected = xp.where(first[..., depth + 1], rejected, one)  # what repeats a draw is not tried
+        below, earlier = one, []
+        for number in range(weights.shape[-2]):
+            earlier.append(below[..., number])
+            here = shared[..., number, :, depth]
+            below = xp.where(here, below * rejected[..., number, None], below)
+        earlier_rejected.append(take_along(xp.stack(earlier, axis=-1), holders[..., depth + 1]))
+        rejected_below.append(below)
+    entered = [one]
+    for earlier_rejection in reversed(earlier_rejected):
+        entered.append(entered[-1] * earlier_rejection)
+    return xp.stack(entered, axis=-1) * xp.stack(rejected_below[::-1], axis=-1) * weights

@@ -1,0 +1,176 @@
+"""Verifiers whose torch code is compiled: the same definition, fused into few kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cached_property
+from types import FunctionType
+from typing import Any
+from warnings import catch_warnings, filterwarnings
+
+from array_api_compat import is_torch_array
+
+from spectheory.foundation.arrays import Array
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.outcome import NO_MASS, Outcome, Sample, uniform_numbers
+from spectheory.verification.resolve import find_verifier
+from spectheory.verification.verifier import UsersOwn, Verifier
+
+_DECLARED = (
+    "name",
+    "source",
+    "single_path",
+    "exact",
+    "exchangeable",
+    "draft_processes",
+    "lossless",
+    "max_draft_length",
+    "modified_target_rows",
+)
+
+
+def compiled(verifier: str | Any, **options: Any) -> Verifier:
+    """The verifier with its torch code compiled by ``torch.compile``, for every place that takes a verifier.
+
+    Outcome and sample are one graph, without breaks: rows are read once, and what lies between them and the
+    result is not written.  It runs when the outcome is asked for something, not before.  The laws are those
+    of the verifier itself up to rounding, and so are the samples of a seed.  Numpy arrays and rationals go to
+    the verifier as it is.
+
+    The first call compiles, which takes from seconds to a minute, the second size of the batch once more, and
+    later ones do not.  The backend "inductor", the default, needs a C++ compiler on the CPU and Triton on a
+    GPU.  torch refuses ``scored_multipath`` and verifiers that enumerate the vocabulary.
+
+    Args:
+        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
+        options: of ``torch.compile``, such as ``backend`` or ``mode``.
+
+    Raises:
+        UnknownNameError: there is no verifier of that name.
+
+    Example:
+        >>> import torch
+        >>> paths = torch.tensor([[[0, 1]]])
+        >>> rows = torch.full((1, 1, 3, 2), 0.5, dtype=torch.float64)
+        >>> block = compiled("block", backend="eager")
+        >>> block.outcome(paths, rows, rows[:, :, :2]).expected_tokens()
+        tensor([3.], dtype=torch.float64)
+    """
+    return _compiled(find_verifier(verifier), options)
+
+
+def _compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
+    """A user's own object is compiled as it is; what the graphs answer is checked as its answers are."""
+    if isinstance(verifier, UsersOwn):
+        return UsersOwn(Compiled(verifier, verifier.user_object, options))
+    return Compiled(verifier, verifier, options)
+
+
+class Compiled(Verifier):
+    """A verifier whose torch code is compiled.
+
+    Attributes:
+        verifier: it, as it was found.
+        traced: the object whose ``outcome`` is compiled.
+        options: of ``torch.compile``.
+    """
+
+    def __init__(self, verifier: Verifier, traced: Any, options: dict[str, Any]) -> None:
+        self.verifier, self.traced, self.options = verifier, traced, options
+        for attribute in _DECLARED:
+            setattr(self, attribute, getattr(verifier, attribute))
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
+        return _compiled(self.verifier.bind(process, pair), self.options)
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        given = (paths, target_rows, draft_rows)
+        if not is_torch_array(target_rows):
+            return self.traced.outcome(*given)
+        return CompiledOutcome(self._graphs, given)
+
+    @cached_property
+    def _graphs(self) -> dict[str, Callable[..., Any]]:
+        """Name -> function of paths, target rows and draft rows, and of what comes before them."""
+        verifier = self.traced
+
+        def sample(for_stop: Array, for_token: Array, stop_probs: Array, *given: Array) -> tuple[Array, ...]:
+            # Only what the correction row needs is computed again: the graph drops the rest.
+            drawn = replace(verifier.outcome(*given), stop_probs=stop_probs).sample([for_stop, for_token])
+            return drawn.path_index, drawn.length, drawn.token
+
+        def stops_and_sample(for_stop: Array, for_token: Array, *given: Array) -> tuple[Array, ...]:
+            outcome = verifier.outcome(*given)
+            drawn = outcome.sample([for_stop, for_token])
+            return outcome.stop_probs, drawn.path_index, drawn.length, drawn.token
+
+        return {
+            "stops": self._graph(lambda *given: verifier.outcome(*given).stop_probs),
+            "rows": self._graph(lambda stop, *given: verifier.outcome(*given).correction(*stop)),
+            "sample": self._graph(sample),
+            "stops and sample": self._graph(stops_and_sample),
+        }
+
+    def _graph(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, compiled when it is first called."""
+        import torch
+
+        # torch keeps graphs by code object, at most eight: two verifiers must not share one.
+        graph = torch.compile(_with_own_code(function), fullgraph=True, **self.options)
+
+        traced: set[tuple[Any, ...]] = set()
+
+        def quietly(*given: Any) -> Any:
+            # Once traced it has nothing new to say: torch gives each of these warnings once.
+            kind = (given[-1].shape, given[-1].dtype, given[-1].device)
+            if kind in traced:
+                return graph(*given)
+            with catch_warnings():  # traced code looks up the array library, through a cache that is harmless
+                filterwarnings("ignore", message="Dynamo detected a call to a `functools.lru_cache`")
+                result = graph(*given)
+            traced.add(kind)
+            return result
+
+        return quietly
+
+
+def _with_own_code(function: Any) -> FunctionType:
+    """The same function with a code object that no other function has."""
+    code = function.__code__.replace()
+    return FunctionType(code, function.__globals__, function.__name__, None, function.__closure__)
+
+
+class CompiledOutcome(Outcome):
+    """An outcome whose graphs run when they are asked for, stops and a sample together in one.
+
+    Args:
+        graphs: of ``Compiled``.
+        given: paths, target rows and draft rows.
+    """
+
+    _graphs: dict[str, Callable[..., Any]]
+    _given: tuple[Array, ...]
+
+    def __init__(self, graphs: dict[str, Callable[..., Any]], given: tuple[Array, ...]) -> None:
+        self.__dict__.update(_graphs=graphs, _given=given, weights=None)
+        self.__dict__["correction"] = lambda *stop: graphs["rows"](stop, *given)
+
+    @cached_property
+    def stop_probs(self) -> Array:
+        return self._graphs["stops"](*self._given)
+
+    def sample(self, generator: Any) -> Sample:
+        one_each = self._given[0][..., 0, :]
+        uniform = [uniform_numbers(generator, one_each) for _ in ("stop", "token")]
+        try:
+            if "stop_probs" in self.__dict__:
+                return Sample(*self._graphs["sample"](*uniform, self.stop_probs, *self._given))
+            self.__dict__["stop_probs"], *drawn = self._graphs["stops and sample"](*uniform, *self._given)
+            return Sample(*drawn)
+        except RuntimeError as error:  # a graph asserts, and raises no class of ours
+            if NO_MASS not in str(error):
+                raise
+            raise InvalidOutcomeError(NO_MASS) from error

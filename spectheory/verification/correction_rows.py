@@ -1,0 +1,108 @@
+"""The rows at the prefix where a verifier stops, from which the correction token is drawn."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from spectheory.foundation.arrays import (
+    Array,
+    batch_indices,
+    in_one_reading,
+    is_one_number,
+    namespace,
+    on_host,
+    residual_rows,
+    zeros_like,
+)
+
+
+class StopRows(NamedTuple):
+    """The target's row and the draft's at one prefix of one path per batch element.
+
+    Attributes:
+        target_rows: of all prefixes, [..., K, L+1, V].
+        draft_rows: [..., K, L, V]; after a fully accepted path, at depth L, nothing is drafted: q = 0.
+        path_index: the path, [...].
+        length: how many of its tokens, [...].
+    """
+
+    target_rows: Array
+    draft_rows: Array
+    path_index: Array
+    length: Array
+
+    @property
+    def target_row(self) -> Array:
+        """p, [..., V]."""
+        return take_stop_row(self.target_rows, self.path_index, self.length)
+
+    @property
+    def draft_row(self) -> Array:
+        """q, and zeros at depth L, [..., V]."""
+        return take_draft_row(self.draft_rows, self.path_index, self.length)
+
+    def residual(self, scale: Array | None = None, draft_scale: Array | None = None) -> Array:
+        """max(scale p - draft_scale q, 0), not normalised; proportional to p at depth L.
+
+        Args:
+            scale, draft_scale: [...], 1 where they are not given.
+
+        Returns:
+            [..., V].
+
+        Raises:
+            IndexError: a stop lies beyond the rows.
+
+        Example:
+            >>> import numpy as np
+            >>> rows = np.array([[[0.75, 0.25], [0.5, 0.5]]]), np.array([[[0.5, 0.5]]])
+            >>> StopRows(*rows, np.array(0), np.array([0, 1])).residual()
+            array([[0.25, 0.  ],
+                   [0.5 , 0.5 ]])
+        """
+        if self._in_one_reading(scale, draft_scale):
+            from spectheory.foundation.kernels.row_kernels import residual_at_stops
+
+            return residual_at_stops(*self, scale, draft_scale)
+        return residual_rows(self.target_row, self.draft_row, scale, draft_scale)
+
+    def _in_one_reading(self, *scales: Array | None) -> bool:
+        """Whether a loop takes them: several stops, one per batch element; the rows of one are views."""
+        *batch, paths, depths, size = self.target_rows.shape
+        per_stop = [array for array in (self.path_index, self.length, *scales) if array is not None]
+        return (
+            not is_one_number(self.length)
+            and tuple(self.draft_rows.shape) == (*batch, paths, depths - 1, size)
+            and all(tuple(array.shape) == tuple(batch) for array in per_stop)
+            and in_one_reading((self.target_rows, self.draft_rows), scales, math.prod(batch) * size)
+        )
+
+
+def take_stop_row(rows: Array, path_index: Array, length: Array) -> Array:
+    """rows[..., path_index, length, :]: the row at one prefix of one path per batch element.
+
+    [..., K, N, V], [...], [...] -> [..., V]; nothing but the rows asked for is copied, and one row is not.
+    """
+    if is_one_number(length):
+        return rows[..., path_index.item(), length.item(), :]
+    return rows[(*batch_indices(path_index), path_index, length)]
+
+
+def take_draft_row(draft_rows: Array, path_index: Array, length: Array) -> Array:
+    """The draft row at one prefix per batch element, and zeros at depth L, where nothing is drafted.
+
+    max(w p - q, 0) is proportional to p there: the residual formulas then give the target's own row
+    for the token after a fully accepted path.  [..., K, L, V], [...], [...] -> [..., V], which may be a view.
+    """
+    last, xp = draft_rows.shape[-2] - 1, namespace(draft_rows)
+    if is_one_number(length):
+        if length.item() <= last:
+            return take_stop_row(draft_rows, path_index, length)
+        row = draft_rows[..., 0, 0, :]
+        return xp.broadcast_to(zeros_like(row[..., :1]), row.shape)
+    beyond = length > last
+    row = take_stop_row(draft_rows, path_index, xp.clip(length, None, last))
+    if on_host(beyond) and not bool(xp.any(beyond)):
+        return row
+    return xp.where(beyond[..., None], zeros_like(row[..., :1]), row)

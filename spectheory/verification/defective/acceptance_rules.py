@@ -1,0 +1,184 @@
+"""Token verification with a wrong acceptance probability, or with another law than the drafts have."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from spectheory.foundation.arrays import (
+    Array,
+    at_most_one,
+    divide_or_zero,
+    namespace,
+    normalise,
+    ones_like,
+    residual_rows,
+    take_token,
+    zeros_like,
+)
+from spectheory.verification.algorithms.one_path.first_path import first_path_ratios
+from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.defective.skeletons import TokenSkeleton
+from spectheory.verification.outcome import Outcome
+
+
+class SwappedModels(TokenSkeleton):
+    """min(1, q/p) and max(q - p, 0): target and draft in each other's place, but for the last token.
+
+    Plausible because papers do not agree which letter is the target.  The output follows neither
+    model, and holds tokens the target never emits.
+    """
+
+    name: ClassVar[str] = "swapped_models"
+    origin: ClassVar[str] = "Two papers give the letters p and q opposite meanings, and code mixes them."
+
+    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        target_on_path, draft_on_path = _on_first_path(paths, target_rows, draft_rows)
+        return _at_most_one(draft_on_path, target_on_path)
+
+    def residual(self, rows: StopRows) -> Array:
+        return residual_rows(rows.draft_row, rows.target_row)
+
+
+class SmoothedRatio(TokenSkeleton):
+    """The acceptance probability is min(1, p / (q + 1/1000)).
+
+    Plausible because nothing can be divided by zero any more; but a drafted token never has q = 0.
+    Even identical models reject, and then have an empty residual.
+    """
+
+    name: ClassVar[str] = "smoothed_ratio"
+    origin: ClassVar[str] = "A small constant is added to every denominator as a house rule."
+
+    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        target_on_path, draft_on_path = _on_first_path(paths, target_rows, draft_rows)
+        return _at_most_one(target_on_path, draft_on_path + ones_like(draft_on_path) / 1000)
+
+
+class LenientAcceptance(TokenSkeleton):
+    """The acceptance probability is min(1, p / (l q)) with lenience l = 1/2, the residual as before.
+
+    Plausible as a knob that buys speed; it is no longer the target that is sampled, and the residual
+    no longer fits what is missing.
+    """
+
+    name: ClassVar[str] = "lenient_acceptance"
+    origin: ClassVar[str] = "A lenience factor, meant as a lossy option, is on by default."
+
+    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        ratio = first_path_ratios(paths, target_rows, draft_rows)
+        return at_most_one(2 * ratio)
+
+
+class ThresholdAcceptance(TokenSkeleton):
+    """A draft is accepted if the target gives it at least 3/10; otherwise the residual is sampled.
+
+    Plausible because the target would not mind such a token, and the output reads well.  Accepted
+    tokens keep the frequency the draft gave them.
+    """
+
+    name: ClassVar[str] = "threshold_acceptance"
+    origin: ClassVar[str] = "Acceptance by typicality is combined with the residual of exact verification."
+
+    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        target_on_path, _ = _on_first_path(paths, target_rows, draft_rows)
+        return _indicator(10 * target_on_path >= 3, target_on_path)
+
+
+class ArgmaxAcceptance(TokenSkeleton):
+    """A draft is accepted if it is the target's most likely token; otherwise that token is emitted.
+
+    Right at temperature 0, where the target is a point mass; used at temperature 1, where every
+    output is the target's greedy continuation.
+    """
+
+    name: ClassVar[str] = "argmax_acceptance"
+    origin: ClassVar[str] = "The greedy path of a decoder is kept when sampling is switched on."
+
+    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        best = namespace(target_rows).argmax(target_rows[..., 0, :-1, :], axis=-1)
+        return _indicator(paths[..., 0, :] == best, target_rows[..., 0, :-1, 0])
+
+    def residual(self, rows: StopRows) -> Array:
+        return self.bonus(rows.target_row)
+
+    def bonus(self, target_row: Array) -> Array:
+        xp = namespace(target_row)
+        best = xp.argmax(target_row, axis=-1)[..., None]
+        return _indicator(xp.arange(target_row.shape[-1], device=best.device) == best, target_row)
+
+
+class TemperedDraftLaw(TokenSkeleton):
+    """Drafts are sampled at temperature 1 and reported at temperature 1/2: q squared and normalised.
+
+    Plausible because both are laws of the draft model, and verification is right for the one it is
+    told.  It compensates for a bias that the drafts do not have.
+    """
+
+    name: ClassVar[str] = "tempered_draft_law"
+    origin: ClassVar[str] = "A temperature is set for the scores that are stored, not for those sampled from."
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        return Token().outcome(paths, target_rows, normalise(draft_rows * draft_rows))
+
+
+class TruncatedDraftLaw(TokenSkeleton):
+    """Drafts are sampled from the full row and verified against the row without its last token in rank.
+
+    The reported row is the draft's top V - 1 tokens, renormalised.  A drafted token outside has
+    reported q = 0; p/0 accepts it in floating point where p > 0, and 0/0 rejects it.
+    Plausible because top-k sampling changes little where the draft is confident.
+    """
+
+    name: ClassVar[str] = "truncated_draft_law"
+    origin: ClassVar[str] = "Top-k filtering is applied to the scores handed on, after the token was drawn."
+
+    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        return _at_most_one(*_on_first_path(paths, target_rows, draft_rows))
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        return super().outcome(paths, target_rows, _without_least_likely(draft_rows))
+
+
+class TruncatedTarget(TokenSkeleton):
+    """Verification against the target's row without its last token in rank, renormalised.
+
+    Lossless for the truncated target, hence plausible; but it is the full target that was asked for.
+    """
+
+    name: ClassVar[str] = "truncated_target"
+    origin: ClassVar[str] = "A default top-k of the sampling code applies in verification only."
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        return Token().outcome(paths, _without_least_likely(target_rows), draft_rows)
+
+
+def _on_first_path(paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
+    """p and q of the tokens of the first path, both [..., L]."""
+    path = paths[..., 0, :]
+    target_on_path = take_token(target_rows[..., 0, :-1, :], path)
+    return target_on_path, take_token(draft_rows[..., 0, :, :], path)
+
+
+def _at_most_one(numerator: Array, denominator: Array) -> Array:
+    """min(1, numerator / denominator) as in floating point: 1 for x/0, and 0 for 0/0, which is no number."""
+    xp = namespace(numerator)
+    quotient = divide_or_zero(numerator, denominator)
+    at_least_one = (numerator >= denominator) & (numerator > 0)
+    return xp.where(at_least_one, ones_like(quotient), quotient)
+
+
+def _indicator(condition: Array, like: Array) -> Array:
+    """1 where the condition holds and 0 elsewhere, in the arithmetic of ``like``."""
+    return namespace(like).where(condition, ones_like(like), zeros_like(like))
+
+
+def _without_least_likely(rows: Array) -> Array:
+    """Rows without their least likely token (of equal ones the first), renormalised: top V - 1.
+
+    A vocabulary of one token stays as it is.
+    """
+    xp = namespace(rows)
+    least = xp.argmin(rows, axis=-1)[..., None]
+    cut = (xp.arange(rows.shape[-1], device=rows.device) == least) & (rows.shape[-1] > 1)
+    return normalise(xp.where(cut, zeros_like(rows), rows))

@@ -1,0 +1,80 @@
+"""Block verification with w, the weight of a prefix, used wrongly."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from spectheory.foundation.arrays import Array, ones_like, prefix_products
+from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.defective.skeletons import BlockSkeleton
+
+
+class BlockAcceptanceWithoutWeight(BlockSkeleton):
+    """h is computed with max(p - q, 0) where max(w p - q, 0) belongs.
+
+    Plausible because it is how the formula is misprinted, and equal as long as w = 1: with one drafted
+    token nothing shows.  A prefix with w < 1 is then accepted too often.
+    """
+
+    name: ClassVar[str] = "block_acceptance_without_weight"
+    origin: ClassVar[str] = "The formula of block verification is misprinted in later work."
+
+    def residual_masses(self, weights: Array, target_rows: Array, draft_rows: Array) -> Array:
+        return super().residual_masses(ones_like(weights), target_rows, draft_rows)
+
+
+class BlockResidualWithoutWeight(BlockSkeleton):
+    """The correction token is drawn from max(p - q, 0) instead of max(w p - q, 0).
+
+    Plausible because it is the residual of token verification.  Acceptance is right, so that the
+    block efficiency is exactly that of block verification; with one drafted token nothing shows.
+    """
+
+    name: ClassVar[str] = "block_residual_without_weight"
+    origin: ClassVar[str] = "Block acceptance is added to a token verifier whose residual is left in place."
+
+    def residual(self, weight: Array, rows: StopRows) -> Array:
+        return super().residual(ones_like(weight), rows)
+
+
+class BlockUncappedWeight(BlockSkeleton):
+    """w_i = p(a_{1:i}) / q(a_{1:i}), not capped at 1: greedy block verification on its own.
+
+    block2024 Algorithm 4 without the distribution modification of its Algorithm 5.
+    Plausible because more tokens are accepted per call and every step is printed in the paper.
+    """
+
+    name: ClassVar[str] = "block_uncapped_weight"
+    origin: ClassVar[str] = "The minimum in the recursion is left out, or the second half of an algorithm is."
+
+    def weights(self, ratio: Array) -> Array:
+        return prefix_products(ratio)
+
+
+class BlockFirstRejection(BlockSkeleton):
+    """The acceptance probabilities of block verification in a loop that stops at the first rejection.
+
+    Plausible because that is the loop of token verification.  A longer prefix that would have been
+    accepted is never looked at.
+    """
+
+    name: ClassVar[str] = "block_first_rejection"
+    origin: ClassVar[str] = "A `break` of token verification survives in the loop of block verification."
+
+    def stops(self, accept: Array) -> Array:
+        return Token().stops(accept)
+
+
+class BlockWeightAsAcceptance(BlockSkeleton):
+    """Each prefix is accepted with probability w_i instead of h_i.
+
+    Plausible because P(tau >= i) = w_i is the property that block verification is built for.  It
+    holds for "i or longer", so that the coin of prefix i alone must have less.
+    """
+
+    name: ClassVar[str] = "block_weight_as_acceptance"
+    origin: ClassVar[str] = "A property from a proof is implemented in place of the algorithm."
+
+    def acceptance(self, weights: Array, residual_mass: Array) -> Array:
+        return weights[..., 1:]

@@ -1,0 +1,234 @@
+"""Several drafts: wrong selection of a path, and wrong rules at one position."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import ClassVar
+
+from spectheory.foundation.arrays import (
+    Array,
+    namespace,
+    normalise,
+    ones_like,
+    residual_rows,
+    take_path,
+    take_paths,
+    take_token,
+    zeros_like,
+)
+from spectheory.optima.bounds.skewed_draft import skewed_draft_rows
+from spectheory.pairs.contexts import credit_to_first
+from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.algorithms.path_selection.selection import (
+    PathSelection,
+    SelectedPaths,
+    select_highest_ranked,
+)
+from spectheory.verification.algorithms.position_by_position.multi_round import recursive_rejection
+from spectheory.verification.algorithms.position_by_position.multi_round_without_replacement import (
+    rows_without_earlier,
+)
+from spectheory.verification.algorithms.position_by_position.positions import (
+    Position,
+    PositionByPosition,
+    Selection,
+    acceptance_ratio,
+    first_accepted,
+)
+from spectheory.verification.defective.skeletons import Defect, PositionSkeleton, or_else
+from spectheory.verification.outcome import Outcome
+
+
+class OneSelected(Defect, PathSelection):
+    """One selected path, block-verified against rows that need not be those of its law."""
+
+    @abstractmethod
+    def choose(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
+        """The index of the selected path, [...], and the draft rows assumed along it, [..., L, V]."""
+
+    def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
+        selected, assumed_rows = self.choose(paths, target_rows, draft_rows)
+        candidates = selected[..., None]
+        target_rows = take_paths(target_rows, candidates)
+        certain = ones_like(target_rows[..., 0, 0])
+        return SelectedPaths(candidates, certain, target_rows, assumed_rows[..., None, :, :])
+
+
+class GreedyMultipathTies(OneSelected):
+    """Tokens with equal ratios p/q: the highest id is ranked last in one place, the lowest in another.
+
+    The path is selected with the lowest id on top; the cumulative sums of q^Γ have the highest there.
+    Plausible because ties seem impossible in floating point; rows with zeros, low precision or equal
+    models have them at every step.
+    """
+
+    name: ClassVar[str] = "greedy_multipath_ties"
+    parent: ClassVar[str] = "greedy_multipath"
+    exchangeable: ClassVar[bool] = True
+    origin: ClassVar[str] = "One array is sorted twice, once ascending and once descending."
+
+    def choose(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
+        xp = namespace(target_rows)
+        # Numbering the vocabulary backwards reverses the rule for ties and nothing else.
+        selected = select_highest_ranked(
+            target_rows.shape[-1] - 1 - paths, xp.flip(target_rows, axis=-1), xp.flip(draft_rows, axis=-1)
+        )
+        skewed_rows = skewed_draft_rows(
+            take_path(paths, selected),
+            take_path(target_rows, selected),
+            take_path(draft_rows, selected),
+            paths.shape[-2],
+        )
+        return selected, skewed_rows
+
+
+class GreedyMultipathUnskewed(OneSelected):
+    """The highest-ranked of K drafts, block-verified against q instead of its own law q^Γ.
+
+    Plausible because every draft comes from q.  The best of K does not: what the selection prefers is
+    counted as luck, and accepted too often.
+    """
+
+    name: ClassVar[str] = "greedy_multipath_unskewed"
+    parent: ClassVar[str] = "greedy_multipath"
+    exchangeable: ClassVar[bool] = True
+    origin: ClassVar[str] = "Selection of a promising draft is put in front of a verifier for one draft."
+
+    def choose(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
+        selected = select_highest_ranked(paths, target_rows, draft_rows)
+        return selected, take_path(draft_rows, selected)
+
+
+class LikeliestDraft(OneSelected):
+    """The draft with the largest draft probability, block-verified against q; the first of equal ones.
+
+    Plausible because a likely draft is likely to be accepted, and because beam search returns it.  It
+    is more often a mode of q than q says.
+    """
+
+    name: ClassVar[str] = "likeliest_draft"
+    parent: ClassVar[str] = "block"
+    origin: ClassVar[str] = "Drafts found by search are verified as though they had been sampled."
+
+    def choose(self, paths: Array, target_rows: Array, draft_rows: Array) -> tuple[Array, Array]:
+        xp = namespace(draft_rows)
+        path_probs = xp.cumulative_prod(take_token(draft_rows, paths), axis=-1)[..., -1]
+        selected = xp.argmax(path_probs, axis=-1)
+        return selected, take_path(draft_rows, selected)
+
+
+class LongestAccepted(Defect):
+    """Every draft is token-verified on its own, and the longest accepted prefix is kept.
+
+    Of equally long ones the first; its own residual follows.  Plausible because each of the K
+    results is lossless.  The choice among them looks at the results.
+    """
+
+    name: ClassVar[str] = "longest_accepted"
+    parent: ClassVar[str] = "token"
+    origin: ClassVar[str] = "Batched single-draft verification is followed by a maximum over the batch."
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        xp = namespace(target_rows)
+        one_each = Token().outcome(
+            paths[..., None, :], target_rows[..., None, :, :], draft_rows[..., None, :, :]
+        )
+        stop = one_each.stop_probs[..., 0, :]
+        at_most = xp.cumulative_sum(stop, axis=-1)
+        num_drafts = paths.shape[-2]
+        total = zeros_like(stop)
+        for chosen in range(num_drafts):
+            mass = stop[..., chosen, :]
+            for other in range(num_drafts):
+                if other != chosen:
+                    shorter = at_most[..., other, :] - (stop[..., other, :] if other < chosen else 0)
+                    mass = mass * shorter
+            path_index = xp.zeros_like(paths[..., 0, 0]) + chosen
+            total = total + credit_to_first(paths, path_index, mass)
+        return Outcome(total, Token().outcome(paths, target_rows, draft_rows).correction)
+
+
+class IndependentAcceptance(Defect, PositionByPosition):
+    """Each draft in turn is accepted with min(1, p/q); after the last the residual of one draft is used.
+
+    The first attempt of spectr2023 section 4.  Plausible because each test on its own is right.  With
+    K drafts a token the draft proposes too often has K chances.
+    """
+
+    name: ClassVar[str] = "independent_acceptance"
+    parent: ClassVar[str] = "spectr"
+    origin: ClassVar[str] = "Single-draft verification is repeated over a list of drafts."
+
+    def select(self, position: Position) -> Selection:
+        target_rows, draft_rows = position.target_rows, position.draft_rows
+        on_target, on_draft = position.on_tokens(target_rows), position.on_tokens(draft_rows)
+        residual = or_else(normalise(residual_rows(target_rows, draft_rows)), target_rows)
+        return first_accepted(acceptance_ratio(on_target, on_draft, position.is_draft), residual)
+
+
+class SmallDivisionFactor(PositionSkeleton):
+    """K-SEQ with ρ = 1 < ρ*: the residual would be negative somewhere and is clipped at 0.
+
+    Plausible because ρ = 1 accepts most, and clipping repairs the only visible symptom.  What was
+    clipped is still emitted.
+    """
+
+    name: ClassVar[str] = "small_division_factor"
+    origin: ClassVar[str] = "A parameter with an admissible range is tuned for speed alone."
+
+    def division_factor(self, drafts_assumed: int) -> int:
+        return 1
+
+
+class AllDraftsAssumed(PositionSkeleton):
+    """K-SEQ with n = K at every depth, although only the surviving drafts are tested.
+
+    Plausible because K is what the user set, and at the first token it is right.  Deeper, where fewer
+    drafts survive, more is rejected than the residual accounts for.
+    """
+
+    name: ClassVar[str] = "all_drafts_assumed"
+    origin: ClassVar[str] = "A parameter is computed once before a loop in which it changes."
+
+    def drafts_assumed(self, survivors: int, num_drafts: int) -> int:
+        return num_drafts
+
+
+class RecursiveWithoutUpdate(Defect, PositionByPosition):
+    """Recursive rejection that takes the residual of the original p after every rejection.
+
+    The first draft is tested against p, all others against max(p - q, 0), normalised, and it is also
+    the law of the token after the last.  Plausible because it is the one residual that token
+    verification knows.
+    """
+
+    name: ClassVar[str] = "recursive_without_update"
+    parent: ClassVar[str] = "multi_round"
+    origin: ClassVar[str] = "Inside a loop a residual is computed from the loop's input, not from its state."
+
+    def select(self, position: Position) -> Selection:
+        xp = namespace(position.target_rows)
+        target_rows, draft_rows = position.target_rows, position.draft_rows
+        residual = or_else(normalise(residual_rows(target_rows, draft_rows)), target_rows)
+        drafts_so_far = xp.cumulative_sum(xp.astype(position.is_draft, xp.int64), axis=-1)
+        on_target, on_residual = position.on_tokens(target_rows), position.on_tokens(residual)
+        tested_against = xp.where(drafts_so_far == 1, on_target, on_residual)
+        on_draft = position.on_tokens(draft_rows)
+        return first_accepted(acceptance_ratio(tested_against, on_draft, position.is_draft), residual)
+
+
+class DistinctDraftsAssumed(Defect, PositionByPosition):
+    """Recursive rejection for drafts drawn without replacement, on drafts drawn with replacement.
+
+    Drafts tested before are removed from q, which is renormalised: right for drafts that cannot
+    repeat.  Plausible because tree drafting makes siblings distinct; independent paths repeat them,
+    and a repeated token is rejected once more at the cost of the others.
+    """
+
+    name: ClassVar[str] = "distinct_drafts_assumed"
+    parent: ClassVar[str] = "multi_round_without_replacement"
+    origin: ClassVar[str] = "A verifier written for trees of distinct siblings is handed independent samples."
+
+    def select(self, position: Position) -> Selection:
+        selection = recursive_rejection(position, rows_without_earlier(position))
+        return selection._replace(residual=or_else(selection.residual, position.target_rows))

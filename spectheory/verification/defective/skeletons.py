@@ -1,0 +1,137 @@
+"""The frames of the defects: a correct algorithm with its steps as methods, of which a defect overrides one.
+
+There are three frames, for ``token``, for ``block`` and for K-SEQ position by position.  A mistake can lead
+to cases that the correct algorithm never meets, such as a residual without mass or a weight above 1.  A
+frame says what happens there, and otherwise runs the algorithm's own code.
+
+A frame with nothing overridden is correct.  The tests check that ``TokenSkeleton`` and ``BlockSkeleton``
+have the same law as ``token`` and ``block``, and that ``PositionSkeleton`` is lossless.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from spectheory.foundation.arrays import Array, namespace, normalise, ones_like, positive_part
+from spectheory.verification.algorithms.one_path.block import Block
+from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.algorithms.position_by_position.kseq import KSeqRule, kseq_rule_at
+from spectheory.verification.algorithms.position_by_position.positions import (
+    Position,
+    PositionByPosition,
+    Selection,
+    acceptance_ratio,
+    first_accepted,
+)
+from spectheory.verification.correction_rows import take_stop_row
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.verifier import Verifier
+
+
+class Defect(Verifier):
+    """A verifier that is wrong in a known way.
+
+    Class attributes:
+        parent: the algorithm that was meant.
+        origin: where, in general terms, such a mistake comes from; one sentence.
+    """
+
+    parent: ClassVar[str]
+    origin: ClassVar[str]
+    source: ClassVar[str] = "a known mistake, kept as a negative control"
+
+
+class TokenSkeleton(Defect, Token):
+    """Token verification, in which the token after a fully accepted path is a step of its own, ``bonus``."""
+
+    name: ClassVar[str] = "token_skeleton"
+    parent: ClassVar[str] = "token"
+
+    def bonus(self, target_row: Array) -> Array:
+        """Mass of the token after a fully accepted path, not normalised.  [..., V]"""
+        return target_row
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        token = super().outcome(paths, target_rows, draft_rows)
+
+        def correction(path_index: Array, length: Array) -> Array:
+            target_row = take_stop_row(target_rows, path_index, length)
+            after_rejection = token.correction(path_index, length)
+            at_leaf = (length == draft_rows.shape[-2])[..., None]
+            row = namespace(target_row).where(at_leaf, normalise(self.bonus(target_row)), after_rejection)
+            return or_else(row, target_row)
+
+        return Outcome(token.stop_probs, correction)
+
+
+class BlockSkeleton(Defect, Block):
+    """Block verification that still returns a law when weights exceed 1 or the stops are changed."""
+
+    name: ClassVar[str] = "block_skeleton"
+    parent: ClassVar[str] = "block"
+
+    def acceptance(self, weights: Array, residual_mass: Array) -> Array:
+        """h_i as in ``block``, but 1 wherever w_i >= 1, where S_i / (1 - w_i + S_i) is no probability."""
+        accept = super().acceptance(weights, residual_mass)
+        return namespace(accept).where(weights[..., 1:] >= 1, ones_like(accept), accept)
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        block = super().outcome(paths, target_rows, draft_rows)
+
+        def correction(path_index: Array, length: Array) -> Array:
+            target_row = take_stop_row(target_rows, path_index, length)
+            return or_else(block.correction(path_index, length), target_row)
+
+        return Outcome(block.stop_probs, correction)
+
+
+class PositionSkeleton(Defect, PositionByPosition):
+    """Several drafts position by position (spectr2023 Algorithm 3), with K-SEQ at every position.
+
+    A defect chooses the number of drafts n that K-SEQ assumes, or its division factor ρ.  With nothing
+    overridden, n is the number of surviving drafts and ρ = n.  That is lossless, because ρ* <= n and every
+    ρ >= ρ* is lossless (theory.md Statement 3.5).  Unlike ρ*, n is rational, so the law is exact.
+    """
+
+    name: ClassVar[str] = "position_skeleton"
+    parent: ClassVar[str] = "spectr"
+
+    def drafts_assumed(self, survivors: int, num_drafts: int) -> int:
+        """n, the number of drafts that K-SEQ assumes.  All survivors are tested, whatever n is."""
+        return survivors
+
+    def division_factor(self, drafts_assumed: int) -> int:
+        """ρ for n drafts."""
+        return drafts_assumed
+
+    def select(self, position: Position) -> Selection:
+        xp = namespace(position.target_rows)
+        num_drafts = position.tokens.shape[-1]
+        survivors = xp.sum(xp.astype(position.is_draft, xp.int64), axis=-1)[..., None]
+        rule = self._rule(position, num_drafts)
+        factor, residual = rule.division_factor[..., None], rule.residual
+        # Contexts with fewer survivors take the rule for their own number.  The rule for 1 also serves where
+        # no draft survives: past the last drafted token q is 0, and the residual is then the target's row.
+        for number in range(num_drafts - 1, 0, -1):
+            rule = self._rule(position, number)
+            factor = xp.where(survivors <= number, rule.division_factor[..., None], factor)
+            residual = xp.where(survivors <= number, rule.residual, residual)
+        scaled = factor * position.on_tokens(position.draft_rows)
+        accept = acceptance_ratio(position.on_tokens(position.target_rows), scaled, position.is_draft)
+        # With ρ < ρ* the residual of Eq. 5 can be negative; a mistaken implementation clips it at 0.
+        return first_accepted(accept, or_else(normalise(positive_part(residual)), position.target_rows))
+
+    def _rule(self, position: Position, survivors: int) -> KSeqRule:
+        assumed = self.drafts_assumed(survivors, position.tokens.shape[-1])
+        factor = self.division_factor(assumed)
+        return kseq_rule_at(position.target_rows, position.draft_rows, assumed, factor)
+
+
+def or_else(rows: Array, fallback: Array) -> Array:
+    """The rows, and ``fallback`` in place of a row without mass.
+
+    A lossless verifier never stops where its correction row has no mass.  A wrong one can.  Code in use then
+    falls back on the target's row instead of dividing by zero, and so do the defects.
+    """
+    empty = namespace(rows).sum(rows, axis=-1)[..., None] == 0
+    return namespace(rows).where(empty, fallback, rows)

@@ -1,0 +1,133 @@
+"""Asking a verifier about tuples of drafted paths of an enumerated pair, and checking what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array, first_true
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.exact_numbers import fractions_if_exact, is_exact, to_flint
+from spectheory.pairs.contexts import prefix_of_leaf, rows_along
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.verification.outcome import Outcome, correction_deviation, stop_deviation
+from spectheory.verification.resolve import Resolved
+from spectheory.verification.verifier import UsersOwn, Verifier
+
+
+class Tuples(NamedTuple):
+    """N tuples of drafted paths, as a verifier sees them.
+
+    Attributes:
+        prefixes: [N, K, L+1], the number of every prefix at its depth.
+        tokens: [N, K, L].
+        target_rows: [N, K, L+1, V].
+        draft_rows: [N, K, L, V].
+    """
+
+    prefixes: np.ndarray
+    tokens: np.ndarray
+    target_rows: np.ndarray
+    draft_rows: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class RowTables:
+    """The rows of a pair by depth, in the numbers a verifier computes with.
+
+    Attributes:
+        verifier: who is asked.
+        convert: to these numbers.  python-flint's rationals are several times faster than Fractions; a
+            user's plain object may hold Fractions and gets them.
+        target: by depth 0..L, [V^depth, V].
+        draft: for every path, by depth 0..L-1.
+    """
+
+    verifier: Verifier
+    convert: Callable[[np.ndarray], np.ndarray]
+    target: tuple[np.ndarray, ...]
+    draft: list[tuple[np.ndarray, ...]]
+
+    @staticmethod
+    def of(asked: Resolved, process: DraftProcess) -> RowTables:
+        """The tables of a question, for the paths of ``process``."""
+        verifier, pair, _ = asked
+        plain = isinstance(verifier, UsersOwn) and not isinstance(verifier.user_object, Verifier)
+        if plain or not pair.is_exact:
+            target, drafts = pair.target, [process.draft_levels(pair, k) for k in range(process.num_drafts)]
+            return RowTables(verifier, fractions_if_exact, target, drafts)
+        drafts = [process.draft_numbers(pair, k) for k in range(process.num_drafts)]
+        return RowTables(verifier, to_flint, pair.numbers.target, drafts)
+
+    @property
+    def zero(self) -> Any:
+        """0 in these numbers."""
+        return self.target[0][0, 0] - self.target[0][0, 0]
+
+    def tuples(self, leaves: np.ndarray) -> Tuples:
+        """The tokens and rows along drafted paths given by their leaf numbers, [N, K]."""
+        size, length = self.target[0].shape[-1], len(self.target) - 1
+        depths = range(length + 1)
+        prefixes = np.stack([prefix_of_leaf(leaves, depth, length, size) for depth in depths], axis=-1)
+        draft_rows = [rows_along(levels, prefixes[:, k]) for k, levels in enumerate(self.draft)]
+        tokens = prefixes[..., 1:] % size
+        return Tuples(prefixes, tokens, rows_along(self.target, prefixes), np.stack(draft_rows, axis=1))
+
+    def ask(self, leaves: np.ndarray, tolerance: float) -> tuple[Outcome, Tuples]:
+        """The verifier's outcome on these tuples, its stop probabilities checked.
+
+        Raises:
+            InvalidOutcomeError: they are not a law.
+        """
+        tuples = self.tuples(leaves)
+        outcome = self.verifier.outcome(*tuples[1:])
+        check_stop_probs(self.verifier, outcome, tuples.tokens, tolerance)
+        return outcome, tuples
+
+
+def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolerance: float) -> None:
+    """Refuse stop probabilities that are no law for some tuple of the drafts ``tokens`` [N, K, L].
+
+    Raises:
+        InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
+    """
+    stop_probs = outcome.stop_probs
+    num_tuples, num_drafts, length = tokens.shape
+    expected = (num_tuples, num_drafts, length + 1)
+    if tuple(stop_probs.shape) != expected:
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned stop_probs of shape {tuple(stop_probs.shape)}; "
+            f"expected [..., K, L+1] = {expected}"
+        )
+    wrong = ~stop_deviation(stop_probs).within(0 if is_exact(stop_probs) else tolerance)
+    if wrong.any():
+        number = int(first_true(wrong))
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned stop probabilities that are not a law for the drafts "
+            f"{tokens[number].tolist()}: they sum to {stop_probs[number].sum()}, "
+            f"the smallest is {stop_probs[number].min()}"
+        )
+
+
+def check_correction_rows(
+    verifier: Verifier, rows: Array, probs: Array, vocab_size: int, tolerance: float
+) -> None:
+    """Refuse correction rows [N, V] that are no laws, at stops of probability ``probs`` [N].
+
+    Raises:
+        InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
+    """
+    if tuple(rows.shape) != (len(probs), vocab_size):
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned correction rows of shape {tuple(rows.shape)}; "
+            f"expected [..., V] = {(len(probs), vocab_size)}"
+        )
+    found = correction_deviation(rows, probs)
+    if not found.within(0 if is_exact(rows) else tolerance).all():
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} returned correction rows that are not laws: "
+            f"smallest mass {found.lowest.min()}, sum off by {found.sum_error.max()} at a stop it makes"
+        )

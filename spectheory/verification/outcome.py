@@ -1,0 +1,310 @@
+"""Outcome: what a verifier returns, the conditional law of its output given the drafted paths.
+
+A verifier is not asked for a sample but for this law.
+Everything else in the package follows from that law: the exact output law on an enumerated
+pair, the Rao-Blackwell estimate of the block efficiency, and the samples of a decoding loop.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from array_api_compat import is_torch_array
+
+from spectheory.foundation import arrays
+from spectheory.foundation.arrays import (
+    Array,
+    block_sums,
+    first_true,
+    namespace,
+    normalise,
+    on_host,
+    positive_part,
+    quotients,
+    running_sum,
+    take_along,
+    take_block,
+    take_path,
+    take_row,
+    take_token,
+    zero_where,
+    zeros_like,
+)
+from spectheory.foundation.errors import InvalidOutcomeError
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The law of (X_{1:tau}, Y) given K drafted paths, batched over leading axes.
+
+    Attributes:
+        stop_probs: [..., K, L+1]; entry (k, i) is the probability that the accepted prefix is the
+            first i tokens of path k.  A prefix that several paths share is credited to the first
+            of them.  Sums to 1 over the last two axes.
+        correction: a function (path_index [...], length [...]) -> [..., V], the law of the
+            correction token Y given a stop at that prefix, one row per batch element.  Rows are
+            computed only when asked for.  Where the stop has probability zero the row may be anything.
+        weights: the same function without the last step, the division by the row's sum: what ``sample``
+            draws from.  Rows of laws are weights too, so it need not be given.
+
+    Example:
+        >>> import numpy as np
+        >>> half = np.full((1, 2), 0.5)
+        >>> outcome = Outcome(np.array([[[0.25, 0.75]]]), lambda path_index, length: half)
+        >>> outcome.expected_tokens()
+        array([1.75])
+    """
+
+    stop_probs: Array
+    correction: Callable[[Array, Array], Array]
+    weights: Callable[[Array, Array], Array] | None = None
+
+    @staticmethod
+    def from_weights(stop_probs: Array, weights: Callable[[Array, Array], Array]) -> Outcome:
+        """An outcome whose correction rows are weights divided by their sums; zeros without mass."""
+        return Outcome(stop_probs, lambda *stop: normalise(weights(*stop)), weights)
+
+    @staticmethod
+    def from_rows(stop_probs: Array, correction_rows: Array) -> Outcome:
+        """An outcome whose correction rows are all at hand, ``correction_rows`` [..., K, L+1, V]."""
+        return Outcome(
+            stop_probs,
+            lambda path_index, length: take_row(take_path(correction_rows, path_index), length),
+        )
+
+    def length_probs(self) -> Array:
+        """P(tau = i | drafts) for i = 0..L, [..., L+1]."""
+        return namespace(self.stop_probs).sum(self.stop_probs, axis=-2)
+
+    def expected_tokens(self) -> Array:
+        """E[tau + 1 | drafts], tokens per target call given these drafts, [...].
+
+        Averaged over drafts this is the Rao-Blackwell estimate of the block efficiency.
+        """
+        length_probs = self.length_probs()
+        tokens = namespace(length_probs).arange(1, length_probs.shape[-1] + 1, device=length_probs.device)
+        return namespace(length_probs).sum(length_probs * tokens, axis=-1)
+
+    def sample(self, generator: Any) -> Sample:
+        """Draw (path, length, correction token), one per batch element.
+
+        Args:
+            generator: a ``numpy.random.Generator`` for numpy outcomes, a ``torch.Generator`` on
+                the same device for torch outcomes, or a function from a shape to uniform numbers in [0, 1).
+
+        Raises:
+            InvalidOutcomeError: a stop was drawn whose correction row has no mass: what the verifier
+                gave is not a law.
+        """
+        path_index, length, _, stop_mass = self._drawn_stop(generator)
+        rows = (self.weights or self.correction)(path_index, length)
+        token, mass = _draw(rows, generator)
+        _refuse_rows_without_mass(namespace(mass).minimum(stop_mass, mass))
+        return Sample(path_index, length, token)
+
+    def sample_stop(self, generator: Any) -> Stop:
+        """Draw where each batch element stops, and no token; what ``sample`` draws first.
+
+        Nothing is refused, so that nothing waits for a device: where ``mass`` is not positive the stop
+        means nothing.
+        """
+        path_index, length, number, mass = self._drawn_stop(generator)
+        return Stop(path_index, length, take_token(self._flat_stop_probs, number), mass)
+
+    def _drawn_stop(self, generator: Any) -> tuple[Array, Array, Array, Array]:
+        """(path, length, number among all stops, mass of all stops)."""
+        lengths = self.stop_probs.shape[-1]
+        number, mass = _draw(self._flat_stop_probs, generator)
+        return number // lengths, number % lengths, number, mass
+
+    @property
+    def _flat_stop_probs(self) -> Array:
+        return self.stop_probs.reshape((*self.stop_probs.shape[:-2], -1))
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One draw from an ``Outcome`` per batch element; all fields have shape [...]."""
+
+    path_index: Array
+    length: Array
+    token: Array
+
+
+class Stop(NamedTuple):
+    """One accepted prefix per batch element; all fields have shape [...].
+
+    Attributes:
+        path_index, length: which path, and how many of its tokens.
+        prob: of this stop.
+        mass: the total it was drawn from, the sum of the stop probabilities.
+    """
+
+    path_index: Array
+    length: Array
+    prob: Array
+    mass: Array
+
+
+def sample_rows(rows: Array, generator: Any) -> Array:
+    """One index per row, drawn with probability proportional to the entries.  [..., N] -> [...]
+
+    By inversion of the cumulative sum in float64.  An entry of zero is never drawn: the search runs
+    over entries with mass only, for the first whose share of the total exceeds u in [0, 1); the
+    largest share is exactly 1.
+
+    Raises:
+        InvalidOutcomeError: a row has no mass.
+
+    Example:
+        >>> sample_rows(np.array([[0.0, 1.0, 0.0]]), np.random.default_rng(0))
+        array([1])
+    """
+    number, mass = _draw(rows, generator)
+    _refuse_rows_without_mass(mass)
+    return number
+
+
+def _refuse_rows_without_mass(mass: Array) -> None:
+    if on_host(mass):
+        if not bool((mass > 0).all()):
+            raise InvalidOutcomeError(NO_MASS)
+        return
+    import torch
+
+    # On an accelerator the device refuses, when it comes to it: nothing waits for the answer.
+    torch._assert_async(torch.all(mass > 0), NO_MASS)
+
+
+NO_MASS = "cannot sample from a row without mass"
+
+
+def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
+    """(an index per row, the row's mass); see ``sample_rows``.
+
+    One uniform number decides.  Of a long row it finds a block first, and what the block leaves of it, an
+    entry there: the row is read once, and nothing of its length is written.  Entries below zero are never
+    drawn; of a long row they count in the sums of their blocks.
+    """
+    xp = namespace(rows)
+    uniform = uniform_numbers(generator, rows)
+    if uniform.shape[:-1] == rows.shape[:-1] and arrays.in_one_reading(
+        (rows,), num_entries=math.prod(rows.shape) / arrays.DRAW_WORTH_A_LOOP
+    ):
+        from spectheory.foundation.kernels import row_kernels
+
+        return row_kernels.draw(rows, uniform[..., 0].detach(), arrays.BLOCK)
+    if rows.shape[-1] < 2 * arrays.BLOCK:
+        return _search(xp.astype(rows, xp.float64), uniform)[:2]
+    sums = block_sums(rows, xp.float64)
+    block, total, share = _search(sums, uniform)
+    number = block[..., None]
+    left = _left(uniform, take_along(share, number), quotients(take_along(sums, number), total[..., None]))
+    taken = take_block(rows, block)
+    return block * arrays.BLOCK + _search(xp.astype(taken, xp.float64), left)[0], total
+
+
+def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
+    """(the entry where the cumulative share of the total first exceeds u, the total, the shares).
+
+    Entries below zero count as zero.
+    """
+    weights = positive_part(weights)
+    cumulative = running_sum(weights)
+    if is_torch_array(weights) and on_host(weights):
+        # A processor adds from left to right: an entry without mass repeats its neighbour exactly.
+        import torch
+
+        total = cumulative[..., -1]
+        share = cumulative / total[..., None]
+        number = torch.searchsorted(share.contiguous(), uniform.contiguous(), right=True)[..., 0]
+        return number.clamp_max_(weights.shape[-1] - 1), total, share
+    # A parallel cumulative sum may differ in the last bits even across a zero, so entries without
+    # mass are masked rather than trusted to repeat their neighbour.
+    cumulative = zero_where(weights == 0, cumulative)
+    total = namespace(weights).max(cumulative, axis=-1)
+    # The share, not u * total: that product can round to 0 or to the total itself.
+    share = quotients(cumulative, total[..., None])
+    return first_true(share > uniform), total, share
+
+
+def _left(uniform: Array, share: Array, own: Array) -> Array:
+    """What a drawn entry leaves of u: given that it is drawn, uniform on [0, 1) again.
+
+    Args:
+        uniform: u, [..., 1].
+        share: of the entries up to and with the one that is drawn, [..., 1]; it exceeds u.
+        own: the share of the one that is drawn, [..., 1].
+    """
+    # Below 1, because two floats differ by 2^-53 of the larger one at least; rounding can carry it below 0.
+    return positive_part(1 - quotients(share - uniform, own))
+
+
+def uniform_numbers(generator: Any, like: Array) -> Array:
+    """Uniform numbers in [0, 1), [..., 1], of the kind and device of ``like``; from a list its next ones."""
+    if isinstance(generator, list):
+        return generator.pop(0)
+    shape = (*like.shape[:-1], 1)
+    if callable(generator):
+        return generator(shape)
+    if isinstance(like, np.ndarray):
+        return generator.random(shape)
+    import torch
+
+    return torch.rand(shape, generator=generator, device=like.device, dtype=torch.float64)
+
+
+class Deviation(NamedTuple):
+    """How far numbers are from a law, one entry per batch element.
+
+    Attributes:
+        lowest: the smallest entry; a law has none below 0.
+        sum_error: |sum - 1|.
+    """
+
+    lowest: Array
+    sum_error: Array
+
+    def within(self, slack: Any) -> Array:
+        """Whether both are within ``slack``; NaN, which fails every comparison, is not."""
+        return (self.lowest >= -slack) & (self.sum_error <= slack)
+
+
+def stop_deviation(stop_probs: Array) -> Deviation:
+    """How far stop probabilities are from a law.  [..., K, L+1] -> [...]
+
+    Example:
+        >>> stop_deviation(np.array([[[0.75, 0.5]], [[-0.5, 1.5]]]))
+        Deviation(lowest=array([ 0.5, -0.5]), sum_error=array([0.25, 0.  ]))
+    """
+    xp = namespace(stop_probs)
+    flat = stop_probs.reshape((*stop_probs.shape[:-2], -1))
+    return Deviation(xp.min(flat, axis=-1), abs(xp.sum(flat, axis=-1) - 1))
+
+
+def correction_deviation(rows: Array, probs: Array) -> Deviation:
+    """How far correction rows are from laws, weighted with the probabilities of their stops.
+
+    A row of zeros is no law but says so: the output is undefined there, and is to be counted as such.
+
+    Args:
+        rows: [..., V].
+        probs: of the stops, [...].
+
+    Example:
+        >>> correction_deviation(np.array([[0.5, 0.0], [0.0, 0.0]]), np.array([0.5, 1.0]))
+        Deviation(lowest=array([0., 0.]), sum_error=array([0.25, 0.  ]))
+    """
+    xp = namespace(rows)
+    sums = xp.sum(rows, axis=-1)
+    error = abs((sums - 1) * probs)
+    return Deviation(xp.min(rows, axis=-1) * probs, xp.where(without_entries(rows), zeros_like(error), error))
+
+
+def without_entries(rows: Array) -> Array:
+    """Whether all entries are zero.  [..., V] -> bool [...]"""
+    return namespace(rows).all(rows == 0, axis=-1)

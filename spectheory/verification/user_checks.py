@@ -1,0 +1,289 @@
+"""Vetting a user's verifier: is its law a function of its inputs, and is it what it says of itself.
+
+Nothing else is asked of a verifier than conditional laws, and nothing is deduced from them unless the same
+question always gets the same answer.  Each check asks about a sample of drafted tuples, and names the
+fault in one line.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array, first_true, namespace, zeros_like
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.exact_numbers import is_exact
+from spectheory.pairs.contexts import numbered_context
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.evaluator import RowTables, Tuples, check_correction_rows, check_stop_probs
+from spectheory.verification.resolve import Resolved
+from spectheory.verification.verifier import Verifier
+
+SAMPLED_TUPLES = 512
+ASKED_ALONE = 4
+TupleLaw = dict[tuple[int, int, int], Any]
+"""(depth, number of the prefix, correction token) -> probability, given one tuple of drafts."""
+
+
+def check_function_of_inputs(asked: Resolved, leaves: np.ndarray, tolerance: float) -> None:
+    """``check_answers`` on tuples of an enumerated pair, given by their leaf numbers [N, K]."""
+    check_answers(asked.verifier, RowTables.of(asked, asked.process).tuples(leaves)[1:], tolerance)
+
+
+def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> None:
+    """Refuse a verifier whose answer depends on anything but the drafted paths and the rows on them.
+
+    The same tuples are asked about four times, in this order:
+
+    1. as they are: the arrays must be left as they were given;
+    2. as they are, once more: state and random numbers of the verifier's own show;
+    3. some alone, then all in another order, in fresh arrays and in two batches: a look at other tuples of
+       the batch shows, and one at the other stops that a correction is asked about;
+    4. in that order, written into the arrays of the first time: answers remembered by object show.
+
+    Args:
+        verifier: who is asked.
+        drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], of numpy or torch;
+            they are written to.
+        tolerance: where they are not exact, the difference of two probabilities that still counts as none.
+
+    Raises:
+        InvalidOutcomeError: the text names the fault and the drafts on which it shows.
+    """
+    given = [_copy(array) for array in drafted]
+    first = _answer(verifier, drafted, tolerance)
+    for name, array, before in zip(("paths", "target_rows", "draft_rows"), drafted, given, strict=True):
+        if (array != before).any():
+            raise InvalidOutcomeError(
+                f"verifier {verifier.name!r} writes into its input {name}; let it work on a copy"
+            )
+
+    def check(answer: _Answer, tuples: Any, fault: str) -> None:
+        differs = _differs(first, answer, tuples, tolerance)
+        if differs.any():
+            drafts = given[0][tuples][int(first_true(differs))].tolist()
+            raise InvalidOutcomeError(
+                f"verifier {verifier.name!r} is no function of its inputs: {fault} (drafts {drafts}); "
+                "compute the law from the arrays of the call alone"
+            )
+
+    check(
+        _answer(verifier, drafted, tolerance),
+        slice(None),
+        "asked twice it answers differently, from state or random numbers of its own",
+    )
+    _check_mixed_stops(verifier, drafted, first, tolerance)
+    count, xp = len(given[0]), namespace(given[0])
+    for number in range(min(count, ASKED_ALONE)):
+        alone = slice(number, number + 1)
+        check(
+            _answer(verifier, [_copy(array[alone]) for array in given], tolerance),
+            alone,
+            "its answer for one tuple of drafts depends on the other tuples of the batch",
+        )
+    shuffled = np.random.default_rng(1).permutation(count)
+    order = np.empty_like(shuffled)
+    order[shuffled] = np.roll(shuffled, 1)  # one cycle through all: of two or more, none stays in its place
+    order = xp.asarray(order, device=given[0].device)
+    middle = (count + 1) // 2
+    for part in (order[:middle], order[middle:]) if count > 1 else (order,):
+        check(
+            _answer(verifier, [array[part] for array in given], tolerance),
+            part,
+            "its answer for one tuple of drafts depends on the other tuples of the batch",
+        )
+    for array, before in zip(drafted, given, strict=True):
+        array[...] = before[order]
+    check(
+        _answer(verifier, drafted, tolerance),
+        order,
+        "given other contents in the same array objects it repeats an old answer",
+    )
+
+
+def _check_mixed_stops(
+    verifier: Verifier, drafted: Sequence[Array], first: _Answer, tolerance: float
+) -> None:
+    """Refuse a correction whose row for one stop depends on the other stops of the call.
+
+    Elsewhere all tuples of a call stop at one path and length.  Here every tuple has a stop of its own.
+    """
+    outcome = verifier.outcome(*drafted)
+    xp, lengths = namespace(drafted[0]), outcome.stop_probs.shape[-1]
+    flat = (outcome.stop_probs != 0).reshape(len(outcome.stop_probs), -1)
+    made = flat.cpu().numpy() if hasattr(flat, "cpu") else np.asarray(flat, dtype=bool)
+    tuples = np.arange(len(made))
+    picked = np.argsort(~made, axis=1, kind="stable")[tuples, tuples % made.sum(axis=1)]
+    place = [xp.asarray(part, device=drafted[0].device) for part in (picked // lengths, picked % lengths)]
+    rows = outcome.correction(*place)
+    slack = 0 if is_exact(first.stop_probs) else tolerance
+    for path_index, length in {(int(stop) // lengths, int(stop) % lengths) for stop in picked}:
+        here = xp.asarray(np.flatnonzero(picked == path_index * lengths + length), device=drafted[0].device)
+        found = rows[here] * outcome.stop_probs[here, path_index, length][:, None]
+        wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack).all(-1)
+        if wrong.any():
+            drafts = drafted[0][here][int(first_true(wrong))].tolist()
+            raise InvalidOutcomeError(
+                f"verifier {verifier.name!r} is no function of its inputs: its correction for one stop "
+                f"depends on the other stops it is asked about in the same call (drafts {drafts}, path "
+                f"{path_index}, length {length}); compute every row from its own path index and length"
+            )
+
+
+def check_same_law(
+    asked: Resolved, masses: Sequence[np.ndarray], again: Sequence[np.ndarray], tolerance: float
+) -> None:
+    """Refuse a verifier whose output law R is another when all tuples are asked about once more.
+
+    Args:
+        asked: the question.
+        masses, again: R by depth, from two enumerations in different orders, batches and arrays.
+        tolerance: in float64, the difference of two probabilities that still counts as none.
+
+    Raises:
+        InvalidOutcomeError: they differ.
+    """
+    slack = 0 if asked.pair.is_exact else tolerance
+    if not all((abs(one - other) <= slack).all() for one, other in zip(masses, again, strict=True)):
+        raise InvalidOutcomeError(
+            f"verifier {asked.verifier.name!r} is no function of its inputs: its law is another when the "
+            "same drafts are asked about in another order and in other batches; compute it from the arrays "
+            "of the call alone"
+        )
+
+
+def check_declarations(asked: Resolved, leaves: np.ndarray, tolerance: float) -> None:
+    """Refuse a verifier whose ``single_path`` or ``exchangeable`` a sample of tuples contradicts.
+
+    Args:
+        asked: the question, with i.i.d. drafts.
+        leaves: [N, K], leaf numbers of tuples that can be drafted.
+        tolerance: in float64, the difference of two probabilities that still counts as none.
+
+    Raises:
+        InvalidOutcomeError: the text names the declaration and the drafts that contradict it.
+    """
+    verifier, pair, process = asked
+
+    def ask(process: DraftProcess, leaves: np.ndarray) -> list[TupleLaw]:
+        tables = RowTables.of(asked, process)
+        return _ask(tables, tables.tuples(leaves), tolerance)
+
+    whole = ask(process, leaves)
+
+    def check(declared: str, others: list[TupleLaw], found: Callable[[int], str]) -> None:
+        number = _first_difference(asked, whole, others, tolerance)
+        if number is not None:
+            raise InvalidOutcomeError(
+                f"verifier {verifier.name!r} declares {declared} = True, but its law for the drafts "
+                f"{_paths(pair, leaves[number])} {found(number)}; leave the declaration out"
+            )
+
+    if verifier.single_path:
+        alone = ask(process.first_path(), leaves[:, :1])
+        check("single_path", alone, lambda number: "is not its law for the first of them alone")
+    if verifier.exchangeable:
+        rng = np.random.default_rng(2)
+        orders = rng.permuted(np.tile(np.arange(process.num_drafts), (len(leaves), 1)), axis=1)
+        permuted = ask(process, np.take_along_axis(leaves, orders, axis=1))
+        check(
+            "exchangeable",
+            permuted,
+            lambda number: f"changes when they come in the order {orders[number].tolist()}",
+        )
+
+
+def sampled_leaves(asked: Resolved, samples: int = SAMPLED_TUPLES) -> np.ndarray:
+    """Leaf numbers of tuples that can be drafted, [N, K]: all of them, if they are not more than ``samples``.
+
+    Of more i.i.d. drafts half of the tuples draw their paths from two leaves, so that paths meet: most faults
+    show where prefixes are shared.  Of other processes they are the first of its list.
+    """
+    _, pair, process = asked
+    if process.name != "iid" or process.count_tuples(pair) <= samples:
+        return next(process.tuples(pair, samples)).leaves
+    rng = np.random.default_rng(0)
+    support = np.flatnonzero(pair.draft_path_probs(pair.draft_length) > 0)
+    free = rng.choice(support, (samples - samples // 2, process.num_drafts))
+    handful = rng.choice(support, (samples // 2, 2))
+    picked = rng.integers(0, 2, (samples // 2, process.num_drafts))
+    return np.concatenate([free, np.take_along_axis(handful, picked, axis=1)])
+
+
+class _Answer(NamedTuple):
+    """What a verifier says of N tuples of drafts.
+
+    Attributes:
+        stop_probs: [N, K, L+1].
+        joint: (path, length) of the stops that are made -> probability of it and of every correction, [N, V].
+    """
+
+    stop_probs: Array
+    joint: dict[tuple[int, int], Array]
+
+
+def _answer(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> _Answer:
+    """The verifier's answer, checked to be conditional laws."""
+    paths, target_rows, _ = drafted
+    xp, count = namespace(paths), len(paths)
+    outcome = verifier.outcome(*drafted)
+    check_stop_probs(verifier, outcome, paths, tolerance)
+    joint = {}
+    for path_index, length in np.ndindex(*outcome.stop_probs.shape[1:]):
+        stop = outcome.stop_probs[:, path_index, length]
+        made = stop != 0
+        if not made.any():
+            continue
+        place = (xp.zeros((count,), dtype=xp.int64, device=paths.device) + n for n in (path_index, length))
+        rows = outcome.correction(*place)
+        check_correction_rows(verifier, rows[made], stop[made], target_rows.shape[-1], tolerance)
+        # Where the stop is not made the row may be anything, and not even a number to be multiplied.
+        rows = namespace(rows).where(made[:, None], rows, zeros_like(stop)[:, None])
+        joint[path_index, length] = rows * stop[:, None]
+    return _Answer(outcome.stop_probs, joint)
+
+
+def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
+    """For which of some tuples of the first answer the other one says something else, bool [N of other]."""
+    stop_probs = one.stop_probs[tuples]
+    slack = 0 if is_exact(stop_probs) else tolerance
+    # Written so that NaN, which fails every comparison, counts as a difference.  A stop that only one of
+    # them makes shows in the stop probabilities.
+    same = (abs(stop_probs - other.stop_probs) <= slack).all(-1).all(-1)
+    for stop in one.joint.keys() & other.joint.keys():
+        same = same & (abs(one.joint[stop][tuples] - other.joint[stop]) <= slack).all(-1)
+    return ~same
+
+
+def _copy(array: Array) -> Array:
+    return namespace(array).asarray(array, copy=True)
+
+
+def _ask(tables: RowTables, tuples: Tuples, tolerance: float) -> list[TupleLaw]:
+    """The law of the output given each tuple of drafts, whichever path a shared prefix is credited to."""
+    answer = _answer(tables.verifier, tuples[1:], tolerance)
+    laws: list[TupleLaw] = [defaultdict(lambda: tables.zero) for _ in tuples.prefixes]
+    for (path_index, length), joint in answer.joint.items():
+        for number in np.flatnonzero(answer.stop_probs[:, path_index, length] != 0):
+            prefix = int(tuples.prefixes[number, path_index, length])
+            for token, prob in enumerate(joint[number]):
+                laws[number][length, prefix, token] += prob
+    return laws
+
+
+def _first_difference(
+    asked: Resolved, laws: list[TupleLaw], others: list[TupleLaw], tolerance: float
+) -> int | None:
+    slack = 0 if asked.pair.is_exact else tolerance
+    for number, (law, other) in enumerate(zip(laws, others, strict=True)):
+        if any(abs(law[key] - other[key]) > slack for key in (*law, *other)):
+            return number
+    return None
+
+
+def _paths(pair: ModelPair, leaves: np.ndarray) -> list[tuple[int, ...]]:
+    return [numbered_context(int(leaf), pair.draft_length, pair.vocab_size) for leaf in leaves]

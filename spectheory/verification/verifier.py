@@ -1,0 +1,397 @@
+"""The contract of a verifier: what one must do, what it may say of itself, and who else's object is one.
+
+A verifier is an object with ``outcome(paths, target_rows, draft_rows) -> Outcome``.  That is all that is
+asked of a user's own object.  Whatever else of the contract the object has is used as it is for a subclass
+of ``Verifier``: the attributes of the class below, ``bind`` and ``modified_target_rows``.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from copy import copy
+from importlib import import_module
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any, ClassVar, Self
+
+from spectheory.foundation.arrays import Array, holds_numbers, namespace, without_machine_integers
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.exact_numbers import is_exact
+from spectheory.foundation.validation import check_count
+from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.outcome import Outcome
+
+ModifiedTargetRows = Callable[[Array, Array, Array, Array, int], Array]
+
+
+class Verifier(ABC):
+    """A verification algorithm: one definition, run on exact rationals, float64 and torch.
+
+    A new one is a file with a subclass and a line in a registry: ``spectheory.verification.algorithms`` for algorithms,
+    ``spectheory.defects`` for known-wrong ones.
+
+    Attributes:
+        name: the name in tables and on the command line.
+        source: paper and algorithm or equation, the paper by its key in ``docs/references.bib``.
+        single_path: only the first drafted path is looked at.
+        exact: the law is rational for rational rows; otherwise it is computed in float64.
+        exchangeable: permuting the drafts leaves the law of the accepted prefix and the
+            correction unchanged, so that multisets of drafts can be enumerated, not tuples.
+        draft_processes: names of the draft processes the algorithm is meant for (``drafts.py``).
+        lossless: what is claimed, for one iteration on its own; a certificate decides it.
+        max_draft_length: the longest drafted path it takes, ``None`` for any.
+        modified_target_rows: a method, for an algorithm that is lossless only if the tokens that follow an
+            iteration are drawn from a changed target; ``None`` for all others.  Its signature is
+            (target_rows [..., V], draft_rows [..., V], target_path_probs [...], draft_path_probs [...],
+            num_drafts) -> [..., V]: the target's row at a context beyond the accepted prefix, from both
+            models' rows and path probabilities there, counted from where the iteration started.  See
+            ``iteration.py``.
+    """
+
+    name: ClassVar[str]
+    source: ClassVar[str]
+    single_path: ClassVar[bool] = False
+    exact: ClassVar[bool] = True
+    exchangeable: ClassVar[bool] = False
+    draft_processes: ClassVar[Collection[str]] = frozenset({"iid"})
+    lossless: ClassVar[bool] = True
+    max_draft_length: ClassVar[int | None] = None
+    modified_target_rows: ModifiedTargetRows | None = None
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
+        """The verifier set up for a draft process and, where there is one, for an enumerated pair.
+
+        The default is the verifier itself, once the process and the draft length are found to suit it.  An
+        algorithm that must know more than the rows on the drafted paths (which paths share a draw, the
+        models at every context) returns a copy that knows.
+
+        Raises:
+            InvalidInputError: the algorithm is not meant for the process or the pair.
+        """
+        if process.name not in self.draft_processes:
+            known = ", ".join(sorted(self.draft_processes))
+            raise InvalidInputError(
+                f"verifier {self.name!r} is not valid for {process.name!r} drafts; it takes {known}"
+            )
+        if self.max_draft_length is not None and pair is not None:
+            self._check_draft_length(pair.draft_length)
+        return self
+
+    @abstractmethod
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        """The conditional law of the output given the drafted paths.
+
+        Args:
+            paths: [..., K, L] token ids, K drafted paths of length L.
+            target_rows: [..., K, L+1, V] target conditionals p(. | a_{1:i}) along each path,
+                depths 0..L; paths that share a prefix carry the same row there.
+            draft_rows: [..., K, L, V] draft conditionals q(. | a_{1:i}), depths 0..L-1.
+
+        Returns:
+            The ``Outcome``, with the leading axes of ``paths``.
+        """
+
+    def _check_draft_length(self, draft_length: int) -> None:
+        if self.max_draft_length is not None and draft_length > self.max_draft_length:
+            raise InvalidInputError(
+                f"verifier {self.name!r} takes drafted paths of at most {self.max_draft_length} tokens, "
+                f"got draft_length {draft_length}; truncate the pair"
+            )
+
+    def __repr__(self) -> str:
+        return f"<verifier {self.name}>"
+
+
+class TreeVerifier(Verifier):
+    """A verifier of drafts that may branch: ``bind`` tells it which paths draw a token of their own where.
+
+    On a tree, paths that repeat an earlier path's draw count as one draft.  Counted as several they would not
+    be independent, and the output would not follow the target.
+    """
+
+    _process: DraftProcess | None = None
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
+        """The same algorithm, told which paths draw their own token at which depth."""
+        super().bind(process, pair)
+        configured = copy(self)
+        configured._process = process
+        return configured
+
+    def draws(self, paths: Array) -> Array:
+        """Whether path k draws its own token at depth i, booleans [K, L]; all do where no process was bound.
+
+        Raises:
+            InvalidInputError: the process that was bound draws another number of paths.
+        """
+        num_drafts, length = paths.shape[-2:]
+        xp = namespace(paths)
+        if self._process is None:
+            return xp.ones((num_drafts, length), dtype=xp.bool, device=paths.device)
+        draws = self._process.draws(length)
+        if draws.shape != (num_drafts, length):
+            raise InvalidInputError(
+                f"verifier {self.name!r} was set up for {self._process}, which draws "
+                f"{self._process.num_drafts} paths, but got {num_drafts}; set it up with bind"
+            )
+        return xp.asarray(draws, device=paths.device)
+
+
+class Registry(Mapping[str, Verifier]):
+    """Names of verifiers, each imported and made on first use.
+
+    Args:
+        package: where the modules are.
+        entries: name -> ``"module:Class"``, the class to be called without arguments.
+
+    Example:
+        >>> Registry("spectheory.verification.algorithms", {"token": "one_path.token:Token"})["token"]
+        <verifier token>
+    """
+
+    def __init__(self, package: str, entries: Mapping[str, str]) -> None:
+        self._package, self._entries = package, entries
+        self._made: dict[str, Verifier] = {}
+
+    def __getitem__(self, name: str) -> Verifier:
+        if name not in self._made:
+            module, _, kind = self._entries[name].partition(":")
+            self._made[name] = getattr(import_module(f"{self._package}.{module}"), kind)()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __repr__(self) -> str:
+        return f"<verifiers {', '.join(self)}>"
+
+
+# ------------------------------------------------------------------------- a user's own object
+
+_BOOLEANS = ("single_path", "exact", "exchangeable", "lossless")
+_METHODS = ("bind", "modified_target_rows")
+
+
+class UsersOwn(Verifier):
+    """A user's own object with ``outcome``, a subclass of ``Verifier`` or not, taken at the whole contract.
+
+    What the object says of itself is forwarded once it has the right type, and otherwise refused; what it
+    does not say takes the default of ``Verifier``, but for the draft processes: whatever the user asks to
+    have judged is judged.  What its methods raise or return in the wrong form is one clear line.
+
+    Attributes:
+        user_object: the object.
+    """
+
+    def __init__(self, user_object: Any) -> None:
+        self.user_object = user_object
+        kind = type(user_object).__name__
+        self.name = _text(user_object, "name", kind)  # type: ignore[misc]
+        self.source = _text(user_object, "source", "user-defined")  # type: ignore[misc]
+        for attribute in _BOOLEANS:
+            setattr(self, attribute, self._declared(attribute, bool, "True or False"))
+        self.draft_processes = self._processes()  # type: ignore[misc]
+        limit = getattr(user_object, "max_draft_length", None)
+        if limit is not None:
+            limit = check_count(f"max_draft_length of verifier {self.name!r}", limit)
+        self.max_draft_length = limit  # type: ignore[misc]
+        for method in _METHODS:
+            found = getattr(user_object, method, None)
+            if found is not None and not callable(found):
+                raise self._refused(method, "a method")
+        for former in ("for_drafts", "for_pair"):
+            if hasattr(user_object, former):
+                raise self._refused(
+                    former, "called bind(process, pair=None), the hook that sets a verifier up"
+                )
+        if getattr(user_object, "modified_target_rows", None) is not None:
+            self.modified_target_rows = self._modified_target_rows
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
+        super().bind(process, pair)
+        bind = getattr(self.user_object, "bind", None)
+        if bind is None:
+            return self
+        with users_code(f"bind of verifier {self.name!r}", bind):
+            bound = bind(process, pair)
+        if bound is None:
+            raise InvalidInputError(
+                f"bind of verifier {self.name!r} returned None; expected the verifier to ask"
+            )
+        return self if bound is self.user_object else as_verifier(bound)
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        self._check_draft_length(paths.shape[-1])
+        asked = self.user_object.outcome
+        with users_code(f"outcome of verifier {self.name!r}", asked, may_refuse=False):
+            outcome = asked(paths, target_rows, draft_rows)
+        if not isinstance(outcome, Outcome):
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {type(outcome).__name__}, expected an Outcome"
+                f"{defined_at(asked)}"
+            )
+        shape = tuple(target_rows.shape[:-1])
+        stop_probs = self._checked("stop_probs", outcome.stop_probs, target_rows, shape, asked)
+        if not callable(outcome.correction):
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned an Outcome whose correction is "
+                f"{type(outcome.correction).__name__}; expected a function (path_index, length) -> rows"
+                f"{defined_at(asked)}"
+            )
+
+        def correction(path_index: Array, length: Array) -> Array:
+            what = f"correction of verifier {self.name!r}"
+            with users_code(what, outcome.correction, may_refuse=False):
+                rows = outcome.correction(path_index, length)
+            shape = (*path_index.shape, target_rows.shape[-1])
+            return self._checked("correction rows", rows, target_rows, shape, outcome.correction)
+
+        return Outcome(stop_probs, correction)
+
+    def _modified_target_rows(self, target_rows: Array, *others: Any) -> Array:
+        """The user's own, with what it returns checked."""
+        asked = self.user_object.modified_target_rows
+        with users_code(f"modified_target_rows of verifier {self.name!r}", asked, may_refuse=False):
+            rows = asked(target_rows, *others)
+        return self._checked("modified target rows", rows, target_rows, tuple(target_rows.shape), asked)
+
+    def _checked(
+        self, what: str, array: Any, like: Array, shape: tuple[int, ...], returned_by: Callable[..., Any]
+    ) -> Array:
+        """The array, its integers as numbers that do not wrap around.
+
+        Raises:
+            InvalidOutcomeError: it is no array of numbers of the kind, shape and precision asked for.
+        """
+        if type(array) is not type(like):  # a subclass may compute as it likes
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
+                f"{type(like).__name__}, the kind of array that it was given{defined_at(returned_by)}"
+            )
+        if tuple(array.shape) != shape:
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} of shape {tuple(array.shape)}; expected {shape}, "
+                "the leading axes it was given and one entry per "
+                + ("path and length" if what == "stop_probs" else "token")
+                + defined_at(returned_by)
+            )
+        if not holds_numbers(array):
+            kind = array.dtype if array.dtype != object else type(array.ravel()[0]).__name__
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} with entries of type {kind}; expected probabilities"
+                f"{defined_at(returned_by)}"
+            )
+        numbers = without_machine_integers(array, like)
+        if not is_exact(like) and numbers.dtype != like.dtype:
+            raise InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} of type {array.dtype}; expected {like.dtype}, "
+                f"the type of the rows it was given{defined_at(returned_by)}"
+            )
+        return numbers
+
+    def _declared(self, attribute: str, kind: type, expected: str) -> Any:
+        value = getattr(self.user_object, attribute, getattr(Verifier, attribute))
+        if not isinstance(value, kind):
+            raise self._refused(attribute, expected)
+        return value
+
+    def _processes(self) -> frozenset[str]:
+        named = getattr(self.user_object, "draft_processes", ALL_PROCESSES)
+        if isinstance(named, str) or not isinstance(named, Collection) or not ALL_PROCESSES.issuperset(named):
+            raise self._refused(
+                "draft_processes", f"a set of names out of {', '.join(sorted(ALL_PROCESSES))}"
+            )
+        return frozenset(named)
+
+    def _refused(self, attribute: str, expected: str) -> InvalidInputError:
+        return InvalidInputError(
+            f"{attribute} of verifier {self.name!r} must be {expected}, "
+            f"got {getattr(self.user_object, attribute)!r}"
+        )
+
+
+@contextmanager
+def users_code(
+    what: str, called: Callable[..., Any] | None = None, *, may_refuse: bool = True
+) -> Iterator[None]:
+    """Turn whatever a user's code raises into one line that says where, and send what it prints to stderr.
+
+    Args:
+        what: the words for it.
+        called: the user's function, named by its place where no line of it was reached, as by a call with
+            more arguments than it takes.
+        may_refuse: whether ``InvalidInputError`` is an answer, as of ``bind``, and not a failure like others.
+
+    Raises:
+        InvalidOutcomeError: anything but Ctrl-C was raised; the original is its cause.
+        InvalidInputError: as it was raised by a function of this package; if no refusal, with the words.
+    """
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # sys.exit and whatever else people raise
+        place = users_line(error) or defined_at(called)
+        if isinstance(error, InvalidInputError):
+            if may_refuse:
+                raise
+            raise type(error)(f"{what} failed: {error}{place}") from error
+        try:
+            said = f": {error}" if str(error) else ""
+        except Exception:  # its text is a user's code too
+            said = ""
+        raise InvalidOutcomeError(f"{what} failed: {type(error).__name__}{said}{place}") from error
+
+
+def users_line(error: BaseException) -> str:
+    """`` (FILE, line N)``, the innermost line of a traceback that is not this package's or a library's."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f" ({error.filename}, line {error.lineno})"
+    package = str(Path(__file__).parent)
+    frames = [
+        frame
+        for frame in extract_tb(error.__traceback__)
+        if not frame.filename.startswith((package, sys.prefix, sys.base_prefix, "<frozen"))
+    ]
+    return f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+
+
+def defined_at(function: Any) -> str:
+    """`` (FILE, line N)``, where a user's function begins; nothing for what is not written in Python."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return f" ({code.co_filename}, line {code.co_firstlineno})" if code else ""
+
+
+def as_verifier(candidate: Any) -> Verifier:
+    """``candidate`` itself when it is one of this package, otherwise a user's object taken at the contract.
+
+    Raises:
+        InvalidInputError: it has no ``outcome`` method, or says something of itself that cannot be.
+    """
+    if isinstance(candidate, Verifier) and type(candidate).__module__.startswith("spectheory."):
+        return candidate
+    with users_code(f"reading the verifier {type(candidate).__name__}"):
+        if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):
+            raise InvalidInputError(
+                f"{candidate!r} is not a verifier; expected an object with "
+                "outcome(paths, target_rows, draft_rows) -> Outcome"
+            )
+        return UsersOwn(candidate)
+
+
+def _text(user_object: Any, attribute: str, default: str) -> str:
+    value = getattr(user_object, attribute, default)
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise InvalidInputError(
+            f"{attribute} of verifier {type(user_object).__name__} must be a printable text, got {value!r}"
+        )
+    return value

@@ -1,0 +1,465 @@
+"""Commands on language models."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_support import run_error, run_json
+from spectheory.command_line.main import main
+from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, restrict
+from spectheory.pairs.pair import ModelPair
+
+
+def test_different_tokenizers_are_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    from models_support import save_model, save_tokenizer
+
+    for side, texts in (("target", ["import os"] * 4), ("draft", ["def main():"] * 4)):
+        save_model(tmp_path / side, "llama", seed=1, layers=1)
+        save_tokenizer(tmp_path / side, texts)
+    capsys.readouterr()  # saving a model shows a progress bar
+    arguments = ("simulate", "--target", str(tmp_path / "target"), "--draft", str(tmp_path / "draft"))
+    assert "different tokenizers" in run_error(capsys, *arguments)
+
+
+@pytest.fixture(scope="module")
+def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    from models_support import save_pair
+
+    folder = tmp_path_factory.mktemp("tiny")
+    target, draft = save_pair(folder, "llama")
+    prompts = folder / "prompts.txt"
+    prompts.write_text("def main(argument):\nimport argparse\nfor index in\n", encoding="utf-8")
+    return ["--target", str(target), "--draft", str(draft), "--prompts", str(prompts), "--device", "cpu"]
+
+
+def one_call(tiny_models: list[str]) -> list[str]:
+    """The beginning of a command that looks at one call after each prompt."""
+    return ["simulate", *tiny_models, "--one-call", "--jobs", "1"]
+
+
+def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "3",
+        "--samples",
+        "4",
+        "--num-drafts",
+        "2",
+    ]
+    document = run_json(capsys, *arguments, "--verifier", "token,block,spectr,greedy_multipath")
+    assert document["interrupted"] is False
+    assert [e["verifier"] for e in document["estimates"]] == ["token", "block", "spectr", "greedy_multipath"]
+    for estimate in document["estimates"]:
+        low, high = estimate["interval"]
+        assert 1 <= low <= estimate["block_efficiency"] <= high <= 5
+        assert sum(estimate["length_probs"]) == pytest.approx(1, abs=1e-9)
+        assert estimate["samples"] == 12
+    assert run_json(capsys, *arguments, "--verifier", "token")["estimates"] == document["estimates"][:1]
+    assert main([*arguments, "--verifier", "token"]) == 0
+    assert f"{document['estimates'][0]['block_efficiency']:.4f}" in capsys.readouterr().out
+
+
+def test_whole_texts_by_the_number_of_drafts(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str]
+) -> None:
+    """A line per verifier and a column per K; a verifier of one path has one value."""
+    arguments = ["simulate", *tiny_models, "-l", "2", "--tokens", "6", "-v", "block,spectr,greedy_block"]
+    arguments += ["--jobs", "1"]
+    document = run_json(capsys, *arguments, "-k", "1-3")
+    assert document["num_drafts"] == [1, 2, 3]
+    assert document["max_new_tokens"] == 6
+    assert document["prompts_used"] == 3
+    shapes = [(entry["verifier"], entry["num_drafts"]) for entry in document["estimates"]]
+    assert shapes == [("block", 1), ("spectr", 1), ("spectr", 2), ("spectr", 3), ("greedy_block", 1)]
+    assert [entry["ceiling"] for entry in document["estimates"]] == [None] * 5
+    assert main([*arguments, "-k", "1-3", "--ceilings", "--time"]) == 0
+    printed, _, more = capsys.readouterr().out.partition("the most that any rule")
+    ceilings, _, times = more.partition("plain decoding")
+    assert " spectr " in ceilings
+    assert " block " not in ceilings
+    assert [column in times for column in ("target", "verification", " block ", "%")] == [True] * 4
+    (line,) = (line for line in printed.splitlines() if " spectr " in line)
+    assert all(f"{entry['block_efficiency']:.3f} (" in line for entry in document["estimates"][1:4])
+    assert "K = 3" in printed
+    assert "greedy_block *" in printed
+    assert main([*arguments, "-k", "1-3", "--csv"]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [(row["verifier"], int(row["num_drafts"])) for row in rows] == shapes
+    assert main([*arguments, "-k", "1,2", "--cost-ratio", "0.25"]) == 0
+    (line,) = [
+        line for line in capsys.readouterr().out.partition("predicted")[2].splitlines() if " block " in line
+    ]
+    first = document["estimates"][0]
+    assert f"{first['block_efficiency'] / 1.5:.3f} ({first['interval'][0] / 1.5:.3f}" in line
+    one = run_json(capsys, *arguments, "-k", "3", "--cost-ratio", "0.25")
+    assert one["estimates"][0]["speed_up"] == pytest.approx(one["estimates"][0]["block_efficiency"] / 1.5)
+    assert (one["num_drafts"], [entry["num_drafts"] for entry in one["estimates"]]) == (3, [1, 3, 1])
+    for wrong, words in (
+        (("-k", "1,1"), "num_drafts must be one number or several different ones"),
+        (("-k", "1-x"), "no whole number and no list"),
+        (("-k", "1-1000000000"), "of 100 at most"),
+        (("--one-call",), "--one-call and --tokens were both given"),
+        (("--width", "0"), "width must be a positive number"),
+        (("--cost-ratio", "-1"), "cost_ratio must be a number of at least 0"),
+        (("--jobs", "all"), "jobs must be a whole number of at least 1 or 'auto'"),
+        (("--shard", "2"), "--shard '2' is not I/N"),
+        (("--shard", "1/2"), "no checkpoint to keep it in"),
+    ):
+        assert words in run_error(capsys, *arguments, *wrong)
+    assert "without whole texts" in run_error(capsys, *one_call(tiny_models), "--width", "0.1")
+
+
+def test_shards_are_merged(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
+) -> None:
+    """The command without --shard prints from the merged file what an unbroken run prints."""
+    arguments = ["simulate", *tiny_models, "-l", "2", "--tokens", "4", "-v", "block", "-k", "1"]
+    arguments += ["--jobs", "1", "--batch-size", "1"]
+    files = [str(tmp_path / f"{number}.jsonl") for number in (1, 2)]
+    for number, file in enumerate(files, start=1):
+        shard = run_json(capsys, *arguments, "--shard", f"{number}/2", "--checkpoint", file)
+        assert shard["shard"] == f"{number}/2"
+    out = str(tmp_path / "merged.jsonl")
+    document = run_json(capsys, "merge", *files, "--out", out)
+    assert document == {"out": out, "files": files, "batches": [0, 1, 2]}
+    assert run_json(capsys, *arguments, "--checkpoint", out) == run_json(capsys, *arguments)
+    assert "is there already" in run_error(capsys, "merge", *files, "--out", out)
+    assert main(["merge", *files, "--out", out + "2"]) == 0
+    assert "3 batches" in capsys.readouterr().out
+
+
+def test_generate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    """The text is the sum of its pieces, and it says so; greedy texts do not depend on the verifier."""
+    arguments = ["generate", *tiny_models, "--draft-length", "3", "-n", "12", "--batch-size", "2"]
+    document = run_json(capsys, *arguments, "--tree", "prefix_tree:2,1,1", "-v", "spectr")
+    assert (document["draft_process"], document["num_drafts"]) == ("prefix_tree", 2)
+    assert len(document["texts"]) == 3
+    for text in document["texts"]:
+        assert text["tokens"] == len(text["token_ids"]) <= 12
+        assert text["calls"] == len(text["accepted_per_call"])
+        assert text["tokens_per_call"] == pytest.approx(1 + sum(text["accepted_per_call"]) / text["calls"])
+    greedy = [
+        [text["token_ids"] for text in run_json(capsys, *arguments, "--temperature", "0", *more)["texts"]]
+        for more in (("-v", "token"), ("-v", "greedy_multipath", "-k", "2"))
+    ]
+    assert greedy[0] == greedy[1]
+    itself = [*arguments, "--draft", tiny_models[1]]  # the target as its own draft: all is accepted
+    assert main(itself) == 0
+    printed = capsys.readouterr().out
+    assert "def main(argument):" in printed
+    assert "4.00 tokens per call" in printed
+    assert "‹" in printed  # in a file, accepted parts stand within these marks
+    assert "plain decoding" not in printed
+    assert main([*arguments, "--time"]) == 0
+    assert "times plain decoding; draft" in capsys.readouterr().out
+    assert "--prompt and --prompts" in run_error(capsys, *arguments, "--prompt", "x")
+
+
+def test_a_draft_model_per_path(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
+) -> None:
+    """All of them are used; a tree and verifiers of i.i.d. paths are refused."""
+    more = [*tiny_models, "--another-draft", tiny_models[1], "--draft-length", "3"]
+    generated = run_json(capsys, "generate", *more, "-n", "6", "-v", "multi_round")
+    assert (generated["draft_process"], generated["num_drafts"]) == ("per_path", 2)
+    assert generated["draft"] == [tiny_models[3], tiny_models[1]]
+    asked = ["--one-call", "--samples", "4", "-v", "multi_round", "--out", str(tmp_path / "results")]
+    simulated = run_json(capsys, "simulate", *more, *asked)
+    lines = (tmp_path / "results" / "rows.jsonl").read_text().splitlines()
+    assert [json.loads(line)["num_drafts"] for line in lines] == [1, 2]
+    assert len(json.loads((tmp_path / "results" / "manifest.json").read_text())["run"]["draft_weights"]) == 2
+    one, two = simulated["estimates"]
+    assert (one["num_drafts"], two["num_drafts"]) == (1, 2)
+    assert one["block_efficiency"] < two["block_efficiency"]
+    assert "not valid for 'per_path' drafts" in run_error(capsys, "generate", *more, "-v", "spectr")
+    tree = ["-v", "multi_round", "--tree", "prefix_tree:2,1,1"]
+    assert "2 draft models" in run_error(capsys, "generate", *more, *tree)
+
+
+def test_simulate_goes_on_from_a_checkpoint(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
+) -> None:
+    file = str(tmp_path / "checkpoint.jsonl")
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "2",
+        "--samples",
+        "2",
+        "--checkpoint",
+        file,
+    ]
+    first = run_json(capsys, *arguments)
+    assert run_json(capsys, *arguments) == first
+    assert "seed (0 there, 1 here)" in run_error(capsys, *arguments, "--seed", "1")
+    assert "verifiers" in run_error(capsys, *arguments, "--verifier", "token,spectr")
+    swapped = ["simulate", "--target", tiny_models[3], "--draft", tiny_models[1], *arguments[5:]]
+    assert "draft config, draft name" in run_error(capsys, *swapped)
+
+
+def test_a_torn_checkpoint_is_said_on_stderr_alone(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
+) -> None:
+    """One line that is no error; the JSON on stdout is that of an unbroken run."""
+    file = tmp_path / "checkpoint.jsonl"
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "2",
+        "--samples",
+        "2",
+        "--checkpoint",
+        str(file),
+    ]
+    first = run_json(capsys, *arguments)
+    file.write_bytes(file.read_bytes()[:-10])
+    assert main([*arguments, "--json"]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == first
+    assert captured.err.startswith("note: the last line of the checkpoint")
+    assert captured.err.count("\n") == 1
+
+
+def test_what_is_kept_is_said_with_the_error(
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Memory runs out at the second prompt."""
+    from spectheory.models import drafting
+
+    score, calls = drafting._score, itertools.count()
+
+    def fail(*arguments: Any) -> Any:
+        if next(calls) == 2:
+            raise MemoryError
+        return score(*arguments)
+
+    monkeypatch.setattr(drafting, "_score", fail)
+    file = str(tmp_path / "checkpoint.jsonl")
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "2",
+        "--samples",
+        "2",
+        "--batch-size",
+        "1",
+    ]
+    error = run_error(capsys, *arguments, "--checkpoint", file)
+    assert error.startswith("error: memory ran out while drafting for 1 prompts at a time; use fewer drafts")
+    assert error.endswith("; 1 of 3 batches are finished and kept in the checkpoint\n")
+    assert run_json(capsys, *arguments, "--checkpoint", file) == run_json(capsys, *arguments)
+
+
+def test_numbers_are_checked_before_weights_are_loaded(
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    from spectheory.models.loading import ModelSource
+
+    monkeypatch.setattr(ModelSource, "model", lambda *_: pytest.fail("weights are loaded"))
+    (tmp_path / "long.txt").write_text("short\n" + "long " * 100)
+    for arguments, words in (
+        (("--seed", "-1"), "seed must be a whole number of at least 0"),
+        (("--samples", "1" + "0" * 21), "samples must be at most 1000000000, got 1000"),
+        (("-k", "1000000000"), "num_drafts must be at most 10000 for language models"),
+        (("--samples", "1"), "samples must be a whole number of at least 2"),
+        (("--batch-size", "0"), "batch_size must be a whole number of at least 1"),
+        (("--num-drafts", "0"), "num_drafts must be"),
+        (("--draft-length", "0"), "draft_length must be"),
+        (("--draft-length", "100"), "prompt 1 ('def main(argument):'): a prompt of"),
+        (("--confidence", "2"), "confidence must lie between 0 and 1"),
+        (("--tolerance", "-1"), "tolerance must be a positive number"),
+        (("--threads", "0"), "threads must be a whole number of at least 1"),
+        (("--max-prompt-tokens", "0"), "max_prompt_tokens must be"),
+        (("--temperature", "-1"), "temperature must be"),
+        (("--top-k", "0"), "top_k must be"),
+        (("--top-p", "2"), "top_p must be"),
+        (("--device", "tpu"), "device must be"),
+        (("--dtype", "int8"), "dtype must be"),
+        (("--verifier", "tokn"), "did you mean"),
+        (("--verifier", "token,token"), "listed twice"),
+        (("--checkpoint", str(tmp_path)), "is a folder"),
+        (("--checkpoint", str(tmp_path / "no" / "file")), "does not exist"),
+        (("--prompts", str(tmp_path / "long.txt")), "prompt 2 ('long long long long long'...)"),
+        (("--csv", "--json"), "--csv and --json"),
+    ):
+        assert words in run_error(capsys, *one_call(tiny_models), *arguments)
+    with pytest.raises(pytest.fail.Exception, match="weights are loaded"):  # the partner
+        main(["simulate", *tiny_models])
+
+
+def test_max_prompt_tokens(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "long.txt").write_text("long " * 100)
+    arguments = [
+        "simulate",
+        *tiny_models,
+        "--one-call",
+        "--prompts",
+        str(tmp_path / "long.txt"),
+        "--samples",
+        "2",
+    ]
+    assert "--max-prompt-tokens" in run_error(capsys, *arguments)
+    assert run_json(capsys, *arguments, "--max-prompt-tokens", "20")["max_prompt_tokens"] == 20
+
+
+def test_csv(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    """One line per verifier, with the numbers of the JSON."""
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "3",
+        "--samples",
+        "4",
+        "-v",
+        "token,greedy_block",
+    ]
+    document = run_json(capsys, *arguments)
+    assert main([*arguments, "--csv"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == ""
+    rows = list(csv.DictReader(captured.out.splitlines()))
+    assert len(rows) == 2
+    for row, estimate in zip(rows, document["estimates"], strict=True):
+        assert row["verifier"] == estimate["verifier"]
+        assert row["lossless"] == str(estimate["lossless"])
+        assert [float(row["low"]), float(row["high"])] == estimate["interval"]
+        assert float(row["block_efficiency"]) == estimate["block_efficiency"]
+        assert int(row["samples"]) == estimate["samples"]
+
+
+def test_verifiers_that_are_not_lossless_are_marked(
+    capsys: pytest.CaptureFixture[str], tiny_models: list[str]
+) -> None:
+    arguments = [*one_call(tiny_models), "--draft-length", "2", "--samples", "2"]
+    document = run_json(capsys, *arguments, "-v", "block,greedy_block")
+    assert [estimate["lossless"] for estimate in document["estimates"]] == [True, False]
+    assert main([*arguments, "-v", "block,greedy_block"]) == 0
+    out = capsys.readouterr().out
+    assert "greedy_block *" in out
+    assert "block * " not in out.replace("greedy_block * ", "")
+    assert "* not lossless on its own" in out
+    assert main([*arguments, "-v", "block"]) == 0
+    assert "lossless" not in capsys.readouterr().out
+
+
+def test_threads_and_number_types(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    """One thread for small models unless another number is asked for; torch is left as it was."""
+    import torch
+
+    arguments = [
+        *one_call(tiny_models),
+        "--draft-length",
+        "2",
+        "--samples",
+        "2",
+        "-v",
+        "token",
+    ]
+    before = torch.get_num_threads()
+    single = run_json(capsys, *arguments)
+    assert single["threads"] == 1
+    assert run_json(capsys, *arguments, "--threads", "2")["threads"] == 2
+    assert torch.get_num_threads() == before
+    half = run_json(capsys, *arguments, "--dtype", "bfloat16")
+    assert half["estimates"] != single["estimates"]
+
+
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_simulate_interrupted(
+    capsys: pytest.CaptureFixture[str],
+    tiny_models: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    stop: signal.Signals,
+    code: int,
+) -> None:
+    """A signal at the second prompt: what is finished is printed, "interrupted" is true, a line on stderr."""
+    from spectheory.models import drafting
+
+    score, calls = drafting._score, itertools.count()
+
+    def stopped(*arguments: Any) -> Any:
+        if next(calls) == 2:
+            signal.raise_signal(stop)
+        return score(*arguments)
+
+    monkeypatch.setattr(drafting, "_score", stopped)
+    checkpoint = tmp_path / "checkpoint.jsonl"
+    arguments = [*one_call(tiny_models), "--draft-length", "2", "--samples", "2", "--batch-size", "1"]
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs ignore it
+    try:
+        assert main([*arguments, "--checkpoint", str(checkpoint), "--json"]) == code
+    finally:
+        signal.signal(signal.SIGINT, before)
+    captured = capsys.readouterr()
+    assert captured.err.startswith("error: interrupted; the estimates rest on the ")
+    assert captured.err.endswith(f"draws that were finished, which are kept in {checkpoint}\n")
+    assert captured.err.count("\n") == 1
+    assert json.loads(captured.out)["interrupted"] is True
+    assert checkpoint.read_bytes().count(b"\n") == 2  # what was asked for, and one batch of three
+    resumed = run_json(capsys, *arguments, "--checkpoint", str(checkpoint))
+    assert resumed == run_json(capsys, *arguments)
+
+
+# ------------------------------------------------------------------------ restrict
+
+
+def test_restrict_writes_a_pair_that_certify_takes(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = str(tmp_path / "pair.json")
+    summary = run_json(capsys, "restrict", "--prompt", "def main", "-m", "3", "-l", "2", "--out", path)
+    assert len(summary["vocab"]) == 3
+    pair = ModelPair.load(path)
+    assert (pair.vocab_size, pair.draft_length) == (3, 2)
+    assert summary["target_row"] == pair.target[0][0].tolist()
+    document = run_json(capsys, "certify", path, "--verifier", "block")
+    assert document["target_matching"] is True
+    assert main(["restrict", "--prompt", "def main", "--out", path]) == 0
+    assert "written to" in capsys.readouterr().out
+
+
+def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> None:
+    """The models' own conditionals, renormalised on the tokens that are kept."""
+    models = LanguageModelPair.load("bundled", "bundled", device="cpu")
+    expected = restrict(models, bundled_prompts()[1], 2, 1, options=SamplingOptions(temperature=0.5))
+    capsys.readouterr()  # loading a model shows a progress bar
+    document = run_json(
+        capsys, "restrict", "--prompt-number", "2", "-m", "2", "-l", "1", "--temperature", "0.5"
+    )
+    assert ModelPair.from_document(document) == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--tokens", "0"], "num_tokens must be a whole number of at least 1"),
+        (["--tokens", "100", "-l", "3"], "1000000 contexts"),
+        (["-l", "0"], "draft_length must be a whole number of at least 1"),
+        (["--prompt-number", "0"], "prompt_number"),
+        (["--prompt-number", "1000"], "got --prompt-number 1000"),
+        (["--prompt", "a", "--prompts", "b"], "--prompt and --prompts"),
+        (["--temperature", "-1"], ""),
+    ],
+)
+def test_restrict_refuses_before_weights_are_loaded(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    monkeypatch.setattr("spectheory.models.UnloadedPair.loaded", lambda self: pytest.fail("loaded"))
+    assert says in run_error(capsys, "restrict", *arguments)

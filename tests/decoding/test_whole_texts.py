@@ -1,0 +1,144 @@
+"""Greedy texts against transformers' own greedy decoding, token for token, and what is said of a text."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pytest
+import torch
+from transformers import MinLengthLogitsProcessor, RepetitionPenaltyLogitsProcessor
+
+from families import FAMILIES, family_pair
+from spectheory.decoding import DecodedText, decode
+from spectheory.decoding.stopping import END_OF_SEQUENCE, STOP_STRING
+from spectheory.foundation.errors import InvalidInputError, Notice
+from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts
+from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
+
+GREEDY = SamplingOptions(temperature=0)
+PROMPTS = [[5], [7, 3, 9, 4, 11, 2, 8], [1, 30, 22]]
+VERIFIERS = (
+    "token", "block", "greedy_block", "spectr", "multi_round", "greedy_multipath", "mixed_multipath",
+    "spectr_gbv",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def bundled() -> LanguageModelPair:
+    torch.set_num_threads(1)
+    return LanguageModelPair.load("bundled", "bundled", device="cpu")
+
+
+def alone(model: Any, prompt: list[int], max_new_tokens: int, **settings: Any) -> list[int]:
+    """What ``generate`` of transformers writes behind one prompt, without padding."""
+    ids = torch.tensor([prompt])
+    found = model.generate(
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=max_new_tokens,
+        pad_token_id=0, **settings,
+    )  # fmt: skip
+    return found[0, len(prompt) :].tolist()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_greedy_texts_of_every_family(family: str) -> None:
+    """Three prompts of unequal lengths in one batch, one path and three, with a cache or without."""
+    torch.set_num_threads(1)
+    pair = family_pair(family)
+    wanted = [alone(pair.target_model, prompt, 16) for prompt in PROMPTS]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Notice)
+        assert pair.cached == ((family != "mamba"),) * 2
+        one = decode(pair, PROMPTS, "block", draft_length=3, max_new_tokens=16, options=GREEDY)
+        three = decode(
+            pair, PROMPTS, "greedy_multipath", num_drafts=3, draft_length=2, max_new_tokens=16, options=GREEDY
+        )
+    assert [text.token_ids for text in one] == wanted
+    assert [text.token_ids for text in three] == wanted
+    # Both acceptances and rejections took part.
+    accepted = [number for text in one for number in text.accepted]
+    assert min(accepted) == 0
+    assert max(accepted) > 0
+
+
+@pytest.mark.parametrize("verifier", VERIFIERS)
+def test_greedy_texts_of_every_verifier(bundled: LanguageModelPair, verifier: str) -> None:
+    prompts = [bundled.encode(text)[: 4 + 5 * n] for n, text in enumerate(bundled_prompts()[:2])]
+    texts = decode(
+        bundled, prompts, verifier, num_drafts=2, draft_length=4, max_new_tokens=10, options=GREEDY
+    )
+    assert [t.token_ids for t in texts] == [alone(bundled.target_model, p, 10) for p in prompts]
+
+
+def test_processors_hold_for_both_models(bundled: LanguageModelPair) -> None:
+    """A penalty on repetition and a shortest length, whose rows depend on whole texts; the texts without
+    them differ."""
+    prompts = [bundled.encode(text)[: 4 + 5 * n] for n, text in enumerate(bundled_prompts()[:3])]
+    processors = [RepetitionPenaltyLogitsProcessor(1.6), MinLengthLogitsProcessor(10, 0)]
+    texts = decode(
+        bundled, prompts, "block", draft_length=4, max_new_tokens=20, options=GREEDY, processors=processors
+    )
+    wanted = [alone(bundled.target_model, p, 20, repetition_penalty=1.6, min_length=10) for p in prompts]
+    assert [text.token_ids for text in texts] == wanted
+    assert wanted != [alone(bundled.target_model, p, 20) for p in prompts]
+
+
+def test_texts_end_where_they_are_told_to(bundled: LanguageModelPair) -> None:
+    """At a stop string as in transformers, at an end-of-sequence token, and nowhere if none is looked for."""
+    (prompt,) = bundled_prompts()[1:2]
+    ids = bundled.encode(prompt)
+    settings: dict[str, Any] = {"draft_length": 4, "max_new_tokens": 30, "options": GREEDY}
+    (plain,) = decode(bundled, [prompt], **settings)
+    stop = bundled.decode(plain.token_ids[9:12])
+    (stopped,) = decode(bundled, [prompt], stop_strings=[stop], **settings)
+    wanted = alone(bundled.target_model, ids, 30, stop_strings=[stop], tokenizer=bundled.tokenizer)
+    assert stopped.token_ids == wanted
+    assert (stopped.finished, len(wanted) < 30) == (STOP_STRING, True)
+    ends = bundled.target_model.generation_config
+    before, ends.eos_token_id = ends.eos_token_id, plain.token_ids[7]
+    try:
+        (ended,) = decode(bundled, [prompt], **settings)
+        (endless,) = decode(bundled, [prompt], stop_at_end_of_sequence=False, **settings)
+    finally:
+        ends.eos_token_id = before
+    assert ended.finished == END_OF_SEQUENCE
+    assert ended.token_ids == plain.token_ids[: 1 + plain.token_ids.index(plain.token_ids[7])]
+    assert endless.token_ids == plain.token_ids
+
+
+def test_one_seed_one_text_whatever_comes_after(bundled: LanguageModelPair) -> None:
+    prompts = bundled_prompts()[:4]
+    settings: dict[str, Any] = {"draft_length": 3, "max_new_tokens": 8, "batch_size": 2}
+    first = decode(bundled, prompts, "multi_round", process=PrefixTree((2, 1, 1)), **settings)
+    again = decode(bundled, prompts[:2], "multi_round", process=PrefixTree((2, 1, 1)), **settings)
+    other = decode(bundled, prompts, "multi_round", num_drafts=2, seed=1, **settings)
+    assert first[:2] == again
+    assert [text.token_ids for text in first] != [text.token_ids for text in other]
+
+
+def test_the_parts_of_a_text() -> None:
+    """Runs of accepted and of other tokens; a last call that was cut off counts in full."""
+    text = DecodedText([9], [1, 2, 3, 4, 5, 6], [3, 1, 2], [2, 0, 4], "length")
+    assert text.pieces() == [([1, 2], True), ([3], False), ([4], False), ([5, 6], True)]
+    assert text.tokens_per_call == pytest.approx(9 / 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"num_drafts": 0}, "num_drafts"),
+        ({"draft_length": 0}, "draft_length"),
+        ({"max_new_tokens": 0}, "max_new_tokens"),
+        ({"max_new_tokens": 600}, r"prompt 1 .*512 positions"),
+        ({"process": PrefixTree((2, 2))}, "the tree has 2 widths"),
+        (
+            {"verifier": "spectr", "process": WithoutReplacement((2,)), "draft_length": 1},
+            "not valid for 'without_replacement'",
+        ),
+        ({"verifier": "blok"}, "did you mean 'block'"),
+        ({"prompts": []}, "at least one prompt"),
+    ],
+)
+def test_bad_settings_are_refused(bundled: LanguageModelPair, settings: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        decode(bundled, **{"prompts": ["x"], "verifier": "block", **settings})

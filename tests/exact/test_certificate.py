@@ -1,0 +1,389 @@
+"""certify(): golden values of the papers, wrong verifiers caught, users' own verifiers, the JSON document."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+import reference
+from defect_programs import PROGRAMS, exact_law
+from law_checks import assert_same_law
+from spectheory import certify, instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError, UnknownNameError
+from spectheory.pairs.drafts import PrefixTree
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.defective import defects
+from spectheory.verification.outcome import Outcome
+from table import GENERAL, groups, random_cases
+from user_verifiers import UserBlock, UserToken
+from wrong_verifiers import MALFORMED, Altered, BlockWithoutWeight
+
+# --------------------------------------------------------------- golden values
+
+TWO_TOKEN_ONE_PATH = [
+    # verifier, L, E[tau] (block2024 section 2; theory.md §4)
+    ("token", 2, "10/9"),
+    ("block", 2, "11/9"),
+    ("token", 3, "38/27"),
+    ("block", 3, "5/3"),
+    ("token", 4, "130/81"),
+    ("block", 4, "166/81"),
+    ("token", 8, "12610/6561"),
+    ("block", 8, "20384/6561"),
+]
+
+
+@pytest.mark.parametrize(("name", "draft_length", "accepted"), TWO_TOKEN_ONE_PATH)
+def test_two_token_example_on_one_path(name: str, draft_length: int, accepted: str) -> None:
+    """The motivating example of block2024; block is the optimum, token is not."""
+    certificate = certify(name, instances.two_token(draft_length))
+    assert certificate.block_efficiency == Fraction(accepted) + 1
+    assert certificate.is_valid
+    assert (certificate.optimum == certificate.block_efficiency) == (name == "block")
+    assert certificate.arithmetic == "exact"
+
+
+@pytest.mark.parametrize(
+    ("draft_length", "num_drafts", "efficiency"), [(1, 2, "17/9"), (2, 2, "212/81"), (2, 3, "2018/729")]
+)
+def test_two_token_example_with_greedy_multipath(draft_length: int, num_drafts: int, efficiency: str) -> None:
+    """theory.md §5; at L = 1, K = 2 it is the optimum (1 + α_2 = 1 + 8/9)."""
+    certificate = certify("greedy_multipath", instances.two_token(draft_length), num_drafts)
+    assert certificate.block_efficiency == Fraction(efficiency)
+    assert certificate.block_efficiency <= certificate.optimum
+    if draft_length == 1:
+        assert certificate.optimum == Fraction(17, 9)
+
+
+@pytest.mark.parametrize(
+    ("draft_length", "num_drafts", "efficiency"), [(1, 2, 1.811420), (2, 2, 2.405487), (2, 3, 2.593306)]
+)
+def test_two_token_example_with_spectr(draft_length: int, num_drafts: int, efficiency: float) -> None:
+    """theory.md §5, to the six decimals given."""
+    certificate = certify("spectr", instances.two_token(draft_length), num_drafts)
+    assert certificate.block_efficiency == pytest.approx(efficiency, abs=5e-7)
+    assert certificate.arithmetic == "float64"
+    assert certificate.is_valid
+    assert certificate.gap_float > 0
+
+
+@pytest.mark.parametrize("num_drafts", [1, 2, 3])
+def test_optimum_lies_between_its_bounds(num_drafts: int) -> None:
+    """lower <= optimum <= upper, as floats, and within 1e-9 of each other for rational programs."""
+    for case in random_cases(2, 2, 2, 6):
+        certificate = certify("greedy_multipath", case.pair, num_drafts)
+        assert isinstance(certificate.optimum, Fraction)
+        assert Fraction(certificate.best.lower) <= certificate.optimum <= Fraction(certificate.best.upper)
+        assert certificate.best.upper - certificate.best.lower < 1e-9
+        assert certificate.gap_float == float(certificate.optimum - certificate.block_efficiency)
+
+
+def test_float_pairs_are_certified_within_a_tolerance() -> None:
+    """float64 rows: the same verdicts, ``None`` for nothing, bounds around the optimum."""
+    for case in random_cases(2, 2, 2, 6):
+        exact, in_float = (certify("block", pair, 2) for pair in (case.pair, case.pair.to_float()))
+        assert in_float.arithmetic == "float64"
+        assert in_float.is_valid
+        assert in_float.counterexample is None
+        assert in_float.block_efficiency == pytest.approx(float(exact.block_efficiency), abs=1e-12)
+        assert in_float.best.value_float == pytest.approx(float(exact.optimum), abs=1e-6)
+        assert in_float.best.lower - 1e-12 <= exact.optimum <= in_float.best.upper + 1e-12
+
+
+# ------------------------------------------------------------- wrong verifiers
+
+
+WRONG = {
+    "target_correction": 1,
+    "draft_bonus": 1,
+    "block_acceptance_without_weight": 1,
+    "independent_acceptance": 2,
+}
+"""Defects, and how many drafts it takes to see them."""
+
+
+@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize(
+    "pair", [instances.two_token(2), instances.sticky_chain(2)], ids=["two_token", "sticky_chain"]
+)
+def test_wrong_verifiers_are_caught(name: str, pair: ModelPair) -> None:
+    """Not target-matching, a positive total variation, and a counterexample that is one."""
+    certificate = certify(defects[name], pair, WRONG[name])
+    assert not certificate.target_matching
+    assert not certificate.is_valid
+    assert isinstance(certificate.total_variation, Fraction)
+    assert certificate.total_variation > 0
+    completed = completed_law(pair, exact_law(PROGRAMS[name], pair, WRONG[name]))
+    for deviation in (certificate.counterexample, certificate.worst_path):
+        assert deviation is not None
+        path = tuple(pair.vocab.index(token) for token in deviation.path)
+        reached = sum(mass for leaf, mass in completed.items() if leaf[: len(path)] == path)
+        assert deviation.law == reached
+        assert deviation.target == reference.target_prob(pair, path)
+        assert deviation.law != deviation.target
+    assert len(certificate.worst_path.path) == pair.draft_length + 1
+    deviations = [abs(mass - reference.target_prob(pair, leaf)) for leaf, mass in completed.items()]
+    assert certificate.total_variation == sum(deviations) / 2
+    assert max(deviations) == abs(certificate.worst_path.law - certificate.worst_path.target)
+
+
+def completed_law(pair: ModelPair, law: reference.Law) -> reference.Law:
+    """The law of L + 1 tokens: every output goes on with the target."""
+    return {
+        (*path, token): sum(
+            law.get(text[:length], 0)
+            * reference.target_prob(pair, text)
+            / reference.target_prob(pair, text[:length])
+            for length in range(1, len(text) + 1)
+        )
+        for path in reference.leaves(pair)
+        for token in range(pair.vocab_size)
+        for text in [(*path, token)]
+    }
+
+
+@pytest.mark.parametrize("num_drafts", [1, 2, 3, 4])
+def test_independent_acceptance_on_the_example_of_spectr(num_drafts: int) -> None:
+    """spectr2023 section 4: draft Ber(1), target Ber(1/2): a head comes out with probability 1 - 2^-K."""
+    certificate = certify(defects["independent_acceptance"], instances.bernoulli("1", "1/2"), num_drafts)
+    heads = 1 - Fraction(1, 2**num_drafts)
+    assert certificate.first_token_law == (1 - heads, heads)
+    assert certificate.target_matching == (num_drafts == 1)
+    # the second token is the target's: the first token carries all of the defect
+    assert certificate.total_variation == heads - Fraction(1, 2)
+    if num_drafts > 1:
+        assert len(certificate.counterexample.path) == 1
+        assert certificate.counterexample.target == Fraction(1, 2)
+        assert certificate.counterexample.law in (heads, 1 - heads)
+
+
+def test_target_residual_by_hand() -> None:
+    """Two tokens, L = 1: A comes out with 2/3 * 1/2 + (2/3 * 1/2) * 1/3 = 4/9, not 1/3."""
+    certificate = certify(defects["target_correction"], instances.two_token(1))
+    assert certificate.counterexample.path == ("A",)
+    assert certificate.counterexample.law == Fraction(4, 9)
+    assert certificate.counterexample.target == Fraction(1, 3)
+    assert certificate.total_variation == Fraction(1, 9)
+    assert certificate.first_token_law == (Fraction(4, 9), Fraction(5, 9))
+
+
+def test_misprinted_block_is_right_where_the_weight_is_one() -> None:
+    """At L = 1 the only weight in Eq. 4 is w = 1 at the root: the misprint shows from L = 2 on."""
+    assert certify(BlockWithoutWeight(), instances.two_token(1)).is_valid
+    assert not certify(BlockWithoutWeight(), instances.two_token(2)).is_valid
+
+
+def test_published_verifiers_have_no_counterexample() -> None:
+    """The partner of the wrong ones: nothing is found where nothing is wrong."""
+    for name in GENERAL:
+        certificate = certify(name, instances.sticky_chain(2), 2)
+        assert certificate.is_valid
+        assert certificate.counterexample is None
+        assert certificate.worst_path is None
+        assert certificate.antichain_violation is None
+
+
+@pytest.mark.parametrize("what", MALFORMED)
+def test_what_is_not_a_conditional_law_is_refused(what: str) -> None:
+    """Shapes, signs, sums and arithmetic are checked; the error names verifier and defect."""
+    verifier, message = MALFORMED[what]
+    with pytest.raises(InvalidOutcomeError, match=message) as caught:
+        certify(verifier, instances.two_token(2))
+    assert repr(verifier.name) in str(caught.value)
+
+
+def test_undefined_outputs_are_part_of_the_defect() -> None:
+    """A row of zeros says that the output is undefined: certified, with the probability of it."""
+    verifier = Altered("silent", rows=lambda array: array * 0)
+    certificate = certify(verifier, instances.two_token(1))
+    assert certificate.undefined == 1
+    assert certificate.total_variation == 1
+    assert not certificate.is_valid
+    assert certificate.to_document()["undefined"] == "1"
+    assert certify("token", instances.two_token(1)).undefined == 0
+
+
+class Broken:
+    """A user's verifier whose code fails."""
+
+    name = "broken"
+
+    def outcome(self, *arguments: object) -> Outcome:
+        raise KeyError("x")
+
+
+class NotAnOutcome:
+    """A user's verifier that returns a number."""
+
+    def outcome(self, *arguments: object) -> int:
+        return 3
+
+
+def test_users_code_that_fails_is_named() -> None:
+    """The error names the verifier and what happened, and chains the original."""
+    with pytest.raises(InvalidOutcomeError, match=r"'broken' failed: KeyError: 'x'") as caught:
+        certify(Broken(), instances.two_token(1))
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(InvalidOutcomeError, match="'NotAnOutcome' returned int, expected an Outcome"):
+        certify(NotAnOutcome(), instances.two_token(1))
+
+
+def test_a_float_optimum_is_never_below_a_valid_verifier() -> None:
+    """What a lossless verifier attains is attainable: the optimal one, exactly, beyond the exact program."""
+    certificate = certify("optimal_multipath", instances.two_token(4), 2)
+    assert certificate.best.lower <= certificate.block_efficiency <= certificate.best.upper
+    assert certificate.gap_float >= 0
+    assert "too large" in certificate.optimum_note
+
+
+def test_not_a_number_is_refused() -> None:
+    """A NaN is not a probability, neither in the stops nor in the rows."""
+    for what in ("_stop_probs", "_rows"):
+        verifier = Altered("not_a_number")
+        setattr(verifier, what, lambda array: array * float("nan"))
+        with pytest.raises(InvalidOutcomeError, match="not_a_number"):
+            certify(verifier, instances.two_token(2).to_float())
+
+
+def test_rows_of_another_width_are_refused() -> None:
+    """A correction row has one entry per token."""
+    verifier = Altered("narrow", rows=lambda array: array[..., :1] * 0 + 1)
+    with pytest.raises(InvalidOutcomeError, match="narrow"):
+        certify(verifier, instances.two_token(2))
+
+
+def test_float_stops_are_allowed_where_the_verifier_says_so() -> None:
+    """``exact = False``: the pair is given in float64 and the certificate says so."""
+    verifier = type("FloatToken", (UserToken,), {"exact": False, "name": "float_token"})()
+    certificate = certify(verifier, instances.two_token(2))
+    assert certificate.arithmetic == "float64"
+    assert certificate.block_efficiency == pytest.approx(19 / 9, abs=1e-12)
+
+
+# --------------------------------------------------------- user-defined verifiers
+
+
+@pytest.mark.parametrize(("verifier", "name"), [(UserToken(), "token"), (UserBlock(), "block")])
+@pytest.mark.parametrize("group", ["two_token", "partial_overlap", "equal_models", "random-V3-L2-K2"])
+def test_users_verifiers_have_the_law_of_the_built_in_ones(group: str, verifier: Any, name: str) -> None:
+    """A duck-typed object in Fractions: the law of the built-in verifier, exactly."""
+    for case in groups()[group]:
+        assert_same_law(output_law(verifier, case.pair, 2), output_law(name, case.pair, 2))
+
+
+def test_certificate_of_a_users_verifier() -> None:
+    """Its own name, the safe defaults, the same numbers."""
+    certificate = certify(UserBlock(), instances.two_token(3))
+    assert certificate.verifier == "user_block"
+    assert certificate.source == "user-defined"
+    assert certificate.block_efficiency == certificate.optimum == Fraction(8, 3)
+    assert certificate.is_valid
+
+
+# --------------------------------------------------------------------- document
+
+
+def test_document_of_an_exact_certificate() -> None:
+    """Rationals are strings; every field of the contract is there, in its order."""
+    document = {
+        "verifier": "block",
+        "vocab_size": 2,
+        "draft_length": 2,
+        "num_drafts": 1,
+        "draft_process": "iid",
+        "arithmetic": "exact",
+        "block_efficiency": "20/9",
+        "block_efficiency_float": 20 / 9,
+        "target_matching": True,
+        "total_variation": "0",
+        "undefined": "0",
+        "prefix_matching": True,
+        "optimum": "20/9",
+        "optimum_float": 20 / 9,
+        "optimum_lower": 2.222222222222222,
+        "optimum_upper": 2.2222222222222223,
+        "optimum_note": "single-path LP",
+        "gap_float": 0.0,
+        "first_token_law": {"A": "1/3", "B": "2/3"},
+        "worst_path": None,
+        "counterexample": None,
+        "antichain_violation": None,
+    }
+    assert json.dumps(certify("block", instances.two_token(2)).to_document()) == json.dumps(document)
+
+
+def test_document_of_a_float_certificate() -> None:
+    """Where the law is float64 the exact block efficiency is null and its float is given."""
+    document = certify("spectr", instances.two_token(1), 2).to_document()
+    assert json.loads(json.dumps(document)) == document
+    assert document["arithmetic"] == "float64"
+    assert document["block_efficiency"] is None
+    assert document["block_efficiency_float"] == pytest.approx(1.811420, abs=5e-7)
+    assert document["total_variation"] == pytest.approx(0, abs=1e-12)
+    assert document["optimum_float"] == 17 / 9
+
+
+def test_document_of_a_counterexample() -> None:
+    """The counterexample is written with token names and rationals."""
+    document = certify(defects["target_correction"], instances.two_token(1)).to_document()
+    assert json.loads(json.dumps(document)) == document
+    assert document["target_matching"] is False
+    assert document["total_variation"] == "1/9"
+    assert document["counterexample"] == {
+        "path": ["A"], "law": "4/9", "target": "1/3", "drafts": [["A"]], "given_drafts": "2/3",
+    }  # fmt: skip
+
+
+# ----------------------------------------------------------------------- limits
+
+
+def test_optimum_of_a_large_pair_is_an_interval() -> None:
+    """V = 2, L = 5, K = 2: antichains cannot be listed; floats certify the optimum from both sides."""
+    certificate = certify("greedy_multipath", instances.two_token(5), 2)
+    assert certificate.is_valid
+    assert isinstance(certificate.block_efficiency, Fraction)
+    assert certificate.best.lower is not None
+    assert certificate.best.upper is not None
+    assert 0 < certificate.best.upper - certificate.best.lower < 1e-5
+    assert certificate.block_efficiency <= certificate.best.upper
+    assert certificate.gap_float == float(certificate.best.upper - certificate.block_efficiency)
+    document = certificate.to_document()
+    assert document["optimum"] is None
+    assert document["optimum_float"] == certificate.best.lower
+    assert document["optimum_note"] == certificate.optimum_note
+    assert certificate.optimum_note.startswith("too large for the exact program; interior point")
+
+
+def test_only_the_program_is_too_large() -> None:
+    """A prefix tree at L = 5: the law is certified, the optimum is not, and the note says why."""
+    certificate = certify("token", instances.two_token(5), process=PrefixTree((2, 1, 1, 1, 1)))
+    assert certificate.is_valid
+    assert certificate.prefix_matching is None
+    assert certificate.optimum is None
+    assert certificate.best is None
+    assert certificate.gap_float is None
+    assert "antichains" in certificate.optimum_note
+    assert "limit" in certificate.optimum_note
+    document = certificate.to_document()
+    assert document["optimum"] is None
+    assert document["optimum_note"] == certificate.optimum_note
+
+
+def test_optimum_can_be_left_out() -> None:
+    """``with_optimum=False`` solves nothing."""
+    certificate = certify("block", instances.two_token(2), with_optimum=False)
+    assert certificate.optimum is None
+    assert certificate.gap_float is None
+    assert certificate.optimum_note == "not asked for"
+
+
+def test_errors_pass_through() -> None:
+    """The law is too large, or the verifier unknown: no certificate, a clear error."""
+    with pytest.raises(EnumerationTooLargeError, match="exceed max_tuples = 100"):
+        certify("spectr", instances.two_token(4), 2, max_tuples=100)
+    with pytest.raises(UnknownNameError, match="greedy_multipath"):
+        certify("greedy", instances.two_token(1))

@@ -1,0 +1,243 @@
+"""The standard suite: it flags every known-wrong verifier, clears every lossless one, and says why."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from defect_table import PAIRS, matrix
+from spectheory import instances, output_law
+from spectheory.exact.law import _starts_with
+from spectheory.exact.suite import (
+    MAX_TUPLES,
+    SuiteCase,
+    certify_suite,
+    kill_matrix,
+    standard_pairs,
+    standard_suite,
+    suite_for,
+)
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
+from spectheory.pairs.contexts import numbered_context
+from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
+from spectheory.testing import assert_lossless
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.defective import defects
+from spectheory.verification.evaluator import RowTables
+from spectheory.verification.resolve import Resolved
+from spectheory.verification.verifier import as_verifier
+from user_verifiers import UserBlock, UserToken
+from wrong_verifiers import MALFORMED, BlockWithoutWeight
+
+LOSSLESS = [name for name, verifier in verifiers.items() if verifier.lossless]
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_every_lossless_verifier_is_cleared(name: str) -> None:
+    """Exactly for the exact ones, under every draft process it is meant for; token and block on all pairs,
+    the others on every third one, not all on the same."""
+    cases = suite_for(verifiers[name])
+    if name not in ("token", "block"):
+        assert {case.process.name for case in cases} == verifiers[name].draft_processes
+        cases = cases[LOSSLESS.index(name) % 3 :: 3]
+        assert {case.process.name for case in cases} == verifiers[name].draft_processes
+    found = certify_suite(name, cases)
+    assert found.is_lossless
+    assert not found.refused
+    assert len(found.verdicts) == len(cases) >= 40
+    if verifiers[name].exact:
+        assert {verdict.total_variation for verdict in found.verdicts} == {Fraction(0)}
+
+
+@pytest.mark.parametrize("name", [*defects, *(name for name in verifiers if name not in LOSSLESS)])
+def test_every_wrong_verifier_is_flagged(name: str) -> None:
+    """Also the one that is lossless on the pair of the README, and those that need a tree to show."""
+    verifier = defects[name] if name in defects else verifiers[name]
+    found = certify_suite(verifier, stop_at_first=True)
+    assert not found.is_lossless
+    assert found.counterexample is not None
+    assert found.counterexample.in_words() != "none"
+    assert found.verdicts[-1].total_variation > 0
+
+
+def test_one_pair_is_not_a_verdict_on_a_verifier() -> None:
+    """``shared_uniform`` is lossless on every pair of two tokens, and caught by the suite."""
+    verifier = defects["shared_uniform"]
+    assert output_law(verifier, instances.two_token(3)).total_variation == 0
+    assert not certify_suite(verifier, stop_at_first=True).is_lossless
+
+
+def test_what_the_suite_holds() -> None:
+    """Zeros, ties, equal rows, disjoint supports, tiny entries; up to 6 tokens, 4 drafts; small first."""
+    suite = standard_suite()
+    pairs = [case.pair for case in suite]
+    assert len({str(case) for case in suite}) == len(suite)
+    assert {case.process.num_drafts for case in suite} == {1, 2, 3, 4}
+    assert {pair.vocab_size for pair in pairs} >= {2, 3, 4, 5, 6}
+    assert max(pair.draft_length for pair in pairs) == 4
+    assert all(pair.is_exact for pair in pairs)
+    rows = [
+        (p, q)
+        for pair in pairs
+        for t, d in zip(pair.target, pair.draft, strict=False)
+        for p, q in zip(t, d, strict=True)
+    ]
+    assert any((p == q).all() for p, q in rows)
+    assert any((p * q == 0).all() for p, q in rows)
+    assert any(0 < q.min() < Fraction(1, 10**8) for _, q in rows)
+    assert any(((p > q).sum() >= 2) and len(set((p - q)[p > q])) > 1 for p, q in rows)
+    sizes = [case.process.count_tuples(case.pair) for case in suite]
+    assert sizes == sorted(sizes)
+    assert len(standard_pairs()) == 20
+
+
+def test_the_suite_follows_the_drafts_a_verifier_is_meant_for() -> None:
+    """Trees for what is made for trees, i.i.d. drafts for who says nothing, short paths for kseq."""
+    assert {case.process.name for case in suite_for(verifiers["multi_round_without_replacement"])} == {
+        "without_replacement"
+    }
+    assert len({case.process.name for case in suite_for(verifiers["token"])}) == 4
+    assert {case.process.name for case in suite_for(as_verifier(UserToken()))} == {"iid"}
+    assert {case.pair.draft_length for case in suite_for(verifiers["kseq"])} == {1}
+
+
+def test_a_suite_of_ones_own() -> None:
+    """Any cases; a verifier that refuses them all gets no verdict."""
+    case = SuiteCase("mine", instances.sticky_chain(2), Iid(2))
+    assert assert_lossless(UserBlock(), [case]).verdicts[0].case == "mine, 2 drafts"
+    with pytest.raises(InvalidInputError, match="was judged on no case of the suite"):
+        certify_suite("multi_round_without_replacement", [case])
+    document = certify_suite(defects["target_correction"], [case]).to_document()
+    assert document["lossless"] is False
+    assert document["failures"] == document["cases"] == 1
+    assert document["counterexample"]["counterexample"]["drafts"]
+
+
+def cases_of(*lengths: int, num_drafts: int = 1) -> list[SuiteCase]:
+    """Two tokens at several draft lengths."""
+    return [SuiteCase(f"L{length}", instances.two_token(length), Iid(num_drafts)) for length in lengths]
+
+
+def test_one_failure_is_enough_and_the_first_is_shown() -> None:
+    """A wrong weight shows from the second token on: lossless at L = 1, not at L = 2 and 3."""
+    verifier = BlockWithoutWeight()
+    found = certify_suite(verifier, cases_of(1, 2, 3))
+    assert [verdict.is_lossless for verdict in found.verdicts] == [True, False, False]
+    assert not found.is_lossless
+    assert [verdict.case for verdict in found.failures] == ["L2, 1 draft", "L3, 1 draft"]
+    assert found.counterexample is not None
+    assert found.counterexample.draft_length == 2
+    stopped = certify_suite(verifier, cases_of(1, 2, 3), stop_at_first=True)
+    assert len(stopped.verdicts) == 2
+    assert certify_suite(verifier, cases_of(1)).is_lossless
+
+
+def test_what_is_refused_is_no_verdict_and_what_is_broken_is_an_error() -> None:
+    """A draft process it is not meant for is refused by case; an outcome that is no law ends the suite, as
+    does a case that is too large."""
+    cases = [*cases_of(2), SuiteCase("tree", instances.two_token(2), WithoutReplacement((2, 1)))]
+    found = certify_suite("multi_round", cases)
+    assert len(found.verdicts) == 1
+    assert list(found.refused) == ["tree, 2 drafts (without_replacement 2,1)"]
+    with pytest.raises(InvalidOutcomeError):
+        certify_suite(MALFORMED["stops sum to 2"][0], cases_of(1))
+    with pytest.raises(EnumerationTooLargeError, match="max_tuples"):
+        certify_suite("spectr", cases_of(2, 12, num_drafts=4))
+
+    class FailsWhenBound(UserBlock):
+        def bind(self, process: Any, pair: Any = None) -> Any:
+            raise RuntimeError("no file of weights")
+
+    with pytest.raises(InvalidOutcomeError, match="no file of weights"):
+        certify_suite(FailsWhenBound(), cases_of(1))
+
+
+def test_a_case_is_judged_on_its_own_drafts() -> None:
+    """Not on as many i.i.d. ones, which earn something else."""
+    pair, tree = instances.sticky_chain(2), PrefixTree((1, 2))
+    found = certify_suite("multi_round", [SuiteCase("tree", pair, tree)]).verdicts[0].block_efficiency
+    assert found == output_law("multi_round", pair, process=tree).block_efficiency
+    assert found != output_law("multi_round", pair, 2).block_efficiency
+
+
+def test_cases_are_small_and_their_lengths_those_a_verifier_can_do() -> None:
+    """At most 700 tuples; of a verifier that is made for two tokens, both lengths up to two."""
+    assert max(case.process.count_tuples(case.pair) for case in standard_suite()) <= MAX_TUPLES
+    verifier = as_verifier(UserToken())
+    verifier.max_draft_length = 2
+    assert {case.pair.draft_length for case in suite_for(verifier)} == {1, 2}
+
+
+def test_the_models_of_two_paths_differ() -> None:
+    """In every case of one model per path there is a second model with another first row."""
+    cases = standard_suite(("per_path",))
+    assert len(cases) > 10
+    for case in cases:
+        first, second = (case.process.draft_levels(case.pair, k)[0] for k in (0, 1))
+        uniform = all(value == Fraction(1, case.pair.vocab_size) for value in first[0])
+        assert (first != second).any() or uniform
+
+
+def test_assert_lossless_fails_with_one_sentence() -> None:
+    """Pair, prefix, both probabilities and the drafts."""
+    with pytest.raises(
+        AssertionError, match=r"not lossless\. On .*, 1 draft: the completed output starts with"
+    ):
+        assert_lossless(defects["draft_correction"])
+
+
+@pytest.mark.parametrize("name", ["target_correction", "longest_accepted", "small_division_factor", "block"])
+def test_the_drafts_to_blame_add_up(name: str) -> None:
+    """E[P(output starts with a | drafts)] is the law of a, for every a; the cause has the largest term."""
+    pair, process = instances.sticky_chain(2), Iid(2)
+    law = output_law(defects.get(name, name), pair, process=process)
+    tables = RowTables.of(Resolved(law.verifier, pair, process), process)
+    tuples = next(process.tuples(pair, 100))
+    for depth in (1, 2, 3):
+        for number in range(2**depth):
+            prefix = numbered_context(number, depth, 2)
+            given = _starts_with(tables, tuples.leaves, prefix)
+            assert (tuples.probs * given).sum() == law.prefix_law(depth)[number]
+            deviation = law.prefix_law(depth)[number] - pair.target_path_probs(depth)[number]
+            if not deviation:
+                continue
+            drafts, share = law.cause(prefix)
+            terms: Any = (
+                tuples.probs * (given - pair.target_path_probs(depth)[number]) * (1 if deviation > 0 else -1)
+            )
+            worst = int(np.argmax(terms))
+            paths = tuple(numbered_context(int(leaf), 2, 2) for leaf in tuples.leaves[worst])
+            # Verifiers of one path are asked about the first path only.
+            assert terms[worst] > 0
+            if not law.verifier.single_path:
+                assert (drafts, share) == (paths, given[worst])
+
+
+# ------------------------------------------------------------------ which pair catches which defect
+
+
+def test_every_pair_of_the_table_is_informative() -> None:
+    """Every pair kills something, no two the same defects; every defect dies, no two in the same way."""
+    killed_by = {label: frozenset(name for name in matrix() if matrix()[name][label]) for label in PAIRS}
+    assert all(killed_by.values())
+    assert len(set(killed_by.values())) == len(PAIRS)
+    assert all(any(row.values()) for row in matrix().values())
+    assert len({tuple(row.values()) for row in matrix().values()}) == len(matrix())
+
+
+def test_no_single_pair_is_enough() -> None:
+    """No pair kills all; one random pair of three tokens and one with ties in p/q do."""
+    killed = {label: {name for name in matrix() if matrix()[name][label]} for label in PAIRS}
+    assert max(map(len, killed.values())) == len(defects) - 1
+    assert killed["random_seed6_V3-L2"] | killed["uniform_equal-L1"] == set(defects)
+
+
+def test_kill_matrix_takes_pairs_drafts_and_verifiers() -> None:
+    """Its arguments: labels of the caller, K = 3 of spectr2023's example, float pairs, other verifiers."""
+    pairs = {"here": instances.bernoulli("1", "1/2"), "there": instances.bernoulli(1.0, 0.5)}
+    matrix = kill_matrix(pairs, 3, verifiers={"wrong": defects["independent_acceptance"]})
+    assert matrix == {"wrong": {"here": Fraction(3, 8), "there": 0.375}}
+    assert isinstance(matrix["wrong"]["there"], float)

@@ -1,0 +1,285 @@
+"""The loops that read rows once against the formulas of torch, which write what lies between."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from spectheory.foundation import arrays
+from spectheory.foundation.kernels import row_kernels
+from spectheory.verification.correction_rows import StopRows
+from spectheory.verification.outcome import _draw, sample_rows
+
+SIZES = (512, 1_023, 1_024, 1_025, 3_000)
+DTYPES = (torch.float32, torch.float64)
+
+
+def rows_of(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    return torch.rand(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
+
+
+def with_formula(rows: Any, other: Any, scale: Any, other_scale: Any) -> torch.Tensor:
+    """The residual as it is written."""
+    left = rows if scale is None else scale[..., None] * rows
+    right = other if other_scale is None else other_scale[..., None] * other
+    return (left - right).clamp_min(0)
+
+
+@pytest.fixture(params=["one thread", "three threads"])
+def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Rows shared out among threads, or not."""
+    if request.param == "three threads":
+        monkeypatch.setattr(row_kernels, "WORTH_A_THREAD", 1)
+        monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
+    return request.param
+
+
+@pytest.mark.parametrize("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.usefixtures("threads")
+def test_masses(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
+    """Sums up to their order; rows lie apart, and one may stand for many."""
+    rows = rows_of(1, 4, 3, 2, size, dtype=dtype)[:, 1:, 0]
+    other = rows_of(2, 4, 1, size + 3, dtype=dtype)[..., 3:].expand(4, 2, size)
+    scales = [rows_of(3 + n, 4, 2, dtype=dtype) if on else None for n, on in enumerate(scaled)]
+    masses = row_kernels.residual_mass(rows, other, *scales)
+    assert masses.dtype is dtype
+    expected = [
+        [math.fsum(row) for row in element] for element in with_formula(rows, other, *scales).tolist()
+    ]
+    np.testing.assert_allclose(masses, expected, rtol=4 * torch.finfo(dtype).eps)
+    # partner: terms in each other's place are another number
+    swapped = row_kernels.residual_mass(other, rows, *reversed(scales))
+    assert not np.allclose(swapped, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("scaled", [(0, 0), (1, 0), (0, 1), (1, 1)])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.usefixtures("threads")
+def test_rows_at_stops(size: int, dtype: torch.dtype, scaled: tuple[int, int]) -> None:
+    """To the last bit what the formula gives, with no draft row at depth L; batches of any shape."""
+    batch, num_paths, length = (2, 3), 3, 4
+    target = rows_of(1, *batch, num_paths, length + 1, size, dtype=dtype) - 0.1
+    draft = rows_of(2, *batch, 1, length, size + 3, dtype=dtype)[..., 3:].expand(*batch, 3, length, size)
+    path, depth = torch.tensor([[0, 2, 1], [1, 0, 2]]), torch.tensor([[4, 0, 1], [2, 3, 4]])
+    scales = [rows_of(3 + n, *batch, dtype=dtype) if on else None for n, on in enumerate(scaled)]
+    found = row_kernels.residual_at_stops(target, draft, path, depth, *scales)
+    with_leaves = torch.cat([draft, torch.zeros_like(draft[..., :1, :])], dim=-2)
+    first, second = torch.tensor([[0], [1]]), torch.tensor([0, 1, 2])
+    rows = [table[first, second, path, depth] for table in (target, with_leaves)]
+    assert torch.equal(found, with_formula(*rows, *scales))
+    assert not torch.equal(found, with_formula(*rows, *reversed(scales))) or scaled == (0, 0)
+
+
+@pytest.mark.parametrize("place", [500, 1_500])
+def test_what_is_no_number_stays_none(place: int) -> None:
+    """A row with an entry that is no number has no mass, rather than one without that entry."""
+    rows, other = rows_of(1, 2, 2_000), rows_of(2, 2, 2_000)
+    rows[1, place] = math.nan
+    assert row_kernels.residual_mass(rows, other, None, None).isnan().tolist() == [False, True]
+    stops = torch.tensor([0, 0]), torch.tensor([0, 0])
+    target = torch.stack([rows, rows], dim=1)[:, None]
+    found = row_kernels.residual_at_stops(target, other[:, None, None], *stops, None, None)
+    assert found.isnan().sum(-1).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("path", "depth"), [(2, 0), (-1, 0), (0, 3), (1, -1)])
+def test_a_stop_that_does_not_exist(path: int, depth: int) -> None:
+    """It is refused, as no place in memory is looked at that belongs to no row."""
+    target, draft = rows_of(1, 2, 2, 3, 600), rows_of(2, 2, 2, 2, 600)
+    stops = torch.tensor([0, path]), torch.tensor([2, depth])
+    with pytest.raises(IndexError, match="outside of 2 paths of 0 to 2 tokens"):
+        row_kernels.residual_at_stops(target, draft, *stops, None, None)
+
+
+def test_no_rows() -> None:
+    assert row_kernels.residual_mass(rows_of(1, 0, 600), rows_of(1, 0, 600), None, None).shape == (0,)
+
+
+def test_a_mass_far_below_the_rows() -> None:
+    """p = q but for two tokens: what is left keeps its relative accuracy."""
+    other = rows_of(1, 1, 100_000).softmax(-1).float()
+    rows = other.clone()
+    rows[0, 70_000] *= 1 + 2**-10
+    left = float(rows[0, 70_000].double() - other[0, 70_000].double())
+    for scale in (None, torch.ones(1)):
+        assert float(row_kernels.residual_mass(rows, other, scale, None)) == pytest.approx(left, rel=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [1, 9, 511, *SIZES])
+def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The entries that the operators draw for the same numbers, ends of the range among them, and the masses.
+
+    Some entries are zero, some rounded below it.  A row without mass has mass 0, one without numbers none.
+    """
+    rng = torch.Generator().manual_seed(size)
+    rows = rows_of(1, 7, 30, size + 2, dtype=dtype)[..., 2:]
+    rows[..., torch.rand(size, generator=rng) < 0.6] = 0
+    rows[:, 3] -= 1e-9
+    rows[0, :2] = 0
+    rows[0, 2, size // 2] = math.nan
+    uniform = torch.rand(7, 30, 1, generator=rng, dtype=torch.float64)
+    uniform[1:3, :, 0] = torch.tensor([0.0, 1 - 2**-53], dtype=torch.float64)[:, None]
+    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    numbers, masses = _draw(rows, [uniform])
+    found, found_masses = row_kernels.draw(rows, uniform[..., 0], arrays.BLOCK)
+    np.testing.assert_allclose(found_masses, masses, rtol=1e-14, atol=0)
+    drawn = masses > 0
+    assert drawn.sum() > 200 or size < 10
+    assert torch.equal(found[drawn], numbers[drawn])
+    others, _ = row_kernels.draw(rows, uniform.flip(0)[..., 0], arrays.BLOCK)
+    assert not torch.equal(others[drawn], numbers[drawn]) or size == 1
+
+
+def test_draws_follow_the_row() -> None:
+    """Numbers on a grid draw every entry as often as its share says, and none without mass."""
+    row = rows_of(5, 700)
+    row[rows_of(6, 700) < 0.5] = 0
+    grid = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
+    numbers, _ = row_kernels.draw(row.expand(200_000, 700), grid, arrays.BLOCK)
+    shares = numbers.bincount(minlength=700) / 200_000
+    np.testing.assert_allclose(shares, row / row.sum(), atol=2 / 200_000, rtol=0)
+    assert not shares[row == 0].any()
+    assert abs(shares - 1 / 700).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda rows: rows[..., :1_000],
+        lambda rows: rows.reshape(-1, 500),
+        lambda rows: rows.half(),
+        lambda rows: rows[..., ::2],
+        lambda rows: rows.numpy(),
+        lambda rows: rows.clone().requires_grad_(),
+        lambda rows: FakeTensorMode().from_tensor(rows),
+    ],
+    ids=["few", "short", "half precision", "apart", "numpy", "differentiated", "fake"],
+)
+def test_what_takes_the_other_way(change: Callable[[Any], Any]) -> None:
+    """Only many floats of plain tensors, in long rows and side by side, are read by the loops."""
+    rows = rows_of(1, 4, 150_000, dtype=torch.float32)
+    assert arrays.in_one_reading((rows,))
+    assert not arrays.in_one_reading((change(rows),))
+
+
+@pytest.mark.parametrize(
+    ("other", "scale"),
+    [
+        (rows_of(2, 40_000), None),
+        (rows_of(2, 80_000)[::2], None),
+        (rows_of(2, 4, 1), None),
+        (rows_of(2, 4, 80_000)[:, ::2], None),
+        (rows_of(2, 4, 40_000, dtype=torch.float32), None),
+        (rows_of(2, 4, 40_000), torch.tensor(0.5, dtype=torch.float64)),
+        (rows_of(2, 4, 40_000), rows_of(3, 2, 4)),
+        (rows_of(2, 4, 40_000), rows_of(3, 4, dtype=torch.float32)),
+    ],
+    ids=[
+        "one row",
+        "one row, apart",
+        "a number per row",
+        "apart",
+        "other kind",
+        "one scale",
+        "more scales",
+        "kind of scale",
+    ],
+)
+def test_what_does_not_belong_together(other: Any, scale: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What torch would broadcast or convert goes through torch: no loop reads on."""
+    rows = rows_of(1, 4, 40_000)
+    scale = torch.ones(4, dtype=torch.float64) if scale is None else scale
+    found = arrays.residual_mass(rows, other, scale)
+    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    torch.testing.assert_close(found, arrays.residual_mass(rows, other, scale), rtol=1e-6, atol=0)
+
+
+@pytest.mark.parametrize("change", ["vocabulary", "paths", "depths", "one stop too few", "two scales"])
+def test_operators_refuse_what_does_not_fit(change: str) -> None:
+    """Every operator looks at shapes before it looks at memory."""
+    target, draft = rows_of(1, 2, 2, 3, 600), rows_of(2, 2, 2, 2, 600)
+    stops, scale = (torch.tensor([0, 1]), torch.tensor([2, 1])), torch.ones(2, dtype=torch.float64)
+    row_kernels.residual_at_stops(target, draft, *stops, scale, None)
+    if change == "vocabulary":
+        draft = draft[..., :599]
+    elif change == "paths":
+        draft = draft[:, :1]
+    elif change == "depths":
+        draft = draft[:, :, :1]
+    elif change == "one stop too few":
+        stops = stops[0][:1], stops[1][:1]
+    else:
+        scale = torch.ones(2, 2, dtype=torch.float64)
+    with pytest.raises(ValueError, match=r"expected .* got shapes"):
+        row_kernels.residual_at_stops(target, draft, *stops, scale, None)
+    with pytest.raises(ValueError, match="expected"):
+        row_kernels.residual_mass(target, target[..., :1, :], None, None)
+    with pytest.raises(ValueError, match="expected"):
+        row_kernels.draw(target, torch.tensor([0.5], dtype=torch.float64), arrays.BLOCK)
+    with pytest.raises(ValueError, match="side by side"):
+        row_kernels.residual_mass(target.mT, target.mT, None, None)
+
+
+def test_stops_of_any_shape() -> None:
+    """Stops that broadcast against the rows go through torch's own indexing."""
+    target, draft = rows_of(1, 2, 3, 100_000), rows_of(2, 2, 2, 100_000)
+    found = StopRows(target, draft, torch.tensor(1), torch.tensor([0, 2, 1])).residual()
+    expected = [
+        (target[1, 0] - draft[1, 0]).clamp_min(0),
+        target[1, 2],
+        (target[1, 1] - draft[1, 1]).clamp_min(0),
+    ]
+    assert torch.equal(found, torch.stack(expected))
+
+
+def test_derivatives_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forwards and backwards."""
+    rows, other, scale = rows_of(1, 4, 40_000), rows_of(2, 4, 40_000), rows_of(3, 4)
+
+    def mass(factor: torch.Tensor) -> torch.Tensor:
+        return arrays.scaled_residual_mass(factor, rows, other)
+
+    def found() -> list[torch.Tensor]:
+        forwards = torch.func.jvp(mass, (scale,), (torch.ones_like(scale),))[1]
+        return [forwards, torch.func.grad(lambda factor: mass(factor).sum())(scale)]
+
+    here = found()
+    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    for one, other_way in zip(here, found(), strict=True):
+        assert bool((one > 100).all())
+        torch.testing.assert_close(one, other_way, rtol=1e-12, atol=0)
+
+
+def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``arrays`` and ``stop_rows`` give the same, whichever way they take."""
+    target, draft, scale = rows_of(1, 3, 2, 3, 20_000), rows_of(2, 3, 2, 2, 20_000), rows_of(3, 3)
+    stops = StopRows(target, draft, torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]))
+    rows, factors = target[..., 1:, :], scale[:, None, None].expand(3, 2, 2)
+    assert arrays.in_one_reading((rows, draft), (factors,))
+
+    def found() -> list[torch.Tensor]:
+        return [
+            arrays.residual_mass(rows, draft, factors),
+            arrays.scaled_residual_mass(factors, rows, draft),
+            stops.residual(),
+            stops.residual(scale, scale),
+            sample_rows(target[:, 0], torch.Generator().manual_seed(1)),
+        ]
+
+    one_reading = found()
+    monkeypatch.setattr(arrays, "WORTH_A_LOOP", math.inf)
+    monkeypatch.delattr(row_kernels, "draw")
+    monkeypatch.delattr(row_kernels, "residual_mass")
+    monkeypatch.delattr(row_kernels, "residual_at_stops")
+    for one, other in zip(one_reading, found(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-13, atol=0)

@@ -1,0 +1,197 @@
+"""One function, one meaning: rationals of both kinds, float64 and torch, against plain loops."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from array_kinds import KINDS, assert_is, objects
+from spectheory.foundation import arrays
+from spectheory.foundation.errors import InvalidInputError
+
+F = Fraction
+TABLE = [[F(1, 3), F(0), F(-1, 6)], [F(2), F(1, 7), F(5, 6)]]
+DIVISORS = [[F(1, 2), F(0), F(3)], [F(0), F(2, 7), F(1, 6)]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_elementwise(kind: str) -> None:
+    """max(x, 0), x/y with 0 at y = 0, zeros and ones: entry by entry."""
+    made, over = KINDS[kind](TABLE), KINDS[kind](DIVISORS)
+    assert_is(arrays.positive_part(made), [[max(x, F(0)) for x in row] for row in TABLE], kind)
+    assert_is(arrays.at_most_one(made), [[min(x, F(1)) for x in row] for row in TABLE], kind)
+    assert_is(arrays.zero_where(made > 0, made), [[min(x, F(0)) for x in row] for row in TABLE], kind)
+    quotients = [
+        [x / y if y else F(0) for x, y in zip(*rows, strict=True)]
+        for rows in zip(TABLE, DIVISORS, strict=True)
+    ]
+    assert_is(arrays.divide_or_zero(made, over), quotients, kind)
+    assert_is(
+        arrays.add_scaled(made, KINDS[kind]([[F(2)], [F(3)]]), over),
+        [
+            [x + a * y for x, y in zip(*rows, strict=True)]
+            for a, *rows in zip((2, 3), TABLE, DIVISORS, strict=True)
+        ],
+        kind,
+    )
+    assert_is(arrays.zeros_like(made), [[F(0)] * 3] * 2, kind)
+    assert_is(arrays.ones_like(made), [[F(1)] * 3] * 2, kind)
+    assert_is(arrays.like_entries(F(1, 3), made), [[F(1, 3)] * 3] * 2, kind)
+    with pytest.raises(AssertionError):  # the partner: another quotient is not that
+        assert_is(arrays.divide_or_zero(over, made), quotients, kind)
+
+
+def test_quotients_where_nothing_is_divided_by() -> None:
+    """Floats say ±∞ or no number, without a warning; rationals have 0."""
+    part, whole = [[F(1), F(0), F(1)]], [[F(0), F(0), F(2)]]
+    for kind in ("float64", "torch"):
+        found = np.asarray(arrays.quotients(KINDS[kind](part), KINDS[kind](whole)))
+        np.testing.assert_array_equal(found, [[np.inf, np.nan, 0.5]])
+    assert arrays.quotients(objects(part), objects(whole)).tolist() == [[0, 0, F(1, 2)]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_along_the_last_axis(kind: str) -> None:
+    """Rows divided by their sums, a row without mass left alone; products over prefixes."""
+    rows = [[F(1), F(2), F(3)], [F(0), F(0), F(0)], [F(0), F(5), F(0)]]
+    expected = [[F(1, 6), F(1, 3), F(1, 2)], [F(0)] * 3, [F(0), F(1), F(0)]]
+    assert_is(arrays.normalise(KINDS[kind](rows)), expected, kind)
+    products = [[F(1), F(1), F(2), F(6)], [F(1), F(0), F(0), F(0)], [F(1), F(0), F(0), F(0)]]
+    assert_is(arrays.prefix_products(KINDS[kind](rows)), products, kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("num_drafts", [1, 2, 3, 4, 7, 8, 12])
+def test_several_drafts(num_drafts: int, kind: str) -> None:
+    """f(u) = 1 - (1-u)^K as the sum over which draft is the first; u^K - b^K = (u - b) S_K(u, b)."""
+    probs, other = [[F(0), F(1, 3), F(1)]], [[F(1, 2), F(1, 3), F(1, 5)]]
+    first = [[sum((u * (1 - u) ** k for k in range(num_drafts)), F(0)) for u in probs[0]]]
+    assert_is(arrays.some_draft_probs(KINDS[kind](probs), num_drafts), first, kind)
+    sums = [
+        [
+            sum((u**j * b ** (num_drafts - 1 - j) for j in range(num_drafts)), F(0))
+            for u, b in zip(probs[0], other[0], strict=True)
+        ]
+    ]
+    assert_is(arrays.power_sum(KINDS[kind](probs), KINDS[kind](other), num_drafts), sums, kind)
+
+
+def test_small_probabilities_keep_their_relative_accuracy() -> None:
+    """f(u) = K u to first order: as printed, 1 - (1 - u)^K is 0 at u = 1e-18."""
+    assert arrays.some_draft_probs(1e-18, 8) == pytest.approx(8e-18, rel=1e-15)
+    assert 1 - (1 - 1e-18) ** 8 == 0
+    assert arrays.some_draft_probs(1 + 2**-52, 3) == 1
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_taking_paths_rows_and_tokens(kind: str) -> None:
+    """By index, element by element."""
+    rng = np.random.default_rng(4)
+    table = objects([[[F(int(x), 7) for x in row] for row in path] for path in rng.integers(0, 9, (5, 3, 4))])
+    index = torch.from_numpy if kind == "torch" else np.asarray
+    where, token = rng.integers(0, 3, 5), rng.integers(0, 4, 5)
+    taken = table[np.arange(5), where].tolist()
+    made = KINDS[kind](table)
+    assert_is(arrays.take_path(made, index(where)), taken, kind)
+    assert_is(arrays.take_row(made, index(where)), taken, kind)
+    row = KINDS[kind](taken)
+    assert_is(arrays.take_token(row, index(token)), [taken[b][token[b]] for b in range(5)], kind)
+    assert taken != table[:, 0].tolist()
+
+
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+@pytest.mark.parametrize("host", [True, False])
+def test_where_true(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every true entry once; without a look at one, two places of every row, the true ones in front."""
+    table = [[False, True, True], [False, False, False], [False, False, True]]
+    condition = torch.tensor(table) if kind == "torch" else np.array(table)
+    monkeypatch.setattr(arrays, "on_host", lambda array: host)
+    found = [
+        tuple(place)
+        for place in zip(
+            *(np.ravel(i) for i in np.broadcast_arrays(*arrays.where_true(condition, 2))), strict=True
+        )
+    ]
+    expected = [(0, 1), (0, 2), (2, 2)] if host else [(0, 1), (0, 2), (1, 0), (1, 1), (2, 2), (2, 0)]
+    assert found == expected
+
+
+def test_what_is_a_number_beside_which_rows() -> None:
+    """A table of floats is refused beside exact rows, and truth values are no numbers."""
+    with pytest.raises(InvalidInputError, match="bound to a float64 pair"):
+        arrays.like_rows(np.array([0.5]), objects([F(1, 2)]))
+    assert arrays.holds_numbers(objects([F(1), 2, 0.5]))
+    assert not arrays.holds_numbers(objects([F(1), True]))
+    assert not arrays.holds_numbers(np.array([True]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_mass_of_a_residual(kind: str) -> None:
+    """sum max(w p - q, 0), by the kernel of torch as by the formula."""
+    weights, rows, other = [F(1, 2), F(3)], [[F(1, 3), F(2, 3)], [F(1, 4), F(1, 5)]], [[F(1, 8), F(1, 2)]] * 2
+    expected = [
+        sum(max(w * p - q, F(0)) for p, q in zip(row, drafted, strict=True))
+        for w, row, drafted in zip(weights, rows, other, strict=True)
+    ]
+    found = arrays.scaled_residual_mass(*(KINDS[kind](table) for table in (weights, rows, other)))
+    assert_is(found, expected, kind)
+
+
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+@pytest.mark.parametrize("size", [4, 5, 9])
+def test_blocks_of_a_row(kind: str, size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of neighbours and the entries behind one of them, whole blocks or not, one row or several."""
+    monkeypatch.setattr(arrays, "BLOCK", 2)
+    table = [[F(x + 10 * row) for x in range(1, size + 1)] for row in range(3)]
+    blocks = [[row[i : i + 2] for i in range(0, size, 2)] for row in table]
+    rows = KINDS[kind](table)
+    assert_is(arrays.block_sums(rows), [[sum(block) for block in row] for row in blocks], kind)
+    last = [(size - 1) // 2, 1, 0]
+    numbers = torch.tensor(last) if kind == "torch" else np.array(last)
+    entries = [[*blocks[row][number], F(0)][:2] for row, number in enumerate(last)]
+    assert_is(arrays.take_block(rows, numbers), entries, kind)
+    assert_is(arrays.take_block(rows[:1], numbers[:1]), [blocks[0][last[0]]], kind)
+
+
+def test_compiled_sums_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows are compiled their sums are those of their blocks, and the same numbers."""
+    rng = np.random.default_rng(5)
+    rows, other, scale = (torch.tensor(rng.random(shape)) for shape in ((3, 1000), (3, 1000), (3,)))
+    plain = arrays.residual_mass(rows, other, scale), arrays.scaled_residual_mass(scale, rows, other)
+    summed, block_sums = [], arrays.block_sums
+    monkeypatch.setattr(arrays, "_compiling", lambda: True)
+    monkeypatch.setattr(arrays, "block_sums", lambda rows: summed.append(block_sums(rows)) or summed[-1])
+    compiled = arrays.residual_mass(rows, other, scale), arrays.scaled_residual_mass(scale, rows, other)
+    for one, other_one in zip(compiled, plain, strict=True):
+        np.testing.assert_allclose(one, other_one, rtol=1e-14)
+    assert [sums.shape for sums in summed] == [(3, 4), (3, 4)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_missing_share(kind: str) -> None:
+    """max(1 - part/whole, 0), by the kernels of torch as by the formula; a number where the whole is 0."""
+    part, whole = [[F(1, 3), F(3), F(0), F(1, 5)]], [[F(1, 2), F(1), F(2), F(1, 5)]]
+    found = arrays.missing_share(KINDS[kind](part), KINDS[kind](whole))
+    assert_is(found, [[F(1, 3), F(0), F(1), F(0)]], kind)
+    empty = arrays.missing_share(KINDS[kind]([[F(0), F(1, 2)]]), KINDS[kind]([[F(0), F(0)]]))
+    assert all(0 <= value <= 1 for value in empty.ravel().tolist())
+
+
+@pytest.mark.parametrize("host", [True, False])
+@pytest.mark.parametrize("kind", ["float64", "torch"])
+def test_sums_by_number(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Row by row: what has the same number is added up, by either kernel of torch as by numpy's."""
+    monkeypatch.setattr(arrays, "on_host", lambda array: host)
+    values, numbers = KINDS[kind](TABLE), np.array([[1, 1, 0], [2, 0, 2]])
+    found = arrays.sums_by_number(values, torch.from_numpy(numbers) if kind == "torch" else numbers, 4)
+    assert_is(found, [[F(-1, 6), F(1, 3), F(0), F(0)], [F(1, 7), F(0), F(17, 6), F(0)]], kind)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_running_minimum(kind: str) -> None:
+    """The smallest so far, along the last axis."""
+    expected = [[F(1, 3), F(0), F(-1, 6)], [F(2), F(1, 7), F(1, 7)]]
+    assert_is(arrays.running_minimum(KINDS[kind](TABLE)), expected, kind)

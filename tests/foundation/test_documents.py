@@ -1,0 +1,83 @@
+"""Numbers in documents and in texts for people."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spectheory.foundation.documents import (
+    LONGEST_RATIONAL,
+    both,
+    decimal_text,
+    exact_text,
+    number_text,
+    to_json,
+    value_text,
+)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (-0.0, "0"),
+        (2, "2"),
+        (100.0, "100"),
+        (0.5, "0.5"),
+        (-0.5, "-0.5"),
+        (20 / 9, "2.222222"),
+        (0.001, "0.001"),
+        (0.0009999, "0.0009999"),
+        (1.23456789e-12, "1.23457e-12"),
+        (1e9, "1e+09"),
+        (1 - 1e-9, "1.000000"),  # not 1
+        (2 + 1e-9, "2.000000"),
+        (Fraction(10**30 - 1, 10**30), "1.000000"),
+        (Fraction(17, 20), "0.85"),
+        (np.float64(0.25), "0.25"),
+        (float("inf"), "inf"),
+    ],
+)
+def test_decimals(value: Any, text: str) -> None:
+    assert decimal_text(value) == text
+
+
+@given(value=st.fractions(min_value=-3, max_value=3, max_denominator=10**6))
+def test_decimals_are_close(value: Fraction) -> None:
+    """Within half a unit of the sixth decimal, or of the sixth digit; a whole text is the number itself."""
+    text = decimal_text(value)
+    assert abs(Fraction(text) - value) <= Fraction(51, 10**8)
+    assert ("." in text or "e" in text) == (value.denominator != 1)
+
+
+@pytest.mark.parametrize(
+    ("value", "with_decimal", "without"),
+    [
+        (Fraction(20, 9), "20/9 = 2.222222", "20/9"),
+        (Fraction(2), "2", "2"),
+        (Fraction(1, 10**9), "1/1000000000 = 1e-09", "1/1000000000"),
+        (0.25, "0.25", "0.25"),
+        (None, "-", "-"),
+    ],
+)
+def test_numbers_for_people(value: Any, with_decimal: str, without: str) -> None:
+    assert number_text(value) == value_text(value) == with_decimal
+    assert number_text(value, decimal=False) == value_text(value, decimal=False) == without
+
+
+def test_long_rationals_are_cut() -> None:
+    """At the limit a rational is whole; beyond it shows its first digits and always its decimal."""
+    longest = Fraction(int("3" * 19 + "1"), 10**18)
+    assert len(str(longest)) == LONGEST_RATIONAL
+    assert number_text(longest, decimal=False) == str(longest)
+    longer = Fraction(int("3" * 20 + "1"), 10**20)
+    assert len(str(longer)) > LONGEST_RATIONAL
+    for decimal in (True, False):
+        assert number_text(longer, decimal=decimal) == "33333333333333333333... = 3.333333"
+    assert to_json(longer) == exact_text(longer) == str(longer)  # documents have all of it
+    assert both("value", longer)["value"] == str(longer)

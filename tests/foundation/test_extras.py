@@ -1,0 +1,138 @@
+"""Without the extras: everything on enumerated pairs works, and what needs a library says what to install."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from fresh_interpreter import run_commands, run_python
+from spectheory import instances
+from spectheory.foundation.errors import InvalidInputError, MissingDependencyError
+from spectheory.foundation.extras import EXTRA_OF, installed
+
+PYPROJECT = Path(__file__).parent.parent / "pyproject.toml"
+MODELS = 'pip install "spectheory[models]"'
+PAPER = 'pip install "spectheory[paper]"'
+
+
+@pytest.fixture(scope="module")
+def pair_file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("extras") / "pair.json"
+    instances.two_token(2).save(path)
+    return str(path)
+
+
+THEORY: list[tuple[list[str], dict[str, object]]] = [
+    (["certify", "PAIR", "--verifier", "block"], {"block_efficiency": "20/9", "optimum": "20/9"}),
+    (["certify", "PAIR", "--verifier", "token", "-k", "2"], {"block_efficiency": "19/9"}),
+    (["certify", "PAIR", "--verifier", "spectr", "-k", "2"], {"optimum": "212/81"}),
+    (["certify", "PAIR", "--verifier", "greedy_multipath", "-k", "2"], {"block_efficiency": "212/81"}),
+    (["certify", "PAIR", "--verifier", "otm", "-k", "2"], {"target_matching": True}),
+    (["certify", "PAIR", "--verifier", "optimal_multipath", "-k", "2"], {"optimum": "212/81"}),
+    (["optimum", "PAIR", "-k", "2"], {"value": "212/81", "status": "optimal"}),
+    (["optimum", "PAIR", "--tree", "without_replacement:2,1"], {"status": "optimal"}),
+    (["acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3", "-k", "2"], {"optimal": "8/9"}),
+    (["verifiers"], {}),
+]
+
+
+def test_theory_needs_no_extra(pair_file: str) -> None:
+    """All commands in an interpreter in which no optional library can be imported."""
+    given = [[pair_file if word == "PAIR" else word for word in words] for words, _ in THEORY]
+    found = run_commands([*([*words, "--json"] for words in given), *given], without=EXTRA_OF)
+    for (words, expected), done in zip(THEORY, found[: len(THEORY)], strict=True):
+        assert (done.code, done.err) == (0, ""), words
+        document = json.loads(done.out)
+        assert {key: document[key] for key in expected} == expected, words
+    for words, done in zip(given, found[len(THEORY) :], strict=True):
+        assert (done.code, done.err) == (0, ""), words
+        assert done.out, words
+
+
+def test_help_needs_no_extra() -> None:
+    commands: list[list[str]] = [[], ["certify"], ["simulate"], ["reproduce"]]
+    for done in run_commands([[*command, "--help"] for command in commands], without=EXTRA_OF):
+        assert (done.code, done.err) == (0, "")
+        assert "Usage: spectheory" in done.out
+
+
+@pytest.mark.parametrize(
+    ("without", "cases"),
+    [
+        (["torch"], [(["simulate"], "torch", MODELS), (["reproduce", "real_pair"], "torch", MODELS)]),
+        (
+            ["transformers", "matplotlib"],
+            [(["simulate"], "transformers", MODELS), (["reproduce"], "matplotlib", PAPER)],
+        ),
+    ],
+)
+def test_a_missing_library_is_one_line(
+    tmp_path: Path, without: list[str], cases: list[tuple[list[str], str, str]]
+) -> None:
+    """Exit code 2, the library and what installs it, nothing on stdout."""
+    out = ["--out", str(tmp_path)]
+    commands = [[*words, *(out if words[0] == "reproduce" else []), "--json"] for words, _, _ in cases]
+    for done, (_, library, advice) in zip(run_commands(commands, without), cases, strict=True):
+        assert done == (2, "", f"error: {library} is not installed; run: {advice}\n")
+
+
+def test_a_missing_library_in_python() -> None:
+    """The exception is an ImportError, and its text what to install."""
+    cases = {
+        "from spectheory.models import LanguageModelPair": "torch",
+        "import spectheory; spectheory.models.restricting": "torch",
+        "from spectheory.paper import reproduce": "matplotlib",
+        "from spectheory.optima import transport_feasibility as t; t([1], [1], [(0, 0)])": "networkx",
+        "from spectheory import instances, montecarlo\n"
+        "montecarlo.simulate_enumerated(instances.two_token(1), ['token'], device='cuda')": "torch",
+        "import spectheory; spectheory.simulate(None, ['x'], ['token'])": "torch",
+    }
+    done = run_python(
+        f"from spectheory.foundation.errors import MissingDependencyError\nfor code in {list(cases)!r}:\n"
+        "    try:\n        exec(code)\n    except MissingDependencyError as error:\n        print(error)\n",
+        without=EXTRA_OF,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        f'{library} is not installed; run: pip install "spectheory[{EXTRA_OF[library]}]"'
+        for library in cases.values()
+    ]
+    assert issubclass(MissingDependencyError, ImportError)
+    assert issubclass(MissingDependencyError, InvalidInputError)
+
+
+def test_blocker_partner_only_the_named_libraries_are_missing() -> None:
+    """The blocker blocks: a library is there without it.  Other failing imports keep their own error."""
+    assert run_python("import networkx").returncode == 0
+    assert run_python("import networkx", without=["networkx"]).returncode == 1
+    with pytest.raises(ModuleNotFoundError, match="no_such_library"), installed():
+        import no_such_library  # type: ignore[import-not-found]  # noqa: F401
+
+
+def test_transformers_missing_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    from spectheory.models.loading import import_transformers
+
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    with pytest.raises(MissingDependencyError, match=r'run: pip install "spectheory\[models\]"'):
+        import_transformers()
+
+
+def test_extras_are_those_of_the_project() -> None:
+    """Every optional library stands in its extra of pyproject.toml, and none in the core dependencies."""
+    project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
+    extras = {
+        extra: {requirement.partition(">=")[0] for requirement in requirements}
+        for extra, requirements in project["optional-dependencies"].items()
+    }
+    for library, extra in EXTRA_OF.items():
+        assert library in extras[extra]
+        assert importlib.util.find_spec(library) is not None
+    assert set(EXTRA_OF) == set().union(*(extras[extra] for extra in set(EXTRA_OF.values()))) - {
+        "spectheory[models]"
+    }
+    assert not {requirement.partition(">=")[0] for requirement in project["dependencies"]} & set(EXTRA_OF)

@@ -1,0 +1,169 @@
+"""Checks of arguments: the checks themselves, and one table of every argument that goes through them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from models_support import save_pair
+from montecarlo_support import run
+from spectheory import instances
+from spectheory.foundation.errors import InvalidInputError, InvalidPairError
+from spectheory.foundation.validation import check_confidence, check_count, check_positive, is_number
+from spectheory.models import (
+    LanguageModelPair,
+    Restriction,
+    SamplingOptions,
+    draft_and_score,
+    prefill,
+    restrict,
+)
+from spectheory.pairs.pair import ModelPair
+from spectheory.simulation import simulate_enumerated
+
+FAIR = ["1/2", "1/2"]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> LanguageModelPair:
+    target, draft = save_pair(tmp_path_factory.mktemp("validate"), "llama")
+    return LanguageModelPair.load(target, draft, device="cpu")
+
+
+Call = Callable[[LanguageModelPair, Any], Any]
+"""(language models, value of one argument) -> what comes of it."""
+
+
+def enumerated(**settings: Any) -> Any:
+    return simulate_enumerated(instances.two_token(1), ["token"], **{"samples": 4, **settings})
+
+
+def simulated(models: LanguageModelPair, **settings: Any) -> Any:
+    return run(models, **{"samples": 2, "draft_length": 1, "num_drafts": 1, "batch_size": 3, **settings})
+
+
+def drafted(models: LanguageModelPair, num_drafts: Any = 1, draft_length: Any = 1) -> Any:
+    return draft_and_score(prefill(models, ["x"]), num_drafts, draft_length, models.generator(0))
+
+
+def two_rows(draft_length: Any) -> ModelPair:
+    contexts = {(): FAIR, (0,): FAIR, (1,): FAIR, (0, 0): FAIR, (0, 1): FAIR, (1, 0): FAIR, (1, 1): FAIR}
+    return ModelPair.from_contexts(contexts, {key: FAIR for key in contexts if len(key) < 2}, draft_length)
+
+
+# argument -> a call with it; all accept 2, and none accepts 0
+COUNTS: dict[str, Call] = {
+    "context_free_pair draft_length": lambda _, value: ModelPair.context_free_pair(FAIR, FAIR, value),
+    "from_contexts draft_length": lambda _, value: two_rows(value),
+    "truncate draft_length": lambda _, value: instances.two_token(3).truncate(value),
+    "draft_and_score num_drafts": lambda models, value: drafted(models, num_drafts=value),
+    "draft_and_score draft_length": lambda models, value: drafted(models, draft_length=value),
+    "Restriction num_tokens": lambda _, value: Restriction.per_context(value),
+    "restrict num_tokens": lambda models, value: restrict(models, "x", value, 1),
+    "restrict draft_length": lambda models, value: restrict(models, "x", 2, value),
+    "restrict max_contexts": lambda models, value: restrict(models, "x", 2, 1, max_contexts=value),
+    "restrict batch_size": lambda models, value: restrict(models, "x", 2, 1, batch_size=value),
+    "SamplingOptions top_k": lambda _, value: SamplingOptions(top_k=value),
+    "simulate num_drafts": lambda models, value: simulated(models, num_drafts=value),
+    "simulate draft_length": lambda models, value: simulated(models, draft_length=value),
+    "simulate samples": lambda models, value: simulated(models, samples=value),
+    "simulate batch_size": lambda models, value: simulated(models, batch_size=value),
+    "simulate_enumerated num_drafts": lambda _, value: enumerated(num_drafts=value),
+    "simulate_enumerated samples": lambda _, value: enumerated(samples=value),
+}
+AT_LEAST_0: dict[str, Call] = {
+    "SamplingOptions temperature": lambda _, value: SamplingOptions(temperature=value),
+}
+CONFIDENCES: dict[str, Call] = {
+    "simulate confidence": lambda models, value: simulated(models, confidence=value),
+    "simulate_enumerated confidence": lambda _, value: enumerated(confidence=value),
+}
+
+
+@pytest.mark.parametrize("argument", COUNTS)
+def test_whole_numbers(models: LanguageModelPair, argument: str) -> None:
+    """Numpy's are taken as Python's; truth values, other numbers, texts and 0 are refused by name."""
+    call, name = COUNTS[argument], argument.split()[-1]
+    call(models, 2)
+    call(models, np.int64(2))
+    call(models, np.uint8(2))
+    for value in (True, np.True_, 1.5, 2.0, np.float64(2), "2", None, 0, -1, np.int64(0)):
+        if value is None and argument in ("SamplingOptions top_k", "simulate samples"):  # a default
+            continue
+        with pytest.raises(InvalidInputError, match=f"{name} must be a whole number of at least"):
+            call(models, value)
+
+
+@pytest.mark.parametrize("argument", AT_LEAST_0)
+def test_numbers_of_at_least_0(models: LanguageModelPair, argument: str) -> None:
+    call, name = AT_LEAST_0[argument], argument.split()[-1]
+    for value in (0, 0.5, 2, np.float32(0.5), np.int64(2)):
+        call(models, value)
+    for value in (-1.0, float("inf"), float("nan"), True, "1", None, 10**400):
+        with pytest.raises(InvalidInputError, match=f"{name} must be a number of at least 0, got"):
+            call(models, value)
+
+
+@pytest.mark.parametrize("argument", CONFIDENCES)
+def test_confidences(models: LanguageModelPair, argument: str) -> None:
+    call = CONFIDENCES[argument]
+    for value in (0.5, np.float64(0.5), np.float32(0.5)):
+        call(models, value)
+    for value in (0, 1, -0.5, 1.5, float("nan"), True, "0.5", None):
+        with pytest.raises(InvalidInputError, match="confidence must lie between 0 and 1, got"):
+            call(models, value)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "1", None])
+def test_seeds(seed: Any) -> None:
+    with pytest.raises(InvalidInputError, match="seed must be a whole number of at least 0, got"):
+        enumerated(seed=seed)
+    assert enumerated(seed=np.int64(0)).settings["seed"] == 0
+
+
+def test_numbers_become_python_s(models: LanguageModelPair) -> None:
+    """What goes into settings and files is an int or a float, whatever it came as."""
+    options = SamplingOptions(temperature=np.float32(0.5), top_k=np.int64(3), top_p=np.float32(0.5))
+    kept = (
+        options.temperature,
+        options.top_k,
+        options.top_p,
+        Restriction.per_context(np.int64(2)).num_tokens,
+    )
+    assert [type(value) for value in kept] == [float, int, float, int]
+    settings = simulated(
+        models, num_drafts=np.int64(1), samples=np.int64(2), confidence=np.float32(0.5)
+    ).settings
+    assert {type(settings[name]) for name in ("num_drafts", "samples_per_prompt", "batch_size")} == {int}
+    assert type(settings["confidence"]) is float
+
+
+def test_errors_say_what_to_do() -> None:
+    """The kind of the error and the advice are the caller's."""
+    with pytest.raises(InvalidPairError, match=r"^depth must be a whole number of at least 0, got -1$"):
+        check_count("depth", -1, at_least=0, error=InvalidPairError)
+    with pytest.raises(InvalidInputError, match=r"top_k must be .* got 0; None keeps all tokens"):
+        SamplingOptions(top_k=0)
+    assert check_count("depth", np.int8(3)) == check_positive("gap", 3) == 3
+    assert check_confidence(np.float64(0.5)) == 0.5
+
+
+@pytest.mark.parametrize(
+    "value", [None, "1", True, np.True_, float("nan"), np.inf, 10**400, Fraction(1, 2), 1j]
+)
+def test_what_is_no_number(value: Any) -> None:
+    assert not is_number(value)
+    assert all(is_number(number) for number in (1, np.int64(1), 0.5, np.float32(0.5)))
+
+
+def test_a_checkpoint_keeps_numpy_s_numbers(models: LanguageModelPair, tmp_path: Path) -> None:
+    """JSON knows no numbers of numpy: the file is written all the same, and read back."""
+    restriction = Restriction.fixed(np.array([5, 90, 200]))
+    state = tmp_path / "state.json"
+    first = run(models, state, samples=np.int64(2), restriction=restriction)
+    assert run(models, state, samples=2, restriction=restriction) == first

@@ -1,0 +1,168 @@
+"""Both models restricted to a few tokens: the enumerated pair, and drafting under the same restriction."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from models_support import PROMPTS, full_row
+from spectheory.foundation.errors import (
+    EnumerationTooLargeError,
+    InvalidInputError,
+)
+from spectheory.models import (
+    LanguageModelPair,
+    Restriction,
+    SamplingOptions,
+    draft_and_score,
+    most_likely_at_prompts,
+    prefill,
+    restrict,
+    restricted_pair,
+)
+
+
+def rows_by_hand(
+    pair: LanguageModelPair, text: list[int], ids: list[int], options: SamplingOptions
+) -> tuple[np.ndarray, np.ndarray]:
+    """(target, draft) rows conditioned on ``ids``, without the package's gathering code."""
+    rows = []
+    for model in (pair.target_model, pair.draft_model):
+        kept = np.array([float(full_row(model, text, options)[token]) for token in ids])
+        rows.append(kept / kept.sum())
+    return rows[0], rows[1]
+
+
+@pytest.mark.parametrize("per_context", [False, True])
+def test_restricted_pair_holds_the_real_conditionals(pair: LanguageModelPair, per_context: bool) -> None:
+    """Every row is the full row conditioned on the stated set, at every context; sums are 1 to 1e-12."""
+    options = SamplingOptions(temperature=0.8)
+    result = restrict(pair, PROMPTS[0], 3, 2, per_context, options)
+    assert (result.vocab_size, result.draft_length, result.arithmetic) == (3, 2, "float64")
+    root = pair.encode(PROMPTS[0])
+    fixed = full_row(pair.target_model, root, options).argsort(descending=True)[:3].tolist()
+
+    def ids_at(text: list[int]) -> list[int]:
+        row = full_row(pair.draft_model, text, options)
+        return row.argsort(descending=True)[:3].tolist() if per_context else fixed
+
+    for depth in range(3):
+        assert np.abs(result.target[depth].sum(axis=1) - 1).max() < 1e-12
+        for number in range(3**depth):
+            text = list(root)
+            for token in result.context(depth, number):
+                text.append(ids_at(text)[token])
+            target_row, draft_row = rows_by_hand(pair, text, ids_at(text), options)
+            np.testing.assert_allclose(result.target[depth][number], target_row, atol=1e-5)
+            if depth < 2:
+                np.testing.assert_allclose(result.draft[depth][number], draft_row, atol=1e-5)
+    # Partner: contexts matter, so that a mix-up of contexts would show.
+    assert np.abs(result.target[2][0] - result.target[2][5]).max() > 1e-3
+    expected = tuple(pair.decode([t]) for t in fixed) if not per_context else ("rank 1", "rank 2", "rank 3")
+    assert result.vocab == expected or any("#" in name for name in result.vocab)
+
+
+@pytest.mark.parametrize("kind", ["per context", "per prompt", "one set"])
+def test_drafting_under_a_restriction_agrees_with_the_enumeration(pair: LanguageModelPair, kind: str) -> None:
+    """Rows and numbering of cached drafting are those of the enumerated pair, prompt by prompt."""
+    prefilled = prefill(pair, PROMPTS)
+    restriction = {
+        "per context": Restriction.per_context(4),
+        "per prompt": most_likely_at_prompts(prefilled, 4),
+        "one set": Restriction.fixed([9, 40, 3, 100]),
+    }[kind]
+    batch = draft_and_score(prefilled, 3, 2, pair.generator(4), restriction=restriction)
+    assert batch.target_rows.shape == (3, 3, 3, 4)
+    assert batch.candidates is not None
+    for b, prompt in enumerate(PROMPTS):
+        single = restriction
+        if kind == "per prompt":
+            assert restriction.token_sets is not None
+            single = Restriction.fixed(restriction.token_sets[b])
+        enumerated = restricted_pair(pair, prompt, single, 2)
+        for k in range(3):
+            number = 0
+            for depth in range(3):
+                at = (b, k, depth)
+                np.testing.assert_allclose(batch.target_rows[at], enumerated.target[depth][number], atol=1e-6)
+                if depth == 2:
+                    break
+                np.testing.assert_allclose(batch.draft_rows[at], enumerated.draft[depth][number], atol=1e-6)
+                assert batch.token_ids[at] == batch.candidates[at][batch.paths[at]]
+                number = 4 * number + int(batch.paths[at])
+
+
+def test_restrict_picks_the_set_drafting_picks(pair: LanguageModelPair) -> None:
+    """The fixed set of ``restrict`` is that of ``most_likely_at_prompts``."""
+    restriction = most_likely_at_prompts(prefill(pair, PROMPTS), 4)
+    assert restriction.token_sets is not None
+    for prompt, ids in zip(PROMPTS, restriction.token_sets, strict=True):
+        given = restricted_pair(pair, prompt, Restriction.fixed(ids), 1)
+        chosen = restrict(pair, prompt, 4, 1)
+        assert given.vocab == chosen.vocab
+        np.testing.assert_allclose(given.target[1], chosen.target[1], atol=1e-12)
+
+
+def test_correction_tokens_translate_back(pair: LanguageModelPair) -> None:
+    prefilled = prefill(pair, PROMPTS)
+    batch = draft_and_score(prefilled, 2, 2, pair.generator(4), restriction=Restriction.per_context(3))
+    path, depth, number = torch.tensor([0, 1, 1]), torch.tensor([2, 0, 1]), torch.tensor([2, 1, 0])
+    ids = batch.to_token_ids(path, depth, number)
+    assert batch.candidates is not None
+    assert ids.tolist() == [int(batch.candidates[b, path[b], depth[b], number[b]]) for b in range(3)]
+    plain = draft_and_score(prefilled, 2, 2, pair.generator(4))
+    assert torch.equal(plain.to_token_ids(path, depth, number), number)
+
+
+def test_names_of_a_fixed_set_are_unique(gpt2_pair: LanguageModelPair) -> None:
+    """Lone bytes of a multi-byte character all decode to the replacement character."""
+    broken = [t for t in range(gpt2_pair.vocab_size) if gpt2_pair.decode([t]) == "�"][:3]
+    result = restricted_pair(gpt2_pair, "x", Restriction.fixed([*broken, gpt2_pair.encode("a")[0]]), 1)
+    assert result.vocab == (*(f"�#{token}" for token in broken), "a")
+
+
+def test_too_large_an_enumeration_is_refused(gpt2_pair: LanguageModelPair) -> None:
+    with pytest.raises(EnumerationTooLargeError, match=r"1000000 contexts.*max_contexts=20000"):
+        restrict(gpt2_pair, "x", 10, 6)
+    with pytest.raises(EnumerationTooLargeError, match="max_contexts=8"):
+        restrict(gpt2_pair, "x", 3, 2, max_contexts=8)
+    assert restrict(gpt2_pair, "x", 3, 2, max_contexts=9, batch_size=2).draft_length == 2
+
+
+def test_a_set_without_mass_is_refused(gpt2_pair: LanguageModelPair) -> None:
+    row = full_row(gpt2_pair.target_model, gpt2_pair.encode("x"), SamplingOptions())
+    unlikely = Restriction.fixed(row.argsort()[:3].tolist())
+    with pytest.raises(InvalidInputError, match="no mass"):
+        restricted_pair(gpt2_pair, "x", unlikely, 1, SamplingOptions(top_k=1))
+    with pytest.raises(InvalidInputError, match="no mass"):
+        draft_and_score(
+            prefill(gpt2_pair, ["x"]), 1, 1, gpt2_pair.generator(0), SamplingOptions(top_k=1), unlikely
+        )
+    assert restricted_pair(gpt2_pair, "x", unlikely, 1).vocab_size == 3
+
+
+def test_low_temperatures_do_not_underflow_a_restriction(gpt2_pair: LanguageModelPair) -> None:
+    """Unlikely tokens whose full probabilities are all 0 in float64 keep their conditionals."""
+    options = SamplingOptions(temperature=0.002)
+    full = full_row(gpt2_pair.target_model, gpt2_pair.encode("x"), SamplingOptions())
+    ids = full.argsort()[:2].tolist()
+    assert float(full_row(gpt2_pair.target_model, gpt2_pair.encode("x"), options)[ids].sum()) == 0
+    row = restricted_pair(gpt2_pair, "x", Restriction.fixed(ids), 1, options).target[0][0]
+    odds = (np.log(float(full[ids[1]])) - np.log(float(full[ids[0]]))) / 0.002
+    np.testing.assert_allclose(np.log(row[1] / row[0]), odds, rtol=1e-3, atol=1e-3)
+
+
+def test_bad_restrictions_are_refused(gpt2_pair: LanguageModelPair) -> None:
+    for build, words in (
+        (lambda: Restriction.per_context(0), "at least 1"),
+        (lambda: Restriction.fixed([1, 1]), "distinct"),
+        (lambda: Restriction.fixed([1, 2], [3]), "distinct"),
+        (lambda: Restriction.fixed(), "no set"),
+        (lambda: restrict(gpt2_pair, "x", 281, 1), "281"),
+        (lambda: restrict(gpt2_pair, "x", 2, 0), "draft_length"),
+        (lambda: restricted_pair(gpt2_pair, "x", Restriction.fixed([280]), 1), "0..279"),
+        (lambda: restricted_pair(gpt2_pair, "x", Restriction.fixed([1], [2]), 1), "2 sets"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            build()

@@ -1,0 +1,56 @@
+"""Orders of tokens and of leaves against sorting in plain Python."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from rankings import RANKINGS, plain_order
+from spectheory import instances
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima.bounds.rankings import check_leaf_order, leaf_order, mass_ranked_up_to, ranking_keys
+
+
+@pytest.mark.parametrize("name", RANKINGS)
+def test_leaf_order_sorts_by_keys_and_tokens(name: str) -> None:
+    """Def. 5.2: the leaves sorted by their tuples of (key, token id), ties included."""
+    for seed in range(8):
+        pair = instances.random_rational(seed, 3, 2)
+        found = [pair.context(2, int(leaf)) for leaf in leaf_order(pair, RANKINGS[name])]
+        assert found == plain_order(pair, RANKINGS[name])
+
+
+def test_leaf_order_partner_rankings_differ() -> None:
+    """No two of these rankings are one on a pair without ties."""
+    pair = instances.random_rational(1, 4, 2, max_weight=50, zero_probability=0, equal_row_probability=0)
+    assert len({tuple(leaf_order(pair, ranking)) for ranking in RANKINGS.values()}) == len(RANKINGS)
+
+
+@pytest.mark.parametrize("name", RANKINGS)
+def test_mass_ranked_up_to_is_a_sum_over_tokens(name: str) -> None:
+    """sum of q(t) over t with a (key, id) that is not larger, token by token and exactly."""
+    for seed in range(8):
+        pair = instances.random_rational(seed, 4, 1)
+        target, draft = pair.target[0], pair.draft[0]
+        keys = ranking_keys(RANKINGS[name], target, draft)
+        up_to = [sum(draft[0][t] for t in range(4) if (keys[0][t], t) <= (keys[0][x], x)) for x in range(4)]
+        assert mass_ranked_up_to(keys, draft)[0].tolist() == up_to
+
+
+def test_bad_orders_and_rankings() -> None:
+    """A ranking without a key per token; an order that is none."""
+    pair = instances.two_token(2)
+    with pytest.raises(InvalidInputError, match=r"keys of shape \(1, 1\) for rows of shape \(1, 2\)"):
+        ranking_keys(lambda target_rows, draft_rows: draft_rows[..., :1], pair.target[0], pair.draft[0])
+    for order in (
+        [0, 1, 2],
+        [0, 1, 2, 2],
+        [0, 1, 2, 4],
+        [0.0, 1.0, 2.0, 3.0],
+        [(0, 0), (0, 1), (1, 0), (1, 0)],
+    ):
+        with pytest.raises(InvalidInputError, match="exactly once"):
+            check_leaf_order(pair, order)
+    with pytest.raises(InvalidInputError, match=r"outside 0\.\.1"):
+        check_leaf_order(pair, [(0, 0), (0, 1), (1, 0), (1, -1)])
+    assert check_leaf_order(pair, np.array([[1, 1], [0, 0], [1, 0], [0, 1]])).tolist() == [3, 0, 2, 1]

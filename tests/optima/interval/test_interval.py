@@ -1,0 +1,325 @@
+"""The certified interval contains the exact optimum, and closes at scale."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from compact_form import compact_form_program
+from interval_checks import proofs_hold
+from spectheory import instances
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.optima import multi_path_optimum, optimal_acceptance, single_path_optimum, solve
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.optima.interval.interval import multi_path_interval
+from spectheory.pairs.pair import ModelPair
+
+SHAPES = ((2, 1), (2, 2), (2, 3), (3, 1), (3, 2), (4, 1), (2, 2), (3, 2))
+
+
+SMALL = [
+    (instances.random_rational([31, number], *SHAPES[number % len(SHAPES)]), 1 + number % 8)
+    for number in range(48)
+] + [(build(2), num_drafts) for build in instances.NAMED.values() for num_drafts in (2, 5)]
+"""48 random exact pairs with zeros, ties and equal rows, K = 1..8, and every named instance."""
+
+
+@pytest.mark.parametrize("first", range(4))
+def test_the_interval_contains_the_exact_optimum(first: int) -> None:
+    """lower ≤ optimum of the antichain program ≤ upper, in rational arithmetic, and no wider than asked."""
+    for given, num_drafts in SMALL[first::4]:
+        pair = given if given.vocab_size**given.draft_length <= 9 else given.truncate(1)
+        best = multi_path_interval(pair, num_drafts)
+        exact = multi_path_optimum(pair, num_drafts).value
+        assert Fraction(best.lower) <= exact <= Fraction(best.upper)
+        assert best.status == "optimal"
+        assert best.relative_gap <= 1e-6
+        proofs_hold(pair, num_drafts, best)
+        if num_drafts == 1:
+            assert float(single_path_optimum(pair).value) == pytest.approx(best.value, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_both_proofs_hold_in_rational_arithmetic(seed: int) -> None:
+    """The stored floats, read as rationals: the masses satisfy every constraint of Theorem 4.3 exactly and
+    sum to at least ``lower``; the least scores that go with z give an exact bound of at most ``upper``.
+    Masses a percent larger break a constraint."""
+    pair, num_drafts = instances.random_rational([41, seed], 3, 3), 2 + seed % 4
+    best = multi_path_interval(pair, num_drafts)
+    masses = [np.array([Fraction(x) for x in level], dtype=object) for level in best.node_masses]
+    for depth in range(3):
+        assert (masses[depth + 1] <= (pair.target[depth] * masses[depth][:, None]).ravel()).all()
+    violation, _ = most_violated_antichain(pair, masses, num_drafts)
+    assert violation == 0
+    assert sum(level.sum() for level in masses) >= Fraction(best.lower)
+
+    z = [np.array([Fraction(slack) for slack in level], dtype=object) for level in best.slacks]
+    scores = np.array([Fraction(0)], dtype=object)
+    for depth in range(4):
+        required = np.full(3**depth, Fraction(1), dtype=object)
+        if depth < 3:
+            required = required + (pair.target[depth] * z[depth + 1].reshape(-1, 3)).sum(axis=1)
+        scores = (np.repeat(scores, 3) if depth else scores) + np.maximum(required - z[depth], Fraction(0))
+    ordered = sorted(zip(scores, pair.draft_path_probs(3), strict=True), key=lambda leaf: -leaf[0])
+    assert len(ordered) == 27
+    total, reached, bound = Fraction(0), Fraction(0), z[0][0]
+    for score, prob in ordered:
+        total += prob
+        hit = 1 - (1 - total) ** num_drafts
+        bound += score * (hit - reached)
+        reached = hit
+    assert Fraction(best.lower) <= bound <= Fraction(best.upper)
+
+    larger = [masses[0], *(level * Fraction(101, 100) for level in masses[1:])]
+    too_much_for_the_target = (larger[1] > pair.target[0].ravel()).any()
+    assert too_much_for_the_target or most_violated_antichain(pair, larger, num_drafts)[0] > 0
+
+
+def test_one_path_and_identical_models_need_no_step() -> None:
+    """Block verification and its slacks are optimal for K = 1, and for identical models at any K."""
+    pair = instances.random_float(4, 3, 3)
+    assert multi_path_interval(pair, 1).rounds == 0
+    same = instances.random_float(4, 3, 3, agreement=1.0)
+    best = multi_path_interval(same, 6)
+    assert best.rounds == 0
+    assert best.value == pytest.approx(4.0, rel=1e-12)
+
+
+@pytest.mark.parametrize("concentration", [0.02, 0.3, 1.0])
+@pytest.mark.parametrize("num_drafts", [2, 4, 16])
+def test_one_position_needs_no_step(num_drafts: int, concentration: float) -> None:
+    """The min cut is a feasible law and a dual: 1 + α_K, also where tokens are rarer than rounding."""
+    rows = np.random.default_rng([5, num_drafts]).dirichlet(np.full(1_000, concentration), 2)
+    pair = ModelPair.context_free_pair(*rows, draft_length=1)
+    best = multi_path_interval(pair, num_drafts)
+    assert best.rounds == 0
+    assert best.relative_gap < 1e-9
+    assert best.value == pytest.approx(1 + optimal_acceptance(*rows, num_drafts).value, rel=1e-9)
+    assert multi_path_interval(pair, num_drafts + 1).lower > best.upper  # the partner: another cut
+
+
+def tiny_row(*entries: str) -> list[Fraction]:
+    """Exact probabilities; the one given as "rest" takes what the others leave."""
+    left = 1 - sum((Fraction(entry) for entry in entries if entry != "rest"), start=Fraction(0))
+    return [left if entry == "rest" else Fraction(entry) for entry in entries]
+
+
+TINY = {
+    "unlikely drafts of likely tokens": (
+        tiny_row("1/21", "10/21", "10/21"),
+        tiny_row("1e-6", "rest", "1e-7"),
+    ),
+    "zeros beside 1e-30": (tiny_row("1e-30", "3/10", "rest", "0"), tiny_row("3/5", "1e-25", "rest", "1e-12")),
+    "a ladder": (tiny_row("rest", "1e-10", "1e-20", "1e-30"), tiny_row("1e-30", "1e-20", "1e-10", "rest")),
+    "hardly any overlap": (tiny_row("rest", "1e-15"), tiny_row("1e-18", "rest")),
+    "no overlap but 1e-6": (tiny_row("1e-6", "rest", "0"), tiny_row("rest", "0", "1e-30")),
+    "one per K": (tiny_row("1/2", "1/4", "rest"), tiny_row("1/64", "1e-9", "rest")),
+}
+
+
+TINY_SIZES = ((1, 1), (1, 2), (1, 8), (1, 64), (2, 3), (2, 64))
+
+
+TINY_CASES = [(name, L, K) for name, rows in TINY.items() for L, K in TINY_SIZES if len(rows[0]) ** L <= 9]
+
+
+@pytest.mark.parametrize(("name", "draft_length", "num_drafts"), TINY_CASES)
+def test_tiny_probabilities(name: str, draft_length: int, num_drafts: int) -> None:
+    """Entries from 1e-6 to 1e-30: the interval holds the rational optimum, not that plus 1e-7."""
+    assert_holds_the_optimum(ModelPair.context_free_pair(*TINY[name], draft_length), num_drafts)
+
+
+def tiny_rows(rng: np.random.Generator, contexts: int, vocab_size: int) -> np.ndarray:
+    exponents = rng.choice([0, 0, 1, 6, 9, 12, 20, 30], size=(contexts, vocab_size))
+    weights = np.array([[Fraction(1, 10 ** int(e)) for e in row] for row in exponents], dtype=object)
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("first", range(0, 60, 15))
+def test_random_tiny_probabilities(first: int) -> None:
+    """60 pairs with weights 10^-e, e up to 30, over their sum, a context of its own for every row."""
+    for number in range(first, first + 15):
+        rng = np.random.default_rng([71, number])
+        V, L = ((2, 1), (3, 1), (2, 2), (4, 1))[number % 4]
+
+        target = [tiny_rows(rng, V**depth, V) for depth in range(L + 1)]
+        draft = [tiny_rows(rng, V**depth, V) for depth in range(L)]
+        pair = ModelPair(tuple(target), tuple(draft), tuple("ABCD"[:V]))
+        assert_holds_the_optimum(pair, (2, 8, 64)[number % 3])
+
+
+def assert_holds_the_optimum(pair: ModelPair, num_drafts: int) -> None:
+    best = multi_path_interval(pair, num_drafts, relative_gap=1e-8)
+    exact = multi_path_optimum(pair, num_drafts).value
+    assert Fraction(best.lower) <= exact <= Fraction(best.upper)
+    assert best.relative_gap <= 1e-8
+    assert not Fraction(best.lower) <= exact + Fraction(1, 10**7) <= Fraction(best.upper)
+    proofs_hold(pair, num_drafts, best)
+
+
+def test_rows_that_do_not_quite_sum_to_one_widen_the_bounds() -> None:
+    """Within the pair's tolerance q(a) and its leaves disagree; both bounds allow for that."""
+    rows = np.array([0.5, 0.5]), np.array([0.25, 0.75 + 9e-10])
+    loose = ModelPair.context_free_pair(list(rows[0]), list(rows[1]), 2)
+    best = multi_path_interval(loose, 2, relative_gap=1e-7)
+    assert best.lower < multi_path_optimum(loose, 2).value < best.upper
+    assert best.upper - best.lower > 1e-9
+
+
+@pytest.mark.parametrize(
+    ("keywords", "message"),
+    [
+        ({"relative_gap": 0.0}, "relative_gap"),
+        ({"relative_gap": float("nan")}, "relative_gap"),
+        ({"time_limit": -1.0}, "time_limit"),
+        ({"num_drafts": 0}, "num_drafts"),
+    ],
+)
+def test_bad_arguments(keywords: dict[str, float], message: str) -> None:
+    """Each names the argument."""
+    with pytest.raises(InvalidInputError, match=message):
+        multi_path_interval(**{"pair": instances.two_token(), "num_drafts": 2, **keywords})
+
+
+def test_too_many_leaves_are_refused() -> None:
+    """2^19 leaves would not fit the memory limit."""
+    with pytest.raises(EnumerationTooLargeError, match="524288 leaves"):
+        multi_path_interval(ModelPair.context_free_pair([0.5, 0.5], [0.4, 0.6], 19), 2)
+
+
+@pytest.mark.parametrize(
+    ("seed", "vocab_size", "draft_length", "num_drafts", "concentration", "agreement"),
+    [(1, 2, 8, 4, 1.0, 0.5), (1, 10, 3, 4, 1.0, 0.5), (2, 10, 3, 2, 0.3, 0.0), (3, 10, 3, 8, 0.3, 0.5)],
+)
+def test_hundreds_of_leaves_close_to_one_in_a_million(
+    seed: int, vocab_size: int, draft_length: int, num_drafts: int, concentration: float, agreement: float
+) -> None:
+    """256 and 1 000 leaves; the bounds move monotonically and end within 1e-6."""
+    pair = instances.random_float(seed, vocab_size, draft_length, concentration, agreement)
+    history: list[tuple[int, float, float]] = []
+    best = multi_path_interval(pair, num_drafts, progress=lambda *entry: history.append(entry))
+    assert best.status == "optimal"
+    assert best.relative_gap <= 1e-6
+    rounds, lowers, uppers = map(np.array, zip(*history, strict=True))
+    assert list(rounds) == list(range(best.rounds + 1))
+    assert (np.diff(lowers) >= 0).all()
+    assert (np.diff(uppers) <= 0).all()
+    assert (lowers[-1], uppers[-1]) == (best.lower, best.upper)
+    proofs_hold(pair, num_drafts, best)
+
+
+def test_a_wider_gap_stops_sooner_and_contains_the_narrow_interval() -> None:
+    """Both intervals hold the optimum, so they overlap; the loose one takes fewer rounds."""
+    pair = instances.random_float(8, 4, 4, 0.5, 0.3)
+    loose, tight = (multi_path_interval(pair, 3, relative_gap=gap) for gap in (1e-2, 1e-7))
+    assert loose.rounds < tight.rounds
+    assert loose.relative_gap <= 1e-2
+    assert tight.relative_gap <= 1e-7
+    assert max(loose.lower, tight.lower) <= min(loose.upper, tight.upper)
+
+
+def test_a_gap_below_rounding_stalls_with_a_valid_interval() -> None:
+    """1e-15 is less than what rounding is allowed: the search ends by itself and says so."""
+    pair, num_drafts = instances.random_rational([31, 2], 2, 3), 3
+    best = multi_path_interval(pair, num_drafts, relative_gap=1e-15)
+    assert best.status == "stalled"
+    assert not best.reached
+    assert best.relative_gap > 1e-15
+    exact = multi_path_optimum(pair, num_drafts).value
+    assert Fraction(best.lower) <= exact <= Fraction(best.upper)
+    assert best.relative_gap < 1e-9
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("num_drafts", [10**6, 10**9, 10**12, 10**18])
+@pytest.mark.parametrize("name", ["sticky_chain", "partial_overlap", "disjoint_supports", "random"])
+def test_as_many_drafts_as_one_likes(name: str, num_drafts: int) -> None:
+    """With K beyond all 1/q the optimum is 1 + the target's mass on the contexts that can be drafted."""
+    pair = instances.random_rational(3, 5, 3) if name == "random" else instances.NAMED[name](3)
+    reach = sum(
+        float(pair.target_path_probs(depth)[pair.draft_path_probs(depth) > 0].sum()) for depth in range(4)
+    )
+    best = multi_path_interval(pair, num_drafts)
+    assert best.status == "optimal"
+    assert best.lower <= reach + 1e-12
+    assert best.upper >= reach * (1 - 1e-5)
+    assert best.value == pytest.approx(reach, rel=1e-5)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("num_drafts", [10**6, 10**9, 10**18])
+def test_tiny_probabilities_and_many_drafts(num_drafts: int) -> None:
+    """Where float64 does not close the gap the interval still brackets that of fewer and of more drafts."""
+    pair = instances.tiny_probabilities(200, 4, 2)
+    fewer, more = (multi_path_interval(pair, count) for count in (num_drafts // 10, num_drafts))
+    assert fewer.lower <= more.upper
+    assert more.lower <= more.upper <= 3
+    proofs_hold(pair, num_drafts, more)
+
+
+def test_one_path_has_its_optimum_beyond_the_leaves_of_the_interior_point() -> None:
+    """For one path the first two bounds meet; for two they do not, and the pair is too large for more.
+
+    Block verification there: E[τ] = Σ_l E[w_l] with w_l = min(1, w_{l-1} p/q), so w = 3^-j with j one up on A
+    (drafted with 3/4) and one down on B, not below 0.
+    """
+    accepted, walk = 1.0, {0: 1.0}
+    for _ in range(19):
+        grown: dict[int, float] = {}
+        for level, mass in walk.items():
+            for to, probability in ((level + 1, 0.75), (max(level - 1, 0), 0.25)):
+                grown[to] = grown.get(to, 0.0) + mass * probability
+        walk = grown
+        accepted += sum(mass / 3**level for level, mass in walk.items())
+    pair = ModelPair.context_free_pair([0.25, 0.75], [0.75, 0.25], draft_length=19)
+    best = multi_path_interval(pair, 1)
+    assert best.status == "optimal"
+    assert best.lower <= accepted <= best.upper
+    assert best.gap < 1e-7
+    with pytest.raises(EnumerationTooLargeError, match="524288 leaves, the limit is 400000"):
+        multi_path_interval(pair, 2)
+
+
+def test_models_at_the_edge_of_float64_have_an_interval() -> None:
+    """Rows down to 1e-300, zeros and tame ones, up to 10^13 drafts: bounds, and no failure of a library."""
+    rng = np.random.default_rng(0)
+
+    def extreme(count: int, vocab_size: int) -> np.ndarray:
+        rows = rng.dirichlet(np.full(vocab_size, 0.3), count) ** float(rng.choice([1, 1, 10, 40]))
+        rows = np.maximum(rows, rng.choice([0.0, 1e-300]))
+        return rows / rows.sum(axis=1, keepdims=True)
+
+    for _ in range(60):
+        V, L = int(rng.integers(2, 4)), int(rng.integers(1, 4))
+        levels = [extreme(V**depth, V) for depth in (*range(L + 1), *range(L))]
+        pair = ModelPair(tuple(levels[: L + 1]), tuple(levels[L + 1 :]), tuple("abc"[:V]))
+        interval = multi_path_interval(pair, int(10 ** rng.integers(0, 14)))
+        assert 1 - 1e-9 <= interval.lower <= interval.upper <= L + 1 + 1e-9
+
+
+def test_a_draft_at_the_edge_of_float64_does_not_stop_the_method() -> None:
+    """A right-hand side of its Newton system is not finite though the matrix is; the bounds so far hold."""
+    target = (
+        np.array([[0.9518354160536246, 0.04816458394637525]]),
+        np.array([[1.7154364821868192e-06, 0.9999982845635177], [6.243686311353554e-11, 0.9999999999375632]]),
+        np.array([[0.06526531287831673, 0.9347346871216833], [0.9019420937400924, 0.09805790625990765],
+                  [0.7768195263187224, 0.22318047368127766], [0.2896107580088615, 0.7103892419911384]]),
+    )  # fmt: skip
+    draft = (
+        np.array([[1.0, 9.871132564332054e-42]]),
+        np.array([[0.999999999500131, 4.998690317143809e-10], [0.9999999999906701, 9.329895500265289e-12]]),
+    )
+    interval = multi_path_interval(ModelPair(target, draft, ("a", "b")), 10**6)
+    assert 1 <= interval.lower <= interval.upper
+    assert interval.relative_gap < 1e-3
+
+
+def test_the_compact_form_encloses_the_interval_beyond_listed_antichains() -> None:
+    """V = 3, L = 4 has more antichains than atoms; a second program bounds the optimum from both sides."""
+    pair = instances.random_float(6, 3, 4, concentration=0.7, agreement=0.3)
+    best, points = multi_path_interval(pair, 3), np.linspace(0, 1, 13)
+    inner, outer = (solve(compact_form_program(pair, 3, points, side)) for side in ("inner", "outer"))
+    assert inner.value < best.lower < best.upper < outer.value <= outer.upper
+    assert outer.value - inner.value < 0.05

@@ -1,0 +1,80 @@
+"""Closed forms of the optimal acceptance, of numbers and of symbols."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import pytest
+import sympy
+
+from spectheory import instances
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import bernoulli_acceptance, optimal_acceptance, otm_optimum, uniform_acceptance
+
+b, c = sympy.symbols("b c", nonnegative=True)
+r, K = sympy.Symbol("r", positive=True), sympy.Symbol("K", integer=True, positive=True)
+PIECES = sympy.Piecewise((1 + c - b**K, c < b**K), (2 - c - (1 - b) ** K, 1 - c < (1 - b) ** K), (1, True))
+"""Eq. 10 as a min cut over the sets of two tokens; as b^K + (1 - b)^K ≤ 1, at most one condition holds."""
+
+
+def test_closed_forms() -> None:
+    """Bernoulli and uniform rows (theory.md §3) against the min cut."""
+    for num_drafts in (1, 2, 3, 4):
+        for b, c in [(Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 10), Fraction(1, 2)), (0, 1)]:
+            cut = optimal_acceptance(
+                [Fraction(c), 1 - Fraction(c)], [Fraction(b), 1 - Fraction(b)], num_drafts
+            )
+            assert bernoulli_acceptance(b, c, num_drafts) == cut.value
+        uniform = optimal_acceptance(["1/2", "1/2", 0, 0], ["1/4"] * 4, num_drafts).value
+        assert uniform_acceptance(2, num_drafts) == uniform_acceptance(Fraction(2), num_drafts) == uniform
+
+
+def test_bernoulli_expressions_at_rational_points() -> None:
+    """Substituted symbol by symbol, Eq. 10 and its three pieces are the optimum of the linear program."""
+    points = [Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(2, 3), Fraction(1)]
+    pieces = set()
+    for draft_head, target_head, num_drafts in product(points, points, (1, 2, 3)):
+        at = {b: sympy.Rational(str(draft_head)), c: sympy.Rational(str(target_head))}
+        program = otm_optimum([1 - target_head, target_head], [1 - draft_head, draft_head], num_drafts)
+        best = sympy.Rational(str(1 - program.value))
+        assert PIECES.subs({**at, K: num_drafts}) == best
+        assert bernoulli_acceptance(b, c, K).subs({**at, K: num_drafts}) == best
+        assert sympy.Rational(str(bernoulli_acceptance(draft_head, target_head, num_drafts))) == best
+        conditions = [condition.subs(at) for _, condition in PIECES.subs(K, num_drafts).args]
+        pieces.add(conditions.index(True))
+    assert pieces == {0, 1, 2}
+    swapped = PIECES.subs({b: c, c: b, K: 2}, simultaneous=True)
+    assert swapped.subs({b: sympy.Rational(1, 10), c: sympy.Rational(1, 2)}) != PIECES.subs(
+        {b: sympy.Rational(1, 10), c: sympy.Rational(1, 2), K: 2}
+    )
+
+
+def test_bernoulli_pieces_are_equation_10_identically() -> None:
+    """On each piece the two minima are decided, and what is left is the same polynomial."""
+    for num_drafts in (1, 2, 3, 4, 5):
+        closed = PIECES.subs(K, num_drafts)
+        decided = [  # (min(c, 1 - (1-b)^K), min(1 - c, 1 - b^K)) on the three pieces
+            c + (1 - b**num_drafts),
+            (1 - (1 - b) ** num_drafts) + (1 - c),
+            c + (1 - c),
+        ]
+        assert len(closed.args) == len(decided)
+        for (expression, _), expected in zip(closed.args, decided, strict=True):
+            assert sympy.expand(expression - expected) == 0
+
+
+def test_uniform_expression_at_rational_points() -> None:
+    """1 - (1 - 1/r)^K is the optimum of the linear program of U(d) against U(d/r)."""
+    for support, ratio in ((2, 1), (2, 2), (3, 3), (4, 2), (4, 4)):
+        pair = instances.uniform(support, ratio)
+        for num_drafts in (1, 2, 3):
+            program = otm_optimum(pair.target[0][0], pair.draft[0][0], num_drafts)
+            best = sympy.Rational(str(1 - program.value))
+            assert uniform_acceptance(r, K).subs({r: ratio, K: num_drafts}) == best
+            assert uniform_acceptance(r, num_drafts).subs(r, ratio) == best
+            assert sympy.Rational(str(uniform_acceptance(ratio, num_drafts))) == best
+    assert uniform_acceptance(r, 3).subs(r, 2) != uniform_acceptance(r, 2).subs(r, 2)
+    for function, arguments in ((bernoulli_acceptance, (b, c)), (uniform_acceptance, (r,))):
+        with pytest.raises(InvalidInputError, match="num_drafts"):
+            function(*arguments, 0)

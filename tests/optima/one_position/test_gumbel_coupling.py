@@ -1,0 +1,112 @@
+"""The Gumbel coupling: its acceptance against quadrature, draws and bounds; drafter invariance."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.optima import gumbel_acceptance, gumbel_tokens, optimal_acceptance
+from spectheory.pairs.instances import random_rational
+
+
+def rational_rows(seed: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+    pair = random_rational([441, seed], size, 1, zero_probability=seed % 3 / 8)
+    return pair.target[0][0], pair.draft[0][0]
+
+
+def by_quadrature(target: np.ndarray, draft: np.ndarray, num_drafts: int) -> float:
+    """theory.md Statement 3.11 with both integrals done numerically."""
+    total = 0.0
+    for i in np.flatnonzero((target > 0) & (draft > 0)):
+        p, ratios = target[i], np.delete(draft, i) / draft[i]
+        rest = np.delete(target, i)
+        c = np.maximum(p * ratios - rest, 0).sum()
+
+        def another(t: float, p: float = p, ratios: np.ndarray = ratios, rest: np.ndarray = rest) -> float:
+            return quad(
+                lambda e: np.exp(-e - np.maximum((t * p + e) * ratios - t * rest, 0).sum()), 0, 60, limit=200
+            )[0]
+
+        missed = quad(
+            lambda t, c=c, another=another: (
+                num_drafts
+                * np.exp(-num_drafts * t)
+                * (1 - np.exp(-t * c))
+                * (1 - another(t)) ** (num_drafts - 1)
+            ),
+            0, 40, limit=200,
+        )[0]  # fmt: skip
+        total += p * (1 - missed)
+    return total
+
+
+@pytest.mark.parametrize(("size", "num_drafts"), [(2, 2), (3, 2), (3, 3)])
+def test_the_closed_form_is_the_integral(size: int, num_drafts: int) -> None:
+    rows = rational_rows(size, size)
+    numeric = by_quadrature(*(row.astype(float) for row in rows), num_drafts)
+    assert float(gumbel_acceptance(*rows, num_drafts)) == pytest.approx(numeric, abs=1e-6)
+
+
+def test_one_draft_and_the_bounds() -> None:
+    """Statement 3.11 on 120 rational pairs: K = 1 exactly, (1-d)/(1+d) and the list bound from below, α_K."""
+    for seed in range(120):
+        p, q = rational_rows(seed, 2 + seed % 4)
+        distance = sum(abs(p - q)) / 2
+        both = [i for i in range(len(p)) if p[i] * q[i]]
+        sums = {i: sum(max(p[j] / p[i], q[j] / q[i]) for j in range(len(p))) for i in both}
+        assert gumbel_acceptance(p, q, 1) == sum((1 / sums[i] for i in both), Fraction(0))
+        assert gumbel_acceptance(p, q, 1) >= (1 - distance) / (1 + distance)
+        for drafts in (2, 3):
+            accepted = gumbel_acceptance(p, q, drafts)
+            listed = sum((drafts / (sums[i] + (drafts - 1) / p[i]) for i in both), Fraction(0))
+            assert listed <= accepted <= optimal_acceptance(p, q, drafts).value, seed
+            floats = gumbel_acceptance(p.astype(float), q.astype(float), drafts)
+            assert floats == pytest.approx(float(accepted), abs=1e-12)
+        if distance == 0:
+            assert accepted == 1
+
+
+ROWS = np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.1, 0.2, 0.3, 0.4])
+
+
+def test_draws_have_the_laws_and_the_acceptance() -> None:
+    """100 000 draws with K = 3: the marginals p and q and the acceptance within 4.5 standard errors."""
+    times = np.random.default_rng(442).exponential(size=(100_000, 3, 4))
+    drafts, token = gumbel_tokens(*ROWS, times)
+    for row, drawn in zip((ROWS[1], ROWS[1], ROWS[1], ROWS[0]), (*drafts.T, token), strict=True):
+        shares = np.bincount(drawn, minlength=4) / len(drawn)
+        assert (abs(shares - row) < 4.5 * np.sqrt(row * (1 - row) / len(drawn))).all()
+    accepted = (drafts == token[:, None]).any(-1).mean()
+    exact = float(gumbel_acceptance(*ROWS, 3))
+    assert abs(accepted - exact) < 4.5 * np.sqrt(exact * (1 - exact) / len(token))
+
+
+def rejecting_tokens(target_row: np.ndarray, draft_row: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """The partner: the best coupling of one draft, token verification, with the same noise throughout."""
+    draft = (times[:, 0] / draft_row).argmin(-1)
+    accepts = np.exp(-times[:, 1, 0]) < target_row[draft] / draft_row[draft]
+    with np.errstate(divide="ignore"):
+        residual = (times[:, 2] / np.maximum(target_row - draft_row, 0)).argmin(-1)
+    return np.where(accepts, draft, residual)
+
+
+def test_drafter_invariance_and_the_partner_without_it() -> None:
+    """Another draft model changes the drafts, never the output; that of token verification it changes."""
+    times = np.random.default_rng(443).exponential(size=(2_000, 3, 4))
+    other = np.array([0.7, 0.1, 0.1, 0.1])
+    drafts, token = gumbel_tokens(*ROWS, times)
+    others, same = gumbel_tokens(ROWS[0], other, times)
+    assert (drafts != others).any()
+    assert (token == same).all()
+    assert (rejecting_tokens(*ROWS, times) != rejecting_tokens(ROWS[0], other, times)).any()
+
+
+def test_what_cannot_be_asked() -> None:
+    with pytest.raises(InvalidInputError, match="one numpy row"):
+        gumbel_acceptance(np.full((2, 2), 0.5), np.full((2, 2), 0.5), 1)
+    with pytest.raises(EnumerationTooLargeError, match="use fewer drafts"):
+        gumbel_acceptance(np.full(100, 0.01), np.full(100, 0.01), 5)

@@ -1,0 +1,75 @@
+"""spectr2023 Lemma 3 and Eq. 9."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+
+from spectheory import instances
+from spectheory.foundation.errors import EnumerationTooLargeError
+from spectheory.optima import optimal_acceptance, otm_optimum
+from spectheory.optima.one_position.otm_bounds import equation_9, transport_bounds
+
+
+def equation_9_by_hand(
+    target: list[Fraction], draft: list[Fraction], num_drafts: int, inside: tuple[bool, ...]
+) -> Fraction:
+    """spectr2023 Eq. 9 in braces, over all V^K ordered tuples."""
+    total = Fraction(0)
+    for y, chosen in enumerate(inside):
+        if chosen:
+            total += min(target[y], 1 - (1 - draft[y]) ** num_drafts)
+    for x in product(range(len(target)), repeat=num_drafts):
+        outside = sum((target[y] for y in set(x) if not inside[y]), start=Fraction(0))
+        total += min(prod((draft[t] for t in x), start=Fraction(1)), outside)
+    return total
+
+
+def grid_rows(vocab_size: int, weight: int) -> list[list[Fraction]]:
+    """All rows with whole weights 0..``weight`` over their sum, each once."""
+    weights = [w for w in product(range(weight + 1), repeat=vocab_size) if any(w)]
+    return [list(row) for row in sorted({tuple(Fraction(x, sum(w)) for x in w) for w in weights})]
+
+
+@pytest.mark.parametrize(("vocab_size", "weight", "num_drafts"), [(2, 4, 1), (2, 4, 2), (2, 4, 3), (3, 2, 2)])
+def test_lemma_3_on_a_grid(vocab_size: int, weight: int, num_drafts: int) -> None:
+    """(1 - (1 - 1/K)^K) ᾱ ≤ α ≤ ᾱ on every pair of grid rows, and ᾱ = α on every one of them."""
+    factor = 1 - Fraction(num_drafts - 1, num_drafts) ** num_drafts
+    rows = grid_rows(vocab_size, weight)
+    for target, draft in product(rows, rows):
+        bounds = transport_bounds(target, draft, num_drafts)
+        best = optimal_acceptance(target, draft, num_drafts).value
+        assert bounds.lower == factor * bounds.upper <= best == bounds.upper
+
+
+def test_lemma_3_by_hand() -> None:
+    """Every Ω_0 gives a number between α_K and the cut at Ω_0; the minimum and its set agree."""
+    for number in range(200):
+        V, num_drafts = 2 + number % 3, 1 + number % 4
+        pair = instances.random_rational(9_000 + number, V, 1)
+        target, draft = list(pair.target[0][0]), list(pair.draft[0][0])
+        best = 1 - otm_optimum(target, draft, num_drafts).value
+        bounds = transport_bounds(target, draft, num_drafts)
+        values = {}
+        for inside in product((False, True), repeat=V):
+            values[inside] = equation_9_by_hand(target, draft, num_drafts, inside)
+            tokens = np.array(inside)
+            assert values[inside] == equation_9(pair.target[0][0], pair.draft[0][0], num_drafts, tokens)
+            cut = sum(pair.target[0][0][tokens]) + 1 - sum(pair.draft[0][0][tokens]) ** num_drafts
+            assert best <= values[inside] <= cut
+        assert min(values.values()) == values[tuple(bounds.tokens.tolist())] == bounds.upper == best
+        assert bounds.lower == (1 - (1 - Fraction(1, num_drafts)) ** num_drafts) * best
+        floats = transport_bounds(pair.target[0][0].astype(float), pair.draft[0][0].astype(float), num_drafts)
+        assert floats.upper == pytest.approx(float(bounds.upper), abs=1e-14)
+
+
+def test_a_set_that_does_not_minimise_is_strictly_above() -> None:
+    """The minimum in Eq. 9 matters: two tokens, K = 2, Ω_0 = {B} gives 1 where α_2 = 8/9."""
+    target, draft = (np.array([Fraction(1, 3), Fraction(2, 3)], dtype=object)[::step] for step in (1, -1))
+    assert equation_9(target, draft, 2, np.array([False, True])) > Fraction(8, 9)
+    with pytest.raises(EnumerationTooLargeError, match=r"3 drafts over 30 tokens .* use optimal_acceptance"):
+        transport_bounds([Fraction(1, 30)] * 30, [Fraction(1, 30)] * 30, 3)

@@ -1,0 +1,281 @@
+"""Several calls: one linear program over all calls at once, theory.md Statements 4.8 to 4.10."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from scipy.sparse import coo_array
+
+from spectheory import ModelPair, output_law
+from spectheory.exact.iteration import decoded_tokens_law, expected_decoded_tokens
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import fewest_calls, most_decoded_tokens
+from spectheory.pairs.extension import ContinuedPair
+from spectheory.pairs.instances import disjoint_supports, early_stop, random_rational, sticky_chain, two_token
+from spectheory.paper.figures.iterations import forced_start_pair
+
+ONE = Fraction(1)
+Context = tuple[int, ...]
+
+
+class Unrolled:
+    """All calls in one linear program, the second route: no recursion over starts.
+
+    Variables: y_j(s) = P(call j starts behind s), u_j(s, a) = P(it does and keeps a).  The output (a, t) has
+    p(t|sa) u_j(s, a) - u_j(s, at); what flows into a start flows out of it.
+    """
+
+    def __init__(self, pair: ModelPair, draft_length: int, calls: int, num_tokens: int | None = None) -> None:
+        self.pair, self.models = pair, ContinuedPair(pair)
+        self.entries: dict[str, list[tuple[int, int, float]]] = {"<=": [], "==": []}
+        self.columns: dict[Any, int] = {}
+        self.gain: dict[int, float] = defaultdict(float)
+        self.counts = {"<=": 0, "==": 0}
+        starts: set[Context] = {()}
+        for call in range(calls):
+            flow: dict[Context, list[tuple[int, float]]] = defaultdict(list)
+            for start in sorted(starts):
+                if num_tokens is not None:
+                    self.gain[self.column(call, start, ())] -= 1
+                length = draft_length if num_tokens is None else num_tokens - len(start) - 1
+                self.state_call(call, start, min(draft_length, length), flow)
+            ended = {s for s in flow if num_tokens is not None and len(s) >= num_tokens}
+            for after in set(flow) - ended if call + 1 < calls else ():
+                self.add("==", [(self.column(call + 1, after, ()), -1.0), *flow[after]])
+            if num_tokens is None:  # the last call's ends are what is decoded
+                for after in flow if call + 1 == calls else ():
+                    for column, value in flow[after]:
+                        self.gain[column] += len(after) * value
+            starts = set(flow) - ended
+
+    def column(self, call: int, start: Context, node: Context) -> int:
+        return self.columns.setdefault((call, start, node), len(self.columns))
+
+    def add(self, sense: str, terms: list[tuple[int, float]]) -> None:
+        self.entries[sense] += [(self.counts[sense], column, value) for column, value in terms]
+        self.counts[sense] += 1
+
+    def state_call(self, call: int, start: Context, length: int, flow: Any) -> None:
+        nodes: list[tuple[Context, float]] = [((), 1.0)]
+        for node, draft_prob in nodes:
+            mine = self.column(call, start, node)
+            if node:
+                self.add("<=", [(mine, 1.0), (self.column(call, start, ()), -draft_prob)])
+            rows = self.models.row(self.pair.target, start + node).astype(float)
+            for token, p in enumerate(rows):
+                if p > 0:
+                    longer = (*node, token)
+                    flow[start + longer].append((mine, p))
+                    if len(node) < length:
+                        q = float(self.models.row(self.pair.draft, start + node)[token])
+                        child = self.column(call, start, longer)
+                        self.add("<=", [(child, 1.0), (mine, -p)])
+                        flow[start + longer].append((child, -1.0))
+                        nodes.append((longer, draft_prob * q))
+
+    def value(self) -> float:
+        total = len(self.columns)
+        matrices = {}
+        for sense, entries in self.entries.items():
+            row, column, value = np.array(entries or [(0, 0, 0.0)]).T
+            shape = max(1, self.counts[sense]), total
+            matrices[sense] = coo_array((value, (row.astype(int), column.astype(int))), shape=shape).tocsr()
+        costs = [-self.gain[column] for column in range(total)]
+        bounds = [(1, 1) if key == (0, (), ()) else (0, None) for key in self.columns]
+        limits = {sense: np.zeros(matrix.shape[0]) for sense, matrix in matrices.items()}
+        found = linprog(costs, matrices["<="], limits["<="], matrices["=="], limits["=="], bounds)
+        assert found.status == 0, found.message
+        return -float(found.fun)
+
+
+def chain(seed: int, depth: int) -> ModelPair:
+    """Random rows along 000..., rough and often certain; everywhere else the draft is always wrong.
+
+    Of every second one the first half is forced.  What follows is drafted too often, then too rarely.
+    """
+    rng = np.random.default_rng([413, seed])
+    values = [Fraction(n, 4) for n in (0, 1, 2, 3, 3, 4, 4, 4)]
+    picked = [[values[n] for n in rng.integers(8, size=2)] for _ in range(depth + 1)]
+    if seed % 2:
+        half = depth // 2
+        picked[:half] = [[ONE, ONE]] * half
+        rare, often = (Fraction(int(n), 16) for n in rng.integers(9, 16, size=2))
+        picked[half:] = [[rare, ONE], [ONE, often], [ONE, ONE]] + [[ONE, ONE - ONE]] * depth
+    return on_zeros(picked[: depth + 1])
+
+
+def on_zeros(rows: list[list[Fraction]]) -> ModelPair:
+    """(p, q) of token 0 behind 000..; everywhere else the draft is always wrong."""
+    depth = len(rows) - 1
+    target, draft = {}, {}
+    for below in range(depth + 1):
+        for number in range(2**below):
+            context = tuple(number >> shift & 1 for shift in reversed(range(below)))
+            p, q = rows[below] if number == 0 else (ONE, Fraction(0))
+            target[context], draft[context] = [p, 1 - p], [q, 1 - q]
+    return ModelPair.from_contexts(target, {c: row for c, row in draft.items() if len(c) < depth}, depth)
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_the_recursion_is_one_linear_program(number: int) -> None:
+    """Statement 4.8: E[N(2)] and the calls for n tokens, against all calls in one program."""
+    size, length, tokens = [(2, 1, 4), (2, 2, 4), (3, 1, 3)][number % 3]
+    pair = random_rational([414, number], size, 2 * length + 1, zero_probability=number % 2 / 4)
+    most = most_decoded_tokens(pair, 2, draft_length=length)
+    assert abs(Unrolled(pair, length, 2).value() - float(most.value)) < 1e-7
+    fewest = fewest_calls(pair, tokens, draft_length=length)
+    assert abs(Unrolled(pair, length, tokens, tokens).value() + float(fewest.value)) < 1e-7
+    floats = most_decoded_tokens(pair.to_float(), 2, draft_length=length)
+    assert isinstance(floats.value, float)
+    assert abs(floats.value - most.value) < 1e-12
+
+
+def test_where_stopping_early_pays_the_two_routes_agree() -> None:
+    pair = early_stop(3)
+    assert abs(Unrolled(pair, 3, 2).value() - 6.25) < 1e-7
+    for seed in range(3):
+        pair = chain(seed, 7)
+        most = most_decoded_tokens(pair, 2, draft_length=3)
+        assert abs(Unrolled(pair, 3, 2).value() - float(most.value)) < 1e-7
+
+
+def test_block_is_what_the_iterations_decode() -> None:
+    """The other field of the result, against the exact law of N(i)."""
+    for number in range(4):
+        pair = random_rational([415, number], 2, 5, zero_probability=0.2)
+        laws = decoded_tokens_law("block", pair, 2, draft_length=2)
+        most = most_decoded_tokens(pair, 2, draft_length=2)
+        assert most.block == (laws[1] * np.arange(len(laws[1]))).sum()
+    for pair, memory in ((two_token(2), None), (sticky_chain(2), 1), (disjoint_supports(1), None)):
+        calls = 1 + sum(law[:4].sum() for law in decoded_tokens_law("block", pair, 4, memory=memory))
+        assert fewest_calls(pair, 4, memory=memory).block == calls  # Σ_i P(N(i) < 4)
+        assert (
+            most_decoded_tokens(pair, 3, memory=memory).block
+            == expected_decoded_tokens("block", pair, 3, memory=memory)[2]
+        )
+
+
+def test_one_call_is_the_optimum_of_one_path() -> None:
+    for number in range(10):
+        pair = random_rational([416, number], 3, 2, zero_probability=0.2)
+        most = most_decoded_tokens(pair, 1)
+        law = output_law("block", pair)
+        assert most.value == most.block == law.block_efficiency
+        for mine, blocks in zip(most.first_call, law.accepted_masses, strict=True):
+            assert (mine == blocks).all()
+
+
+def test_the_first_call_is_a_lossless_verifier_that_earns_the_optimum() -> None:
+    """R(a,t) = p(t|a) x(a) - x(a,t) ≥ 0 and x ≤ q; with block verification in the second call it earns it."""
+    for pair, length in ((early_stop(3), 3), (forced_start_pair(), 4), *((chain(s, 7), 3) for s in range(4))):
+        most = most_decoded_tokens(pair, 2, draft_length=length)
+        models, total = ContinuedPair(pair), Fraction(0)
+        for depth, masses in enumerate(most.first_call):
+            assert (masses <= pair.draft_path_probs(depth)).all()
+            below = most.first_call[depth + 1] if depth < length else np.zeros(2 ** (depth + 1), dtype=int)
+            law = (masses[:, None] * pair.target[depth]).ravel() - below
+            assert (law >= 0).all()
+            for number in np.flatnonzero(law):
+                start = pair.context(depth + 1, int(number))
+                second = ModelPair(
+                    tuple(models.levels_below(pair.target, start, length + 1)),
+                    tuple(models.levels_below(pair.draft, start, length)),
+                    pair.vocab,
+                )
+                total += law[number] * (depth + 1 + output_law("block", second).block_efficiency)
+        assert total == most.value
+
+
+def test_no_verifier_needs_fewer_calls_than_block() -> None:
+    """Statement 4.9, on rough chains where two calls can decode more, and on random pairs."""
+    ahead = 0
+    for seed in range(40):
+        pair = chain(seed, 7)
+        for tokens in (3, 5, 8):
+            fewest = fewest_calls(pair, tokens, draft_length=3)
+            assert fewest.value == fewest.block
+        most = most_decoded_tokens(pair, 2, draft_length=3)
+        ahead += most.value > most.block
+    assert ahead >= 3  # partner: for tokens in two calls the two differ on the same pairs
+    for number in range(30):
+        pair = random_rational([417, number], 2 + number % 2, 4, zero_probability=number % 3 / 6)
+        fewest = fewest_calls(pair, 5, draft_length=1 + number % 3)
+        assert fewest.value == fewest.block
+
+
+def test_a_token_for_free_never_costs_block_a_call() -> None:
+    """The inequality behind Statement 4.9: Σ_t p(t|∅) C(t) ≤ C(∅), n tokens of the text in both."""
+    for seed in range(30):
+        pair = chain(seed, 6)
+        here = fewest_calls(pair, 7, draft_length=3).block
+        models = ContinuedPair(pair)
+        later = Fraction(0)
+        for token, prob in enumerate(pair.target[0][0]):
+            below = ModelPair(
+                tuple(models.levels_below(pair.target, (token,), 6)),
+                tuple(models.levels_below(pair.draft, (token,), 5)),
+                pair.vocab,
+            )
+            later += prob * fewest_calls(below, 6, draft_length=3).block
+        assert later <= here
+
+
+def test_the_largest_loss_of_two_calls() -> None:
+    """Statement 4.10: at most (L-2)²/(4(L-1)) tokens, attained; none for L ≤ 2."""
+    for length, loss in ((3, Fraction(1, 8)), (4, Fraction(1, 3))):
+        most = most_decoded_tokens(early_stop(length), 2, draft_length=length)
+        assert most.value - most.block == loss == Fraction((length - 2) ** 2, 4 * (length - 1))
+    losses = []
+    for seed in range(60):
+        length = 1 + seed % 3
+        most = most_decoded_tokens(chain(seed, 2 * length + 1), 2, draft_length=length)
+        losses.append((length, most.value - most.block))
+    assert {loss for length, loss in losses if length < 3} == {0}
+    assert 0 < max(loss for _, loss in losses) <= Fraction(1, 8)
+
+
+def test_local_search_finds_no_larger_ratio() -> None:
+    """Statement 4.10: single rows of early_stop(3) are changed, kept where the ratio does not fall."""
+    rng, rows = np.random.default_rng(418), [[ONE, ONE]] * 3 + [[Fraction(3, 4), ONE], [ONE, Fraction(3, 4)]]
+    rows, best = [*rows, [ONE, ONE], *[[ONE, ONE - ONE]] * 2], Fraction(50, 49)
+    equal = 0
+    for _ in range(30):
+        changed = list(rows)
+        changed[rng.integers(8)] = [Fraction(int(n), 16) for n in rng.integers(17, size=2)]
+        most = most_decoded_tokens(on_zeros(changed), 2, draft_length=3)
+        assert most.value <= best * most.block
+        if most.value == best * most.block:
+            rows, equal = changed, equal + 1
+    assert equal > 0
+
+
+def test_what_a_result_says() -> None:
+    found = most_decoded_tokens(early_stop(3), 2, draft_length=3)
+    assert found.to_document() == {
+        "question": "tokens in 2 calls",
+        "value": "25/4",
+        "value_float": 6.25,
+        "block": "49/8",
+        "block_float": 6.125,
+    }
+    assert found.tables()[0].texts() == [["optimum", "25/4 = 6.25"], ["block verification", "49/8 = 6.125"]]
+
+
+@pytest.mark.parametrize("question", [most_decoded_tokens, fewest_calls])
+def test_bad_questions_are_refused(question: Any) -> None:
+    pair = random_rational(1, 2, 2)
+    with pytest.raises(InvalidInputError, match="need a pair of draft length"):
+        question(pair, 4)
+    with pytest.raises(InvalidInputError, match="num_"):
+        question(pair, 0)
+    with pytest.raises(InvalidInputError, match="differs from the row after its last 0"):
+        question(pair, 4, memory=0)
+    with pytest.raises(InvalidInputError, match="at least 3"):
+        early_stop(2)
+    with pytest.raises(InvalidInputError, match="ratio must lie"):
+        early_stop(3, Fraction(5, 4))

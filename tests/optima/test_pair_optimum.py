@@ -1,0 +1,156 @@
+"""The optimum: which program answers, what it refuses, and what it depends on."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+
+import pytest
+
+from program_support import TWO_TOKENS
+from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, SolverError
+from spectheory.optima import (
+    CertifiedInterval,
+    Solution,
+    antichains,
+    multi_path_interval,
+    multi_path_optimum,
+    optimal_acceptance,
+    optimum,
+    single_path_optimum,
+)
+from spectheory.pairs.drafts import Iid, PerPath, PrefixTree
+from spectheory.pairs.pair import ModelPair
+
+
+@pytest.mark.parametrize("num_drafts", [0, -1, 1.5, True, "2"])
+def test_num_drafts_is_a_whole_number(num_drafts: object) -> None:
+    pair = ModelPair.context_free_pair(*TWO_TOKENS, 1)
+    message = f"^num_drafts must be a whole number of at least 1, got {num_drafts!r}$"
+    with pytest.raises(InvalidInputError, match=message):
+        optimum(pair, num_drafts)
+    with pytest.raises(InvalidInputError, match=message):
+        optimal_acceptance(*TWO_TOKENS, num_drafts)
+
+
+def test_too_large_programs_are_refused() -> None:
+    with pytest.raises(EnumerationTooLargeError, match=r"458329 non-empty antichains"):
+        optimum(ModelPair.context_free_pair(*TWO_TOKENS, 4), process=PrefixTree((2, 1, 1, 1)))
+    with pytest.raises(EnumerationTooLargeError, match="about 1e"):
+        antichains(4, 5)
+
+
+def test_beyond_the_exact_programs_the_optimum_is_an_interval() -> None:
+    """V = 2, L = 10: a certified float interval; that of one path holds the exact efficiency of block."""
+    pair = ModelPair.context_free_pair(*TWO_TOKENS, 10)
+    one, best = multi_path_interval(pair, 1), optimum(pair, 2)
+    for interval in (one, best):
+        assert isinstance(interval, CertifiedInterval)
+        assert interval.lower <= interval.value <= interval.upper <= interval.lower * (1 + 1e-6)
+    block = output_law("block", pair).block_efficiency
+    assert one.lower <= block <= one.upper
+    assert block < best.lower
+
+
+def test_where_the_float_program_fails_the_interval_answers() -> None:
+    """HiGHS's primal and dual differ by 3e-7 here; one position, so the min cut knows the value."""
+    rows = (
+        [0.047619047619047616, 0.47619047619047616, 0.47619047619047616],
+        [9.9999890000121e-07, 0.9999989000012101, 9.9999890000121e-08],
+    )
+    pair = ModelPair.context_free_pair(*rows, 1)
+    with pytest.raises(SolverError, match="differ by"):
+        multi_path_optimum(pair, 8)
+    best = optimum(pair, 8)
+    assert best.lower <= 1 + optimal_acceptance(*rows, 8).value <= best.upper
+    assert best.upper - best.lower < 1e-5
+
+
+def test_one_path_on_a_large_tree() -> None:
+    """V = 10, L = 5: 111 111 nodes; the interval on one path holds block verification's efficiency."""
+    pair = instances.random_float(1, 10, 5, 0.3, 0.5)
+    with pytest.raises(EnumerationTooLargeError, match=r"111111 nodes; .* at most 100000;"):
+        single_path_optimum(pair)
+    best = optimum(pair, 1)
+    assert best.lower <= output_law("block", pair).block_efficiency <= best.upper
+
+
+def test_importing_the_programs_is_light() -> None:
+    heavy = "('cvxpy', 'torch', 'highspy')"
+    code = f"import sys, spectheory.optima; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+# ----------------------------------------------------------------- what the optimum depends on
+
+
+def facts(best: Solution | CertifiedInterval) -> tuple[object, ...]:
+    """Every number of an optimum and how it was found."""
+    return best.value, best.lower, best.upper, best.method, best.status
+
+
+def test_the_optimum_of_a_float_pair_depends_on_the_pair_and_the_process_alone() -> None:
+    """Not on how K is said, on the names of the tokens, on another pair solved before, or on the process it
+    is asked in: every bit is the same.  Another K and another pair give another number."""
+    sizes = [(*shape, num_drafts) for shape in ((3, 2), (2, 3), (4, 3)) for num_drafts in (1, 2, 3)]
+    alone = []
+    for vocab_size, draft_length, num_drafts in sizes:
+        pair = instances.random_float(5, vocab_size, draft_length, 1.0, 0.3)
+        found = facts(optimum(pair, num_drafts))
+        renamed = ModelPair(pair.target, pair.draft, tuple(f"token {i}" for i in range(vocab_size)))
+        other = facts(optimum(instances.random_float(6, vocab_size, draft_length, 1.0, 0.3), num_drafts))
+        assert facts(optimum(pair, process=Iid(num_drafts))) == found
+        assert facts(optimum(renamed, num_drafts)) == found
+        assert found[0] not in (other[0], optimum(pair, num_drafts + 1).value)
+        alone.append(found)
+    code = (
+        "from spectheory import instances, optimum\n"
+        f"for V, L, K in {sizes[::-1]}:\n"
+        "    best = optimum(instances.random_float(5, V, L, 1.0, 0.3), K)\n"
+        "    print((best.value, best.lower, best.upper, best.method, best.status))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert [ast.literal_eval(line) for line in done.stdout.splitlines()] == alone[::-1]
+
+
+@pytest.mark.parametrize("num_drafts", [1, 2, 64])
+@pytest.mark.parametrize("draft_length", [1, 2, 3, 5])
+def test_no_bound_is_above_the_longest_output(draft_length: int, num_drafts: int) -> None:
+    """Equal models earn L + 1 exactly: float bounds say so or less, also for rows that sum to 1 + 9e-10.
+
+    Without the limit the programs say more, by rounding and by the sum of the rows.
+    """
+    rows = [0.3, 0.7], [0.3, 0.7 + 9e-10], [1 / 3, 2 / 3]
+    for row in rows:
+        pair = ModelPair.context_free_pair(row, row, draft_length)
+        best = optimum(pair, num_drafts)
+        assert best.lower <= best.value <= best.upper <= draft_length + 1
+        assert best.upper - best.lower < 1e-5
+    if draft_length <= 2:
+        off = ModelPair.context_free_pair(rows[1], rows[1], draft_length)
+        assert multi_path_optimum(off, num_drafts).upper > draft_length + 1
+
+
+def test_one_path_from_another_model_has_the_optimum_of_that_model() -> None:
+    """Its draft rows count, not the pair's."""
+    pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
+    other = ModelPair.context_free_pair(TWO_TOKENS[0], ["1/4", "3/4"], 2)
+    best = optimum(pair, process=PerPath((other,))).value
+    assert best == single_path_optimum(other).value
+    assert best != single_path_optimum(pair).value
+    assert optimum(pair, process=PerPath((pair,))).value == single_path_optimum(pair).value
+
+
+def test_limits_are_handed_on() -> None:
+    """Of antichains listed for a tree, and of the time an interval may take."""
+    pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
+    with pytest.raises(EnumerationTooLargeError, match="the limit is 10"):
+        optimum(pair, max_antichains=10, process=PrefixTree((2, 1)))
+    large = instances.random_float(1, 10, 3, 1.0, 0.5)
+    assert optimum(large, 4, time_limit=1e-9).status == "time limit"
+    assert isinstance(optimum(pair, 1_001), CertifiedInterval)
+    assert isinstance(optimum(pair, 1_000), Solution)

@@ -1,0 +1,177 @@
+"""The optimum over skewed drafts is that over antichains; leaf sets are generated until none is violated."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import reference
+from leaf_laws import largest_excess
+from program_support import TREE_PAIRS, assert_certified
+from spectheory import instances
+from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.exact_numbers import exact_values
+from spectheory.optima import check_solution, multi_path_optimum, path_selection, solve, solve_exact
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.optima.bounds.skewed_draft import is_skewed_draft
+from spectheory.optima.greedy_polymatroid import decompose_into_rankings
+from spectheory.optima.path_selection import path_selection_optimum, path_selection_program
+from spectheory.pairs.pair import ModelPair
+from table import groups
+
+OPTIMUM_GROUPS = [
+    "two_token",
+    "partial_overlap",
+    "disjoint_supports",
+    "random-V2-L1-K3",
+    "random-V2-L2-K2",
+    "random-V2-L3-K2",
+    "random-V3-L1-K3",
+    "random-V3-L2-K2",
+    "random-V4-L1-K2",
+]
+
+
+@pytest.mark.parametrize("group", OPTIMUM_GROUPS)
+def test_optimum_over_skewed_drafts_is_the_antichain_optimum(group: str) -> None:
+    """greedy2026 Theorem 4.6: the two programs have the same value, exactly."""
+    for case in (case for case in groups()[group] if case.has_optimum):
+        best = path_selection_optimum(case.pair, case.num_drafts)
+        expected = multi_path_optimum(case.pair, case.num_drafts).value
+        assert isinstance(best.value, Fraction), case
+        assert best.value == expected, case
+        law = best.skewed_draft.leaf_law
+        assert is_skewed_draft(case.pair, law, case.num_drafts).is_member, case
+        named = dict(zip(reference.leaves(case.pair), law, strict=True))
+        assert reference.ranking_efficiency(case.pair, named) == expected, case
+
+
+@pytest.mark.parametrize("first", range(0, 208, 26))
+def test_random_optima_prove_themselves(first: int) -> None:
+    """Exact, float, antichain and ranking values agree, both points are optimal, moved duals are not: 208
+    pairs, 26 per test, K = 1..4."""
+    for number in range(first, first + 26):
+        pair, num_drafts = TREE_PAIRS[number], 1 + number // 4 % 4
+        best = path_selection_optimum(pair, num_drafts)
+        assert best.value == multi_path_optimum(pair, num_drafts).value
+        law = best.skewed_draft.leaf_law
+        assert largest_excess(pair, law, num_drafts) == 0
+        named = dict(zip(reference.leaves(pair), law, strict=True))
+        assert reference.ranking_efficiency(pair, named) == best.value
+        floats = pair.to_float()
+        approximate = path_selection_optimum(floats, num_drafts)
+        assert approximate.solution.lower <= best.value <= approximate.solution.upper
+        assert approximate.value == pytest.approx(float(best.value), abs=1e-7)
+        assert is_skewed_draft(floats, approximate.skewed_draft.leaf_law, num_drafts).is_member
+        for model, found, tolerance in ((pair, best, 0.0), (floats, approximate, 1e-8)):
+            program = path_selection_program(model, num_drafts, found.leaf_sets)
+            assert_certified(program, found.solution, tolerance)
+
+
+def test_generated_sets_are_enough_and_all_sets_give_the_same() -> None:
+    """Row generation against the program with all 2^M - 1 leaf sets; the solution proves its value."""
+    for seed in range(6):
+        pair = instances.random_rational(seed, 3, 2)
+        best = path_selection_optimum(pair, 2)
+        assert solve_exact(path_selection_program(pair, 2)).value == best.value
+        check_solution(path_selection_program(pair, 2, best.leaf_sets), best.solution)
+        assert len(best.leaf_sets) < 2**9 - 1
+
+
+def test_optimum_partner_too_few_sets_and_moved_solutions() -> None:
+    """Without Eq. 17 the value is too large; a moved dual is refused; the wrong K differs."""
+    pair = instances.two_token(2)
+    assert solve_exact(path_selection_program(pair, 2, [])).value == 3
+    assert path_selection_optimum(pair, 2).value == Fraction(212, 81)  # theory.md §5: L=2, K=2
+    assert path_selection_optimum(pair, 3).value > Fraction(212, 81)
+    best = path_selection_optimum(pair, 2)
+    best.solution.dual["total"][0] += 1
+    with pytest.raises(CertificationError):
+        check_solution(path_selection_program(pair, 2, best.leaf_sets), best.solution)
+
+
+def test_one_draft_selects_the_draft_itself() -> None:
+    """K = 1: the only skewed draft is q, and the optimum that of block verification."""
+    for seed in range(4):
+        pair = instances.random_rational(seed, 2, 2)
+        best = path_selection_optimum(pair, 1)
+        assert (best.skewed_draft.leaf_law == pair.draft_path_probs(2)).all()
+        assert len(decompose_into_rankings(pair, 1, pair.draft_path_probs(2)).weights) == 1
+
+
+def test_size_limits_and_bad_input() -> None:
+    """Too many leaves, sets and rounds."""
+    pair = instances.two_token(2)
+    with pytest.raises(EnumerationTooLargeError, match="128 leaves"):
+        path_selection_optimum(instances.two_token(7), 2)
+    with pytest.raises(EnumerationTooLargeError, match="2\\^16"):
+        path_selection_program(instances.two_token(4), 2)
+    with pytest.raises(InvalidInputError, match="max_rounds"):
+        path_selection_optimum(pair, 2, max_rounds=0)
+    with pytest.raises(CertificationError, match="after 1 rounds"):
+        path_selection_optimum(instances.random_rational(4, 3, 2), 2, max_rounds=1)
+
+
+def test_a_law_beyond_the_stated_sets_is_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were no violated set found, the optimum of too few sets would be no skewed draft.  It is refused."""
+    pair = instances.random_rational(4, 3, 2)
+    monkeypatch.setattr(path_selection, "_violated_sets", lambda *arguments: [])
+    for name in ("_trimmed", "_extended"):  # both would take or give mass, so that its sum would be off
+        monkeypatch.setattr(path_selection, name, lambda pair, law, *others: law)
+    with pytest.raises(CertificationError, match="violates a leaf set exactly"):
+        path_selection_optimum(pair, 2)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_point_is_repaired_to_a_feasible_one(seed: int) -> None:
+    """Random points, and optima of too few sets and of a wrong total: read as rationals, the repaired masses
+    keep to every antichain, and to their parents up to rounding; no undrafted leaf has any."""
+    shape = ((2, 2), (3, 2), (4, 1))[seed % 3]
+    pair, num_drafts = instances.random_rational([91, seed], *shape), 2 + seed % 3
+    rng = np.random.default_rng(seed)
+    program = path_selection_program(pair.to_float(), num_drafts, [])
+    leaves = pair.vocab_size**pair.draft_length
+    sizes = np.cumsum([pair.vocab_size**depth for depth in range(pair.draft_length + 1)])
+    unlimited = np.array(list(solve(dataclasses.replace(program, repair=None)).primal.values()))
+    for point in (unlimited, 1.5 * unlimited, *rng.normal(0.3, 0.5, (4, program.num_variables))):
+        repaired = program.repair(program, point)
+        law = repaired[-leaves:]
+        assert law.sum() == pytest.approx(1, rel=1e-13)
+        assert (law[pair.draft_path_probs(pair.draft_length) == 0] == 0).all()
+        assert is_skewed_draft(pair.to_float(), law, num_drafts, tolerance=1e-13).is_member
+        masses = [exact_values(level) for level in np.split(repaired[:-leaves], sizes[:-1])]
+        assert masses[0][0] == pytest.approx(1, rel=1e-13)
+        masses[0][0] = Fraction(1)
+        for depth in range(pair.draft_length):
+            limits = (pair.target[depth] * masses[depth][:, None]).ravel()
+            assert (masses[depth + 1] <= limits * (1 + Fraction(1, 2**50))).all()
+        assert most_violated_antichain(pair, masses, num_drafts)[0] == 0
+
+
+def test_the_program_is_the_stated_one() -> None:
+    """A total that is 1, not at most 1; all 2^M - 1 leaf sets; a limit on leaves that includes itself."""
+    pair = instances.two_token(2)
+    program = path_selection_program(pair, 2)
+    assert program.block("total").sense == "=="
+    assert program.block(path_selection.LEAF_SETS).size == 15
+    assert path_selection_optimum(pair, 2, max_leaves=4).value == Fraction(212, 81)
+
+
+def test_trimmed_laws_lose_what_earns_nothing_and_extended_ones_lose_nothing() -> None:
+    """All on the leaf AA: the target takes 1/3 through A, so no more is kept.  The law is beyond its
+    leaf set, where nothing is added, and nothing taken."""
+    pair = instances.two_token(2)
+    law = np.array([Fraction(1), Fraction(0), Fraction(0), Fraction(0)], dtype=object)
+    assert path_selection._trimmed(pair, law).tolist() == [Fraction(1, 3), 0, 0, 0]
+    assert (path_selection._extended(pair, law, 2) >= law).all()
+
+
+def test_a_trace_of_mass_on_an_undrafted_leaf_costs_nothing() -> None:
+    """It is dropped; a repair that mixed it away with q would fall from the optimum 5/3 to block's 19/12."""
+    pair = ModelPair.context_free_pair([1 / 3, 1 / 3, 1 / 3], [0.75, 0.25, 0.0], 1)
+    program = path_selection_program(pair, 2)
+    point = np.array([1, 1 / 3, 1 / 3, 0, 0.6, 0.4 - 1e-9, 1e-9])
+    assert program.objective @ program.repair(program, point) == pytest.approx(5 / 3, abs=1e-8)

@@ -1,0 +1,82 @@
+"""The best and the worst tree-based ranking, against plain enumeration."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations, product
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import reference
+from spectheory import instances
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.optima.tree_rankings import best_ranking, count_tree_rankings
+from spectheory.pairs.pair import ModelPair
+from spectheory.testing.strategies import pairs
+
+
+def tree_rankings(pair: ModelPair) -> list[list[tuple[int, ...]]]:
+    """Every tree-based ranking as an order of all leaves, V! orders at each context, in plain Python."""
+
+    def below(context: tuple[int, ...]) -> list[list[tuple[int, ...]]]:
+        if len(context) == pair.draft_length:
+            return [[context]]
+        children = [below((*context, token)) for token in range(pair.vocab_size)]
+        return [
+            [leaf for token in order for leaf in chosen[token]]
+            for chosen in product(*children)
+            for order in permutations(range(pair.vocab_size))
+        ]
+
+    return below(())
+
+
+@pytest.mark.parametrize("first", range(0, 201, 67))
+def test_exhaustive_search_against_plain_enumeration(first: int) -> None:
+    """Best and worst over all Π V! rankings, each evaluated from its leaf law alone: 201 pairs."""
+    for seed in range(first, first + 67):
+        V, L, K = ((2, 2, 2), (2, 2, 3), (3, 1, 2))[seed % 3]
+        pair = instances.random_rational(seed, V, L)
+        values = [
+            reference.ranking_efficiency(pair, reference.skewed_leaf_probs(pair, order, K))
+            for order in tree_rankings(pair)
+        ]
+        found = best_ranking(pair, K)
+        assert found.rankings_tried == count_tree_rankings(pair) <= len(values)
+        assert (found.best.value, found.worst.value) == (max(values), min(values)), seed
+        assert found.worst.value <= found.greedy.value <= found.best.value <= found.optimum
+        for ranked in (found.best, found.worst, found.greedy):
+            draft = SkewedDraft.from_order(pair, K, ranked.leaf_order)
+            assert draft.block_efficiency(pair) == ranked.value
+
+
+def test_the_ratio_ranking_is_not_always_the_best() -> None:
+    """Among tree-based rankings p/q is best on the two-token example and not on some random pair."""
+    found = best_ranking(instances.two_token(2), 2)
+    assert found.best.value == found.greedy.value == found.optimum == Fraction(212, 81)
+    same = ModelPair.context_free_pair(["1/3", "2/3"], ["1/3", "2/3"], 2)
+    found = best_ranking(same, 2)
+    assert (found.greedy.value, found.best.value) == (Fraction(203, 81), Fraction(205, 81))
+    assert found.best.leaf_order.tolist() == [0, 1, 3, 2]
+    assert reference.ranking_efficiency(
+        same, reference.skewed_leaf_probs(same, [(0, 0), (0, 1), (1, 1), (1, 0)], 2)
+    ) == Fraction(205, 81)
+    random = [best_ranking(instances.random_rational(seed, 3, 2), 2) for seed in range(12)]
+    assert any(result.greedy.value < result.best.value for result in random)
+    assert any(result.best.value < result.optimum for result in random)
+    with pytest.raises(InvalidInputError, match="max_rankings"):
+        best_ranking(instances.two_token(1), 2, max_rankings=0)
+    with pytest.raises(EnumerationTooLargeError, match="8 tree-based rankings, the limit is 7"):
+        best_ranking(instances.two_token(2), 2, max_rankings=7)
+
+
+@given(pairs(), st.integers(1, 3))
+def test_rankings_on_any_pair(pair: ModelPair, num_drafts: int) -> None:
+    """Exact or float, V = 1 included: worst ≤ p/q ≤ best ≤ optimum."""
+    assume(count_tree_rankings(pair) <= 100)
+    found = best_ranking(pair, num_drafts)
+    slack = 0 if pair.is_exact else 1e-7
+    assert found.worst.value <= found.greedy.value <= found.best.value <= found.optimum + slack

@@ -1,0 +1,47 @@
+"""Rows behind a text: of a deep pair, and of one that is continued."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.extension import ContinuedPair
+from spectheory.pairs.instances import random_rational, sticky_chain, two_token
+
+
+def test_a_deep_pair_is_read_where_it_stands() -> None:
+    pair = random_rational(5, 3, 3)
+    models = ContinuedPair(pair, draft_length=2)
+    assert models.memory is None
+    assert models.follow((1, 2), 0) == (1, 2, 0)
+    levels = models.levels_below(pair.target, (2,), 3)
+    for depth, level in enumerate(levels):
+        last = level.shape[0]
+        assert (level == pair.target[depth + 1][2 * last : 3 * last]).all()
+    models.check_depth(3)
+    with pytest.raises(InvalidInputError, match=r"pair of draft length 4, and this one has 3.*fewer calls"):
+        models.check_depth(4, "calls")
+
+
+def test_a_markov_pair_goes_on_for_ever() -> None:
+    pair = sticky_chain(2)
+    models = ContinuedPair(pair, memory=1)
+    models.check_depth(10**6)
+    assert (models.draft_length, models.follow((0, 1), 0)) == (2, (0,))
+    assert (models.row(pair.target, (0, 1, 1, 0)) == pair.target[1][0]).all()
+    below = models.levels_below(pair.draft, (1,), 2)
+    assert (below[1] == np.stack([pair.draft[1][0], pair.draft[1][1]])).all()
+
+
+def test_memory_that_the_rows_do_not_have_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match=r"the target row at context .* last 0 tokens"):
+        ContinuedPair(sticky_chain(2), memory=0)
+    with pytest.raises(InvalidInputError, match="needs the draft rows after 2 tokens"):
+        ContinuedPair(sticky_chain(2), memory=2)
+    other = random_rational(3, 2, 2)
+    with pytest.raises(InvalidInputError, match="draft model 0"):
+        ContinuedPair(two_token(2), memory=0, other_drafts=(other,))
+    assert ContinuedPair(two_token(2), other_drafts=(other,)).memory is None
+    with pytest.raises(InvalidInputError, match="draft_length"):
+        ContinuedPair(two_token(2), draft_length=0)

@@ -1,0 +1,92 @@
+"""Named and random pairs: what their names and docstrings say of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from spectheory import instances
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.pair import ModelPair
+
+F = Fraction
+
+
+def levels(pair: ModelPair) -> tuple[np.ndarray, ...]:
+    return (*pair.target, *pair.draft)
+
+
+def is_equal(pair: ModelPair, other: ModelPair) -> bool:
+    return all((a == b).all() for a, b in zip(levels(pair), levels(other), strict=True))
+
+
+@pytest.mark.parametrize("name", instances.NAMED)
+def test_named_pairs_are_exact_at_every_length(name: str) -> None:
+    """Rows of Fractions that sum to 1; a shorter pair is the longer one cut."""
+    for length in (1, 2, 3):
+        pair = instances.NAMED[name](length)
+        assert pair.is_exact
+        assert pair.draft_length == length
+        assert all((level.sum(axis=1) == 1).all() for level in levels(pair))
+    assert is_equal(instances.NAMED[name](3).truncate(2), instances.NAMED[name](2))
+
+
+def test_what_the_names_say() -> None:
+    """Equal, disjoint, deterministic, partly overlapping, reversed."""
+    for name in ("equal_models", "uniform_equal"):
+        pair = instances.NAMED[name](1)
+        assert (pair.target[0] == pair.draft[0]).all()
+    disjoint, overlap = instances.disjoint_supports(1), instances.partial_overlap(1)
+    assert (disjoint.target[0] * disjoint.draft[0] == 0).all()
+    assert (overlap.target[0] * overlap.draft[0] > 0).sum() == 2
+    assert {value for level in levels(instances.point_masses(3)) for value in level.ravel()} == {F(0), F(1)}
+    reversed_pair = instances.three_token_reversed(1)
+    assert reversed_pair.target[0][0].tolist() == reversed_pair.draft[0][0].tolist()[::-1]
+
+
+def test_uniform_pairs() -> None:
+    """spectr2023 App. B.1: the target is uniform on d/r of the d tokens; r must divide d."""
+    pair = instances.uniform(6, 3)
+    assert pair.target[0][0].tolist() == [F(1, 2)] * 2 + [F(0)] * 4
+    assert pair.draft[0][0].tolist() == [F(1, 6)] * 6
+    with pytest.raises(InvalidInputError, match="ratio must divide support, got support 6 and ratio 4"):
+        instances.uniform(6, 4)
+
+
+def test_markov_rows_depend_on_the_last_token_only() -> None:
+    """The partner: rows of a random pair do not."""
+    for pair, is_markov in ((instances.sticky_chain(3), True), (instances.random_rational(1, 2, 3), False)):
+        rows: dict[tuple[int, int], set[tuple[F, ...]]] = {}
+        for model, side in enumerate((pair.target, pair.draft)):
+            for level in side[1:]:
+                for number, row in enumerate(level):
+                    rows.setdefault((model, number % 2), set()).add(tuple(row))
+        assert all(len(found) == 1 for found in rows.values()) == is_markov
+
+
+@pytest.mark.parametrize(
+    "build", [instances.random_float, instances.random_rational, instances.tiny_probabilities]
+)
+def test_random_pairs_are_their_seed(build: object) -> None:
+    """The same seed gives the same pair, another seed another; rows sum to 1."""
+    pair, again, other = (build(seed, 3, 2) for seed in (5, 5, 6))  # type: ignore[operator]
+    assert is_equal(pair, again)
+    assert not is_equal(pair, other)
+    for level in levels(pair):
+        assert np.abs(level.sum(axis=1) - 1).max() <= (0 if pair.is_exact else 1e-15)
+
+
+def test_what_random_pairs_are_made_of() -> None:
+    """Zeros and equal rows as often as asked for, tiny entries, and models that agree."""
+    plain = instances.random_rational(3, 4, 3, zero_probability=0, equal_row_probability=0)
+    assert all((level > 0).all() for level in levels(plain))
+    same = instances.random_rational(3, 4, 3, equal_row_probability=1)
+    assert all((p == q).all() for p, q in zip(same.target[:-1], same.draft, strict=True))
+    assert min(level.min() for level in levels(instances.tiny_probabilities(2, 4, 3))) < F(1, 10**8)
+    agreeing = instances.random_float(1, 3, 2, agreement=1.0)
+    assert all((p == q).all() for p, q in zip(agreeing.target[:-1], agreeing.draft, strict=True))
+    for agreement in (-0.1, 1.5, float("nan")):
+        with pytest.raises(InvalidInputError, match="agreement must lie in"):
+            instances.random_float(1, 2, 1, agreement=agreement)

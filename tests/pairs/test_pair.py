@@ -1,0 +1,307 @@
+"""ModelPair: construction, contexts, derived pairs, and every bad input with what its error says."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from flint import fmpq
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from pair_support import DOCUMENT, assert_same_pair
+from spectheory import instances
+from spectheory.foundation.errors import InvalidInputError, InvalidPairError
+from spectheory.foundation.exact_numbers import fractions_if_exact
+from spectheory.pairs.pair import ModelPair
+from spectheory.testing.strategies import pairs
+
+# ----------------------------------------------------------------- construction
+
+
+def test_plain_constructor_checks_its_arrays() -> None:
+    """context_free must be true of the rows, and exact arrays must hold Fractions only."""
+    pair = ModelPair.from_document(DOCUMENT)
+    with pytest.raises(InvalidPairError, match="context_free is set"):
+        ModelPair(pair.target, pair.draft, pair.vocab, context_free=True)
+    with pytest.raises(InvalidPairError, match="Fractions or float64, got float32"):
+        ModelPair(tuple(t.astype("float32") for t in pair.target), pair.draft, pair.vocab)
+
+
+def test_context_free_rows_must_fit() -> None:
+    """Both rows list every token once."""
+    with pytest.raises(InvalidPairError, match="the draft row at context '' has 3 entries; expected 2"):
+        ModelPair.context_free_pair(["1/2", "1/2"], ["1", "0", "0"], 1)
+    with pytest.raises(InvalidPairError, match="mixed"):
+        ModelPair.context_free_pair(["1/2", "1/2"], [0.5, 0.5], 1)
+    with pytest.raises(InvalidPairError, match="draft_length must be"):
+        ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 0)
+
+
+def test_levels_must_fit() -> None:
+    """The plain constructor checks depths, shapes and arithmetic too."""
+    exact, in_float = instances.two_token(2), instances.two_token(2).to_float()
+    with pytest.raises(InvalidPairError, match="the target needs exactly one depth more"):
+        ModelPair(exact.target[:2], exact.draft, exact.vocab)
+    with pytest.raises(InvalidPairError, match="exact and float rows are mixed"):
+        ModelPair(exact.target, in_float.draft, exact.vocab)
+    with pytest.raises(InvalidPairError, match=r"the target rows at depth 1 have shape \(1, 2\)"):
+        ModelPair((exact.target[0], exact.target[1][:1], exact.target[2]), exact.draft, exact.vocab)
+    with pytest.raises(InvalidPairError, match="the vocabulary is empty"):
+        ModelPair((np.zeros((1, 0)), np.zeros((0, 0))), (np.zeros((1, 0)),), ())
+
+
+def test_float_rows_are_allowed_rounding_only() -> None:
+    """Row sums within the documented 1e-9 pass, 1e-6 does not, and exact rows get no tolerance."""
+    ModelPair.context_free_pair([0.1, 0.2, 0.7 + 1e-12], [0.3, 0.3, 0.4], 1)
+    with pytest.raises(InvalidPairError, match="sums to"):
+        ModelPair.context_free_pair([0.1, 0.2, 0.7 + 1e-6], [0.3, 0.3, 0.4], 1)
+    with pytest.raises(InvalidPairError, match="sums to"):
+        ModelPair.context_free_pair(["0.1", "0.2", "0.7000000000001"], ["1", "0", "0"], 1)
+
+
+# --------------------------------------------------------------------- contexts
+
+
+@given(pair=pairs(), depth=st.integers(0, 3))
+def test_contexts_are_numbered_in_base_v(pair: ModelPair, depth: int) -> None:
+    """(a_1, .., a_i) is row a_1 V^(i-1) + .. + a_i."""
+    contexts = list(product(range(pair.vocab_size), repeat=depth))
+    assert [pair.context(depth, number) for number in range(len(contexts))] == contexts
+    assert [reference.number_of(pair, context) for context in contexts] == list(range(len(contexts)))
+
+
+@given(pair=pairs(exact=True))
+def test_path_probs_are_products_of_conditionals(pair: ModelPair) -> None:
+    """p(a_{1:i}) for depths 0..L+1 and q for 0..L; each depth sums to 1."""
+    for depth in range(pair.draft_length + 2):
+        contexts = product(range(pair.vocab_size), repeat=depth)
+        expected = [reference.target_prob(pair, context) for context in contexts]
+        assert pair.target_path_probs(depth).tolist() == expected
+        assert sum(expected) == 1
+    for depth in range(pair.draft_length + 1):
+        contexts = product(range(pair.vocab_size), repeat=depth)
+        assert pair.draft_path_probs(depth).tolist() == [reference.draft_prob(pair, c) for c in contexts]
+
+
+@given(pair=pairs())
+def test_the_numbers_to_compute_with_are_those_of_the_pair(pair: ModelPair) -> None:
+    """python-flint rationals or float64: every row and every path, of its own model."""
+    numbers, depths = pair.numbers, range(pair.draft_length + 1)
+    kind = fmpq if pair.is_exact else float
+    for found, given_ in (
+        (numbers.target, pair.target),
+        (numbers.draft, pair.draft),
+        (numbers.target_path_probs, [pair.target_path_probs(depth) for depth in (*depths, len(depths))]),
+        (numbers.draft_path_probs, [pair.draft_path_probs(depth) for depth in depths]),
+    ):
+        for level, expected in zip(found, given_, strict=True):
+            assert all(isinstance(value, kind) for value in level.flat)
+            assert (fractions_if_exact(level) == expected).all()
+
+
+@pytest.mark.parametrize("depth", [-1, 1.0, 1.5, True, "1", None])
+def test_path_probs_refuse_what_is_no_depth(depth: Any) -> None:
+    """Negative and other numbers; their neighbours 0 and numpy's 1 are depths."""
+    pair = instances.two_token(2)
+    for probs in (pair.target_path_probs, pair.draft_path_probs):
+        with pytest.raises(InvalidPairError, match="depth must be a whole number of at least 0, got"):
+            probs(depth)
+        assert probs(0).tolist() == [1]
+        assert len(probs(np.int64(1))) == 2
+
+
+def test_path_probs_end_where_the_models_do() -> None:
+    """The target goes to depth L+1, the draft to L; one deeper there is nothing, not the last depth again."""
+    pair = instances.two_token(2)
+    assert len(pair.target_path_probs(3)) == 8
+    assert len(pair.draft_path_probs(2)) == 4
+    with pytest.raises(InvalidPairError, match=r"the target has no paths of depth 4; expected 0\.\.3"):
+        pair.target_path_probs(4)
+    with pytest.raises(InvalidPairError, match=r"the draft has no paths of depth 3; expected 0\.\.2"):
+        pair.draft_path_probs(3)
+
+
+# ---------------------------------------------------------------- derived pairs
+
+
+@given(pair=pairs(exact=True))
+def test_to_float_rounds_every_entry(pair: ModelPair) -> None:
+    """float64 of each entry; a float pair is returned as it is."""
+    rounded = pair.to_float()
+    assert rounded.arithmetic == "float64"
+    assert rounded.to_float() is rounded
+    assert (rounded.vocab, rounded.context_free) == (pair.vocab, pair.context_free)
+    for level, exact in zip((*rounded.target, *rounded.draft), (*pair.target, *pair.draft), strict=True):
+        assert level.tolist() == [[float(entry) for entry in row] for row in exact]
+
+
+@given(pair=pairs())
+def test_truncate_keeps_the_first_levels(pair: ModelPair) -> None:
+    """A shorter draft of the same models."""
+    for length in range(1, pair.draft_length + 1):
+        shorter = pair.truncate(length)
+        assert (shorter.draft_length, len(shorter.target)) == (length, length + 1)
+        assert all(a is b for a, b in zip(shorter.target, pair.target, strict=False))
+    with pytest.raises(InvalidPairError, match=rf"expected 1\.\.{pair.draft_length}"):
+        pair.truncate(pair.draft_length + 1)
+    with pytest.raises(InvalidPairError, match="draft_length must be a whole number of at least 1, got 0"):
+        pair.truncate(0)
+
+
+def test_truncate_of_a_context_free_pair_is_the_shorter_instance() -> None:
+    """two_token(3) cut to 2 is two_token(2)."""
+    assert_same_pair(instances.two_token(3).truncate(2), instances.two_token(2))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_restrict_conditions_every_row(seed: int) -> None:
+    """restrict: p(x | a) / p(tokens | a) at every context made of the tokens, in the order given."""
+    pair = instances.random_rational(seed, 4, 2, zero_probability=0.0)
+    kept = [2, 0, 3]
+    smaller = pair.restrict(kept)
+    assert smaller.vocab == ("2", "0", "3")
+    assert (smaller.vocab_size, smaller.draft_length) == (3, 2)
+    for depth, context in ((d, c) for d in range(3) for c in product(range(3), repeat=d)):
+        original = tuple(kept[token] for token in context)
+        for side in (reference.target_row, reference.draft_row)[: 2 if depth < 2 else 1]:
+            row = side(pair, original)
+            mass = sum(row[token] for token in kept)
+            assert side(smaller, context) == [row[token] / mass for token in kept]
+    assert_same_pair(pair.restrict([0, 1, 2, 3]), pair)
+
+
+def test_restrict_refuses_what_it_cannot_do() -> None:
+    """Unknown, repeated or no tokens, and rows without mass on them."""
+    pair = instances.partial_overlap(2)
+    for tokens in ([], [0, 0], [4], [-1]):
+        with pytest.raises(InvalidPairError, match=r"expected distinct ids in 0\.\.3"):
+            pair.restrict(tokens)
+    with pytest.raises(InvalidPairError, match=r"the target gives tokens \[3\] no mass at context ''"):
+        pair.restrict([3])
+    with pytest.raises(InvalidPairError, match=r"the draft gives tokens \[2\] no mass at context ''"):
+        pair.restrict([2])
+
+
+# ------------------------------------------------------------ tolerance of row sums
+
+
+def off_by(error: float, tolerance: float) -> ModelPair:
+    """A float pair whose first target row sums to 1 + ``error``."""
+    rows: dict[tuple[int, ...], list[float]] = {(): [0.5, 0.5 + error], (0,): [1, 0], (1,): [0, 1]}
+    return ModelPair.from_contexts(rows, {(): [0.5, 0.5]}, 1, row_sum_tolerance=tolerance)
+
+
+def test_the_tolerance_is_kept_by_derived_pairs() -> None:
+    """truncate, restrict and to_float of a pair with a tolerance of its own; the default would refuse it."""
+    rows = ([0.5, 0.5 + 1e-5], [0.5, 0.5])
+    pair = ModelPair.context_free_pair(*rows, 2, row_sum_tolerance=1e-4)
+    derived = [pair.truncate(1), pair.restrict([0, 1]), pair.to_float()]
+    exact = ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 1, row_sum_tolerance=1e-4)
+    derived += [exact.to_float(), exact.truncate(1), exact.restrict([1, 0])]
+    assert [other.row_sum_tolerance for other in derived] == [1e-4] * 6
+    with pytest.raises(InvalidPairError, match="sums to"):
+        ModelPair.context_free_pair(*rows, 2)
+
+
+def test_the_tolerance_is_that_of_float_rows_alone() -> None:
+    """An exact row sums to 1 or is none; a float row may be off by the tolerance and not by more."""
+    assert off_by(0.9e-4, 1e-4).row_sum_tolerance == 1e-4
+    with pytest.raises(InvalidPairError, match="sums to"):
+        off_by(1.1e-4, 1e-4)
+    with pytest.raises(InvalidPairError, match="sums to 5/6, not 1"):
+        ModelPair.context_free_pair(["1/2", "1/3"], ["1", "0"], 1, row_sum_tolerance=0.5)
+
+
+@pytest.mark.parametrize("tolerance", [-1e-9, float("nan"), float("inf"), True, "1e-9", None])
+def test_bad_tolerances_are_refused(tolerance: Any) -> None:
+    with pytest.raises(InvalidPairError, match="row_sum_tolerance must be a number of at least 0, got"):
+        off_by(0.0, tolerance)
+    assert off_by(0.0, 0.0).row_sum_tolerance == 0  # the partner: nothing is allowed, and nothing is needed
+
+
+# ---------------------------------------------------------------- named instances
+
+
+@pytest.mark.parametrize("name", instances.NAMED)
+def test_named_instances_are_exact_at_every_length(name: str) -> None:
+    """Functions of the draft length."""
+    for length in (1, 2, 3):
+        pair = instances.NAMED[name](length)
+        assert pair.is_exact
+        assert pair.draft_length == length
+
+
+def test_instances_are_what_the_papers_say() -> None:
+    """Rows of block2024 Eq. 2 and spectr2023 App. B.1, and refusals of nonsense."""
+    assert instances.two_token().target[0].tolist() == [[Fraction(1, 3), Fraction(2, 3)]]
+    assert instances.bernoulli("1/4", "3/4").draft[0].tolist() == [[Fraction(3, 4), Fraction(1, 4)]]
+    assert instances.uniform(4, 2).target[0].tolist() == [[Fraction(1, 2)] * 2 + [0, 0]]
+    with pytest.raises(InvalidInputError, match="ratio must divide support, got support 4 and ratio 3"):
+        instances.uniform(4, 3)
+    with pytest.raises(InvalidInputError, match=r"agreement must lie in \[0, 1\], got 2"):
+        instances.random_float(0, 2, 1, agreement=2)
+
+
+@pytest.mark.parametrize("make", [instances.random_rational, instances.random_float])
+def test_random_instances_depend_on_the_seed_only(make: Any) -> None:
+    """The same seed gives the same pair, another seed another one."""
+    assert_same_pair(make(5, 3, 2), make(5, 3, 2))
+    assert any((a != b).any() for a, b in zip(make(5, 3, 2).target, make(6, 3, 2).target, strict=True))
+
+
+def test_agreement_one_makes_the_models_equal() -> None:
+    """agreement interpolates between independent rows and identical ones."""
+    pair = instances.random_float(3, 3, 2, agreement=1.0)
+    for target, draft in zip(pair.target[:-1], pair.draft, strict=True):
+        np.testing.assert_array_equal(target, draft)
+
+
+def test_equal_pairs_have_equal_hashes() -> None:
+    one, other = instances.two_token(2), instances.two_token(2)
+    assert one == other
+    assert len({one, other}) == 1
+    assert len({one, instances.two_token(3)}) == 2
+
+
+def test_rows_of_half_the_digits_are_refused_with_a_remedy() -> None:
+    """A softmax in float32 sums to 1 within 1e-7; exact rows get no such advice."""
+    row = np.exp(np.arange(5, dtype=np.float32))
+    row = (row / row.sum()).astype(float)
+    row[0] += 3e-8
+    with pytest.raises(
+        InvalidPairError, match="not 1; divide it by its sum, or allow a wider row_sum_tolerance"
+    ):
+        ModelPair.context_free_pair(row, row, draft_length=1)
+    pair = ModelPair.context_free_pair(row, row, draft_length=1, row_sum_tolerance=1e-6)
+    assert pair.normalised().target[0].sum() == pytest.approx(1, abs=1e-15)
+    with pytest.raises(InvalidPairError, match=r"sums to 5/6, not 1$"):
+        ModelPair.context_free_pair(["1/2", "1/3"], ["1/2", "1/2"], draft_length=1)
+
+
+def test_a_pair_cannot_be_written_to() -> None:
+    """What is judged is what was given: neither the caller's arrays nor a verifier's hand changes it."""
+    rows = np.array([[0.25, 0.75]])
+    pair = ModelPair((rows, np.tile(rows, (2, 1))), (rows,), ("A", "B"))
+    rows[0] = 0.5
+    assert (pair.target[0] == [[0.25, 0.75]]).all()
+    for level in (*pair.target, *pair.draft):
+        with pytest.raises(ValueError, match="read-only"):
+            level[0, 0] = 1
+    for probs in (pair.target_path_probs(1), pair.draft_path_probs(1), pair.numbers.target_path_probs[1]):
+        with pytest.raises(ValueError, match="read-only"):
+            probs[0] = 1
+    for numbers in (pair.numbers, instances.two_token(2).numbers):
+        for level in (*numbers.target, *numbers.draft):
+            with pytest.raises(ValueError, match="read-only"):
+                level[0, 0] = 1
+
+
+def test_rows_without_mass_cannot_be_normalised() -> None:
+    pair = ModelPair.context_free_pair([0.0, 0.0], [0.5, 0.5], 1, row_sum_tolerance=1.0)
+    with pytest.raises(InvalidPairError, match="a row sums to 0"):
+        pair.normalised()

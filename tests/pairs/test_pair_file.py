@@ -1,0 +1,265 @@
+"""The pair file: reading, writing, and every bad document with what its error says."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from pair_support import CONTEXT_FREE, DOCUMENT, assert_same_pair
+from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidPairError
+from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.pair_file import OPTIONAL_FIELDS, REQUIRED_FIELDS, ROW_SUM_TOLERANCE, parse_context
+from spectheory.testing.strategies import pairs
+
+
+def test_document_with_contexts() -> None:
+    """Strings are exact, decimals too; keys are contexts."""
+    pair = ModelPair.from_document(DOCUMENT)
+    assert (pair.vocab_size, pair.draft_length, pair.arithmetic) == (2, 1, "exact")
+    assert pair.target[1].tolist() == [[Fraction(1, 2), Fraction(1, 2)], [1, 0]]
+    assert all(isinstance(entry, Fraction) for level in pair.target for entry in level.ravel())
+
+
+def test_document_with_numbers_is_float() -> None:
+    """JSON numbers are float64, whole ones too."""
+    pair = ModelPair.from_document({**CONTEXT_FREE, "target": [1, 0], "draft": [0.25, 0.75]})
+    assert pair.arithmetic == "float64"
+    assert pair.target[0].dtype == np.float64
+    whole = ModelPair.from_document({**CONTEXT_FREE, "target": [1, 0], "draft": [0, 1]})
+    assert whole.arithmetic == "float64"
+
+
+@given(pair=pairs())
+def test_documents_round_trip(pair: ModelPair) -> None:
+    """Writing and reading gives the same pair, through JSON text, exact and float."""
+    assert_same_pair(ModelPair.from_document(json.loads(json.dumps(pair.to_document()))), pair)
+
+
+@pytest.mark.parametrize("name", instances.NAMED)
+def test_files_round_trip(name: str, tmp_path: Path) -> None:
+    """save and load, in both arithmetics."""
+    for number, pair in enumerate((instances.NAMED[name](2), instances.NAMED[name](2).to_float())):
+        path = tmp_path / f"{number}.json"
+        pair.save(path)
+        assert_same_pair(ModelPair.load(path), pair)
+        assert_same_pair(ModelPair.load(str(path)), pair)
+        assert ("context_free" in json.loads(path.read_text())) == pair.context_free
+
+
+def test_both_forms_give_one_law() -> None:
+    """The two-token example written with a row per context has the law of its context-free form."""
+    rows = {side: getattr(instances.two_token(2), side) for side in ("target", "draft")}
+    document = {**CONTEXT_FREE, "context_free": False}
+    for side, levels in rows.items():
+        document[side] = {
+            " ".join(map(str, context)): [str(entry) for entry in levels[depth][0]]
+            for depth in range(len(levels))
+            for context in product(range(2), repeat=depth)
+        }
+    spelled_out = ModelPair.from_document(document)
+    assert not spelled_out.context_free
+    one, other = output_law("block", spelled_out), output_law("block", ModelPair.from_document(CONTEXT_FREE))
+    assert one.block_efficiency == other.block_efficiency == Fraction(20, 9)
+
+
+BAD_DOCUMENTS: dict[str, tuple[dict[str, Any], str]] = {
+    # what is wrong: (fields that replace those of DOCUMENT, what the error says)
+    "format": ({"format": "spectheory-pair/2"}, r'expected "format": "spectheory-pair/1", got .*pair/2'),
+    "vocab not names": ({"vocab": [1, 2]}, r"vocab must be a list of strings, got \[1, 2\]"),
+    "vocab repeated": ({"vocab": ["A", "A"]}, r"vocab has repeated names: \['A', 'A'\]"),
+    "vocab too long": ({"vocab": ["A", "B", "C"]}, r"shape \(1, 2\); expected \(1, 3\) for 3 tokens"),
+    "length 0": ({"draft_length": 0}, "draft_length must be a whole number of at least 1, got 0"),
+    "length a string": ({"draft_length": "1"}, "whole number of at least 1, got '1'"),
+    "length a fraction": ({"draft_length": 1.5}, r"whole number of at least 1, got 1\.5"),
+    "length true": ({"draft_length": True}, "whole number of at least 1, got True"),
+    "row sum": ({"draft": {"": ["2/3", "1/4"]}}, "the draft row at context '' sums to 11/12, not 1"),
+    "deep row sum": (
+        {"target": {**DOCUMENT["target"], "1": ["1/2", "1/3"]}},
+        "the target row at context '1' sums to 5/6, not 1",
+    ),
+    "float row sum": (
+        {"target": {"": [0.5, 0.4], "0": [1, 0], "1": [1, 0]}, "draft": {"": [1, 0]}},
+        r"the target row at context '' sums to 0\.9, not 1",
+    ),
+    "negative": ({"draft": {"": ["4/3", "-1/3"]}}, r"negative entry: \[4/3, -1/3\]"),
+    "no root": ({"target": {"0": ["1", "0"]}}, "no row at the root context ''"),
+    "context missing": (
+        {"target": {"": ["1", "0"], "0": ["1", "0"]}},
+        "the target has no row at context '1'; every context of depth 0..1 over 2 tokens needs one",
+    ),
+    "draft missing": ({"draft": {}}, "the draft has no row at context ''"),
+    "context too deep": (
+        {"draft": {"": ["1", "0"], "0": ["1", "0"]}},
+        r"the draft has a row at context '0', which is not a context of depth 0\.\.0",
+    ),
+    "unknown token": (
+        {"target": {**DOCUMENT["target"], "2": ["1", "0"]}},
+        r"row at context '2', which is not a context of depth 0\.\.1 over tokens 0\.\.1; remove it",
+    ),
+    "bad key": ({"draft": {"": ["1", "0"], "A": ["1", "0"]}}, "context 'A' is not a list of token ids"),
+    "mixed": ({"draft": {"": [0.5, 0.5]}}, r"exact and float entries are mixed \('1/3' and 0\.5\)"),
+    "not a rational": ({"draft": {"": ["one", "0"]}}, "'one' is not a rational such as '1/3'"),
+    "division by zero": ({"draft": {"": ["1/0", "0"]}}, "'1/0' is not a rational"),
+    "infinite string": ({"draft": {"": ["inf", "0"]}}, "'inf' is not a rational"),
+    "null": ({"draft": {"": [None, "1"]}}, "must be a string or a number, got None"),
+    "boolean": ({"draft": {"": [True, "0"]}}, "a probability cannot be True"),
+    "nested": ({"draft": {"": [["1"], "0"]}}, r"must be a string or a number, got \['1'\]"),
+    "row a string": ({"draft": {"": "1/2"}}, "a row must be a list of probabilities, got '1/2'"),
+    "draft row too short": ({"draft": {"": ["1"]}}, "draft row at context '' has 1 entries; expected 2"),
+    "row lengths differ": ({"target": {**DOCUMENT["target"], "0": ["1", "0", "0"]}}, "context '0'"),
+    "rows empty": ({"vocab": [], "target": {"": []}, "draft": {"": []}}, "at least one token"),
+    "tables without contexts": ({"target": ["1", "0"]}, "target must map contexts to rows, got list"),
+    "unknown field": (
+        {"vocabulary": ["A", "B"]},
+        "unknown fields: vocabulary; a pair file has format, vocab, draft_length, target, draft, "
+        "and may have context_free, row_sum_tolerance",
+    ),
+    "tolerance a text": ({"row_sum_tolerance": "1e-9"}, "row_sum_tolerance must be a number, got '1e-9'"),
+    "tolerance true": ({"row_sum_tolerance": True}, "row_sum_tolerance must be a number, got True"),
+    "tolerance beyond float64": ({"row_sum_tolerance": 10**400}, "row_sum_tolerance must be a number, got 1"),
+    "tolerance negative": ({"row_sum_tolerance": -0.1}, r"a number of at least 0, got -0\.1"),
+    "two spellings": (
+        {"target": {**DOCUMENT["target"], "00": ["1/2", "1/2"]}},
+        "context '00' must be written '0': plain token ids with one space between them",
+    ),
+    "contexts where none are expected": (
+        {"context_free": True},
+        "a context-free target is one list of probabilities",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", BAD_DOCUMENTS)
+def test_bad_documents_are_refused(what: str) -> None:
+    """Every bad pair is an InvalidPairError (a ValueError) that says what was found and what is expected."""
+    fields, message = BAD_DOCUMENTS[what]
+    with pytest.raises(InvalidPairError, match=message):
+        ModelPair.from_document({**DOCUMENT, **fields})
+    assert issubclass(InvalidPairError, ValueError)
+    ModelPair.from_document(DOCUMENT)  # the partner: without the change it is accepted
+
+
+@pytest.mark.parametrize("field", ["vocab", "draft_length", "target", "draft"])
+def test_missing_fields_are_named(field: str) -> None:
+    """Each required field."""
+    document = {key: value for key, value in DOCUMENT.items() if key != field}
+    with pytest.raises(InvalidPairError, match=f"missing fields: {field}"):
+        ModelPair.from_document(document)
+
+
+@pytest.mark.parametrize("document", [[1], "pair", None, {}, {"format": None}])
+def test_other_json_is_refused(document: Any) -> None:
+    """JSON that is not a pair file."""
+    with pytest.raises(InvalidPairError, match=r'not a pair file: expected "format"'):
+        ModelPair.from_document(document)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    """The file's name is in every error."""
+    broken = tmp_path / "broken.json"
+    contents: dict[bytes, str] = {
+        b"{": r"broken\.json is not JSON",
+        b"": r"broken\.json is not JSON",
+        b"\xff\xfe\x00{": r"broken\.json is not",
+        b'{"format": "other"}': r"broken\.json: not a pair file",
+        json.dumps({**DOCUMENT, "draft_length": 0}).encode(): r"broken\.json: draft_length must be",
+        json.dumps({**CONTEXT_FREE, "target": [float("nan"), 1], "draft": [1, 0]}).encode(): (
+            r"broken\.json: the target row at context '' has an entry that is not finite: \[nan, 1\.0\]"
+        ),
+        json.dumps({**CONTEXT_FREE, "target": [0, 1], "draft": [float("inf"), 0]}).encode(): "not finite",
+    }
+    for content, message in contents.items():
+        broken.write_bytes(content)
+        with pytest.raises(InvalidPairError, match=message):
+            ModelPair.load(broken)
+    with pytest.raises(InvalidPairError, match=r"cannot read .*missing\.json: No such file"):
+        ModelPair.load(tmp_path / "missing.json")
+    with pytest.raises(InvalidPairError, match="cannot read"):
+        ModelPair.load(tmp_path)
+
+
+@pytest.mark.parametrize("context_free", [True, False])
+def test_trees_that_cannot_be_held_are_refused(context_free: bool) -> None:
+    """2^70 rows are refused before anything is allocated; depth 12 is not."""
+    row = ["1/2", "1/2"]
+    table = row if context_free else {"": row}
+    document = DOCUMENT | {"target": table, "draft": table, "context_free": context_free}
+    with pytest.raises(EnumerationTooLargeError, match="2 tokens and draft length 70"):
+        ModelPair.from_document(document | {"draft_length": 70})
+    assert ModelPair.context_free_pair(row, row, 12).draft_length == 12
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"context_free": "yes"}, "context_free must be true or false"),
+        ({"target": {"": [10**400, 0]}}, "too large for a float64"),
+    ],
+)
+def test_odd_json_is_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidPairError, match=message):
+        ModelPair.from_document(DOCUMENT | change)
+
+
+def test_repeated_keys_are_refused(tmp_path: Path) -> None:
+    """Plain JSON keeps the last of two equal keys; a pair file may not have two."""
+    text = json.dumps(DOCUMENT).replace('"": ["1/3", "2/3"]', '"": ["1/3", "2/3"], "": ["1/2", "1/2"]', 1)
+    (tmp_path / "twice.json").write_text(text)
+    with pytest.raises(InvalidPairError, match="the key '' stands twice"):
+        ModelPair.load(tmp_path / "twice.json")
+
+
+@pytest.mark.parametrize(
+    ("key", "context", "spelling"),
+    [
+        ("00", (0,), "0"),
+        ("0  1", (0, 1), "0 1"),
+        ("0 01", (0, 1), "0 1"),
+        (" 0", (0,), "0"),
+        ("0 ", (0,), "0"),
+        (" ", (), ""),
+        ("0\t1", (0, 1), "0 1"),
+        ("+1", (1,), "1"),
+        ("1_0", (10,), "10"),
+        ("\N{FULLWIDTH DIGIT ONE}", (1,), "1"),
+        ("-0", (0,), "0"),
+    ],
+)
+def test_every_context_has_one_spelling(key: str, context: tuple[int, ...], spelling: str) -> None:
+    """Whatever Python reads as the same ids is refused, and the error shows the spelling there is."""
+    with pytest.raises(InvalidPairError, match=f"must be written '{spelling}'"):
+        parse_context(key)
+    assert parse_context(spelling) == context
+
+
+def test_optional_fields_are_those_that_are_read() -> None:
+    """Every optional field is accepted beside the required ones, and comes back as it was."""
+    document = {**CONTEXT_FREE, "row_sum_tolerance": 1e-6}
+    assert set(document) == {*REQUIRED_FIELDS, *OPTIONAL_FIELDS}
+    assert ModelPair.from_document(document).to_document() == document
+
+
+def test_the_tolerance_is_written_and_read(tmp_path: Path) -> None:
+    """A pair whose rows need its tolerance is read back with it; a file without the field has the default."""
+    pair = ModelPair.context_free_pair([0.5, 0.5 + 1e-5], [0.5, 0.5], 1, row_sum_tolerance=1e-4)
+    pair.save(tmp_path / "pair.json")
+    document = json.loads((tmp_path / "pair.json").read_text())
+    assert document["row_sum_tolerance"] == 1e-4
+    again = ModelPair.load(tmp_path / "pair.json")
+    assert_same_pair(again, pair)
+    assert again.row_sum_tolerance == 1e-4
+    del document["row_sum_tolerance"]
+    with pytest.raises(InvalidPairError, match="sums to"):
+        ModelPair.from_document(document)
+    default = instances.two_token(1)
+    assert "row_sum_tolerance" not in default.to_document()
+    assert ModelPair.from_document(default.to_document()).row_sum_tolerance == ROW_SUM_TOLERANCE

@@ -1,0 +1,301 @@
+"""What a verifier answers in a simulation must be laws, and a function of what it was given."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from montecarlo_support import PROMPTS, run
+from spectheory import instances
+from spectheory.foundation.arrays import namespace
+from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, InvalidOutcomeError
+from spectheory.models import LanguageModelPair
+from spectheory.simulation import simulate, simulate_enumerated
+from spectheory.simulation.judging import FAULTS
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
+from torch_support import DEVICES
+
+
+class Changed:
+    """Block verification, its answer changed by a function (outcome, paths) -> outcome."""
+
+    name = "changed"
+
+    def __init__(self, change: Callable[[Outcome, Any], Outcome]) -> None:
+        self.change = change
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        return self.change(find_verifier("block").outcome(paths, target_rows, draft_rows), paths)
+
+
+def with_stops(change: Callable[[Any], Any]) -> Callable[[Outcome, Any], Outcome]:
+    """The outcome with other stop probabilities."""
+    return lambda outcome, _: Outcome(change(outcome.stop_probs), outcome.correction)
+
+
+def with_rows(change: Callable[[Any], Any]) -> Callable[[Outcome, Any], Outcome]:
+    """The outcome with other correction rows."""
+    return lambda outcome, _: Outcome(
+        outcome.stop_probs, lambda path_index, length: change(outcome.correction(path_index, length))
+    )
+
+
+def more_at_the_end(stop_probs: Any) -> Any:
+    """Sums of 1, with a negative entry; a mean of these exceeds L + 1."""
+    changed = namespace(stop_probs).asarray(stop_probs, copy=True)
+    changed[..., 0, 0] -= 0.9
+    changed[..., 0, -1] += 0.9
+    return changed
+
+
+NOT_LAWS = [
+    (with_stops(more_at_the_end), FAULTS[0]),
+    (with_stops(lambda stops: stops / 2), FAULTS[0]),
+    (with_stops(lambda stops: stops * 2), FAULTS[0]),
+    (with_stops(lambda stops: stops * float("nan")), FAULTS[0]),
+    (with_stops(lambda stops: stops * 0), FAULTS[0]),
+    (with_rows(lambda rows: rows / 2), FAULTS[1]),
+    (with_rows(lambda rows: rows * float("nan")), FAULTS[1]),
+    (with_rows(lambda rows: rows * 2 - 1 / rows.shape[-1]), FAULTS[1]),
+    (with_rows(lambda rows: rows * 0), FAULTS[2]),
+]
+
+
+@pytest.mark.parametrize("number", range(len(NOT_LAWS)))
+@pytest.mark.parametrize("device", DEVICES)
+def test_what_is_no_law_is_refused_on_an_enumerated_pair(number: int, device: str) -> None:
+    """A single wrong answer in all of a batch is enough; block itself passes."""
+    change, fault = NOT_LAWS[number]
+    calls = itertools.count()
+
+    def later(outcome: Outcome, paths: Any) -> Outcome:
+        # The first twelve answers are right: more than a user's own verifier is vetted on.
+        return outcome if next(calls) < 12 else change(outcome, paths)
+
+    pair = instances.sticky_chain(2)
+    with pytest.raises(InvalidOutcomeError, match=f"verifier 'changed' returned {fault}, on the enumerated"):
+        simulate_enumerated(pair, ["token", Changed(later)], samples=8_000, device=device)
+    same = simulate_enumerated(
+        pair, ["block", Changed(lambda outcome, _: outcome)], samples=8_000, device=device
+    )
+    assert same.estimates[0].block_efficiency == same.estimates[1].block_efficiency
+
+
+@pytest.mark.parametrize("number", range(len(NOT_LAWS)))
+def test_what_is_no_law_is_refused_on_language_models(models: LanguageModelPair, number: int) -> None:
+    """At the second prompt of a batch of two, which is named."""
+    change, fault = NOT_LAWS[number]
+
+    def at_the_second(outcome: Outcome, paths: Any) -> Outcome:
+        changed = change(outcome, paths)
+        if len(paths) != 2:  # asked about other tuples when it is vetted
+            return outcome
+        first = torch.arange(2)[:, None] == 0
+
+        def correction(path_index: Any, length: Any) -> Any:
+            rows = (changed.correction(path_index, length), outcome.correction(path_index, length))
+            return torch.where(first, rows[1], rows[0])
+
+        stops = torch.where(first[..., None], outcome.stop_probs, changed.stop_probs)
+        return Outcome(stops, correction)
+
+    settings: dict[str, Any] = {"num_drafts": 1, "draft_length": 3, "samples": 40, "batch_size": 2, "seed": 4}
+    calls = itertools.count()
+
+    def after_vetting(outcome: Outcome, paths: Any) -> Outcome:
+        return outcome if next(calls) < 12 else at_the_second(outcome, paths)
+
+    with pytest.raises(
+        InvalidOutcomeError, match=rf"'changed' returned {fault}, after prompt 2 \('import'\)"
+    ):
+        simulate(models, PROMPTS[:2], [Changed(after_vetting)], **settings)
+
+
+def test_one_wrong_answer_among_right_ones_is_refused() -> None:
+    """In the first of five rounds of one batch, after those that a user's own verifier is vetted on."""
+    counted = itertools.count()
+    vetted = Changed(lambda outcome, _: (next(counted), outcome)[1])
+    pair = instances.sticky_chain(2)
+    simulate_enumerated(pair, [vetted], samples=10_000)
+    first = next(counted) - 5
+    calls = itertools.count()
+    once = Changed(
+        lambda outcome, _: (
+            Outcome(outcome.stop_probs / 2, outcome.correction) if next(calls) == first else outcome
+        )
+    )
+    with pytest.raises(InvalidOutcomeError, match="stop probabilities that are not a law"):
+        simulate_enumerated(pair, [once], samples=10_000)
+    assert next(calls) == first + 5  # the four others were asked for, and did not hide it
+
+
+def test_the_tolerance_is_an_argument(models: LanguageModelPair) -> None:
+    off = Changed(with_stops(lambda stops: stops * (1 + 1e-6)))
+    calls = itertools.count()
+    later = Changed(lambda outcome, _: outcome if next(calls) < 10 else off.change(outcome, _))
+    with pytest.raises(InvalidOutcomeError, match="off by 1e-06, more than the tolerance 1e-09"):
+        simulate_enumerated(instances.two_token(2), [later], samples=8_000, tolerance=None)
+    with pytest.raises(InvalidOutcomeError, match=r"they sum to 1\.00000"):
+        simulate_enumerated(instances.two_token(2), [off], samples=2_000, tolerance=None)
+    simulate_enumerated(instances.two_token(2), [off], samples=2_000, tolerance=1e-5)
+    simulate(models, PROMPTS, [off], samples=2, draft_length=1, tolerance=1e-5)
+    for tolerance in (0, -1.0, float("nan"), "1"):
+        with pytest.raises(InvalidInputError, match="tolerance must be a positive number"):
+            simulate_enumerated(instances.two_token(2), ["token"], tolerance=tolerance)  # type: ignore[arg-type]
+
+
+def test_wrong_shapes_are_refused(models: LanguageModelPair) -> None:
+    for change, words in (
+        (with_stops(lambda stops: stops[..., :-1]), "stop_probs of shape"),
+        (with_rows(lambda rows: rows[..., :-1]), "correction rows of shape"),
+    ):
+        with pytest.raises(InvalidOutcomeError, match=words):
+            simulate(models, PROMPTS, [Changed(change)], samples=2, draft_length=2)
+        calls = itertools.count()
+        later = Changed(
+            lambda outcome, paths, change=change, calls=calls: (
+                change(outcome, paths) if next(calls) >= 12 else outcome
+            )
+        )
+        with pytest.raises(InvalidOutcomeError, match=f"{words} .* expected"):
+            simulate_enumerated(instances.two_token(2), [later], samples=8_000)
+
+
+# ------------------------------------------------------------------------------ no function of its inputs
+
+
+def by_state() -> Changed:
+    """Every other answer is another one."""
+    numbers = itertools.count()
+    return Changed(
+        lambda outcome, _: outcome if next(numbers) % 2 else with_stops(lambda s: s.flip(-1))(outcome, None)
+    )
+
+
+def by_the_batch() -> Changed:
+    """The first tuple of a batch is answered differently."""
+
+    def first_differs(outcome: Outcome, paths: Any) -> Outcome:
+        stops = outcome.stop_probs.clone()
+        stops[0] = stops[0].flip(-1)
+        return Outcome(stops, outcome.correction)
+
+    return Changed(first_differs)
+
+
+def by_object() -> Changed:
+    """Answers are remembered by the identity of the paths."""
+    answers: dict[int, tuple[Any, Outcome]] = {}  # the paths are kept alive, so that no other gets their id
+    return Changed(lambda outcome, paths: answers.setdefault(id(paths), (paths, outcome))[1])
+
+
+def writes_into_its_input() -> Changed:
+    def write(outcome: Outcome, paths: Any) -> Outcome:
+        paths[0, 0, 0] = (paths[0, 0, 0] + 1) % 280
+        return outcome
+
+    return Changed(write)
+
+
+@pytest.mark.parametrize(
+    ("build", "words"),
+    [
+        (by_state, "asked twice it answers differently"),
+        (by_the_batch, "depends on the other tuples of the batch"),
+        (by_object, "it repeats an old answer"),
+        (writes_into_its_input, "writes into its input paths"),
+    ],
+)
+@pytest.mark.parametrize("prompts", [1, 3])
+def test_no_function_of_its_inputs(
+    models: LanguageModelPair, build: Callable[[], Changed], words: str, prompts: int
+) -> None:
+    """Refused before anything is drawn for the estimates, with one prompt too."""
+    with pytest.raises(InvalidOutcomeError, match=words) as caught:
+        simulate(models, PROMPTS[:prompts], [build()], num_drafts=2, draft_length=3, samples=2)
+    assert "\n" not in str(caught.value)
+
+
+def test_vetting_moves_no_number(models: LanguageModelPair) -> None:
+    """A user's copy of block gets block's numbers, and the others theirs."""
+    alone = run(models)
+    mixed = simulate(
+        models,
+        PROMPTS,
+        ["token", Changed(lambda outcome, _: outcome), "block"],
+        num_drafts=2,
+        draft_length=3,
+        samples=3,
+        batch_size=1,
+        seed=4,
+    )
+    assert [mixed.estimates[0], mixed.estimates[2]] == alone.estimates
+    assert mixed.estimates[1].block_efficiency == alone.estimates[1].block_efficiency
+
+
+# ------------------------------------------------------------------------------ what is said of verifiers
+
+
+def test_lossless_is_what_the_package_says_or_a_user_denies() -> None:
+    class Denies(Changed):
+        name = "denies"
+        lossless = False
+
+    def same(outcome: Outcome, _: Any) -> Outcome:
+        return outcome
+
+    simulation = simulate_enumerated(
+        instances.two_token(2), ["block", "greedy_block", Changed(same), Denies(same)], samples=100
+    )
+    assert [estimate.lossless for estimate in simulation.estimates] == [True, False, None, False]
+
+
+# ------------------------------------------------------------------------------ memory
+
+
+@pytest.mark.parametrize(
+    ("error", "is_memory"),
+    [
+        (MemoryError(), True),
+        (torch.OutOfMemoryError("CUDA out of memory"), True),
+        (RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 1 bytes"), True),
+        (RuntimeError("something else"), False),
+    ],
+)
+def test_out_of_memory_names_the_batch_size_to_try(
+    models: LanguageModelPair, monkeypatch: pytest.MonkeyPatch, error: Exception, is_memory: bool
+) -> None:
+    def fail(*arguments: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("spectheory.models.drafting._score", fail)
+    if not is_memory:
+        with pytest.raises(RuntimeError, match="something else"):
+            run(models, batch_size=3)
+        return
+    with pytest.raises(InsufficientMemoryError, match="drafting for 3 prompts at a time; try batch_size 1 "):
+        run(models, batch_size=3)
+    with pytest.raises(InsufficientMemoryError, match="use fewer drafts"):
+        run(models, batch_size=1)
+
+
+def test_out_of_memory_in_a_verifier(models: LanguageModelPair) -> None:
+    def fail(outcome: Outcome, paths: Any) -> Outcome:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(InsufficientMemoryError, match="try batch_size 1"):
+        simulate(models, PROMPTS[:2], [Changed(fail)], samples=2, draft_length=1)
+
+
+def test_numbers_in_float32_are_within_their_tolerance(models: LanguageModelPair) -> None:
+    single = LanguageModelPair(
+        models.target_model, models.draft_model, models.tokenizer, models.device, 280, torch.float32
+    )
+    for estimate, wide in zip(run(single).estimates, run(models).estimates, strict=True):
+        np.testing.assert_allclose(estimate.block_efficiency, wide.block_efficiency, atol=0.5)

@@ -1,0 +1,173 @@
+"""simulate: the estimates against exact values, common random numbers, and bad settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from montecarlo_support import NAMES, PROMPTS, run
+from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.models import LanguageModelPair, Restriction
+from spectheory.models.restricting import restricted_pair
+from spectheory.simulation import simulate, simulate_enumerated
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("build", [instances.two_token, instances.sticky_chain, instances.partial_overlap])
+def test_both_estimators_agree_with_the_exact_value(build: Any, device: str) -> None:
+    """The exact E[τ+1] and P(τ = i) lie within 4.5 standard errors of either estimate (fixed seed)."""
+    pair = build(2)
+    simulation = simulate_enumerated(pair, NAMES, num_drafts=2, samples=8_000, seed=11, device=device)
+    assert [estimate.verifier for estimate in simulation.estimates] == NAMES
+    for estimate in simulation.estimates:
+        law = output_law(estimate.verifier, pair.to_float(), 2)
+        exact = float(law.block_efficiency)
+        assert abs(estimate.block_efficiency - exact) <= 4.5 * estimate.standard_error + 1e-12
+        assert abs(estimate.counted - exact) <= 4.5 * estimate.counted_standard_error + 1e-12
+        np.testing.assert_allclose(estimate.length_probs, [float(p) for p in law.length_probs], atol=0.03)
+        np.testing.assert_allclose(
+            estimate.counted_length_probs, [float(p) for p in law.length_probs], atol=0.03
+        )
+
+
+def test_estimate_partner_another_verifier_is_outside() -> None:
+    """The interval of token excludes the exact value of block: it is narrow enough to fail."""
+    pair = instances.two_token(4)
+    estimate = simulate_enumerated(pair, ["token"], samples=8_000, seed=3).estimates[0]
+    assert float(output_law("block", pair).block_efficiency) > estimate.interval[1]
+    assert float(output_law("block", pair).block_efficiency) > estimate.counted_interval[1]
+
+
+def test_rao_blackwell_never_has_the_larger_error() -> None:
+    """theory.md §7: Var E[τ+1 | drafts] <= Var (τ+1); strictly smaller where verifying is random."""
+    simulation = simulate_enumerated(instances.two_token(3), NAMES, num_drafts=3, samples=8_000, seed=5)
+    for estimate in simulation.estimates:
+        assert estimate.standard_error < estimate.counted_standard_error
+
+
+def test_all_verifiers_judge_the_same_drafts() -> None:
+    """Common random numbers: an estimate does not depend on which other verifiers are listed."""
+    pair = instances.sticky_chain(3)
+    together = simulate_enumerated(pair, NAMES, num_drafts=2, samples=400, seed=2).estimates
+    for name, estimate in zip(NAMES, together, strict=True):
+        assert simulate_enumerated(pair, [name], num_drafts=2, samples=400, seed=2).estimates == [estimate]
+    other = simulate_enumerated(pair, NAMES, num_drafts=2, samples=400, seed=3).estimates
+    assert other[0].block_efficiency != together[0].block_efficiency
+
+
+@pytest.mark.parametrize("samples", [2, 3, 1_999, 2_001, 4_000, 4_002])
+def test_any_number_of_samples(samples: int) -> None:
+    """Every sample is drawn and counted once, whatever the chunks; the exact value stays in reach."""
+    pair = instances.two_token(2)
+    estimate = simulate_enumerated(pair, ["block"], samples=samples, seed=1).estimates[0]
+    assert estimate.samples == samples
+    assert sum(estimate.counted_length_probs) == pytest.approx(1, abs=1e-12)
+    counts = np.array(estimate.counted_length_probs) * samples
+    np.testing.assert_allclose(counts, counts.round(), atol=1e-8)
+    if samples > 1_000:
+        assert abs(estimate.block_efficiency - 20 / 9) <= 4.5 * estimate.standard_error
+    with pytest.raises(InvalidInputError, match="samples must be a whole number of at least 2, got 0"):
+        simulate_enumerated(pair, ["block"], samples=0)
+
+
+def test_more_samples_go_on_from_the_same_draws() -> None:
+    """The first chunk of 2001 samples is that of 2000: one sample moves the mean by at most 3/2001."""
+    pair = instances.two_token(2)
+    fewer, more = (
+        simulate_enumerated(pair, ["block"], samples=samples, seed=1).estimates[0].counted * samples
+        for samples in (2_000, 2_001)
+    )
+    assert more - fewer == pytest.approx(round(more - fewer), abs=1e-6)
+    assert 1 <= round(more - fewer) <= 3
+
+
+def test_a_seed_gives_the_numbers_it_always_gave() -> None:
+    """Sampled tokens of version 0.1.0; published tables rest on them.  Another seed gives others."""
+    pair = instances.sticky_chain(3)
+
+    def counted(seed: int) -> list[float]:
+        simulation = simulate_enumerated(pair, ["block", "spectr"], num_drafts=2, samples=4_000, seed=seed)
+        return [estimate.counted for estimate in simulation.estimates]
+
+    assert counted(5) == [3.2445, 3.479]
+    assert counted(6) != [3.2445, 3.479]
+
+
+def test_progress_counts_draws() -> None:
+    """(draws done, draws in all), chunk by chunk."""
+    steps: list[tuple[int, int]] = []
+    simulate_enumerated(
+        instances.two_token(1),
+        ["token"],
+        samples=4_500,
+        progress=lambda done, total: steps.append((done, total)),
+    )
+    assert steps == [(2_000, 4_500), (4_000, 4_500), (4_500, 4_500)]
+
+
+def test_language_models_agree_with_their_enumeration(models: LanguageModelPair) -> None:
+    """The cross-check on a restricted pair: cached drafting and sampling against the exact law."""
+    restriction = Restriction.fixed([5, 90, 200])
+    pair = restricted_pair(models, PROMPTS[0], restriction, 2)
+    simulation = simulate(
+        models,
+        [PROMPTS[0]] * 8,
+        NAMES,
+        num_drafts=2,
+        draft_length=2,
+        samples=150,
+        restriction=restriction,
+        seed=1,
+    )
+    for estimate in simulation.estimates:
+        exact = float(output_law(estimate.verifier, pair, 2).block_efficiency)
+        assert abs(estimate.block_efficiency - exact) <= 4.5 * estimate.standard_error + 1e-6
+        assert abs(estimate.counted - exact) <= 4.5 * estimate.counted_standard_error
+    wrong = restricted_pair(models, PROMPTS[0], Restriction.fixed([7, 33, 120]), 2)  # partner: other tokens
+    token = simulation.estimates[0]
+    away = abs(token.block_efficiency - float(output_law("token", wrong).block_efficiency))
+    assert away > 6 * token.standard_error
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"samples": 1}, "samples must be a whole number of at least 2, got 1; an interval needs a variance"),
+        ({"num_drafts": 0}, "num_drafts must be a whole number of at least 1"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1"),
+        ({"batch_size": 0}, "batch_size must be a whole number of at least 1, got 0"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
+    ],
+)
+def test_bad_settings(models: LanguageModelPair, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(InvalidInputError, match=message):
+        run(models, **changes)
+
+
+def test_bad_lists(models: LanguageModelPair) -> None:
+    with pytest.raises(InvalidInputError, match="at least one prompt"):
+        simulate(models, [], ["token"])
+    with pytest.raises(InvalidInputError, match="at least one verifier"):
+        simulate(models, PROMPTS, [])
+    with pytest.raises(InvalidInputError, match="listed twice"):
+        simulate(models, PROMPTS, ["token", "token"])
+    with pytest.raises(InvalidInputError, match="not valid for 'iid' drafts"):
+        simulate(models, PROMPTS, ["multi_round_without_replacement"])
+    with pytest.raises(InvalidInputError, match="enumerated pair"):
+        simulate(models, PROMPTS, ["optimal_multipath"], samples=2)
+    with pytest.raises(InvalidInputError, match="device must be"):
+        simulate_enumerated(instances.two_token(1), ["token"], device="tpu")
+
+
+def test_a_verifier_that_needs_the_pair_is_given_it() -> None:
+    pair = instances.two_token(2)
+    estimate = simulate_enumerated(pair, ["optimal_multipath"], num_drafts=2, samples=4_000).estimates[0]
+    low, high = estimate.interval
+    assert low < 212 / 81 < high

@@ -1,0 +1,237 @@
+"""One run by one process, by several, by a cluster, in shards: the same numbers and the same bytes."""
+
+from __future__ import annotations
+
+import fcntl
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import joblib
+import pytest
+from distributed import Client, LocalCluster
+from joblib.externals import loky
+
+from fresh_interpreter import forks
+from models_support import save_pair
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.models import UnloadedPair
+from spectheory.simulation import Simulation, merge_checkpoints, simulate
+from spectheory.simulation.spread import processes
+
+PROMPTS = [f"import module{number}" for number in range(6)]
+
+
+@pytest.fixture(scope="module")
+def workers_are_forks() -> Iterator[None]:
+    """Workers of joblib and of dask begin with the libraries, not with their import."""
+    forks()
+    loky.backend.context.set_start_method("forkserver", force=True)
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        yield
+    loky.get_reusable_executor().shutdown()
+    loky.backend.context.set_start_method(None, force=True)
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> UnloadedPair:
+    target, draft = save_pair(tmp_path_factory.mktemp("spread"), "llama")
+    return UnloadedPair.find(target, draft, device="cpu")
+
+
+def run(pair: UnloadedPair, checkpoint: Path | None, **changes: Any) -> Simulation:
+    """Three batches of two prompts, three streams."""
+    settings: dict[str, Any] = {
+        "num_drafts": [1, 2], "draft_length": 2, "max_new_tokens": 5, "batch_size": 2, "seed": 3,
+    }  # fmt: skip
+    names = settings | changes
+    return simulate(pair, PROMPTS, ["token", "spectr"], checkpoint=checkpoint, **names)
+
+
+@pytest.fixture(scope="module")
+def whole(pair: UnloadedPair, tmp_path_factory: pytest.TempPathFactory) -> tuple[Simulation, bytes]:
+    """The run in one process, and the bytes of its checkpoint."""
+    file = tmp_path_factory.mktemp("whole") / "whole.jsonl"
+    return run(pair, file), file.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def cluster(workers_are_forks: None) -> Iterator[Client]:
+    """A real local dask cluster of two worker processes."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
+        Client(local) as client,
+    ):
+        yield client
+
+
+@pytest.mark.usefixtures("workers_are_forks")
+def test_two_processes(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
+    """All of it, the rest of a run that was cut off, and one call after each prompt."""
+    file, part = tmp_path / "two.jsonl", tmp_path / "part.jsonl"
+    steps: list[tuple[int, int]] = []
+    assert run(pair, file, jobs=2, progress=lambda *now: steps.append(now)) == whole[0]
+    assert file.read_bytes() == whole[1]
+    assert steps == [(done, 18) for done in range(2, 19, 2)]
+    part.write_bytes(b"".join(whole[1].splitlines(keepends=True)[:2]))
+    assert run(pair, part, jobs=2) == whole[0]
+    assert part.read_bytes() == whole[1]
+    settings: dict[str, Any] = {"max_new_tokens": None, "samples": 2}
+    assert run(pair, None, jobs=2, **settings) == run(pair, None, **settings)
+
+
+def test_a_dask_cluster_of_two_workers(
+    pair: UnloadedPair, whole: tuple[Simulation, bytes], cluster: Client, tmp_path: Path
+) -> None:
+    """``joblib.parallel_config`` says where; the tasks are done there and not here."""
+    file = tmp_path / "dask.jsonl"
+    with joblib.parallel_config(backend="dask"):
+        assert run(pair, file) == whole[0]
+    assert file.read_bytes() == whole[1]
+    loaded = cluster.run(lambda: "spectheory.simulation.spread" in sys.modules)
+    assert len(loaded) == 2
+    assert any(loaded.values())
+
+
+def test_shards_merged(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
+    """In any order, the same bytes; the whole run prints from them and draws nothing."""
+    files = [tmp_path / f"shard{number}.jsonl" for number in (1, 2)]
+    shards = [run(pair, file, shard=(number, 2)) for number, file in enumerate(files, start=1)]
+    assert [shard.settings["prompts_used"] for shard in shards] == [4, 2]
+    assert [shard.settings["shard"] for shard in shards] == ["1/2", "2/2"]
+    merged = tmp_path / "merged.jsonl"
+    assert merge_checkpoints(files[::-1], merged) == [0, 1, 2]
+    assert merged.read_bytes() == whole[1]
+    assert run(pair, merged) == whole[0]
+    assert merged.read_bytes() == whole[1]
+    assert merge_checkpoints(files[:1], tmp_path / "part.jsonl") == [0, 2]  # the partner: one is missing
+    assert run(pair, tmp_path / "part.jsonl") == whole[0]  # and is drawn
+
+
+def test_the_width_stops_a_merged_run_as_it_stops_a_whole_one(pair: UnloadedPair, tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"width": 100.0, "batch_size": 1, "max_new_tokens": 1, "num_drafts": 1}
+    prompts = [f"import module{number}" for number in range(18)]
+    asked = ["token"]
+    stopped = simulate(pair, prompts, asked, draft_length=1, **settings)
+    assert stopped.settings["prompts_used"] == 16
+    files = [tmp_path / f"{number}.jsonl" for number in (1, 2)]
+    for number, file in enumerate(files, start=1):
+        shard = simulate(pair, prompts, asked, draft_length=1, checkpoint=file, shard=(number, 2), **settings)
+        assert shard.settings["prompts_used"] == 9
+    merge_checkpoints(files, tmp_path / "merged.jsonl")
+    assert simulate(
+        pair, prompts, asked, draft_length=1, checkpoint=tmp_path / "merged.jsonl", **settings
+    ) == stopped  # fmt: skip
+
+
+def test_what_cannot_be_merged(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
+    """Another run, a damaged line, other numbers for one batch, a file that is there; nothing is written."""
+    mine, other, out = tmp_path / "mine.jsonl", tmp_path / "other.jsonl", tmp_path / "out.jsonl"
+    mine.write_bytes(whole[1])
+    run(pair, other, seed=4, shard=(3, 3))
+    damaged = tmp_path / "damaged.jsonl"
+    damaged.write_bytes(whole[1].replace(b"tallies", b"tollies", 1))
+    for files, words in (
+        ([mine, other], r"seed \(4 there, 3 here\)"),
+        ([mine, damaged], "line 2 of the checkpoint .*damaged.jsonl is damaged"),
+        ([mine, tmp_path / "none.jsonl"], "cannot read"),
+        ([], "no checkpoints were given"),
+    ):
+        with pytest.raises(InvalidInputError, match=words):
+            merge_checkpoints(files, out)
+    assert not out.exists()
+    shutil.copy(mine, out)
+    with pytest.raises(InvalidInputError, match="is there already"):
+        merge_checkpoints([mine], out)
+
+
+class NoLaw:
+    """A verifier whose answers are no laws."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+        from spectheory import verifiers
+        from spectheory.verification.outcome import Outcome
+
+        right = verifiers["block"].outcome(paths, target_rows, draft_rows)
+        return Outcome(2 * right.stop_probs, right.correction)
+
+
+@pytest.mark.usefixtures("workers_are_forks")
+def test_what_fails_in_another_process_fails_here(pair: UnloadedPair) -> None:
+    with pytest.raises(InvalidOutcomeError, match="stop probabilities that are not a law"):
+        simulate(pair, PROMPTS, [NoLaw()], draft_length=1, max_new_tokens=2, batch_size=2, jobs=2)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"jobs": 0}, "jobs must be a whole number of at least 1"),
+        ({"jobs": "many"}, "jobs must be a whole number of at least 1 or 'auto'"),
+        ({"shard": (1, 2)}, "no checkpoint to keep it in"),
+        ({"shard": (3, 2)}, "shard must be from 1/2 to 2/2, got 3/2"),
+        ({"shard": (0, 2)}, "shard must be a whole number of at least 1"),
+    ],
+)
+def test_what_is_refused(pair: UnloadedPair, changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidInputError, match=words):
+        run(pair, None, **changes)
+
+
+def test_an_empty_shard_is_refused(pair: UnloadedPair, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=r"shard 4/4 is empty, for there are 3 batches"):
+        run(pair, tmp_path / "empty.jsonl", shard=(4, 4))
+
+
+def test_as_many_processes_as_there_are_cores_for_their_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    assert [processes("auto", threads) for threads in (1, 3, 16, None)] == [8, 2, 1, 1]
+    assert [processes(jobs, 1) for jobs in (None, 3)] == [None, 3]
+
+
+TWO_THAT_SLEEP = """
+import fcntl, os, sys, time
+from pathlib import Path
+from spectheory.simulation import spread
+
+class Sleeps:
+    def do(self, task, step):
+        with (Path(sys.argv[1]) / str(os.getpid())).open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            time.sleep(300)
+
+list(spread.results(Sleeps(), [1, 2], 2, print))
+"""
+
+
+def is_running(file: Path) -> bool:
+    """Whether the worker that made the file still holds its lock, which ends with the process."""
+    with file.open() as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+    return False
+
+
+def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
+    """Nobody waits for what they would find; before the kill they are there."""
+    parent = subprocess.Popen(
+        [sys.executable, "-c", TWO_THAT_SLEEP.replace("sys.argv[1]", repr(str(tmp_path)))]
+    )
+    until = time.monotonic() + 120
+    while sum(map(is_running, tmp_path.iterdir())) < 2 and time.monotonic() < until:
+        time.sleep(0.2)
+    workers = list(tmp_path.iterdir())
+    assert len(workers) == 2
+    assert all(map(is_running, workers))
+    parent.kill()
+    parent.wait()
+    until = time.monotonic() + 60
+    while any(map(is_running, workers)) and time.monotonic() < until:
+        time.sleep(0.2)
+    assert not any(map(is_running, workers))

@@ -1,0 +1,82 @@
+"""Streams and tasks: which verifier on how many drafts, and that tasks do not depend on one another."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from decoding_support import PROMPTS, tiny_pair
+from spectheory import instances, verifiers
+from spectheory.pairs.drafts import Iid
+from spectheory.simulation.estimates import Tally
+from spectheory.simulation.sources import EnumeratedSource
+from spectheory.simulation.text_source import TextSource
+from spectheory.simulation.work import Stream, Task, Work
+
+GIVEN = [verifiers[name] for name in ("token", "spectr")]
+
+
+def text_work(num_drafts: list[int] = [1, 2]) -> Work:  # noqa: B006
+    from spectheory.models import SamplingOptions
+
+    source = TextSource(
+        tiny_pair(), list(PROMPTS), Iid(2), 2, SamplingOptions(), None, 2, None, max_new_tokens=4
+    )
+    return Work(source, Stream.of(GIVEN, num_drafts, 1), samples=3, seed=5, tolerance=None)
+
+
+def done(work: Work, task: Task) -> tuple[dict[str, Tally], int]:
+    """The sums of a task, and how many draws it reported."""
+    steps: list[int] = []
+    return work.do(task, steps.append), sum(steps)
+
+
+def assert_same(found: Tally, wanted: Tally) -> None:
+    for name, value in vars(wanted).items():
+        np.testing.assert_array_equal(getattr(found, name), value)
+
+
+def test_streams_are_named_by_verifier_and_where_there_are_several_by_drafts() -> None:
+    """A verifier of one path is one stream, with the K that is asked for it."""
+    several = Stream.of(GIVEN, [2, 4], on_one_path=1)
+    assert [(name, stream.num_drafts) for name, stream in several.items()] == [
+        ("token", 1), ("spectr K=2", 2), ("spectr K=4", 4),
+    ]  # fmt: skip
+    assert [(n, s.num_drafts) for n, s in Stream.of(GIVEN, [3], 3).items()] == [("token", 3), ("spectr", 3)]
+
+
+def test_texts_are_a_task_per_stream_and_common_drafts_are_one() -> None:
+    texts = text_work()
+    names = ["token", "spectr K=1", "spectr K=2"]
+    assert texts.tasks([0, 1]) == [Task(batch, (name,)) for batch in (0, 1) for name in names]
+    source = EnumeratedSource(instances.two_token(2), Iid(2), "cpu")
+    drafts = Work(source, Stream.of(GIVEN, [2], 2), samples=10, seed=0, tolerance=None)
+    assert drafts.tasks([0]) == [Task(0, ("token", "spectr"))]
+    assert [drafts.draws(task) for task in drafts.tasks([0])] == [10]
+
+
+def test_a_task_depends_on_no_other() -> None:
+    """In any order and twice; its draws are reported once; another batch is another."""
+    work = text_work()
+    tasks = work.tasks([0, 1])
+    forward = {task: done(work, task) for task in tasks}
+    for task in reversed(tasks):
+        again, steps = done(work, task)
+        assert steps == work.draws(task) == 3 * 2
+        for name in task.streams:
+            assert_same(again[name], forward[task][0][name])
+    first, other = (forward[Task(batch, ("token",))][0]["token"] for batch in (0, 1))
+    assert (first.expected != other.expected).all()  # the partner
+
+
+@pytest.mark.parametrize("error", [MemoryError("no room"), RuntimeError("something else")])
+def test_only_a_lack_of_memory_is_said_to_be_one(error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(TextSource, "tally", fail)
+    work = text_work()
+    with pytest.raises(Exception, match="batch_size 1" if isinstance(error, MemoryError) else "something"):
+        work.do(work.tasks([0])[0], lambda draws: None)

@@ -1,0 +1,185 @@
+"""greedy_block against its printed steps, its closed form and its likelihoods; not lossless on its own."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from fractions import Fraction
+from itertools import product
+from math import prod
+
+import numpy as np
+import pytest
+
+from reference import (
+    Law,
+    draft_prob,
+    draft_row,
+    law_of,
+    leaves,
+    normalised,
+    target_prob,
+    target_row,
+    without_zeros,
+)
+from spectheory import certify, instances, output_law
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.block import Block
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+from table import groups, small_cases
+from torch_support import DEVICES, assert_agrees_on, drafted
+
+ZERO, ONE = Fraction(0), Fraction(1)
+
+
+def greedy_block_law(pair: ModelPair, undefined: Fraction) -> Law:
+    """block2024 Algorithm 4, one subset of accepted prefixes after the other.
+
+    Args:
+        pair: the models.
+        undefined: what h is taken as where line 5 is 0/0.
+    """
+    length = pair.draft_length
+    law: Law = defaultdict(Fraction)
+    for path in leaves(pair):
+        if draft_prob(pair, path) == 0:
+            continue
+        ratios = [ONE]
+        for i, token in enumerate(path):
+            ratios.append(ratios[-1] * target_row(pair, path[:i])[token] / draft_row(pair, path[:i])[token])
+        residuals, accept = [], []
+        for i in range(length):
+            rows = list(zip(target_row(pair, path[:i]), draft_row(pair, path[:i]), strict=True))
+            gain = [max(ratios[i] * p - q, ZERO) for p, q in rows]
+            loss = sum(max(q - ratios[i] * p, ZERO) for p, q in rows)
+            residuals.append(gain)
+            if i >= 1:
+                unbounded = ONE if sum(gain) else undefined
+                accept.append(min(ONE, sum(gain) / loss) if loss else unbounded)
+        accept.append(min(ONE, ratios[length]))
+        for decisions in product((False, True), repeat=length):
+            tau = max((i for i, accepted in enumerate(decisions, start=1) if accepted), default=0)
+            chances = (h if accepted else 1 - h for h, accepted in zip(accept, decisions, strict=True))
+            chance = draft_prob(pair, path) * prod(chances, start=ONE)
+            if chance == 0:
+                continue
+            row = target_row(pair, path) if tau == length else normalised(residuals[tau])
+            for y, mass in enumerate(row):
+                law[(*path[:tau], y)] += chance * mass
+    return without_zeros(law)
+
+
+# ------------------------------------------------------------------ the law
+
+
+@pytest.mark.parametrize(
+    ("draft_length", "expected"),
+    [(2, "4/3"), (3, "50/27"), (4, "64/27"), (8, "8536/2187")],
+)
+def test_two_token_values(draft_length: int, expected: str) -> None:
+    """E[τ] of theory.md Statement 4.4 (block2024, section 2 and Lemma 9)."""
+    law = output_law(GreedyBlock(), instances.two_token(draft_length))
+    assert law.block_efficiency - 1 == Fraction(expected)
+
+
+def test_law_as_printed_whatever_0_over_0_is() -> None:
+    """R equals the acted-out algorithm, with h = 0 and with h = 1 where line 5 is 0/0."""
+    undefined_matters = 0
+    for case in small_cases():
+        found = law_of(output_law(GreedyBlock(), case.pair))
+        assert found == greedy_block_law(case.pair, ZERO), case
+        assert found == greedy_block_law(case.pair, ONE), case
+        undefined_matters += found != law_of(output_law("block", case.pair))
+    assert undefined_matters > 10  # partner: block's law is not this one
+
+
+def test_expected_length_is_the_overlap_of_all_nodes() -> None:
+    """E[τ] = sum over nodes of min{p(a), q(a)}, the optimum of Eq. 40, and at least block's."""
+    better = 0
+    for case in (case for group in groups().values() for case in group[:4]):
+        pair = case.pair
+        nodes = (
+            np.minimum(pair.target_path_probs(depth), pair.draft_path_probs(depth)).sum()
+            for depth in range(1, pair.draft_length + 1)
+        )
+        mean = output_law(GreedyBlock(), pair).block_efficiency - 1
+        by_block = output_law("block", pair).block_efficiency - 1
+        assert mean == sum(nodes), case
+        assert mean >= by_block, case
+        better += mean > by_block
+    assert better > 10  # partner: block does not attain it
+
+
+def test_alone_it_is_not_lossless() -> None:
+    """The two-token example at L = 2: B A comes out with 1/3, not 2/9 (block2024 Eq. 30)."""
+    certificate = certify(GreedyBlock(), instances.two_token(2), with_optimum=False)
+    assert not certificate.target_matching
+    assert certificate.total_variation == Fraction(1, 9)
+    assert certificate.counterexample is not None
+    assert certificate.law.prefix_law(2)[2] == Fraction(1, 3)  # B A
+    assert certificate.law.pair.target_path_probs(2)[2] == Fraction(2, 9)
+    assert certificate.law.prefix_law(1).tolist() == [Fraction(1, 3), Fraction(2, 3)]
+
+
+def test_one_drafted_token_is_block() -> None:
+    """At L = 1 there is nothing to modify: the law is block's, and lossless."""
+    for case in groups()["random-V3-L1-K2"]:
+        law = output_law(GreedyBlock(), case.pair)
+        assert law_of(law) == law_of(output_law("block", case.pair))
+        assert law.total_variation == 0
+
+
+def test_only_the_first_draft_counts() -> None:
+    """With K = 3 the law is that of K = 1; another first path changes the outcome."""
+    pair = instances.random_rational(5, 3, 2)
+    assert law_of(output_law(GreedyBlock(), pair, 3)) == law_of(output_law(GreedyBlock(), pair, 1))
+    paths, target, draft = drafted(instances.sticky_chain(3).to_float(), 2, 64, seed=4)
+    stop_probs = GreedyBlock().outcome(paths, target, draft).stop_probs
+    swapped = GreedyBlock().outcome(paths[:, ::-1], target[:, ::-1], draft[:, ::-1]).stop_probs
+    assert not stop_probs[:, 1].any()
+    assert np.abs(stop_probs - swapped).max() > 0.1
+
+
+def test_modified_rows_weigh_path_probabilities() -> None:
+    """Eq. 31 at every context, path by path; the models' own rows alone would give others."""
+    others = 0
+    for case in groups()["random-V3-L2-K3"]:
+        pair = case.pair
+        for depth in range(pair.draft_length):
+            rows = pair.target[depth], pair.draft[depth]
+            probs = pair.target_path_probs(depth), pair.draft_path_probs(depth)
+            found = GreedyBlock().modified_target_rows(*rows, *probs, 1)
+            for number, row in enumerate(found.tolist()):
+                paths = [(*pair.context(depth, number), token) for token in range(pair.vocab_size)]
+                excess = [max(target_prob(pair, path) - draft_prob(pair, path), ZERO) for path in paths]
+                assert row == (normalised(excess) if any(excess) else excess)
+            ones = 0 * probs[0] + 1
+            others += (found != GreedyBlock().modified_target_rows(*rows, ones, ones, 1)).any()
+    assert others > 3
+
+
+# -------------------------------------------------------------------- torch
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    "group", ["partial_overlap", "equal_models", "disjoint_supports", "random-V3-L2-K3", "random-V4-L3-K2"]
+)
+def test_outcomes_agree_on_torch(group: str, device: str) -> None:
+    """Stop probabilities and correction rows on pairs with zeros and ties, to 1e-12."""
+    for case in groups()[group]:
+        assert_agrees_on(device, GreedyBlock(), case.pair, case.num_drafts, str(case))
+
+
+def test_agreement_partner() -> None:
+    """On the same drafts block's stop probabilities are far from these."""
+    arrays = drafted(instances.two_token(3).to_float(), 1, batch=48, seed=3)
+    greedy, block = (verifier.outcome(*arrays).stop_probs for verifier in (GreedyBlock(), Block()))
+    assert np.abs(greedy - block).max() > 0.1
+
+
+def test_float_law_agrees_with_the_exact_one() -> None:
+    """R in float64 within 1e-12 of R in rationals."""
+    for case in groups()["random-V3-L2-K3"]:
+        exact = output_law(GreedyBlock(), case.pair).masses
+        for mass, expected in zip(output_law(GreedyBlock(), case.pair.to_float()).masses, exact, strict=True):
+            np.testing.assert_allclose(mass, expected.astype(float), rtol=0, atol=1e-12)

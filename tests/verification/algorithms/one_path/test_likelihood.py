@@ -1,0 +1,91 @@
+"""P(tau >= l) on a path, of token, block and greedy_block: as the enumerated law has it, and in order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from reference import draft_prob, draft_row, leaves, target_row
+from spectheory import instances, output_law
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms.one_path.block import Block
+from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
+from spectheory.verification.algorithms.one_path.likelihood import (
+    block_likelihood,
+    greedy_block_likelihood,
+    token_likelihood,
+)
+from spectheory.verification.algorithms.one_path.token import Token
+from table import small_cases
+from torch_support import DEVICES, drafted, on_device
+
+
+def all_paths(pair: ModelPair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Every path that can be drafted as a batch of one draft: paths, target_rows, draft_rows."""
+    possible = [path for path in leaves(pair) if draft_prob(pair, path) > 0]
+    contexts = [[path[:i] for i in range(pair.draft_length + 1)] for path in possible]
+    target = np.array([[target_row(pair, c) for c in along] for along in contexts], dtype=object)
+    draft = np.array([[draft_row(pair, c) for c in along[:-1]] for along in contexts], dtype=object)
+    return np.array(possible)[:, None], target[:, None], draft[:, None]
+
+
+# -------------------------------------------------------------- likelihoods
+
+
+LIKELIHOODS = {
+    "token": (Token(), token_likelihood),
+    "block": (Block(), block_likelihood),
+    "greedy_block": (GreedyBlock(), greedy_block_likelihood),
+}
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_likelihoods_are_those_of_the_enumerated_law(name: str) -> None:
+    """P(τ >= i, X_{1:i} = a) = likelihood(a) q(a) at every node; the other two likelihoods fail."""
+    others_fail = dict.fromkeys(LIKELIHOODS, 0)
+    for case in small_cases():
+        pair = case.pair
+        accepted = output_law(LIKELIHOODS[name][0], pair).accepted_masses
+        paths, target, draft = all_paths(pair)
+        for other, (_, likelihood) in LIKELIHOODS.items():
+            kept = likelihood(paths, target, draft)
+            assert kept.shape == (len(paths), pair.draft_length + 1)
+            equal = True
+            for path, along in zip(paths[:, 0].tolist(), kept, strict=True):
+                for depth in range(pair.draft_length + 1):
+                    number = sum(
+                        token * pair.vocab_size ** (depth - 1 - i) for i, token in enumerate(path[:depth])
+                    )
+                    node = tuple(path[:depth])
+                    equal &= accepted[depth][number] == along[depth] * draft_prob(pair, node)
+            if other == name:
+                assert equal, case
+            others_fail[other] += not equal
+    assert all(others_fail[other] > 0 for other in LIKELIHOODS if other != name)
+
+
+def test_likelihoods_are_ordered() -> None:
+    """token <= block <= greedy_block along every path, each strictly somewhere."""
+    strict = [0, 0]
+    for case in small_cases():
+        token, block, greedy = (f(*all_paths(case.pair)) for _, f in LIKELIHOODS.values())
+        assert (token <= block).all()
+        assert (block <= greedy).all()
+        strict = [strict[0] + (token < block).sum(), strict[1] + (block < greedy).sum()]
+    assert min(strict) > 0
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_likelihoods_on_torch(name: str, device: str) -> None:
+    """The same numbers on torch, batched over two axes, to 1e-12; exact ones to rounding."""
+    likelihood = LIKELIHOODS[name][1]
+    pair = instances.random_rational(3, 3, 3)
+    arrays = drafted(pair.to_float(), 2, 24, seed=1)
+    expected = likelihood(*arrays)
+    batched = [array.reshape((4, 6, *array.shape[1:])) for array in arrays]
+    found = likelihood(*on_device(tuple(batched), device)).cpu().numpy()
+    np.testing.assert_allclose(found.reshape(24, 4), expected, rtol=0, atol=1e-12)
+    paths, *rows = all_paths(pair)
+    exact = likelihood(paths, *rows).astype(float)
+    np.testing.assert_allclose(likelihood(paths, *(row.astype(float) for row in rows)), exact, atol=1e-12)

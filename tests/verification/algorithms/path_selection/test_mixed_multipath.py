@@ -1,0 +1,208 @@
+"""mixed_multipath: lossless for every share, concave in it, and the best share at the root."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import reference
+from law_checks import assert_same_law, budget_masses
+from mixtures import best_mixture
+from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
+from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.arrays import Array
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
+from spectheory.optima.bounds.skewed_draft import SkewedDraft
+from spectheory.pairs.drafts import WithoutReplacement
+from spectheory.pairs.pair import ModelPair
+from spectheory.testing.strategies import pairs
+from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
+from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
+from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath, root_mixture
+from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
+from spectheory.verification.outcome import Outcome
+
+LAMBDAS = [Fraction(number, 5) for number in range(6)]
+
+
+# ----------------------------------------------------------------------------- the mixture
+
+
+def mixture_value(pair: ModelPair, num_drafts: int, share: Fraction, ranking: Ranking) -> Fraction:
+    """Σ_a min_k p(a_{k+1:} | a_{1:k}) r(a_{1:k}) of r = λ q + (1-λ) q^Γ, in plain Python."""
+    ranked = reference.skewed_leaf_probs(pair, plain_order(pair, ranking), num_drafts)
+    mixed = {path: share * reference.draft_prob(pair, path) + (1 - share) * r for path, r in ranked.items()}
+    return reference.ranking_efficiency(pair, mixed)
+
+
+@pytest.mark.parametrize("group", [*RANDOM_GROUPS, "partial_overlap", "equal_models", "point_masses"])
+def test_mixture_is_lossless_and_concave(group: str) -> None:
+    """Exact for every λ; λ = 1 is block, λ = 0 greedy_multipath; E is concave and E(λ*) its maximum."""
+    for case in some_cases(group, 5):
+        pair, K = case.pair, case.num_drafts
+        laws = [output_law(MixedMultipath(share), pair, K) for share in LAMBDAS]
+        assert_same_law(laws[0], output_law("greedy_multipath", pair, K))
+        assert_same_law(laws[-1], output_law("block", pair, K))
+        for law, share in zip(laws, LAMBDAS, strict=True):
+            assert law.total_variation == 0, (case, share)
+            assert most_violated_antichain(pair, budget_masses(law), K)[0] == 0, case
+        values = [law.block_efficiency for law in laws]
+        assert values[2] == mixture_value(pair, K, LAMBDAS[2], ratio_ranking), case
+        for left, middle, right in zip(values, values[1:], values[2:], strict=False):
+            assert 2 * middle >= left + right, case
+        best = best_mixture(pair, K)
+        at_best = output_law(MixedMultipath(best[0]), pair, K)
+        assert at_best.block_efficiency == best[1] >= max(values), case
+
+
+@pytest.mark.parametrize("name", RANKINGS)
+def test_mixture_with_every_ranking(name: str) -> None:
+    """Lossless with λ = 1/3 and with the rule at the root; the closed form holds."""
+    for case in (*some_cases("random-V2-L2-K3", 3), *some_cases("random-V3-L2-K2", 3)):
+        pair, K = case.pair, case.num_drafts
+        law = output_law(MixedMultipath(Fraction(1, 3), RANKINGS[name]), pair, K)
+        assert law.total_variation == 0
+        assert law.block_efficiency == mixture_value(pair, K, Fraction(1, 3), RANKINGS[name])
+        chosen = output_law(MixedMultipath(ranking=RANKINGS[name]), pair, K)
+        assert chosen.total_variation == 0
+        assert chosen.block_efficiency <= best_mixture(pair, K, RANKINGS[name])[1]
+
+
+@pytest.mark.parametrize("group", ["two_token", "uniform_equal", "sticky_chain", *RANDOM_GROUPS])
+def test_rule_at_the_root(group: str) -> None:
+    """Lossless exactly; with L = 1 it is the best λ; otherwise between nothing and the best."""
+    for case in some_cases(group):
+        law = output_law(MixedMultipath(), case.pair, case.num_drafts)
+        best = best_mixture(case.pair, case.num_drafts)[1]
+        assert law.total_variation == 0, case
+        assert law.block_efficiency <= best, case
+        if case.pair.draft_length == 1:
+            assert law.block_efficiency == best, case
+        share = root_mixture(case.pair.target[0], case.pair.draft[0], case.num_drafts)[0]
+        fixed = output_law(MixedMultipath(share), case.pair, case.num_drafts)
+        assert_same_law(law, fixed)
+
+
+def test_rule_at_the_root_partner_it_is_no_guarantee() -> None:
+    """Only the best λ is never below both: at the root λ = 1/7 is best here, over two positions λ = 0."""
+    root, rest = ["6/7", "1/7"], {(0,): ["1", "0"], (1,): ["0", "1"]}
+    target = {(): root, **rest, **{key: ["1", "0"] for key in product(range(2), repeat=2)}}
+    draft = {(): ["2/3", "1/3"], (0,): ["2/3", "1/3"], (1,): ["1", "0"]}
+    pair = ModelPair.from_contexts(target, draft, 2)
+    assert root_mixture(pair.target[0], pair.draft[0], 2)[0] == Fraction(1, 7)
+    chosen = output_law(MixedMultipath(), pair, 2).block_efficiency
+    assert chosen == Fraction(502, 189)
+    assert best_mixture(pair, 2)[1] == Fraction(1508, 567)
+    assert output_law("greedy_multipath", pair, 2).block_efficiency == Fraction(1508, 567) > chosen
+
+
+@given(st.lists(st.integers(0, 6), min_size=6, max_size=6), st.integers(1, 4), st.booleans())
+def test_root_mixture_maximises(weights: list[int], num_drafts: int, by_ratio: bool) -> None:
+    """h(λ) is nowhere larger: not at 0, 1, any turn λ_x, or on a grid; λ is the middle of the maximisers."""
+    target, draft = weights[:3], weights[3:]
+    if not sum(target) or not sum(draft):
+        target, draft = [1, 1, 1], [1, 2, 3]
+    p = [Fraction(weight, sum(target)) for weight in target]
+    q = [Fraction(weight, sum(draft)) for weight in draft]
+    order = sorted(range(3), key=lambda x: (p[x] / q[x] if by_ratio and q[x] else 0, x))
+    cumulative, g = Fraction(0), [Fraction(0)] * 3
+    for x in order:
+        g[x] = (cumulative + q[x]) ** num_drafts - cumulative**num_drafts
+        cumulative += q[x]
+
+    def h(share: Fraction) -> Fraction:
+        return sum((min(p[x], share * q[x] + (1 - share) * g[x]) for x in range(3)), Fraction(0))
+
+    turns = [(p[x] - g[x]) / (q[x] - g[x]) for x in range(3) if q[x] != g[x]]
+    places = {Fraction(0), Fraction(1), *(turn for turn in turns if 0 <= turn <= 1)}
+    best = max(h(place) for place in places | {Fraction(i, 7) for i in range(8)})
+    maximisers = [place for place in places if h(place) == best]
+    ranking = RANKINGS["ratio" if by_ratio else "token id"]
+    found = root_mixture(np.array(p, dtype=object), np.array(q, dtype=object), num_drafts, ranking)
+    assert h(found) == best
+    assert found == (min(maximisers) + max(maximisers)) / 2
+    if not by_ratio:  # rounding may break ties of p/q, and with them the ranking
+        rows = np.array(p, dtype=float), np.array(q, dtype=float)
+        assert abs(float(found) - root_mixture(*rows, num_drafts, ranking)) < 1e-9
+
+
+@pytest.mark.parametrize(("agreement", "greedy_wins"), [(0.0, True), (0.3, True), (0.6, None), (0.9, False)])
+def test_shape_of_the_measured_means(agreement: float, greedy_wins: bool | None) -> None:
+    """V=3, L=3, K=3: the more the models agree the more the ranking harms (theory.md Statement 5.7).
+
+    The best mixture is above both (theory.md Statement 5.8), and the rule at the root within 1% of it.
+    """
+    rows = []
+    for seed in range(25):
+        pair = instances.random_float(seed, 3, 3, agreement=agreement)
+        draft = SkewedDraft.from_leaf_law(pair, pair.draft_path_probs(3))
+        ranked = SkewedDraft.from_ranking(pair, 3)
+        share = root_mixture(pair.target[0], pair.draft[0], 3)[0]
+        mixed = SkewedDraft.mixture([share, 1 - share], [draft, ranked])
+        values = [skewed.block_efficiency(pair) for skewed in (draft, ranked, mixed)]
+        rows.append([*values, best_mixture(pair, 3)[1]])
+        assert rows[-1][3] >= max(rows[-1][:3]) - 1e-9
+    block, greedy, root, best = np.mean(rows, axis=0)
+    if greedy_wins is not None:
+        assert (greedy > block + 0.1) == greedy_wins
+        assert (greedy < block - 0.1) == (not greedy_wins)
+    assert best > max(block, greedy) + 0.03
+    assert root > 0.99 * best
+
+
+@given(pairs(), st.integers(1, 3))
+def test_rule_at_the_root_on_any_pair(pair: ModelPair, num_drafts: int) -> None:
+    """Lossless, exact or float, V = 1 included."""
+    law = output_law(MixedMultipath(), pair, num_drafts)
+    assert law.total_variation <= (0 if pair.is_exact else 1e-12)
+
+
+def test_mixture_parameters() -> None:
+    """Floats are taken exactly, also on exact pairs; what is no number in [0, 1] is refused."""
+    pair = instances.two_token(2)
+    law = output_law(MixedMultipath(0.25), pair, 2)
+    assert_same_law(law, output_law(MixedMultipath(Fraction(1, 4)), pair, 2))
+    assert law.total_variation == 0
+    for wrong in (-0.1, 2, Fraction(5, 4), "1/2", True, float("nan"), float("inf"), None.__class__):
+        with pytest.raises(InvalidInputError, match="first_draft_prob"):
+            MixedMultipath(wrong)
+    for verifier in (
+        MixedMultipath(),
+        OptimalMultipath(pair, 2),
+        GreedyMultipath(),
+        ExplicitRanking(pair, range(4)),
+    ):
+        with pytest.raises(InvalidInputError, match="is not valid for 'without_replacement'"):
+            output_law(verifier, pair, process=WithoutReplacement((2, 1)))
+
+
+class ShareOfTheDrafts(MixedMultipath):
+    """Known to be wrong: λ depends on the drafts, not on the context only."""
+
+    def _share(self, target_row: Array, draft_row: Array, powers: Array) -> Array:
+        return self.shares
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        same = paths[..., 0, 0] == paths[..., 1, 0]
+        zero = target_rows[..., 0, 0, 0] * 0
+        self.shares = np.where(same, zero, zero + 1)
+        return super().outcome(paths, target_rows, draft_rows)
+
+
+def test_mixture_partner_a_share_that_looks_at_the_drafts() -> None:
+    """Then the selected path has another law than λ q + (1-λ) q^Γ, and the output is wrong."""
+    assert output_law(ShareOfTheDrafts(), instances.two_token(2), 2).total_variation > 0
+
+
+def test_a_mixture_that_can_only_lose_is_not_made() -> None:
+    """The ranking's law is the target itself, (1/4, 3/4): any share of the first draft takes from token 1."""
+    rows = (np.array([Fraction(x) for x in row], dtype=object) for row in (("1/4", "3/4"), ("1/2", "1/2")))
+    assert root_mixture(*rows, 2) == 0

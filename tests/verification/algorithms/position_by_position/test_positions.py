@@ -1,0 +1,268 @@
+"""What all algorithms that select position by position share: one draft, trees, torch and memory."""
+
+from __future__ import annotations
+
+import tracemalloc
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from drawn_trees import drawn_paths, drawn_trees
+from edge_pairs import SPREAD, edge_pairs, random_pairs
+from law_checks import assert_same_law
+from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
+from spectheory.testing.strategies import pairs
+from spectheory.verification.algorithms.position_by_position.kseq import KSeq
+from spectheory.verification.algorithms.position_by_position.multi_round import MultiRound
+from spectheory.verification.algorithms.position_by_position.multi_round_without_replacement import (
+    MultiRoundWithoutReplacement,
+)
+from spectheory.verification.algorithms.position_by_position.otm import OTM
+from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
+from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.verifier import Verifier
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+# ------------------------------------------------- one draft: everything is token
+
+
+@pytest.mark.parametrize("verifier", [MultiRound(), OTM(), KSeq(Fraction(1)), KSeq(), SpecTr()], ids=repr)
+@pytest.mark.parametrize("draft_length", [1, 2])
+def test_one_draft_is_token_verification(verifier: Verifier, draft_length: int) -> None:
+    """K = 1: the law of token, exactly where the arithmetic is."""
+    if isinstance(verifier, KSeq) and draft_length > 1:
+        with pytest.raises(InvalidInputError, match="draft_length 1, got draft_length 2; use 'spectr'"):
+            output_law(verifier, instances.two_token(2))
+        return
+    for pair in [*edge_pairs(draft_length), *random_pairs(3, draft_length, 12, 500)]:
+        expected = output_law("token", pair if verifier.exact else pair.to_float())
+        assert_same_law(output_law(verifier, pair), expected, 0.0 if verifier.exact else 1e-12)
+
+
+def test_one_draft_partner_two_drafts_are_not_token() -> None:
+    """With K = 2 every one of them differs from token."""
+    pair = instances.two_token(1)
+    token = output_law("token", pair)
+    for verifier in (MultiRound(), OTM(), KSeq(Fraction(3, 2)), KSeq(), SpecTr()):
+        with pytest.raises(AssertionError):
+            assert_same_law(output_law(verifier, pair, 2), token, 1e-3)
+
+
+# -------------------------------------------------------- multi-round rejection
+
+
+def test_a_verifier_set_up_for_other_paths_is_refused() -> None:
+    """The draws of two paths say nothing about three."""
+    rows = np.full((3, 2, 2), 0.5)
+    for verifier in (SpecTr(), MultiRound(), OTM()):
+        with pytest.raises(InvalidInputError, match="draws 2 paths, but got 3; set it up with bind"):
+            verifier.bind(PrefixTree((2,))).outcome(np.array([[0], [1], [1]]), rows, rows[:, :1])
+
+
+# --------------------------------------------- draws on a tree, and what goes wrong
+
+
+class CountsRepeats:
+    """Makes a position-by-position verifier treat repeated draws as independent drafts."""
+
+    def __init__(self, verifier: PositionByPosition) -> None:
+        self.verifier, self.name, self.exact = verifier, f"{verifier.name}_repeats", verifier.exact
+
+    def outcome(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> Outcome:
+        return self.verifier.outcome(paths, target_rows, draft_rows)
+
+
+@pytest.mark.parametrize("widths", [(1, 2), (1, 3)])
+def test_draws_partner_counting_repeats_breaks_validity(widths: tuple[int, ...]) -> None:
+    """The paths below one node share its draw; as independent drafts they give TV far above rounding."""
+    pair = ModelPair.context_free_pair(*SPREAD, 2)
+    process = PrefixTree(widths)
+    for verifier in (SpecTr(), MultiRound()):
+        assert output_law(verifier, pair, process=process).total_variation < 1e-12
+        assert output_law(CountsRepeats(verifier), pair, process=process).total_variation > 1e-2
+    wrong = output_law(
+        CountsRepeats(OTM()), instances.two_token(2), process=PrefixTree((1, 2))
+    ).total_variation
+    assert wrong > Fraction(1, 100)
+
+
+def test_trees_of_iid_paths_agree_with_iid() -> None:
+    """PrefixTree((K, 1)) is Iid(K): the same laws."""
+    for pair in random_pairs(2, 2, 6, 1300):
+        for verifier in (SpecTr(), MultiRound(), OTM()):
+            assert_same_law(
+                output_law(verifier, pair, process=PrefixTree((3, 1))), output_law(verifier, pair, 3), 1e-15
+            )
+
+
+@given(pair=pairs(exact=True), width=st.integers(1, 2))
+def test_prefix_trees_with_any_pair(pair: ModelPair, width: int) -> None:
+    """Branching at the last depth, pairs with zeros, ties and a single token; V <= 3, L <= 2."""
+    process = PrefixTree((1,) * (pair.draft_length - 1) + (width,))
+    assert output_law(MultiRound(), pair, process=process).total_variation == 0
+    assert output_law(OTM(), pair, process=process).total_variation == 0
+    assert output_law(SpecTr(), pair, process=process).total_variation < 1e-12
+
+
+@pytest.mark.parametrize("process", [PerPath((instances.two_token(2),) * 2), WithoutReplacement((2, 1))])
+@pytest.mark.parametrize("verifier", [SpecTr(), OTM()], ids=repr)
+def test_processes_that_are_not_meant_are_refused(verifier: Verifier, process: DraftProcess) -> None:
+    """K-SEQ and the plan from q^n suppose drafts from one q, with replacement."""
+    with pytest.raises(InvalidInputError, match=f"not valid for '{process.name}' drafts"):
+        output_law(verifier, instances.two_token(2), process=process)
+
+
+# ------------------------------------------------------------- torch, and memory
+
+
+def batch_of(pair: ModelPair, process: DraftProcess, batch: int, seed: int) -> tuple[np.ndarray, ...]:
+    """Random tuples of the process with their rows, paths [batch, K, L]."""
+    chunks = list(process.tuples(pair, 1000))
+    leaves = np.concatenate([chunk.leaves for chunk in chunks])
+    probs = np.concatenate([chunk.probs for chunk in chunks]).astype(float)
+    chosen = leaves[np.random.default_rng(seed).choice(len(leaves), size=batch, p=probs / probs.sum())]
+    size, length = pair.vocab_size, pair.draft_length
+    prefixes = [chosen // size ** (length - depth) for depth in range(length + 1)]
+    paths = np.stack([prefix % size for prefix in prefixes[1:]], axis=-1)
+    target_rows = np.stack([pair.target[depth][prefixes[depth]] for depth in range(length + 1)], axis=-2)
+    draft_rows = np.stack(
+        [
+            np.stack(
+                [process.draft_levels(pair, k)[i][prefixes[i][:, k]] for k in range(process.num_drafts)],
+                axis=1,
+            )
+            for i in range(length)
+        ],
+        axis=-2,
+    )
+    return paths, target_rows, draft_rows
+
+
+FLOAT_MODELS = tuple(instances.random_float(60 + k, 3, 2) for k in range(2))
+
+TORCH_CASES: list[tuple[Verifier, ModelPair, DraftProcess]] = [
+    (KSeq(), instances.random_float(1, 5, 1), Iid(3)),
+    (KSeq(2.5), instances.random_float(1, 5, 1), Iid(2)),
+    (KSeq(Fraction(5, 2)), instances.partial_overlap(1).to_float(), PrefixTree((2,))),
+    (SpecTr(), instances.random_float(2, 3, 2), Iid(3)),
+    (SpecTr(), instances.random_float(3, 3, 2), PrefixTree((2, 2))),
+    (SpecTr(), instances.partial_overlap(2).to_float(), PrefixTree((1, 2))),
+    (MultiRound(), instances.random_float(4, 3, 2), Iid(3)),
+    (MultiRound(), instances.random_float(5, 3, 2), PrefixTree((2, 2))),
+    (MultiRound(), instances.disjoint_supports(2).to_float(), PrefixTree((2, 1))),
+    (MultiRound(), FLOAT_MODELS[0], PerPath(FLOAT_MODELS)),
+    (MultiRoundWithoutReplacement(), instances.random_float(6, 4, 2), WithoutReplacement((2, 2))),
+    (MultiRoundWithoutReplacement(), instances.equal_models(2).to_float(), WithoutReplacement((3, 1))),
+    (OTM(), instances.random_float(7, 3, 2), PrefixTree((2, 1))),
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize(
+    ("verifier", "pair", "process"), TORCH_CASES, ids=[f"{v.name}-{p.name}" for v, _, p in TORCH_CASES]
+)
+def test_torch_agrees_with_numpy(
+    verifier: Verifier, pair: ModelPair, process: DraftProcess, device: str
+) -> None:
+    """Batches of 8 x 6 tuples: stop probabilities and the rows of all stops made, to 1e-12."""
+    arrays = [array.reshape((8, 6, *array.shape[1:])) for array in batch_of(pair, process, 48, seed=5)]
+    verifier = verifier.bind(process)
+    expected = verifier.outcome(*arrays)
+    found = verifier.outcome(*(torch.from_numpy(array).to(device) for array in arrays))
+    assert found.stop_probs.shape == (8, 6, process.num_drafts, pair.draft_length + 1)
+    assert found.stop_probs.dtype == torch.float64
+    assert found.stop_probs.device.type == device
+    np.testing.assert_allclose(found.stop_probs.cpu().numpy(), expected.stop_probs, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(expected.stop_probs.sum(axis=(-2, -1)), 1, rtol=0, atol=1e-12)
+    compared = 0
+    for path_index, length in np.ndindex(expected.stop_probs.shape[2:]):
+        where = np.full((8, 6), path_index), np.full((8, 6), length)
+        rows = found.correction(*(torch.from_numpy(index).to(device) for index in where)).cpu().numpy()
+        stops = expected.stop_probs[:, :, path_index, length] > 1e-9
+        np.testing.assert_allclose(rows[stops], expected.correction(*where)[stops], rtol=0, atol=1e-12)
+        np.testing.assert_allclose(rows[stops].sum(axis=-1), 1, rtol=0, atol=1e-12)
+        compared += int(stops.sum())
+    assert compared >= 48
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_float32_rows_stay_float32(device: str) -> None:
+    """Rows in float32, whose sums are off by 1e-7: float32 outcomes near the float64 ones."""
+    for verifier, pair, process in TORCH_CASES:
+        configured = verifier.bind(process)
+        paths, *rows = batch_of(pair, process, 48, seed=6)
+        expected = configured.outcome(paths, *rows).expected_tokens()
+        narrow = [torch.from_numpy(row).to(device).float() for row in rows]
+        found = configured.outcome(torch.from_numpy(paths).to(device), *narrow)
+        assert found.stop_probs.dtype == torch.float32
+        np.testing.assert_allclose(found.stop_probs.sum(dim=(-2, -1)).cpu(), 1, rtol=0, atol=1e-5)
+        if isinstance(verifier, OTM):  # another of the optimal plans may be chosen: the mean is the same
+            continue
+        np.testing.assert_allclose(found.expected_tokens().cpu().numpy(), expected, rtol=0, atol=2e-4)
+
+
+def test_torch_partner_another_process_disagrees() -> None:
+    """On the same paths, the verifier that was not told about the tree gives other numbers."""
+    pair = instances.random_float(3, 3, 2)
+    arrays = batch_of(pair, PrefixTree((2, 2)), 48, seed=5)
+    told = SpecTr().bind(PrefixTree((2, 2))).outcome(*arrays)
+    assert np.abs(told.stop_probs - SpecTr().outcome(*arrays).stop_probs).max() > 1e-3
+
+
+@pytest.mark.parametrize("verifier", [SpecTr(), MultiRound()], ids=repr)
+def test_memory_does_not_grow_with_the_draft_length(verifier: Verifier) -> None:
+    """V = 30 000: from L = 2 to L = 8 the peak beyond the given rows grows by less than a third.
+
+    Correction rows at all prefixes would be [K, L+1, V], three times as large.
+    """
+    peaks = []
+    for length in (2, 8):
+        rng = np.random.default_rng(length)
+        paths = rng.integers(0, 30_000, size=(4, length))
+        rows = rng.random((4, length + 1, 30_000))
+        rows /= rows.sum(axis=-1, keepdims=True)
+        draft_rows = rows[:, :-1, ::-1].copy()
+        tracemalloc.start()
+        outcome = verifier.outcome(paths, rows, draft_rows)
+        outcome.correction(np.array(1), np.array(length))
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] * 4 / 3
+
+
+def test_drafts_that_all_carry_one_token() -> None:
+    """Drafts that all carry one token: it is accepted or the round ends, whatever their number."""
+    pair = instances.two_token(1)
+    for verifier, num_drafts in ((MultiRound(), 2), (MultiRound(), 3), (OTM(), 2), (KSeq(2), 2)):
+        for token in (0, 1):
+            paths = np.full((1, num_drafts, 1), token)
+            target_rows = np.stack([pair.target[0][0], pair.target[1][token]])[None, None].repeat(
+                num_drafts, axis=1
+            )
+            draft_rows = pair.draft[0][None, None].repeat(num_drafts, axis=1)
+            outcome = verifier.outcome(paths, target_rows, draft_rows)
+            assert outcome.stop_probs.sum() == 1
+            assert (outcome.stop_probs[0, 1:] == 0).all()
+            if outcome.stop_probs[0, 0, 0] > 0:
+                row = outcome.correction(np.array([0]), np.array([0]))[0]
+                assert row[token] == 0
+                assert row.sum() == 1
+
+
+def test_trees_that_are_acted_out_sum_to_one() -> None:
+    """The probabilities of the trees and paths that the references run over."""
+    pair = instances.random_rational(43, 3, 2, zero_probability=0)
+    for widths, distinct in (((2, 1), False), ((2, 2), True), ((1, 2), True)):
+        assert sum(prob for _, prob in drawn_trees(pair, widths, distinct)) == 1
+    assert sum(prob for _, prob in drawn_paths(pair, [pair, pair])) == 1

@@ -1,0 +1,59 @@
+"""spectr: kseq at every position, on i.i.d. drafts and on trees that are acted out."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+import pytest
+
+from drawn_trees import SIZES, acted_out, assert_close, drawn_trees, kseq_rule_by_hand
+from edge_pairs import edge_pairs, random_pairs
+from law_checks import assert_same_law
+from reference import law_of
+from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.foundation import arrays
+from spectheory.pairs.drafts import Iid, PrefixTree
+from spectheory.verification.algorithms.position_by_position.kseq import KSeq
+from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
+from torch_support import drafted, on_device
+
+
+def test_kseq_is_spectr_at_one_position() -> None:
+    """The same law, i.i.d. and on a tree of one level."""
+    for pair in [*edge_pairs(1), *random_pairs(3, 1, 10, 660)]:
+        for process in (Iid(2), Iid(3), PrefixTree((3,))):
+            assert_same_law(
+                output_law(KSeq(), pair, process=process), output_law(SpecTr(), pair, process=process)
+            )
+
+
+@pytest.mark.parametrize(("vocab_size", "widths", "how_many"), SIZES)
+def test_laws_on_prefix_trees_are_those_acted_out(
+    vocab_size: int, widths: tuple[int, ...], how_many: int
+) -> None:
+    """The law to 1e-12, draw by draw on explicit trees; lossless."""
+    length = len(widths)
+    cases = random_pairs(vocab_size, length, how_many, 700)
+    for pair in [*(edge_pairs(length) if prod(widths) == 2 and length < 3 else []), *cases]:
+        law = output_law(SpecTr(), pair, process=PrefixTree(widths))
+        expected = acted_out(pair, drawn_trees(pair, widths, False), kseq_rule_by_hand)
+        assert_close(law_of(law), expected, 1e-12)
+        assert law.total_variation < 1e-12
+
+
+def test_an_accelerator_is_not_asked_where_drafts_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a look at a number every depth has room for K/2 meeting places: the same outcome, to 1e-14."""
+    pair = instances.random_float(5, 3, 4)
+    given = on_device(drafted(pair, 5, batch=200, seed=8), "cpu")
+    expected = SpecTr().outcome(*given).stop_probs
+    monkeypatch.setattr(arrays, "on_host", lambda array: False)
+    found = SpecTr().outcome(*given).stop_probs
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
+    # The partner: with one place per depth the second meeting of a depth is missed.
+    own = arrays.where_true
+    monkeypatch.setattr(
+        "spectheory.verification.algorithms.position_by_position.spectr.where_true", lambda c, n: own(c, 1)
+    )
+    assert abs(SpecTr().outcome(*given).stop_probs - expected).max() > 0.01

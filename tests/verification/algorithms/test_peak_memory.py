@@ -1,0 +1,231 @@
+"""Peak memory of one round at a large vocabulary: below twice the input rows for one-pass verifiers.
+
+The meter and the inputs are those of ``benchmarks/verifiers.py``, which checks the same claim at
+V = 32 000.  Here V = 4 000, on numpy arrays under tracemalloc; the meters are held against functions
+whose allocations are known.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from scripts import load
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.outcome import Outcome
+
+benchmark = load("benchmarks", "verifiers")
+
+SHAPE = benchmark.Shape(vocab_size=4_000, draft_length=4, num_drafts=4, batch=4)
+VERIFIERS = benchmark.runnable(SHAPE)
+MEGABYTE = 1_000_000
+
+
+@cache
+def rows(dtype: str) -> Any:
+    """Drafted paths and their rows, 2.3 MB in float32."""
+    return benchmark.drafted(SHAPE, dtype, seed=3)
+
+
+def multiple_of_input(verifier: Any, dtype: str) -> float:
+    """Peak memory of outcome() and one sample per batch element, over the bytes of the rows."""
+    given = rows(dtype)
+    return benchmark.numpy_peak_bytes(lambda: benchmark.one_round(verifier, given, seed=7)) / given.row_bytes
+
+
+measured = cache(benchmark.measure)
+"""What the script measures, once for all limits."""
+
+
+# ------------------------------------------------------------------------------- the claim
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", benchmark.ONE_PASS)
+def test_one_pass_verifiers_stay_below_twice_the_input(name: str, dtype: str) -> None:
+    """Outcome and one correction row per batch element, sampled: less than twice the rows beyond them."""
+    multiple = multiple_of_input(VERIFIERS[name], dtype)
+    assert 0.05 < multiple < benchmark.LIMIT
+
+
+class CopiesRowsThrice(Token):
+    """``token``, with three copies of all rows that live as long as the outcome does."""
+
+    def outcome(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> Outcome:
+        copies = [(target_rows.copy(), draft_rows.copy()) for _ in range(3)]
+        proper = super().outcome(paths, *copies[-1])
+        return Outcome(proper.stop_probs, lambda *stop: (copies, proper.correction(*stop))[1])
+
+
+class WastefulCorrection(Token):
+    """``token``, with four copies of the target's rows, made only when a correction row is asked for."""
+
+    def outcome(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> Outcome:
+        proper = super().outcome(paths, target_rows, draft_rows)
+
+        def correction(path_index: np.ndarray, length: np.ndarray) -> np.ndarray:
+            everything = np.stack([target_rows] * 4)
+            assert everything.ndim == target_rows.ndim + 1
+            return proper.correction(path_index, length)
+
+        return Outcome(proper.stop_probs, correction)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("wasteful", [CopiesRowsThrice(), WastefulCorrection()])
+def test_peak_partner_a_wasteful_verifier_fails(wasteful: Token, dtype: str) -> None:
+    """Copies that stay in the outcome and temporaries of the correction are both seen."""
+    assert multiple_of_input(wasteful, dtype) >= benchmark.LIMIT
+
+
+def test_copies_are_counted_exactly() -> None:
+    """Three copies of the rows add 3 to the multiple of ``token``: no more, no less."""
+    copies = multiple_of_input(CopiesRowsThrice(), "float64") - multiple_of_input(Token(), "float64")
+    assert copies == pytest.approx(3, abs=0.01)
+
+
+def test_over_limit_names_the_verifiers_that_fail() -> None:
+    """Either meter can fail the claim; verifiers without the claim are not named."""
+    entries = [
+        {"verifier": "low", "peak_over_input": 1.9, "peak_over_input_numpy": 1.99, "one_pass": True},
+        {"verifier": "gpu", "peak_over_input": 1.9, "peak_over_input_numpy": None, "one_pass": True},
+        {"verifier": "at", "peak_over_input": 2.0, "peak_over_input_numpy": None, "one_pass": True},
+        {"verifier": "numpy", "peak_over_input": 1.0, "peak_over_input_numpy": 2.5, "one_pass": True},
+        {"verifier": "free", "peak_over_input": 9.0, "peak_over_input_numpy": 9.0, "one_pass": False},
+    ]
+    assert benchmark.over_limit(entries) == {"at": 2.0, "numpy": 2.5}
+
+
+@pytest.mark.parametrize(("limit", "status"), [(benchmark.LIMIT, 0), (0.5, 1)])
+def test_the_script_reports_the_claim_in_its_exit_status(
+    limit: float, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
+) -> None:
+    """0 where the claim holds; 1 and a line per verifier above a limit that is too low for some."""
+    out = tmp_path / "results.json"
+    shape = ["--vocab-size", "4000", "--batch", "2", "--draft-length", "4", "--device", "cpu"]
+    monkeypatch.setattr(sys, "argv", ["verifiers.py", *shape, "--out", str(out)])
+    monkeypatch.setattr(benchmark, "LIMIT", limit)
+    monkeypatch.setattr(benchmark, "measure", measured)
+    assert benchmark.main() == status
+    printed = capfd.readouterr()
+    assert ("claim fails: mixed_multipath holds 1." in printed.err) == (status == 1)
+    assert "claim fails: block" not in printed.err
+    assert ("FAILS" in printed.out) == (status == 1)
+    document = json.loads(out.read_text(encoding="utf-8"))
+    assert [entry["verifier"] for entry in document["results"]] == list(VERIFIERS)
+    assert set(benchmark.ONE_PASS) < set(VERIFIERS)
+    assert document["machine"]["torch"]
+    assert document["machine"]["device"] == "cpu"
+
+
+def test_every_published_verifier_is_measured_or_says_why_not() -> None:
+    """A verifier that is added to the package gets a line here, or a reason."""
+    excused = {name for names in benchmark.NOT_RUN for name in names.split(", ")}
+    assert set(verifiers) <= set(VERIFIERS) | excused
+    assert not set(VERIFIERS) & excused
+
+
+# ------------------------------------------------------------------------------ the meters
+
+
+def numpy_bytes(size: int) -> np.ndarray:
+    """An array of that many bytes."""
+    return np.ones(size, dtype=np.uint8)
+
+
+def torch_bytes(size: int) -> torch.Tensor:
+    """A CPU tensor of that many bytes."""
+    return torch.ones(size, dtype=torch.uint8)
+
+
+def torch_cpu_peak_bytes(run: Callable[[], Any]) -> int:
+    """The benchmark's meter for torch on the CPU."""
+    return benchmark.torch_peak_bytes(run, "cpu")
+
+
+def in_turn(allocate: Callable[[int], Any]) -> None:
+    for _ in range(10):
+        allocate(MEGABYTE)
+
+
+def together_and_then_two(allocate: Callable[[int], Any]) -> None:
+    together = [allocate(MEGABYTE) for _ in range(4)]
+    together.clear()
+    together.extend(allocate(MEGABYTE) for _ in range(2))
+
+
+@pytest.mark.parametrize(
+    ("meter", "allocate"),
+    [
+        pytest.param(benchmark.numpy_peak_bytes, numpy_bytes, id="numpy"),
+        pytest.param(torch_cpu_peak_bytes, torch_bytes, id="torch"),
+    ],
+)
+def test_meters(meter: Any, allocate: Any) -> None:
+    """Arrays that are kept count, temporaries at their peak, those of one after the other once; room that an
+    older array leaves is not taken for an allocation less."""
+    older = [allocate(8 * MEGABYTE) for _ in range(2)]  # one for each time a meter runs the function
+    for run, megabytes in (
+        (lambda: [allocate(MEGABYTE) for _ in range(5)], 5),
+        (lambda: together_and_then_two(allocate), 4),
+        (lambda: in_turn(allocate), 1),
+        (lambda: (older.pop(), allocate(3 * MEGABYTE))[1], 3),
+    ):
+        assert meter(run) == pytest.approx(megabytes * MEGABYTE, rel=0.01)
+
+
+def test_meters_agree_on_a_verifier() -> None:
+    """Numpy under tracemalloc and torch under its profiler see the same round, to 5%."""
+    given = rows("float64").on("cpu")
+    verifier = VERIFIERS["multi_round"]
+    on_torch = torch_cpu_peak_bytes(lambda: benchmark.one_round(verifier, given, seed=7)) / given.row_bytes
+    assert on_torch == pytest.approx(multiple_of_input(verifier, "float64"), rel=0.05)
+
+
+def test_check_meter_refuses_a_wrong_meter() -> None:
+    """The copy of the input must be seen as once the input."""
+    benchmark.check_meter(1.001)
+    for wrong in (0.0, 0.5, 1.05, 2.0, float("nan")):
+        with pytest.raises(ValueError, match="the meter sees a copy"):
+            benchmark.check_meter(wrong)
+
+
+# ------------------------------------------------------------------------------ the inputs
+
+
+@pytest.mark.parametrize("distinct", [False, True])
+def test_rows_are_laws_and_shared_prefixes_share_them(distinct: bool) -> None:
+    """Rows sum to 1, drafted tokens have mass, some prefixes are shared, and then their rows are equal."""
+    shape = benchmark.Shape(vocab_size=50, draft_length=3, num_drafts=4, batch=6)
+    paths, target_rows, draft_rows = benchmark.drafted(shape, "float64", seed=1, distinct=distinct)
+    assert target_rows.shape == (6, 4, 4, 50)
+    assert draft_rows.shape == (6, 4, 3, 50)
+    for rows_of_model in (target_rows, draft_rows):
+        np.testing.assert_allclose(rows_of_model.sum(axis=-1), 1, rtol=0, atol=1e-12)
+    assert (np.take_along_axis(draft_rows, paths[..., None], axis=-1) > 0).all()
+    shared = 0
+    for element in range(6):
+        for one, other in np.argwhere(np.tri(4, k=-1)):
+            for depth in range(4):
+                same = (paths[element, one, :depth] == paths[element, other, :depth]).all()
+                equal = np.array_equal(target_rows[element, one, depth], target_rows[element, other, depth])
+                assert equal == same
+                shared += bool(same and depth > 0)
+    assert (shared == 0) == distinct
+
+
+def test_law_check_refuses_what_is_no_law() -> None:
+    """Stop probabilities that sum to 1/2 are not timed."""
+    proper = Token().outcome(*rows("float64"))
+    benchmark.check_law("token", proper, "float64")
+    with pytest.raises(ValueError, match="half: the stop probabilities sum to 1 only up to 5"):
+        benchmark.check_law("half", Outcome(proper.stop_probs / 2, proper.correction), "float64")

@@ -1,0 +1,178 @@
+"""The gallery of known-wrong verifiers: each is proper, each is caught, with the exact total variation."""
+
+from __future__ import annotations
+
+from copy import copy
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from defect_programs import PROGRAMS, exact_law, token_program
+from defect_table import PAIRS, SEVERAL, matrix
+from law_checks import assert_same_law
+from reference import law_of
+from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.exact.suite import kill_matrix
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.defective import defects
+from spectheory.verification.defective.skeletons import Defect
+from spectheory.verification.resolve import find_verifier
+from spectheory.verification.verifier import Verifier
+from table import groups
+from torch_support import drafted
+
+F = Fraction
+
+
+def test_gallery_is_described() -> None:
+    """Every entry says what was meant, where the mistake comes from, what it breaks; none is published."""
+    assert len(defects) >= 18
+    for name, defect in defects.items():
+        assert isinstance(defect, Defect)
+        assert name == defect.name
+        assert name not in verifiers
+        assert defect.exact
+        assert defect.parent
+        assert defect.origin.endswith(".")
+        assert defect.origin.count(". ") == 0
+        assert type(defect).__doc__
+        assert "lausible" in type(defect).__doc__ or "Right at" in type(defect).__doc__
+        assert "outcome" in dir(defect)
+    assert len({defect.origin for defect in defects.values()}) == len(defects)
+    with pytest.raises(TypeError):
+        defects["token"] = verifiers["token"]  # type: ignore[index]
+
+
+def test_a_defect_is_found_by_its_module_name() -> None:
+    """What the command line takes: ``--verifier spectheory.verification.defective.corrections:TargetCorrection``."""
+    assert (
+        find_verifier("spectheory.verification.defective.corrections:TargetCorrection").name
+        == "target_correction"
+    )
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_defect_is_the_program_with_the_mistake(name: str) -> None:
+    """R is that of a plain sampling program in which the mistake is made, run on all outcomes of its dice."""
+    for label, pair in PAIRS.items():
+        if pair.vocab_size**pair.draft_length > 9:
+            continue  # four tokens twice
+        expected = exact_law(PROGRAMS[name], pair, 2)
+        assert sum(expected.values()) == 1, label
+        assert law_of(output_law(defects[name], pair, 2)) == expected, label
+
+
+def test_programs_partner_without_a_mistake() -> None:
+    """The same machinery gives token verification's law for its program, and not for another one's."""
+    pair = PAIRS["three_token_reversed-L2"]
+    law = exact_law(token_program(), pair, 1)
+    assert law == law_of(output_law("token", pair))
+    assert law != exact_law(PROGRAMS["rejected_token_masked"], pair, 1)
+    assert set(PROGRAMS) <= set(defects)
+
+
+def pairs_for(num_drafts: int) -> dict[str, ModelPair]:
+    """The table; where three paths are drafted, without its pairs of more than 500 tuples."""
+    limit = 500 if num_drafts == 3 else 10_000
+    found = {
+        label: pair
+        for label, pair in PAIRS.items()
+        if pair.vocab_size ** (pair.draft_length * num_drafts) <= limit
+    }
+    assert len(found) >= 13
+    return found
+
+
+def test_the_matrix_is_zero_for_lossless_verifiers() -> None:
+    """The partner: what kills every defect kills none of these; test_suite.py has every lossless verifier."""
+    survivors = kill_matrix(
+        verifiers={name: verifiers[name] for name in ("token", "otm", "greedy_multipath")}
+    )
+    for row in survivors.values():
+        assert list(row) == list(PAIRS)
+        assert set(row.values()) == {F(0)}
+
+
+@pytest.mark.parametrize("name", defects)
+def test_defects_are_caught_on_the_shared_table(name: str) -> None:
+    """The table on which every verifier is judged notices every mistake: random-V3-L3-K2, 8 pairs."""
+    cases = groups()["random-V3-L3-K2"]
+    assert len(cases) == 8
+    caught = [output_law(defects[name], case.pair, case.num_drafts).total_variation > 0 for case in cases]
+    assert sum(caught) >= 4
+
+
+@pytest.mark.parametrize("num_drafts", [1, 2, 3])
+def test_defects_return_proper_laws(num_drafts: int) -> None:
+    """No InvalidOutcomeError on the whole table; R is non-negative and sums to 1, exactly."""
+    # A verifier of one path looks at the first, however many there are.
+    for name in defects if num_drafts == 1 else SEVERAL:
+        for label, pair in pairs_for(num_drafts).items():
+            law = output_law(defects[name], pair, num_drafts)
+            assert sum(mass.sum() for mass in law.masses) == 1, (name, label)
+            assert all((mass >= 0).all() for mass in law.masses), (name, label)
+
+
+def test_what_short_paths_and_small_vocabularies_hide() -> None:
+    """Docstrings: block defects need two drafted tokens; four wrong residuals need three tokens."""
+    for label, pair in PAIRS.items():
+        if pair.draft_length == 1:
+            hidden = [name for name in defects if name.startswith("block_")]
+            hidden += ["stale_correction_row", "all_drafts_assumed"]
+            assert not any(matrix()[name][label] for name in hidden), label
+        if pair.vocab_size == 2:
+            hidden = ["rejected_token_masked", "shared_uniform"]
+            hidden += ["block_residual_without_weight", "recursive_without_update"]
+            assert not any(matrix()[name][label] for name in hidden), label
+
+
+def test_block_residual_without_weight_keeps_the_block_efficiency() -> None:
+    """Its docstring's claim: measured speed says nothing; the law does."""
+    for pair in PAIRS.values():
+        wrong = output_law(defects["block_residual_without_weight"], pair)
+        assert wrong.block_efficiency == output_law("block", pair).block_efficiency
+
+
+def test_defects_of_several_drafts_vanish_with_one() -> None:
+    """Each mistake about several drafts is none with K = 1: exactly lossless there."""
+    rows = kill_matrix(num_drafts=1, verifiers={name: defects[name] for name in SEVERAL})
+    assert len(rows) >= 8
+    assert all(set(row.values()) == {F(0)} for row in rows.values())
+
+
+@pytest.mark.parametrize("name", defects)
+def test_one_definition_in_float64(name: str) -> None:
+    """The same definition in float64 has the same law."""
+    for label, pair in PAIRS.items():
+        exact = output_law(defects[name], pair, 2)
+        rounded = output_law(defects[name], pair.to_float(), 2)
+        for mass, expected in zip(rounded.masses, exact.masses, strict=True):
+            assert np.abs(mass - expected.astype(float)).max() < 1e-12, label
+
+
+@pytest.mark.parametrize("name", defects)
+def test_one_definition_in_torch(name: str) -> None:
+    """The same definition on torch tensors gives the numbers numpy gives."""
+    arrays = drafted(instances.random_float(11, vocab_size=3, draft_length=2), 2, batch=64, seed=5)
+    on_numpy = defects[name].outcome(*arrays)
+    on_torch = defects[name].outcome(*map(torch.from_numpy, arrays))
+    assert np.abs(on_torch.stop_probs.numpy() - on_numpy.stop_probs).max() < 1e-12
+    for path_index in range(2 if name in SEVERAL else 1):
+        for length in range(3):
+            where = np.full(64, path_index), np.full(64, length)
+            expected = on_numpy.correction(*where)
+            found = on_torch.correction(*map(torch.from_numpy, where)).numpy()
+            assert np.abs(found - expected).max() < 1e-12
+
+
+@pytest.mark.parametrize("name", [name for name in SEVERAL if defects[name].exchangeable])
+def test_exchangeable_defects_are(name: str) -> None:
+    """Enumerating multisets of drafts gives the law of all tuples."""
+    defect: Verifier = copy(defects[name])
+    defect.exchangeable = False  # type: ignore[misc]
+    for pair in PAIRS.values():
+        assert_same_law(output_law(defect, pair, 2), output_law(defects[name], pair, 2))

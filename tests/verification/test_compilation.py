@@ -1,0 +1,157 @@
+"""Compiled verifiers: one graph, the same outcomes and samples, and what breaks a graph is seen."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+from unittest.mock import patch
+from warnings import filterwarnings
+
+import numpy as np
+import pytest
+import torch
+
+from spectheory import compiled, instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.verification import compilation
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.algorithms.one_path.token import Token
+from spectheory.verification.compilation import Compiled
+from torch_support import drafted, on_device
+
+GIVEN = drafted(instances.random_float(7, 3, 2), 2, batch=5, seed=1)
+ROUND = ("token", "block", "multi_round")
+
+
+@pytest.fixture(autouse=True)
+def no_graphs_before() -> Iterator[None]:
+    """Every test compiles anew."""
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def one_round(verifier: Any) -> Any:
+    """Outcome and sample as one function of tensors; the uniform numbers are drawn outside of a graph."""
+
+    def run(uniform: list[Any], *given: Any) -> tuple[Any, ...]:
+        outcome = verifier.outcome(*given)
+        sample = outcome.sample(list(uniform))
+        return outcome.stop_probs, sample.path_index, sample.length, sample.token
+
+    return run
+
+
+UNIFORM = [torch.tensor([[0.1], [0.3], [0.5], [0.7], [0.9]], dtype=torch.float64) for _ in range(2)]
+
+
+@pytest.mark.parametrize("name", ROUND)
+def test_a_round_is_one_graph(name: str) -> None:
+    """No break between the rows and the token: the same numbers as without a graph."""
+    given = on_device(GIVEN, "cpu")
+    graph = torch.compile(one_round(verifiers[name]), backend="eager", fullgraph=True)
+    for found, expected in zip(
+        graph(UNIFORM, *given), one_round(verifiers[name])(UNIFORM, *given), strict=True
+    ):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-15)
+
+
+class Looks(Token):
+    """Breaks the graph: looks at a number."""
+
+    def stops(self, accept: Any) -> Any:
+        return super().stops(accept) * (1.0 if bool((accept >= 0).all()) else 0.0)
+
+
+def test_partner_a_look_at_a_number_breaks_the_graph() -> None:
+    """Without a graph the verifier is as good as any."""
+    given = on_device(GIVEN, "cpu")
+    one_round(Looks())(UNIFORM, *given)
+    with pytest.raises(Exception, match="data-dependent"):
+        torch.compile(one_round(Looks()), backend="eager", fullgraph=True)(UNIFORM, *given)
+    with pytest.raises(Exception, match="data-dependent"):
+        compiled(Looks(), backend="eager").outcome(*given)
+    with pytest.raises(Exception, match="data-dependent"):
+        Compiled(Looks(), Looks(), {"backend": "eager"}).outcome(*given).sample(list(UNIFORM))
+
+
+def test_any_number_of_verifiers_are_compiled() -> None:
+    """torch keeps no more graphs per code object than its limit, here 1: no two verifiers share one."""
+    given = on_device(GIVEN, "cpu")
+    with patch.object(torch._dynamo.config, "recompile_limit", 1):
+        for _ in range(3):
+            compiled("token", backend="eager").outcome(*given).length_probs()
+
+
+def test_warnings_are_looked_after_once_per_kind_of_rows() -> None:
+    """A round that was traced already does not change the filters; rows of another kind are traced anew."""
+    given, verifier, generator = (
+        on_device(GIVEN, "cpu"),
+        compiled("token", backend="eager"),
+        torch.Generator(),
+    )
+    with patch.object(compilation, "filterwarnings", wraps=filterwarnings) as filters:
+        for rows, expected in ((given, 1), (given, 1), (tuple(one[:1] for one in given), 2)):
+            verifier.outcome(*rows).sample(generator)
+            assert filters.call_count == expected
+
+
+def assert_same(name: str, backend: str, tolerance: float) -> None:
+    """Outcome, correction rows and the samples of a seed, compiled and not."""
+    given = on_device(GIVEN, "cpu")
+    found, expected = compiled(name, backend=backend).outcome(*given), verifiers[name].outcome(*given)
+    for stops_are_there in (False, True):
+        assert ("stop_probs" in vars(found)) == stops_are_there
+        one, other = (outcome.sample(torch.Generator().manual_seed(2)) for outcome in (found, expected))
+        for field in ("path_index", "length", "token"):
+            assert torch.equal(getattr(one, field), getattr(other, field))
+    torch.testing.assert_close(found.stop_probs, expected.stop_probs, rtol=0, atol=tolerance)
+    again = compiled(name, backend=backend).outcome(*given)
+    torch.testing.assert_close(again.stop_probs, found.stop_probs, rtol=0, atol=tolerance)
+    rows = [outcome.correction(one.path_index, one.length) for outcome in (found, expected)]
+    torch.testing.assert_close(*rows, rtol=0, atol=tolerance)
+
+
+def test_compiled_verifiers_are_the_same() -> None:
+    """With graphs that run as they are, K = 2."""
+    assert_same("greedy_multipath", "eager", 1e-15)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch's inductor needs a C++ compiler on the CPU")
+def test_inductor_gives_the_same() -> None:
+    """With fused kernels."""
+    assert_same("token", "inductor", 1e-12)
+
+
+def test_what_is_declared_and_what_is_not_torch_goes_through() -> None:
+    """Attributes and bind; on numpy and rationals it is the verifier itself, law and all."""
+    wrapped = compiled("greedy_block")
+    assert (wrapped.name, wrapped.single_path, wrapped.lossless) == ("greedy_block", True, False)
+    pair = instances.two_token(2)
+    assert (
+        output_law(compiled("spectr"), pair, 2).block_efficiency
+        == output_law("spectr", pair, 2).block_efficiency
+    )
+    assert output_law(compiled("block"), pair, 1).block_efficiency.numerator == 20
+    np.testing.assert_array_equal(
+        wrapped.outcome(*GIVEN).stop_probs, verifiers["greedy_block"].outcome(*GIVEN).stop_probs
+    )
+
+
+class WithoutMass(Token):
+    """Known to be wrong: stops where no token is left."""
+
+    def residual(self, rows: Any) -> Any:
+        return 0 * rows.target_row
+
+
+def test_a_row_without_mass_is_refused_from_a_graph_too() -> None:
+    """The same error as without one, of a user's own object, whose rows are checked too."""
+    given = on_device(GIVEN, "cpu")
+    own = WithoutMass()
+    for verifier in (compiled(own, backend="eager"), Compiled(own, own, {"backend": "eager"})):
+        outcome = verifier.outcome(*given)
+        with pytest.raises(InvalidOutcomeError, match="without mass"):
+            outcome.sample(torch.Generator().manual_seed(1))

@@ -1,0 +1,204 @@
+"""A law is a function of its inputs: each way to fool the instrument is one line that names the fault."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spectheory import Outcome, certify, instances, output_law
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.algorithms import verifiers
+from spectheory.verification.user_checks import ASKED_ALONE
+from user_verifiers import UserToken
+
+
+class Honest(UserToken):
+    """Token verification as a user writes it; the ways to fool below change one thing each."""
+
+
+class KeepsState(UserToken):
+    """Answers rightly every second time only."""
+
+    calls = 0
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        self.calls += 1
+        right = super().outcome(paths, target_rows, draft_rows)
+        return (
+            right if self.calls % 2 else Outcome.from_rows(right.stop_probs, np.roll(target_rows, 1, axis=-1))
+        )
+
+
+class DrawsItsOwn(UserToken):
+    """Accepts or rejects by coins of its own, so that the law looks sharper than it is."""
+
+    rng = np.random.default_rng(0)
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+        stops = right.stop_probs * 0
+        picked = self.rng.integers(0, stops.shape[-1], len(stops))
+        stops[np.arange(len(stops)), 0, picked] += 1
+        return Outcome(stops, right.correction)
+
+
+class LooksAtTheBatch(UserToken):
+    """Gives every tuple the answer of the first tuple of its batch."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        return super().outcome(
+            *(array[:1].repeat(len(paths), axis=0) for array in (paths, target_rows, draft_rows))
+        )
+
+
+class LooksAtTheBatchSize(UserToken):
+    """Right in batches as small as those of a check, wrong in larger ones."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+        if len(paths) <= 600:
+            return right
+        return Outcome.from_rows(right.stop_probs, target_rows)
+
+
+class RemembersByObject(UserToken):
+    """Keeps its answers by the identity of an array."""
+
+    def __init__(self) -> None:
+        self.answers: dict[int, Any] = {}
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        key = id(target_rows)
+        if key not in self.answers:  # keeps the array alive, so that no other gets its id
+            self.answers[key] = target_rows, super().outcome(paths, target_rows, draft_rows)
+        return self.answers[key][1]
+
+
+class WritesIntoItsInputs(UserToken):
+    """Right, but the arrays of the caller are changed."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows.copy(), draft_rows.copy())
+        draft_rows[:, 0, 0, :] = draft_rows[:, 0, 0, ::-1]
+        return right
+
+
+FAULTS = {
+    KeepsState: "asked twice it answers differently, from state or random numbers of its own",
+    DrawsItsOwn: "asked twice it answers differently, from state or random numbers of its own",
+    LooksAtTheBatch: "its answer for one tuple of drafts depends on the other tuples of the batch",
+    RemembersByObject: "given other contents in the same array objects it repeats an old answer",
+    WritesIntoItsInputs: "writes into its input draft_rows",
+}
+PAIRS = {"exact": instances.sticky_chain(2), "float": instances.sticky_chain(2).to_float()}
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+@pytest.mark.parametrize("kind", FAULTS, ids=lambda kind: kind.__name__)
+def test_each_fault_is_named(kind: type, pair: ModelPair) -> None:
+    """One line with the verifier's name and the fault; never a verdict."""
+    with pytest.raises(InvalidOutcomeError, match=FAULTS[kind]) as caught:
+        certify(kind(), pair, 2)
+    assert "user_token" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_size_of_the_batch_is_no_way_out() -> None:
+    """1 024 tuples: the sample is answered rightly, the enumeration is not, in one of its two ways."""
+    pair = instances.random_rational(3, 2, 5, zero_probability=0.0)
+    with pytest.raises(
+        InvalidOutcomeError, match="another when the same drafts are asked about in another order"
+    ):
+        output_law(LooksAtTheBatchSize(), pair, 2)
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_partner_the_honest_one_passes(pair: ModelPair) -> None:
+    """On one tuple, on few and on many, and under every check."""
+    for num_drafts in (1, 2, 3):
+        assert certify(Honest(), pair, num_drafts).is_valid
+    certain = ModelPair.context_free_pair(["1", "0"], ["1", "0"], 2)
+    assert certify(Honest(), certain, 2).is_valid
+
+
+class FloatsWhereItNeverStops(UserToken):
+    """Exact where it stops; elsewhere the rows are NaN, a float that no rational is multiplied with."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+
+        def correction(path_index: Any, length: Any) -> Any:
+            rows = right.correction(path_index, length).copy()
+            rows[right.stop_probs[np.arange(len(rows)), path_index, length] == 0] = float("nan")
+            return rows
+
+        return Outcome(right.stop_probs, correction)
+
+
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
+def test_rows_of_stops_that_are_not_made_may_be_anything(pair: ModelPair) -> None:
+    assert certify(FloatsWhereItNeverStops(), pair, 2).is_valid
+
+
+class OneLengthForAll:
+    """Its correction takes the length of the first tuple for all of them, as an unbatched habit would."""
+
+    name = "one_length_for_all"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = verifiers["token"].outcome(paths, target_rows, draft_rows)
+        return Outcome(
+            right.stop_probs, lambda path, length: right.correction(path, 0 * length + length.reshape(-1)[0])
+        )
+
+
+class AnotherForSingles:
+    """Block verification, but for batches of one."""
+
+    name = "another_for_singles"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        name = "token" if len(paths) > 1 else "block"
+        return verifiers[name].outcome(paths, target_rows, draft_rows)
+
+
+class AnotherForHalves:
+    """Block verification; from the fifth tuple on it is token verification in batches of eight to fifteen."""
+
+    name = "another_for_halves"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        block, token = (
+            verifiers[name].outcome(paths, target_rows, draft_rows) for name in ("block", "token")
+        )
+        if not 8 <= len(paths) <= 15:
+            return block
+        late = np.arange(len(paths)) >= ASKED_ALONE
+
+        def correction(path_index: Any, length: Any) -> Any:
+            rows = (made.correction(path_index, length) for made in (token, block))
+            return np.where(late[:, None], *rows)
+
+        return Outcome(np.where(late[:, None, None], token.stop_probs, block.stop_probs), correction)
+
+
+def test_a_batch_of_another_size_is_asked_about() -> None:
+    """16 tuples, asked about all at once, alone and in halves; only the halves show this fault."""
+    with pytest.raises(InvalidOutcomeError, match="depends on the other tuples of the batch"):
+        certify(AnotherForHalves(), instances.two_token(2), 2)
+
+
+@pytest.mark.parametrize("num_drafts", [1, 2])
+@pytest.mark.parametrize(
+    ("verifier", "says"),
+    [
+        (OneLengthForAll(), "its correction for one stop depends on the other stops"),
+        (AnotherForSingles(), "depends on the other tuples of the batch"),
+    ],
+)
+def test_faults_that_show_in_batches_of_another_kind(verifier: Any, says: str, num_drafts: int) -> None:
+    with pytest.raises(InvalidOutcomeError, match=says):
+        certify(verifier, instances.two_token(2), num_drafts)
