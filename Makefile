@@ -30,8 +30,8 @@ reproduce: setup
 	$(BIN)/spectheory reproduce --out "$(OUT)" --jobs $(JOBS)
 
 # One thread per test process: pytest-xdist already uses every core.  The tests of a file share what they
-# compute once, so one process runs them all.  Tests start many interpreters, which read the package's byte
-# code where it is kept.
+# compute once, so one process runs them all, and so do some files (tests/support/shared.py).  Tests start
+# interpreters, which read the package's byte code where it is kept.
 test: setup fetched
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile \
 	  --no-loadscope-reorder tests

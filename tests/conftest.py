@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import pytest
 from hypothesis import settings
+
+from shared import scope_of
 
 # A thread of torch that waits for another one sleeps: one that spins takes a core from the other tests.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -12,3 +16,17 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 # The same examples in every run: a failure is a failure everywhere, not only on one machine.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=60, database=None)
 settings.load_profile("fixed")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """``--dist loadfile``, with the groups of ``shared`` in the place of their files."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByGroup(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope_of(nodeid)
+
+    return ByGroup(config, log)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from shared import GROUPS, scope_of
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 
@@ -84,6 +85,15 @@ def too_long(tests: Path) -> list[str]:
 def test_every_module_has_a_test_file() -> None:
     """Of its name, in the folder that mirrors its own, or in the list."""
     assert untested(ROOT / "spectheory", ROOT / "tests", ELSEWHERE) == []
+
+
+def test_files_that_share_a_process_exist() -> None:
+    """And no two groups claim one; a file of no group is run by itself."""
+    stems = [stem for group in GROUPS.values() for stem in group]
+    assert len(stems) == len(set(stems))
+    assert set(stems) <= {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
+    assert scope_of("tests/decoding/test_fake_devices.py::test_a[b]") == "forks"
+    assert scope_of("tests/test_mirror.py::test_a[b::c]") == "tests/test_mirror.py"
 
 
 def test_no_test_file_is_long() -> None:

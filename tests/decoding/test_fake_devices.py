@@ -1,7 +1,7 @@
 """The loop on fake tensors of an accelerator: it waits for the device once per iteration.
 
 Fake tensors have shapes and devices and no entries, so that reading a number raises.  The one place where the
-loop looks is told what it sees, and counts.  The program runs in an interpreter of its own, because a device
+loop looks is told what it sees, and counts.  The program runs in a process of its own, because a device
 that is registered stays.
 """
 
@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fresh_interpreter import run_python
+from fresh_interpreter import run_forked
 
 NAMES = ("spectr", "greedy_block")
 PROGRAM = """
@@ -102,7 +102,7 @@ print(json.dumps([looked(verifier) for verifier in verifiers]))
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
     """Calls, looks and texts of each call, by verifier, or its error."""
-    done = run_python(PROGRAM % (NAMES,))
+    done = run_forked(PROGRAM % (NAMES,))
     assert done.returncode == 0, done.stderr
     return dict(zip((*NAMES, "reads", "looks"), json.loads(done.stdout.splitlines()[-1]), strict=True))
 

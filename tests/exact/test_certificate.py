@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
-from itertools import product
 from typing import Any
 
 import pytest
 
 import reference
+from defect_programs import PROGRAMS, exact_law
 from law_checks import assert_same_law
 from spectheory import certify, instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError, UnknownNameError
 from spectheory.pairs.drafts import PrefixTree
 from spectheory.pairs.pair import ModelPair
+from spectheory.verification.defective import defects
 from spectheory.verification.outcome import Outcome
 from table import GENERAL, groups, random_cases
-from user_verifiers import LoopVerifier, UserBlock, UserToken
-from wrong_verifiers import (
-    MALFORMED,
-    NOT_LOSSLESS,
-    BlockWithoutWeight,
-    IndependentAcceptance,
-    TokenTargetResidual,
-)
+from user_verifiers import UserBlock, UserToken
+from wrong_verifiers import MALFORMED, Altered, BlockWithoutWeight
 
 # --------------------------------------------------------------- golden values
 
@@ -54,14 +49,6 @@ def test_two_token_example_with_spectr(draft_length: int, num_drafts: int, effic
     assert certificate.gap_float > 0
 
 
-def test_greedy_multipath_can_be_worse_than_block_on_one_path() -> None:
-    """Two fair coins, L = 1, K = 2: r = (1/4, 3/4), 7/4 < 2 (theory.md Statement 5.7)."""
-    certificate = certify("greedy_multipath", instances.uniform_equal(1), 2)
-    assert certificate.block_efficiency == Fraction(7, 4)
-    assert certificate.optimum == 2
-    assert certify("block", instances.uniform_equal(1), 2).block_efficiency == 2
-
-
 @pytest.mark.parametrize("num_drafts", [1, 2, 3])
 def test_optimum_lies_between_its_bounds(num_drafts: int) -> None:
     """lower <= optimum <= upper, as floats, and within 1e-9 of each other for rational programs."""
@@ -88,68 +75,59 @@ def test_float_pairs_are_certified_within_a_tolerance() -> None:
 # ------------------------------------------------------------- wrong verifiers
 
 
-@pytest.mark.parametrize("verifier", NOT_LOSSLESS, ids=lambda verifier: verifier.name)
+WRONG = {
+    "target_correction": 1,
+    "draft_bonus": 1,
+    "block_acceptance_without_weight": 1,
+    "independent_acceptance": 2,
+}
+"""Defects, and how many drafts it takes to see them."""
+
+
+@pytest.mark.parametrize("name", WRONG)
 @pytest.mark.parametrize(
     "pair", [instances.two_token(2), instances.sticky_chain(2)], ids=["two_token", "sticky_chain"]
 )
-def test_wrong_verifiers_are_caught(verifier: LoopVerifier, pair: ModelPair) -> None:
+def test_wrong_verifiers_are_caught(name: str, pair: ModelPair) -> None:
     """Not target-matching, a positive total variation, and a counterexample that is one."""
-    num_drafts = 2 if isinstance(verifier, IndependentAcceptance) else 1
-    certificate = certify(verifier, pair, num_drafts)
+    certificate = certify(defects[name], pair, WRONG[name])
     assert not certificate.target_matching
     assert not certificate.is_valid
     assert isinstance(certificate.total_variation, Fraction)
     assert certificate.total_variation > 0
+    completed = completed_law(pair, exact_law(PROGRAMS[name], pair, WRONG[name]))
     for deviation in (certificate.counterexample, certificate.worst_path):
         assert deviation is not None
-        path = tuple(pair.vocab.index(name) for name in deviation.path)
-        completed = completed_law_acted_out(verifier, pair, num_drafts)
+        path = tuple(pair.vocab.index(token) for token in deviation.path)
         reached = sum(mass for leaf, mass in completed.items() if leaf[: len(path)] == path)
         assert deviation.law == reached
         assert deviation.target == reference.target_prob(pair, path)
         assert deviation.law != deviation.target
     assert len(certificate.worst_path.path) == pair.draft_length + 1
-    deviations = [
-        abs(mass - reference.target_prob(pair, leaf))
-        for leaf, mass in completed_law_acted_out(verifier, pair, num_drafts).items()
-    ]
+    deviations = [abs(mass - reference.target_prob(pair, leaf)) for leaf, mass in completed.items()]
     assert certificate.total_variation == sum(deviations) / 2
     assert max(deviations) == abs(certificate.worst_path.law - certificate.worst_path.target)
 
 
-def completed_law_acted_out(verifier: LoopVerifier, pair: ModelPair, num_drafts: int) -> dict[Any, Fraction]:
-    """The completed output law of a loop verifier, tuple after tuple, in plain Fractions."""
-    size, length = pair.vocab_size, pair.draft_length
-    completed = dict.fromkeys(product(range(size), repeat=length + 1), Fraction(0))
-    for drafts in product(reference.leaves(pair), repeat=num_drafts):
-        weight = Fraction(1)
-        for path in drafts:
-            weight *= reference.draft_prob(pair, path)
-        if weight == 0:
-            continue
-        target_rows = [[reference.target_row(pair, path[:i]) for i in range(length + 1)] for path in drafts]
-        draft_rows = [[reference.draft_row(pair, path[:i]) for i in range(length)] for path in drafts]
-        stops, rows = verifier.law_given_drafts([list(path) for path in drafts], target_rows, draft_rows)
-        for k, path in enumerate(drafts):
-            for i in range(length + 1):
-                for y in range(size):
-                    output = (*path[:i], y)
-                    for rest in product(range(size), repeat=length - i):
-                        full = (*output, *rest)
-                        steps = [
-                            reference.target_row(pair, full[:j])[full[j]] for j in range(i + 1, length + 1)
-                        ]
-                        probability = weight * stops[k][i] * rows[k][i][y]
-                        for step in steps:
-                            probability *= step
-                        completed[full] += probability
-    return completed
+def completed_law(pair: ModelPair, law: reference.Law) -> reference.Law:
+    """The law of L + 1 tokens: every output goes on with the target."""
+    return {
+        (*path, token): sum(
+            law.get(text[:length], 0)
+            * reference.target_prob(pair, text)
+            / reference.target_prob(pair, text[:length])
+            for length in range(1, len(text) + 1)
+        )
+        for path in reference.leaves(pair)
+        for token in range(pair.vocab_size)
+        for text in [(*path, token)]
+    }
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3, 4])
 def test_independent_acceptance_on_the_example_of_spectr(num_drafts: int) -> None:
     """spectr2023 section 4: draft Ber(1), target Ber(1/2): a head comes out with probability 1 - 2^-K."""
-    certificate = certify(IndependentAcceptance(), instances.bernoulli("1", "1/2"), num_drafts)
+    certificate = certify(defects["independent_acceptance"], instances.bernoulli("1", "1/2"), num_drafts)
     heads = 1 - Fraction(1, 2**num_drafts)
     assert certificate.first_token_law == (1 - heads, heads)
     assert certificate.target_matching == (num_drafts == 1)
@@ -163,7 +141,7 @@ def test_independent_acceptance_on_the_example_of_spectr(num_drafts: int) -> Non
 
 def test_target_residual_by_hand() -> None:
     """Two tokens, L = 1: A comes out with 2/3 * 1/2 + (2/3 * 1/2) * 1/3 = 4/9, not 1/3."""
-    certificate = certify(TokenTargetResidual(), instances.two_token(1))
+    certificate = certify(defects["target_correction"], instances.two_token(1))
     assert certificate.counterexample.path == ("A",)
     assert certificate.counterexample.law == Fraction(4, 9)
     assert certificate.counterexample.target == Fraction(1, 3)
@@ -198,7 +176,7 @@ def test_what_is_not_a_conditional_law_is_refused(what: str) -> None:
 
 def test_undefined_outputs_are_part_of_the_defect() -> None:
     """A row of zeros says that the output is undefined: certified, with the probability of it."""
-    verifier = type(MALFORMED["rows of one half"][0])("silent", rows=lambda array: array * 0)
+    verifier = Altered("silent", rows=lambda array: array * 0)
     certificate = certify(verifier, instances.two_token(1))
     assert certificate.undefined == 1
     assert certificate.total_variation == 1
@@ -305,7 +283,7 @@ def test_document_of_a_float_certificate() -> None:
 
 def test_document_of_a_counterexample() -> None:
     """The counterexample is written with token names and rationals."""
-    document = certify(TokenTargetResidual(), instances.two_token(1)).to_document()
+    document = certify(defects["target_correction"], instances.two_token(1)).to_document()
     assert json.loads(json.dumps(document)) == document
     assert document["target_matching"] is False
     assert document["total_variation"] == "1/9"

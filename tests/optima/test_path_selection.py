@@ -10,6 +10,7 @@ import pytest
 
 import reference
 from leaf_laws import largest_excess
+from program_support import TREE_PAIRS, assert_certified
 from spectheory import instances
 from spectheory.foundation.errors import CertificationError, EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.exact_numbers import exact_values
@@ -48,19 +49,12 @@ def test_optimum_over_skewed_drafts_is_the_antichain_optimum(group: str) -> None
         assert reference.ranking_efficiency(case.pair, named) == expected, case
 
 
-SHAPES = ((2, 1), (2, 2), (3, 1), (4, 1))
-RANDOM_PAIRS = [
-    (instances.random_rational(21_000 + number, *SHAPES[number % 4]), 1 + number // 4 % 4)
-    for number in range(208)
-]
-"""Exact pairs with zeros, ties, equal rows and no overlap, K = 1..4."""
-
-
 @pytest.mark.parametrize("first", range(0, 208, 26))
 def test_random_optima_prove_themselves(first: int) -> None:
     """Exact, float, antichain and ranking values agree, both points are optimal, moved duals are not: 208
-    pairs, 26 per test."""
-    for pair, num_drafts in RANDOM_PAIRS[first : first + 26]:
+    pairs, 26 per test, K = 1..4."""
+    for number in range(first, first + 26):
+        pair, num_drafts = TREE_PAIRS[number], 1 + number // 4 % 4
         best = path_selection_optimum(pair, num_drafts)
         assert best.value == multi_path_optimum(pair, num_drafts).value
         law = best.skewed_draft.leaf_law
@@ -74,11 +68,7 @@ def test_random_optima_prove_themselves(first: int) -> None:
         assert is_skewed_draft(floats, approximate.skewed_draft.leaf_law, num_drafts).is_member
         for model, found, tolerance in ((pair, best, 0.0), (floats, approximate, 1e-8)):
             program = path_selection_program(model, num_drafts, found.leaf_sets)
-            check_solution(program, found.solution, tolerance)
-            moved = {name: values.copy() for name, values in found.solution.dual.items()}
-            moved["total"][0] += 1
-            with pytest.raises(CertificationError, match="residual"):
-                check_solution(program, dataclasses.replace(found.solution, dual=moved), tolerance)
+            assert_certified(program, found.solution, tolerance)
 
 
 def test_generated_sets_are_enough_and_all_sets_give_the_same() -> None:

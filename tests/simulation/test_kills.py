@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from fresh_interpreter import run_forked
 from models_support import save_pair
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "kill_and_resume.py"
@@ -29,9 +28,11 @@ def arguments(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def test_stopped_at_random_moments(arguments: list[str]) -> None:
     """Whole texts; the draws of one call are stopped by signals in command_line/test_models.py."""
-    run = [sys.executable, str(SCRIPT), "--moments", "6", "--seed", "1", "--signals", "KILL,TERM,INT", "--"]
-    more = ["--tokens", "3", "--num-drafts", "1,2"]
-    done = subprocess.run([*run, *arguments, *more], capture_output=True, text=True, check=False, timeout=300)
+    run = [str(SCRIPT), "--moments", "6", "--seed", "1", "--signals", "KILL,TERM,INT", "--"]
+    given = [*run, *arguments, "--tokens", "3", "--num-drafts", "1,2"]
+    done = run_forked(
+        f"import runpy, sys\nsys.argv = {given!r}\nrunpy.run_path(sys.argv[0], run_name='__main__')"
+    )
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["stops"] == 6

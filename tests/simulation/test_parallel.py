@@ -11,10 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import dask
 import joblib
 import pytest
 from distributed import Client, LocalCluster
+from joblib.externals import loky
 
+from fresh_interpreter import forks
 from models_support import save_pair
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import UnloadedPair
@@ -22,6 +25,17 @@ from spectheory.simulation import Simulation, merge_checkpoints, simulate
 from spectheory.simulation.parallel import processes
 
 PROMPTS = [f"import module{number}" for number in range(6)]
+
+
+@pytest.fixture(scope="module")
+def workers_are_forks() -> Iterator[None]:
+    """Workers of joblib and of dask begin with the libraries, not with their import."""
+    forks()
+    loky.backend.context.set_start_method("forkserver", force=True)
+    with dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}):
+        yield
+    loky.get_reusable_executor().shutdown()
+    loky.backend.context.set_start_method(None, force=True)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +61,7 @@ def whole(pair: UnloadedPair, tmp_path_factory: pytest.TempPathFactory) -> tuple
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Client]:
+def cluster(workers_are_forks: None) -> Iterator[Client]:
     """A real local dask cluster of two worker processes."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
@@ -56,6 +70,7 @@ def cluster() -> Iterator[Client]:
         yield client
 
 
+@pytest.mark.usefixtures("workers_are_forks")
 def test_two_processes(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
     """All of it, the rest of a run that was cut off, and one call after each prompt."""
     file, part = tmp_path / "two.jsonl", tmp_path / "part.jsonl"
@@ -146,6 +161,7 @@ class NoLaw:
         return Outcome(2 * right.stop_probs, right.correction)
 
 
+@pytest.mark.usefixtures("workers_are_forks")
 def test_what_fails_in_another_process_fails_here(pair: UnloadedPair) -> None:
     with pytest.raises(InvalidOutcomeError, match="stop probabilities that are not a law"):
         simulate(pair, PROMPTS, [NoLaw()], draft_length=1, max_new_tokens=2, batch_size=2, jobs=2)

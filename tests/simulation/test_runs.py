@@ -151,11 +151,11 @@ def test_trees_of_drafts_agree_with_their_enumeration(models: LanguageModelPair,
     assert found.settings["draft_process"] == f"{tree.name}:{','.join(map(str, tree.widths))}"
     (estimate,) = found.estimates
     pair = restrict(models, PROMPTS[0], restriction, 2)
-    exact = float(output_law(name, pair, process=tree).block_efficiency)
+    exact = float(output_law(name, pair, drafts=tree).block_efficiency)
     assert abs(estimate.block_efficiency - exact) <= 4.5 * estimate.standard_error + 1e-6
     assert abs(estimate.counted - exact) <= 4.5 * estimate.counted_standard_error
     turned = type(tree)(tree.widths[::-1])
-    other = float(output_law(name, pair, process=turned).block_efficiency)
+    other = float(output_law(name, pair, drafts=turned).block_efficiency)
     assert abs(estimate.block_efficiency - other) > 4.5 * estimate.standard_error  # the partner
 
 

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, product
 from typing import Any
 
+from reference import draft_row, target_row
 from spectheory.pairs.pair import ModelPair
 
 Context = tuple[int, ...]
@@ -47,21 +49,13 @@ Program = Callable[[Dice, Rows, Rows, int, int], Context]
 def exact_law(program: Program, pair: ModelPair, num_drafts: int) -> dict[Context, Fraction]:
     """R: the probability of every accepted prefix with its correction token."""
 
-    def rows_of(levels: tuple[Any, ...]) -> Rows:
-        def row(context: Context) -> Row:
-            number = 0
-            for token in context:
-                number = number * pair.vocab_size + token
-            return list(levels[len(context)][number])
-
-        return row
-
+    rows = partial(target_row, pair), partial(draft_row, pair)
     law: dict[Context, Fraction] = {}
     pending: list[list[int]] = [[]]
     while pending:
         script = pending.pop()
         dice = Dice(script)
-        output = program(dice, rows_of(pair.target), rows_of(pair.draft), pair.draft_length, num_drafts)
+        output = program(dice, *rows, pair.draft_length, num_drafts)
         law[output] = law.get(output, Fraction(0)) + dice.prob
         for number in range(len(script), len(dice.made)):
             others = [index for index in dice.possible[number] if index != dice.made[number]]

@@ -10,14 +10,10 @@ from itertools import permutations, product
 from math import prod
 from typing import Any
 
-import numpy as np
 from scipy.optimize import brentq
 
-from spectheory.exact.law import OutputLaw
+from reference import Law, Path, draft_row, normalised, target_row, without_zeros
 from spectheory.pairs.pair import ModelPair
-
-Path = tuple[int, ...]
-Law = dict[Path, Any]
 
 
 class Draw:
@@ -27,14 +23,6 @@ class Draw:
         self.token, self.model, self.below = token, model, below
 
 
-def row_of(levels: tuple[np.ndarray, ...], context: Path) -> list[Any]:
-    """The conditional at a context."""
-    number = 0
-    for token in context:
-        number = number * levels[0].shape[1] + token
-    return list(levels[len(context)][number])
-
-
 def drawn_trees(
     pair: ModelPair, widths: tuple[int, ...], distinct: bool, context: Path = ()
 ) -> Iterator[tuple[list[Draw], Any]]:
@@ -42,7 +30,7 @@ def drawn_trees(
     if len(context) == len(widths):
         yield [], Fraction(1)
         return
-    row, width = row_of(pair.draft, context), widths[len(context)]
+    row, width = draft_row(pair, context), widths[len(context)]
     support = [token for token, prob in enumerate(row) if prob > 0]
     for tokens in permutations(support, width) if distinct else product(support, repeat=width):
         prob, left = Fraction(1), Fraction(1)
@@ -63,6 +51,14 @@ def drawn_paths(pair: ModelPair, models: list[ModelPair]) -> Iterator[tuple[list
         yield [draw for draw, _ in choice], prod(prob for _, prob in choice)
 
 
+def given_paths(pair: ModelPair, paths: tuple[Path, ...]) -> Iterator[tuple[list[Draw], Any]]:
+    """These paths and no others, with probability 1."""
+    draws: list[list[Draw]] = [[] for _ in paths]
+    for tokens in zip(*(path[::-1] for path in paths), strict=True):
+        draws = [[Draw(token, pair, below)] for token, below in zip(tokens, draws, strict=True)]
+    yield [draw for (draw,) in draws], Fraction(1)
+
+
 def acted_out(
     pair: ModelPair,
     trees: Iterator[tuple[list[Draw], Any]],
@@ -76,8 +72,8 @@ def acted_out(
     law: Law = defaultdict(Fraction)
 
     def select(context: Path, draws: list[Draw], weight: Any) -> None:
-        target = row_of(pair.target, context)
-        rows = [row_of(draw.model.draft, context) for draw in draws]
+        target = target_row(pair, context)
+        rows = [draft_row(draw.model, context) for draw in draws]
         for token, mass in enumerate(rule(target, rows, [draw.token for draw in draws])):
             survivors = [draw for draw in draws if draw.token == token][:keep]
             extended = (*context, token)
@@ -86,14 +82,14 @@ def acted_out(
             if not survivors:
                 law[extended] += weight * mass
             elif len(extended) == pair.draft_length:
-                for extra, prob in enumerate(row_of(pair.target, extended)):
+                for extra, prob in enumerate(target_row(pair, extended)):
                     law[(*extended, extra)] += weight * mass * prob
             else:
                 select(extended, [draw for parent in survivors for draw in parent.below], weight * mass)
 
     for draws, prob in trees:
         select((), draws, prob)
-    return {path: mass for path, mass in law.items() if mass != 0}
+    return without_zeros(law)
 
 
 def multi_round_rule(target: list[Any], rows: list[list[Any]], tokens: list[int]) -> list[Any]:
@@ -105,8 +101,7 @@ def multi_round_rule(target: list[Any], rows: list[list[Any]], tokens: list[int]
         undecided *= 1 - accept
         if undecided == 0:
             return law
-        left = [max(p - q, Fraction(0)) for p, q in zip(left, row, strict=True)]
-        left = [mass / sum(left) for mass in left]
+        left = normalised([max(p - q, Fraction(0)) for p, q in zip(left, row, strict=True)])
     return [mass + undecided * rest for mass, rest in zip(law, left, strict=True)]
 
 
@@ -115,7 +110,7 @@ def without_replacement_rule(target: list[Any], rows: list[list[Any]], tokens: l
     reduced = []
     for number, row in enumerate(rows):
         left = [Fraction(0) if token in tokens[:number] else prob for token, prob in enumerate(row)]
-        reduced.append([mass / sum(left) for mass in left])
+        reduced.append(normalised(left))
     return multi_round_rule(target, reduced, tokens)
 
 
@@ -152,23 +147,10 @@ def bracketed_root(target: list[float], draft: list[float], num_drafts: int) -> 
     return float(brentq(excess, 1.0, float(num_drafts), xtol=1e-15, rtol=1e-15))
 
 
-def mapping_of(law: OutputLaw) -> Law:
-    """The package's law as a mapping, zeros left out."""
-    return {
-        law.pair.context(depth, number): mass
-        for depth, masses in enumerate(law.masses, start=1)
-        for number, mass in enumerate(masses)
-        if mass != 0
-    }
-
-
 def assert_close(found: Law, expected: Law, tolerance: float = 1e-12) -> None:
     """Two mappings of outputs to probabilities, up to rounding."""
     for path in found.keys() | expected.keys():
         assert abs(float(found.get(path, 0)) - float(expected.get(path, 0))) <= tolerance, path
-
-
-# -------------------------------------------------------- multi-round rejection
 
 
 SIZES = [

@@ -1,13 +1,17 @@
-"""Programs in an interpreter of their own: what they load, and how they fare without optional libraries."""
+"""Programs in a process of their own: what they load, how they fare without libraries, and forks of one."""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import subprocess
 import sys
 from collections.abc import Collection, Sequence
 from functools import cache
-from typing import NamedTuple
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 REPORT = "\nimport json as _json, sys as _sys; print(_json.dumps(sorted(_sys.modules)), file=_sys.stderr)"
 BLOCK = """
@@ -39,6 +43,36 @@ def run_python(code: str, without: Collection[str] = ()) -> subprocess.Completed
     """Run the code as if the libraries in ``without`` were not installed."""
     blocked = BLOCK.format(names=tuple(without)) + code
     return subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, check=False)
+
+
+@cache
+def forks() -> Any:
+    """One server per test process: it has imported the libraries, and runs no other thread."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["transformers.models.llama.modeling_llama", "spectheory.verification.algorithms"]
+    )
+    return context
+
+
+def run_forked(code: str) -> subprocess.CompletedProcess[str]:
+    """Run the code as ``__main__`` of a fork of an interpreter that has imported torch and transformers."""
+    with TemporaryDirectory() as folder:
+        files = [Path(folder) / name for name in ("out", "err")]
+        process = forks().Process(target=_run, args=(code, files, os.getcwd(), dict(os.environ)))
+        process.start()
+        process.join()
+        return subprocess.CompletedProcess(code, process.exitcode, *(file.read_text() for file in files))
+
+
+def _run(code: str, files: Sequence[Path], folder: str, environment: dict[str, str]) -> None:
+    """What the fork does."""
+    for number, file in enumerate(files, start=1):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    exec(compile(code, "<forked>", "exec"), {"__name__": "__main__"})
 
 
 class Printed(NamedTuple):

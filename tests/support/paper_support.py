@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -10,13 +11,15 @@ import pytest
 
 from spectheory.paper import EXHIBITS, Findings
 
-Lie = Callable[[Any], Any]
-"""From a function that an exhibit calls to the one that it is made to call instead."""
+
+@cache
+def _small(name: str) -> Findings:
+    return EXHIBITS[name](**EXHIBITS[name].small)
 
 
 def small(name: str, **changes: Any) -> Findings:
-    """The small version of an exhibit."""
-    return EXHIBITS[name](**{**EXHIBITS[name].small, **changes})
+    """The small version of an exhibit; without changes it is computed once per process."""
+    return EXHIBITS[name](**{**EXHIBITS[name].small, **changes}) if changes else _small(name)
 
 
 class Changed:

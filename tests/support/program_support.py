@@ -34,30 +34,8 @@ TWO_TOKENS = (["1/3", "2/3"], ["2/3", "1/3"])
 THREE_TOKENS = (["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"])
 
 
-def random_row(rng: np.random.Generator, size: int) -> list[Fraction]:
-    """Small whole weights, so that zeros and ties are frequent."""
-    weights = rng.integers(0, 5, size)
-    if not weights.any():
-        weights[rng.integers(size)] = 1
-    return [Fraction(int(weight), int(weights.sum())) for weight in weights]
-
-
-def random_pair(rng: np.random.Generator, vocab_size: int, draft_length: int) -> ModelPair:
-    """An exact pair whose rows depend on the context; some rows of both models are the same."""
-
-    def levels(count: int) -> list[np.ndarray]:
-        rows = [[random_row(rng, vocab_size) for _ in range(vocab_size**i)] for i in range(count)]
-        return [np.array(level, dtype=object) for level in rows]
-
-    target, draft = levels(draft_length + 1), levels(draft_length)
-    for depth, level in enumerate(draft):
-        same = rng.random(len(level)) < 0.2
-        level[same] = target[depth][same]
-    return ModelPair(tuple(target), tuple(draft), tuple(str(i) for i in range(vocab_size)))
-
-
 SHAPES = [(2, 1), (2, 2), (3, 1), (3, 2), (2, 3), (4, 1)]
-PAIRS = [random_pair(np.random.default_rng([7, i]), *SHAPES[i % len(SHAPES)]) for i in range(204)]
+PAIRS = [instances.random_rational([7, i], *SHAPES[i % len(SHAPES)]) for i in range(204)]
 """Exact pairs with zeros and ties."""
 
 
@@ -69,25 +47,6 @@ def block_verification_value(pair: ModelPair) -> Fraction:
         masses = np.minimum(pair.draft_path_probs(depth), proposed)
         total += masses.sum()
     return total
-
-
-def moved(solution: Solution, program: LinearProgram) -> Solution:
-    """The same primal with one multiplier of the last block moved, that of the largest right-hand side."""
-    block = program.blocks[-1]
-    number = int(np.argmax(abs(block.rhs)))
-    multipliers = solution.dual[block.name].copy()
-    multipliers[number] = multipliers[number] + 1
-    return dataclasses.replace(solution, dual={**solution.dual, block.name: multipliers})
-
-
-def assert_certified(program: LinearProgram, solution: Solution, tolerance: float) -> None:
-    """The solution proves its value; with one multiplier moved, or another value, it does not."""
-    check_solution(program, solution, tolerance)
-    with pytest.raises(CertificationError, match="residual"):
-        check_solution(program, moved(solution, program), tolerance)
-    value = dataclasses.replace(solution, value=solution.value + 1)
-    with pytest.raises(CertificationError, match="value"):
-        check_solution(program, value, tolerance)
 
 
 def toy(direction: str, objective: float, rows: list[tuple[float, str, float]], exact: bool) -> LinearProgram:
@@ -104,17 +63,37 @@ def toy(direction: str, objective: float, rows: list[tuple[float, str, float]], 
     return LinearProgram("toy", "-", direction, ("x",), numbers([objective]), blocks)
 
 
+def assert_certified(program: LinearProgram, solution: Solution, tolerance: float) -> None:
+    """The solution proves its value; with one multiplier moved, or another value, it does not."""
+    check_solution(program, solution, tolerance)
+    block = program.blocks[-1]
+    multipliers = solution.dual[block.name].copy()
+    number = int(np.argmax(abs(block.rhs)))
+    multipliers[number] = multipliers[number] + 1
+    wrong = {
+        "residual": dataclasses.replace(solution, dual={**solution.dual, block.name: multipliers}),
+        "value": dataclasses.replace(solution, value=solution.value + 1),
+    }
+    for said, other in wrong.items():
+        with pytest.raises(CertificationError, match=said):
+            check_solution(program, other, tolerance)
+
+
 def assert_solved(
-    exact_program: LinearProgram, exact: Solution, float_program: LinearProgram, floating: Solution
+    exact_program: LinearProgram,
+    exact: Solution,
+    float_program: LinearProgram,
+    floating: Solution,
+    width: float = 1e-7,
 ) -> None:
-    """Both values agree, both solutions prove them, and the float bounds hold."""
+    """Both values agree, both certify themselves, and the float bounds hold and are close."""
     assert (exact.arithmetic, exact.status, exact.gap) == ("exact", "optimal", 0)
     assert floating.arithmetic == "float64"
     assert floating.value == pytest.approx(float(exact.value), abs=1e-9)
-    for solution in (exact, floating):
-        assert Fraction(solution.lower) <= exact.value <= Fraction(solution.upper)
-    assert floating.upper - floating.lower < 1e-7
-    assert_certified(exact_program, exact, 0)
+    assert Fraction(floating.lower) <= exact.value <= Fraction(floating.upper)
+    assert floating.lower <= floating.value <= floating.upper
+    assert floating.upper - floating.lower < width
+    assert_certified(exact_program, exact, 0.0)
     assert_certified(float_program, floating, 1e-8)
 
 

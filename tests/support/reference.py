@@ -12,8 +12,6 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from scipy.optimize import brentq
-
 from spectheory.exact.law import OutputLaw
 from spectheory.pairs.pair import ModelPair
 
@@ -192,68 +190,3 @@ def ranking_efficiency(pair: ModelPair, skewed: dict[Path, Fraction]) -> Fractio
                 candidates.append(prod(steps, start=Fraction(1)) * r)
             total += min(candidates)
     return total
-
-
-def division_factor(target: list[float], draft: list[float], num_drafts: int) -> float:
-    """ρ* of spectr2023 Eq. 6 by bracketing on [1, n], independent of the package."""
-
-    def excess(rho: float) -> float:
-        beta = sum(min(q, p / rho) for p, q in zip(target, draft, strict=True))
-        return 1 - (1 - beta) ** num_drafts - rho * beta
-
-    if num_drafts == 1 or excess(1.0) <= 1e-15:
-        return 1.0
-    return float(brentq(excess, 1.0, float(num_drafts), xtol=1e-15, rtol=1e-15))
-
-
-def spectr_law(pair: ModelPair, num_drafts: int) -> Law:
-    """spectr2023 Algorithm 3 with Algorithm 2 inside, acted out for every ordered tuple of drafts."""
-    law: Law = defaultdict(float)
-    possible = [path for path in leaves(pair) if draft_prob(pair, path) > 0]
-    for drafts in product(possible, repeat=num_drafts):
-        weight = prod(float(draft_prob(pair, path)) for path in drafts)
-        _draft_selection(pair, (), list(drafts), weight, law)
-    return without_zeros(law)
-
-
-def spectr_law_given(pair: ModelPair, drafts: tuple[Path, ...]) -> Law:
-    """The conditional law of spectr's output given one ordered tuple of drafts."""
-    law: Law = defaultdict(float)
-    _draft_selection(pair, (), list(drafts), 1.0, law)
-    return without_zeros(law)
-
-
-def _draft_selection(pair: ModelPair, context: Path, drafts: list[Path], weight: float, law: Law) -> None:
-    """DraftSelection(context, remaining drafts): adds ``weight`` times the law of what it returns."""
-    p = [float(value) for value in target_row(pair, context)]
-    q = [float(value) for value in draft_row(pair, context)]
-    rho = division_factor(p, q, len(drafts))
-    beta = sum(min(b, a / rho) for a, b in zip(p, q, strict=True))
-    p_acc = 1 - (1 - beta) ** len(drafts)
-    next_tokens = [path[0] for path in drafts]
-
-    law_of_next = [0.0] * pair.vocab_size  # the law of Y = f(S_z), lines 1-2
-    undecided = 1.0
-    for token in next_tokens:
-        accept = min(1.0, p[token] / (rho * q[token]))
-        law_of_next[token] += undecided * accept
-        undecided *= 1 - accept
-    if undecided > 0:
-        scale = p_acc / beta if beta > 0 else 0.0
-        residual = [max(a - min(b, a / rho) * scale, 0.0) for a, b in zip(p, q, strict=True)]
-        if sum(residual) > 0:
-            for token, mass in enumerate(normalised(residual)):
-                law_of_next[token] += undecided * mass
-
-    for token, mass in enumerate(law_of_next):
-        if mass == 0:
-            continue
-        extended = (*context, token)
-        survivors = [path[1:] for path in drafts if path[0] == token]
-        if not survivors:
-            law[extended] += weight * mass
-        elif len(drafts[0]) == 1:  # the last drafted token was accepted: one more from the target
-            for extra, p_extra in enumerate(target_row(pair, extended)):
-                law[(*extended, extra)] += weight * mass * float(p_extra)
-        else:
-            _draft_selection(pair, extended, survivors, weight * mass, law)

@@ -1,8 +1,4 @@
-"""Negative controls: verifiers that are wrong in a known way.  Each must be caught.
-
-The subtly wrong ones return perfectly good conditional laws and are not lossless; the malformed
-ones return something that is not a conditional law.
-"""
+"""Wrong verifiers of a user: one is not lossless, the others do not return a conditional law."""
 
 from __future__ import annotations
 
@@ -11,88 +7,16 @@ from typing import Any
 import numpy as np
 
 from spectheory.verification.outcome import Outcome
-from user_verifiers import LoopVerifier, Rows, UserBlock, UserToken, normalised_or, positive_difference
-
-# ------------------------------------------------------------ not lossless
-
-
-class IndependentAcceptance(LoopVerifier):
-    """spectr2023 section 4: token verification's acceptance phase, applied to each draft in turn.
-
-    At a context, the surviving drafts are accepted one after the other with min(1, p/q); if none
-    is, Y comes from token verification's residual and ends the round.
-    """
-
-    name = "independent_acceptance"
-
-    def law_given_drafts(
-        self, paths: list[list[int]], target_rows: list[Rows], draft_rows: list[Rows]
-    ) -> tuple[list[list[Any]], list[list[list[Any]]]]:
-        length = len(paths[0])
-        zero = target_rows[0][0][0] * 0
-        stops = [[zero] * (length + 1) for _ in paths]
-        rows = [[list(row) for row in path_rows] for path_rows in target_rows]
-
-        def visit(context: list[int], survivors: list[int], reach: Any) -> None:
-            first, depth = survivors[0], len(context)
-            if depth == length:
-                stops[first][length] = stops[first][length] + reach
-                return
-            target, draft = target_rows[first][depth], draft_rows[first][depth]
-            chosen: dict[int, Any] = {}
-            undecided = reach
-            for k in survivors:
-                token = paths[k][depth]
-                accept = min(1, target[token] / draft[token])
-                chosen[token] = chosen.get(token, zero) + undecided * accept
-                undecided = undecided * (1 - accept)
-            stops[first][depth] = stops[first][depth] + undecided
-            rows[first][depth] = normalised_or(positive_difference(target, draft), target)
-            for token, mass in chosen.items():
-                visit([*context, token], [k for k in survivors if paths[k][depth] == token], mass)
-
-        visit([], list(range(len(paths))), zero + 1)
-        return stops, rows
+from user_verifiers import UserBlock, UserToken, positive_difference
 
 
 class BlockWithoutWeight(UserBlock):
-    """greedy2026 Eq. 4 as misprinted: max(p - q, 0) without w in front of p."""
+    """Not lossless.  greedy2026 Eq. 4 as misprinted: max(p - q, 0) without w in front of p."""
 
     name = "block_without_weight"
 
     def residual(self, weight: Any, target: list[Any], draft: list[Any]) -> list[Any]:
         return positive_difference(target, draft)
-
-
-class TokenTargetResidual(UserToken):
-    """Token verification that draws the correction from the target row itself."""
-
-    name = "token_target_residual"
-
-    def correction(self, target: list[Any], draft: list[Any]) -> list[Any]:
-        return target
-
-
-class BlockShiftedCorrection(UserBlock):
-    """Block verification whose correction rows are off by one: the row of the prefix one token shorter."""
-
-    name = "block_shifted_correction"
-
-    def on_path(
-        self, path: list[int], target_rows: Rows, draft_rows: Rows
-    ) -> tuple[list[Any], list[list[Any]]]:
-        stops, rows = super().on_path(path, target_rows, draft_rows)
-        return stops, [rows[0], *rows[:-1]]
-
-
-NOT_LOSSLESS = (
-    IndependentAcceptance(),
-    BlockWithoutWeight(),
-    TokenTargetResidual(),
-    BlockShiftedCorrection(),
-)
-
-# ------------------------------------------------------ not conditional laws
 
 
 class Altered:

@@ -8,22 +8,14 @@ import sys
 from importlib.metadata import entry_points
 from pathlib import Path
 
+PLUGINS = ("-p", "spectheory.testing.plugin", "-p", "no:cacheprovider")
+
 
 def run_pytest(folder: Path, *arguments: str) -> tuple[int, str]:
     # The one plugin under test, whatever else is installed and in whichever way this package is.
     environment = {**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-p",
-            "spectheory.testing.plugin",
-            "-p",
-            "no:cacheprovider",
-            *arguments,
-        ],
+        [sys.executable, "-m", "pytest", "-q", *PLUGINS, *arguments],
         cwd=folder,
         env=environment,
         capture_output=True,
@@ -60,7 +52,7 @@ def test_an_unknown_verifier_is_a_usage_error(tmp_path: Path) -> None:
 def test_the_fixture(tmp_path: Path) -> None:
     """``assert_lossless`` in a test function."""
     (tmp_path / "test_mine.py").write_text(
-        "def test_mine(assert_lossless):\n    assert_lossless('block')\n\n"
+        "def test_mine(assert_lossless):\n    assert_lossless('kseq')\n\n"
         "def test_wrong(assert_lossless):\n"
         "    from spectheory import defects\n    assert_lossless(defects['swapped_models'])\n"
     )

@@ -7,7 +7,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from program_support import TWO_TOKENS, random_pair
+from program_support import TWO_TOKENS
+from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import antichains, multi_path_optimum, single_path_program
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
@@ -21,7 +22,7 @@ def test_separation_against_enumeration(vocab_size: int, draft_length: int, num_
     rng = np.random.default_rng([vocab_size, draft_length, num_drafts])
     members = antichains(vocab_size, draft_length)
     for trial in range(6):
-        pair = random_pair(rng, vocab_size, draft_length)
+        pair = instances.random_rational([num_drafts, trial], vocab_size, draft_length)
         scale = (1, 4, 20)[trial % 3]
         masses = [
             np.array([Fraction(int(w), 20 * scale) for w in rng.integers(0, 8, vocab_size**i)], dtype=object)

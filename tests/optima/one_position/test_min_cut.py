@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from program_support import THREE_TOKENS, TWO_TOKENS, random_row
+from program_support import THREE_TOKENS, TWO_TOKENS
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import bernoulli_acceptance, optimal_acceptance, otm_optimum, uniform_acceptance
@@ -30,9 +30,9 @@ def test_min_cut_reference_values(rows: tuple[list[str], list[str]], values: lis
 @pytest.mark.parametrize("num_drafts", [1, 2, 3])
 def test_min_cut_is_the_transport_optimum(vocab_size: int, num_drafts: int) -> None:
     """α_K = min_H [p(H) + 1 - q(H)^K] = 1 - optimum of spectr2023 Eq. 4, exactly, and H attains it."""
-    rng = np.random.default_rng([vocab_size, num_drafts])
-    for _ in range(6):
-        target, draft = random_row(rng, vocab_size), random_row(rng, vocab_size)
+    for number in range(6):
+        pair = instances.random_rational([vocab_size, num_drafts, number], vocab_size, 1)
+        target, draft = pair.target[0][0], pair.draft[0][0]
         solution = otm_optimum(target, draft, num_drafts)
         value, tokens = optimal_acceptance(target, draft, num_drafts)
         assert value == 1 - solution.value
@@ -61,8 +61,8 @@ def test_min_cut_is_batched_on_numpy_and_torch() -> None:
     alone = [[optimal_acceptance(target[i, j], draft[i, j], 3).value for j in range(3)] for i in range(2)]
     np.testing.assert_allclose(value, alone, atol=0)
     np.testing.assert_allclose((target * tokens).sum(-1) + 1 - (draft * tokens).sum(-1) ** 3, value)
-    exact = np.array([[random_row(rng, 4) for _ in range(2)] for _ in range(2)], dtype=object)
-    assert optimal_acceptance(exact[0], exact[1], 2).value.shape == (2,)
+    pair = instances.random_rational(0, 2, 2)
+    assert optimal_acceptance(pair.target[1], pair.draft[1], 2).value.shape == (2,)
 
 
 def test_bad_rows_are_refused() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
-from functools import cache
 
 import pytest
 
@@ -15,7 +14,17 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import block_transport_value, optimal_acceptance, optimum
 from spectheory.pairs.drafts import DraftProcess, Iid, WithoutReplacement
 from spectheory.verification.algorithms import verifiers
-from table import GENERAL, ONE_POSITION, Case, groups, law_on_one_path, parametrized_by_group
+from table import (
+    GENERAL,
+    ONE_POSITION,
+    Case,
+    best_of,
+    groups,
+    law_of,
+    law_of_case,
+    law_on_one_path,
+    parametrized_by_group,
+)
 
 GROUPS = groups()
 CLAIMED = [name for name, verifier in verifiers.items() if verifier.lossless]
@@ -55,18 +64,6 @@ def combinations(names: Iterable[str], groups: Iterable[str] = GROUPS) -> list[t
     ]
 
 
-@cache
-def law_on(name: str, case: Case) -> OutputLaw:
-    """The law of a verifier on the drafts on which it is judged, computed once per process."""
-    return output_law(name, case.pair, drafts=process_of(name, case))
-
-
-@cache
-def best_on(case: Case, process: DraftProcess) -> Fraction:
-    """The optimum, computed once for all verifiers of these drafts."""
-    return optimum(case.pair, drafts=process).value
-
-
 def judged(name: str, group: str) -> Iterator[tuple[Case, OutputLaw]]:
     """The laws of a verifier on the pairs of a group to which it applies; there is at least one."""
     judged_pairs = 0
@@ -74,7 +71,7 @@ def judged(name: str, group: str) -> Iterator[tuple[Case, OutputLaw]]:
         process = process_of(name, case)
         if process is not None:
             judged_pairs += 1
-            yield case, law_on(name, case)
+            yield case, law_of(name, case.pair, process)
     assert judged_pairs > 0, (name, group)
 
 
@@ -114,7 +111,7 @@ def test_lossless_and_below_the_optimum_of_its_drafts(group: str) -> None:
         for case, law in judged(name, group):
             assert law.total_variation <= slack, (case, name)
             if case.has_optimum:
-                best = best_on(case, process_of(name, case))
+                best = best_of(case.pair, process_of(name, case))
                 assert Fraction(law.block_efficiency) <= best + slack, (case, name)
 
 
@@ -124,8 +121,8 @@ def test_optimal_multipath_attains_the_optimum(group: str) -> None:
     cases = [case for case, _ in judged("optimal_multipath", group) if case.has_optimum]
     assert cases
     for case in cases:
-        law = law_on("optimal_multipath", case)
-        assert law.block_efficiency == best_on(case, Iid(case.num_drafts)), case
+        law = law_of_case("optimal_multipath", case)
+        assert law.block_efficiency == best_of(case.pair, Iid(case.num_drafts)), case
 
 
 def test_every_special_verifier_meets_an_optimum() -> None:
@@ -189,7 +186,7 @@ def test_one_position_is_optimal_transport(group: str) -> None:
             rows = case.pair.target[0][0], case.pair.draft[0][0]
             best = optimal_acceptance(*rows, case.num_drafts).value
             assert law.length_probs[1] == best, case
-            assert Fraction(law_on("kseq", case).length_probs[1]) <= best + Fraction(1, 10**12), case
+            assert Fraction(law_of_case("kseq", case).length_probs[1]) <= best + Fraction(1, 10**12), case
     assert judged_pairs > 0
 
 

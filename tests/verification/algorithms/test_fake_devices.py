@@ -1,7 +1,7 @@
 """Every verifier on fake tensors of an accelerator: one device, nothing that waits for it, fixed shapes.
 
 Fake tensors have shapes and devices and no entries.  Mixing devices, reading a number (``.item()``) and
-shapes that depend on entries raise.  The program runs in an interpreter of its own, because a device that is
+shapes that depend on entries raise.  The program runs in a process of its own, because a device that is
 registered stays.
 """
 
@@ -11,7 +11,7 @@ import json
 
 import pytest
 
-from fresh_interpreter import run_python
+from fresh_interpreter import run_forked
 from spectheory.verification.algorithms import verifiers
 
 ON_THE_CPU = ("otm", "optimal_multipath", "kseq")
@@ -78,7 +78,7 @@ print(json.dumps(found))
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[str] | str]:
     """The devices of what every verifier returned, or its error."""
-    done = run_python(PROGRAM % (ON_THE_CPU,))
+    done = run_forked(PROGRAM % (ON_THE_CPU,))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

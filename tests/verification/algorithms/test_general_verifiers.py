@@ -11,14 +11,16 @@ import pytest
 from law_checks import assert_same_law, budget_masses
 from spectheory import instances
 from spectheory.exact.law import output_law
-from spectheory.optima import optimal_acceptance, optimum
+from spectheory.optima import optimal_acceptance
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
+from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms import verifiers
 from table import (
     GENERAL,
     GENERAL_VERIFIERS,
     ONE_POSITION,
     Case,
+    best_of,
     groups,
     law_of_case,
     law_on_one_path,
@@ -102,7 +104,7 @@ def test_prefix_matching_partner_two_drafts_do_more_than_one_allows() -> None:
 def test_block_is_optimal_on_one_path(group: str) -> None:
     """greedy2026 Theorem 3.4: block attains the optimum of the single-path program, exactly."""
     for case in GROUPS[group]:
-        best = optimum(case.pair, 1).value
+        best = best_of(case.pair, Iid(1))
         assert isinstance(best, Fraction), case
         assert law_on_one_path("block", case.pair).block_efficiency == best, case
         assert law_on_one_path("token", case.pair).block_efficiency <= best, case
@@ -112,7 +114,7 @@ def test_block_is_optimal_on_one_path(group: str) -> None:
 def test_no_verifier_exceeds_the_optimum(group: str) -> None:
     """The multi-path program bounds every valid verifier from above (Theorem 4.3)."""
     for case in (case for case in GROUPS[group] if case.has_optimum):
-        best = optimum(case.pair, case.num_drafts).value
+        best = best_of(case.pair, Iid(case.num_drafts))
         for name, verifier in GENERAL_VERIFIERS.items():
             reached = law_of_case(name, case).block_efficiency
             slack = 0 if verifier.exact else Fraction(1, 10**12)
@@ -134,7 +136,7 @@ def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:
     cases = [case for case in GROUPS["random-V2-L2-K2"] if case.has_optimum]
     below = dict.fromkeys(GENERAL, 0)
     for case in cases:
-        best = optimum(case.pair, case.num_drafts).value
+        best = best_of(case.pair, Iid(case.num_drafts))
         for name in GENERAL:
             below[name] += law_of_case(name, case).block_efficiency < best - Fraction(1, 100)
     assert min(below.values()) > 0, below

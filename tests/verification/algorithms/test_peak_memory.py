@@ -152,51 +152,35 @@ def torch_cpu_peak_bytes(run: Callable[[], Any]) -> int:
     return benchmark.torch_peak_bytes(run, "cpu")
 
 
-METERS = [
-    pytest.param(benchmark.numpy_peak_bytes, numpy_bytes, id="numpy"),
-    pytest.param(torch_cpu_peak_bytes, torch_bytes, id="torch"),
-]
+def in_turn(allocate: Callable[[int], Any]) -> None:
+    for _ in range(10):
+        allocate(MEGABYTE)
 
 
-@pytest.mark.parametrize(("meter", "allocate"), METERS)
-def test_meter_counts_what_is_kept(meter: Any, allocate: Any) -> None:
-    """Five arrays that are returned."""
-    assert meter(lambda: [allocate(MEGABYTE) for _ in range(5)]) == pytest.approx(5 * MEGABYTE, rel=0.01)
+def together_and_then_two(allocate: Callable[[int], Any]) -> None:
+    together = [allocate(MEGABYTE) for _ in range(4)]
+    together.clear()
+    together.extend(allocate(MEGABYTE) for _ in range(2))
 
 
-@pytest.mark.parametrize(("meter", "allocate"), METERS)
-def test_meter_counts_temporaries_at_their_peak(meter: Any, allocate: Any) -> None:
-    """Four arrays held together and freed, then two: the peak is four, not six, and not none."""
-
-    def run() -> None:
-        together = [allocate(MEGABYTE) for _ in range(4)]
-        together.clear()
-        together.extend(allocate(MEGABYTE) for _ in range(2))
-
-    assert meter(run) == pytest.approx(4 * MEGABYTE, rel=0.01)
-
-
-@pytest.mark.parametrize(("meter", "allocate"), METERS)
-def test_meter_does_not_add_up_one_after_the_other(meter: Any, allocate: Any) -> None:
-    """Ten arrays, each freed before the next is made, are one."""
-
-    def run() -> None:
-        for _ in range(10):
-            allocate(MEGABYTE)
-
-    assert meter(run) == pytest.approx(MEGABYTE, rel=0.01)
-
-
-@pytest.mark.parametrize(("meter", "allocate"), METERS)
-def test_meter_ignores_what_was_there_before(meter: Any, allocate: Any) -> None:
-    """Freeing an older array does not make room for a newer one."""
+@pytest.mark.parametrize(
+    ("meter", "allocate"),
+    [
+        pytest.param(benchmark.numpy_peak_bytes, numpy_bytes, id="numpy"),
+        pytest.param(torch_cpu_peak_bytes, torch_bytes, id="torch"),
+    ],
+)
+def test_meters(meter: Any, allocate: Any) -> None:
+    """Arrays that are kept count, temporaries at their peak, those of one after the other once; room that an
+    older array leaves is not taken for an allocation less."""
     older = [allocate(8 * MEGABYTE) for _ in range(2)]  # one for each time a meter runs the function
-
-    def run() -> Any:
-        older.pop()
-        return allocate(3 * MEGABYTE)
-
-    assert meter(run) == pytest.approx(3 * MEGABYTE, rel=0.01)
+    for run, megabytes in (
+        (lambda: [allocate(MEGABYTE) for _ in range(5)], 5),
+        (lambda: together_and_then_two(allocate), 4),
+        (lambda: in_turn(allocate), 1),
+        (lambda: (older.pop(), allocate(3 * MEGABYTE))[1], 3),
+    ):
+        assert meter(run) == pytest.approx(megabytes * MEGABYTE, rel=0.01)
 
 
 def test_meters_agree_on_a_verifier() -> None:

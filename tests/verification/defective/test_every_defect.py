@@ -12,8 +12,9 @@ import torch
 from defect_programs import PROGRAMS, exact_law, token_program
 from defect_table import PAIRS, SEVERAL, matrix
 from law_checks import assert_same_law
+from reference import law_of
 from spectheory import instances
-from spectheory.exact.law import OutputLaw, output_law
+from spectheory.exact.law import output_law
 from spectheory.exact.suite import kill_matrix
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
@@ -22,9 +23,9 @@ from spectheory.verification.defective.skeletons import Defect
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
 from table import groups
+from torch_support import drafted
 
 F = Fraction
-"""What float64 leaves of the total variation of spectr and kseq."""
 
 
 def test_gallery_is_described() -> None:
@@ -52,16 +53,6 @@ def test_a_defect_is_found_by_its_module_name() -> None:
     assert found.name == "target_correction"
 
 
-def _as_mapping(law: OutputLaw) -> dict[tuple[int, ...], Fraction]:
-    """R with its zeros left out, keyed by the tokens of the output."""
-    return {
-        law.pair.context(depth, number): value
-        for depth, mass in enumerate(law.masses, start=1)
-        for number, value in enumerate(mass)
-        if value
-    }
-
-
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_defect_is_the_program_with_the_mistake(name: str) -> None:
     """R is that of a plain sampling program in which the mistake is made, run on all outcomes of its dice."""
@@ -70,14 +61,14 @@ def test_defect_is_the_program_with_the_mistake(name: str) -> None:
             continue  # four tokens twice
         expected = exact_law(PROGRAMS[name], pair, 2)
         assert sum(expected.values()) == 1, label
-        assert _as_mapping(output_law(defects[name], pair, 2)) == expected, label
+        assert law_of(output_law(defects[name], pair, 2)) == expected, label
 
 
 def test_programs_partner_without_a_mistake() -> None:
     """The same machinery gives token verification's law for its program, and not for another one's."""
     pair = PAIRS["three_token_reversed-L2"]
     law = exact_law(token_program(), pair, 1)
-    assert law == _as_mapping(output_law("token", pair))
+    assert law == law_of(output_law("token", pair))
     assert law != exact_law(PROGRAMS["rejected_token_masked"], pair, 1)
     assert set(PROGRAMS) <= set(defects)
 
@@ -151,20 +142,10 @@ def test_one_definition_in_float64(name: str) -> None:
             assert np.abs(mass - expected.astype(float)).max() < 1e-12, label
 
 
-def _drafted_batch() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Paths [64, 2, 2] of a three-token pair with their rows, in float64."""
-    pair = instances.random_float(11, vocab_size=3, draft_length=2)
-    rng = np.random.default_rng(5)
-    paths = rng.integers(3, size=(64, 2, 2))
-    depths = [np.zeros_like(paths[..., 0]), paths[..., 0], paths[..., 0] * 3 + paths[..., 1]]
-    target_rows = np.stack([pair.target[i][depths[i]] for i in range(3)], axis=-2)
-    return paths, target_rows, np.stack([pair.draft[i][depths[i]] for i in range(2)], axis=-2)
-
-
 @pytest.mark.parametrize("name", defects)
 def test_one_definition_in_torch(name: str) -> None:
     """The same definition on torch tensors gives the numbers numpy gives."""
-    arrays = _drafted_batch()
+    arrays = drafted(instances.random_float(11, vocab_size=3, draft_length=2), 2, batch=64, seed=5)
     on_numpy = defects[name].outcome(*arrays)
     on_torch = defects[name].outcome(*map(torch.from_numpy, arrays))
     assert np.abs(on_torch.stop_probs.numpy() - on_numpy.stop_probs).max() < 1e-12

@@ -8,9 +8,10 @@ from math import prod
 import numpy as np
 import pytest
 
-from drawn_trees import SIZES, acted_out, drawn_paths, drawn_trees, mapping_of, multi_round_rule
+from drawn_trees import SIZES, acted_out, drawn_paths, drawn_trees, multi_round_rule
 from edge_pairs import SPREAD, edge_pairs, random_pairs
 from law_checks import assert_same_law
+from reference import law_of
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.optima import optimal_acceptance
@@ -59,7 +60,7 @@ def test_laws_on_prefix_trees_are_those_acted_out(
     for pair in [*(edge_pairs(length) if prod(widths) == 2 and length < 3 else []), *cases]:
         process = PrefixTree(widths)
         law = output_law(MultiRound(), pair, drafts=process)
-        assert mapping_of(law) == acted_out(pair, drawn_trees(pair, widths, False), multi_round_rule)
+        assert law_of(law) == acted_out(pair, drawn_trees(pair, widths, False), multi_round_rule)
         assert law.total_variation == 0
 
 
@@ -78,7 +79,7 @@ def test_multi_round_with_a_model_per_path(
         ]
         law = output_law(MultiRound(), pair, drafts=PerPath(tuple(models)))
         assert law.total_variation == 0
-        assert mapping_of(law) == acted_out(pair, drawn_paths(pair, models), multi_round_rule)
+        assert law_of(law) == acted_out(pair, drawn_paths(pair, models), multi_round_rule)
 
 
 def test_model_per_path_partner_one_row_for_all_is_not_lossless() -> None:

@@ -7,8 +7,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from drawn_trees import acted_out, drawn_trees, mapping_of, without_replacement_rule
+from drawn_trees import acted_out, drawn_trees, without_replacement_rule
 from edge_pairs import SPREAD
+from reference import law_of
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
@@ -51,7 +52,7 @@ def test_multi_round_without_replacement_is_lossless_and_as_acted_out(
         law = output_law(MultiRoundWithoutReplacement(), pair, drafts=process)
         assert law.total_variation == 0
         expected = acted_out(pair, drawn_trees(pair, widths, True), without_replacement_rule)
-        assert mapping_of(law) == expected
+        assert law_of(law) == expected
         used += 1
         if used == how_many:
             break

@@ -7,9 +7,10 @@ from math import prod
 import numpy as np
 import pytest
 
-from drawn_trees import SIZES, acted_out, assert_close, drawn_trees, kseq_rule_by_hand, mapping_of
+from drawn_trees import SIZES, acted_out, assert_close, drawn_trees, kseq_rule_by_hand
 from edge_pairs import edge_pairs, random_pairs
 from law_checks import assert_same_law
+from reference import law_of
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation import arrays
@@ -38,7 +39,7 @@ def test_laws_on_prefix_trees_are_those_acted_out(
     for pair in [*(edge_pairs(length) if prod(widths) == 2 and length < 3 else []), *cases]:
         law = output_law(SpecTr(), pair, drafts=PrefixTree(widths))
         expected = acted_out(pair, drawn_trees(pair, widths, False), kseq_rule_by_hand)
-        assert_close(mapping_of(law), expected, 1e-12)
+        assert_close(law_of(law), expected, 1e-12)
         assert law.total_variation < 1e-12
 
 
