@@ -12,6 +12,10 @@ import pytest
 from spectheory.paper import EXHIBITS, Findings
 
 
+Lie = Callable[[Callable[..., Any]], Callable[..., Any]]
+"""A function in place of another one, made of it."""
+
+
 @cache
 def _small(name: str) -> Findings:
     return EXHIBITS[name](**EXHIBITS[name].small)
