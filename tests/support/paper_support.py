@@ -11,7 +11,6 @@ import pytest
 
 from spectheory.paper import EXHIBITS, Findings
 
-
 Lie = Callable[[Callable[..., Any]], Callable[..., Any]]
 """A function in place of another one, made of it."""
 
