@@ -1,12 +1,11 @@
+from .decoded_texts import DecodedText as DecodedText
+from .decoded_texts import decode as decode
+from .decoded_texts import end_of_sequence as end_of_sequence
 from .huggingface import generate as generate
 from .loop import Iteration as Iteration
-from .loop import iterations as iterations
 from .processors import LogitsProcessors as LogitsProcessors
 from .speed import Speed as Speed
 from .speed import Stopwatch as Stopwatch
 from .speed import plain_decoding as plain_decoding
 from .speed import timed_decode as timed_decode
 from .stopping import Stopping as Stopping
-from .whole_texts import DecodedText as DecodedText
-from .whole_texts import decode as decode
-from .whole_texts import end_of_sequence as end_of_sequence

@@ -15,7 +15,7 @@ from transformers.generation import (
     StoppingCriteriaList,
 )
 
-from spectheory.decoding.loop import iterations
+from spectheory.decoding.loop import decoding_iterations
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
 from spectheory.foundation.errors import InvalidInputError
@@ -81,7 +81,7 @@ def generate(
     seed = int(torch.randint(2**62, ()))
     if text_streamer is not None:
         text_streamer.put(input_ids.cpu())  # as transformers does: a streamer may skip the prompt
-    for call in iterations(
+    for call in decoding_iterations(
         prefill_texts(pair, texts),
         bound,
         process,

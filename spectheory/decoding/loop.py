@@ -48,7 +48,7 @@ class Iteration:
 
 
 @torch.no_grad()
-def iterations(
+def decoding_iterations(
     prefilled: PrefilledPrompts,
     verifier: Verifier,
     process: DraftProcess,

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from spectheory.decoding.decoded_texts import DecodedText, decode, end_of_sequence
 from spectheory.decoding.loop import PARTS
-from spectheory.decoding.whole_texts import DecodedText, decode, end_of_sequence
 from spectheory.models import LanguageModelPair, SamplingOptions, encode_prompts
 
 

@@ -67,7 +67,7 @@ class TextSource(LanguageModelSource):
         Raises:
             InvalidOutcomeError: an answer is not a law.
         """
-        from spectheory.decoding import Stopping, end_of_sequence, iterations
+        from spectheory.decoding import Stopping, decoding_iterations, end_of_sequence
         from spectheory.models import prefill
         from spectheory.simulation.common_random_numbers import CommonRandomNumbers
 
@@ -79,7 +79,7 @@ class TextSource(LanguageModelSource):
         one_by_one = isinstance(process, WithoutReplacement)
         draws = 2 + (int(process.draws(self.draft_length).sum()) if one_by_one else self.draft_length)
         tally, errors = Tally.zeros(len(prompts), self.draft_length), np.zeros((len(FAULTS), len(prompts)))
-        for call in iterations(
+        for call in decoding_iterations(
             prefill(self.pair, texts),
             verifier,
             process,

@@ -11,7 +11,7 @@ import torch
 from scipy.stats import chi2
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from spectheory.decoding import LogitsProcessors, Stopping, iterations
+from spectheory.decoding import LogitsProcessors, Stopping, decoding_iterations
 from spectheory.models import LanguageModelPair, SamplingOptions, logits_to_probs, prefill
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.verification.resolve import find_verifier
@@ -69,7 +69,7 @@ def decoded_counts(
     texts: list[list[int]] = [[] for _ in range(len(PROMPTS) * runs)]
     prefilled = prefill(pair, list(PROMPTS) * runs)
     bound = find_verifier(verifier).bind(process)
-    for call in iterations(
+    for call in decoding_iterations(
         prefilled,
         bound,
         process,

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.decoding.loop import Iteration, iterations
+from spectheory.decoding.loop import Iteration, decoding_iterations
 from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
 from spectheory.foundation.errors import InvalidInputError
@@ -150,7 +150,7 @@ def decode(
         chunk = encoded[first : first + batch_size]
         (state,) = np.random.SeedSequence([seed, batch]).generate_state(1)
         recorded = [DecodedText(ids, [], [], [], "") for ids in chunk]
-        for iteration in iterations(
+        for iteration in decoding_iterations(
             prefill(loaded, chunk),
             bound,
             process,
