@@ -12,7 +12,7 @@ import numpy as np
 from spectheory.algorithms.position_by_position.kseq import kseq_rule
 from spectheory.algorithms.position_by_position.multi_round import multi_round_acceptance
 from spectheory.algorithms.spectr_gbv import conditionally_independent_bound
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.documents import both, number_text, plain
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.exact_numbers import plain_number
@@ -127,7 +127,7 @@ def acceptance(target_probs: Sequence[Any], draft_probs: Sequence[Any], num_draf
     cut = optimal_acceptance(target, draft, num_drafts)
     rule = kseq_rule(target.astype(float), draft.astype(float), np.array(float(num_drafts)))
     one = Fraction(1) if pair.is_exact else 1.0
-    factor = some_draft_probs(np.array([one / num_drafts]), num_drafts)[0]
+    factor = hit_probability(np.array([one / num_drafts]), num_drafts)[0]
     return Acceptance(
         target=tuple(target.tolist()),
         draft=tuple(draft.tolist()),

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import Array
+from spectheory.arrays import Array, normalise
 from spectheory.audit.replay import MAX_RUNS, CoinGenerator, all_runs
 from spectheory.contexts import context_number, prefix_numbers, rows_along
 from spectheory.drafts import DraftProcess, draft_process
@@ -210,9 +210,8 @@ class SampledVerdict:
 def sampled_verdict(
     sampler: Sampler,
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     *,
-    process: DraftProcess | None = None,
     samples: int = 100_000,
     seed: int = 0,
     significance: float = 1e-3,
@@ -226,7 +225,7 @@ def sampled_verdict(
     Args:
         sampler: as in ``black_box``; it is handed a ``numpy.random.Generator``.
         pair: the models; its float64 rows are used.
-        num_drafts, process: how the paths are drafted, as in ``certify``.
+        drafts: K, for paths drafted i.i.d., or another draft process.
         samples: how many outputs are drawn.
         seed: of the drafts, the completions and the generator.
         significance: of the test.
@@ -253,7 +252,7 @@ def sampled_verdict(
     seed = check_count("seed", seed, at_least=0)
     if power <= significance:
         raise InvalidInputError(f"power must be above the significance {significance}, got {power}")
-    pair, process = check_pair(pair).to_float(), draft_process(num_drafts, process)
+    pair, process = check_pair(pair).to_float(), draft_process(drafts)
     process.check(pair)
     if process.count_tuples(pair) > 1_000_000:
         raise EnumerationTooLargeError(
@@ -261,7 +260,7 @@ def sampled_verdict(
         )
     rng = np.random.default_rng(seed)
     tuples = next(process.tuples(pair, 1_000_000))
-    drawn = rng.choice(len(tuples.leaves), samples, p=tuples.probs / tuples.probs.sum())
+    drawn = rng.choice(len(tuples.leaves), samples, p=normalise(tuples.probs))
     box = BlackBox(sampler, getattr(sampler, "__name__", "sampler"), 1)
     size, length = pair.vocab_size, pair.draft_length
     counts = np.zeros(size ** (length + 1))

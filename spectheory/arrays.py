@@ -180,7 +180,7 @@ def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
 
     Many long torch rows on the host are read once; elsewhere one torch kernel multiplies and subtracts.
     """
-    if _masses_in_one_reading(rows, other, scale):
+    if _mass_kernel_fits(rows, other, scale):
         return _row_kernels().residual_mass(rows, other, None, scale)
     if is_torch_array(rows):
         return _row_sums(rows.addcmul(scale[..., None], other, value=-1).clamp_min_(0))
@@ -189,7 +189,7 @@ def residual_mass(rows: Array, other: Array, scale: Array) -> Array:
 
 def scaled_residual_mass(scale: Array, rows: Array, other: Array) -> Array:
     """sum_x max(scale rows(x) - other(x), 0).  [...], [..., V], [..., V] -> [...]"""
-    if _masses_in_one_reading(rows, other, scale):
+    if _mass_kernel_fits(rows, other, scale):
         return _row_kernels().residual_mass(rows, other, scale, None)
     if is_torch_array(rows):
         return -_row_sums(other.addcmul(scale[..., None], rows, value=-1).clamp_max_(0))
@@ -215,7 +215,7 @@ DRAW_WORTH_A_LOOP = 1 / 8
 """The same, as a share of it, where the loop takes the place of the thirty operators of a draw."""
 
 
-def in_one_reading(
+def use_row_kernel(
     rows: Sequence[Array], per_row: Sequence[Array | None] = (), num_entries: float | None = None
 ) -> bool:
     """Whether the loops of ``row_kernels`` may take them: long rows of torch in the memory of the host.
@@ -245,9 +245,9 @@ def in_one_reading(
     )
 
 
-def _masses_in_one_reading(rows: Array, other: Array, scale: Array) -> bool:
+def _mass_kernel_fits(rows: Array, other: Array, scale: Array) -> bool:
     fits = rows.shape == other.shape and scale.shape == rows.shape[:-1]
-    return fits and in_one_reading((rows, other), (scale,))
+    return fits and use_row_kernel((rows, other), (scale,))
 
 
 def _row_kernels() -> ModuleType:
@@ -326,7 +326,7 @@ def prefix_products(factors: Array) -> Array:
     return xp.cumulative_prod(xp.concat([one, factors], axis=-1), axis=-1)
 
 
-def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
+def hit_probability(draft_probs: Any, num_drafts: Any) -> Any:
     """f(u) = 1 - (1 - u)^K: the probability that one of K i.i.d. drafts passes through a set.
 
     For floats f is computed through log1p and expm1, so that a small u keeps its relative
@@ -341,15 +341,15 @@ def some_draft_probs(draft_probs: Any, num_drafts: Any) -> Any:
         f(u), of the same shape and arithmetic.
 
     Example:
-        >>> some_draft_probs(np.array([Fraction(1, 3)]), 2)
+        >>> hit_probability(np.array([Fraction(1, 3)]), 2)
         array([Fraction(5, 9)], dtype=object)
-        >>> some_draft_probs(1e-18, 2)
+        >>> hit_probability(1e-18, 2)
         2e-18
     """
     if isinstance(num_drafts, int) and num_drafts == 1:
         return draft_probs
     if isinstance(draft_probs, float):
-        return float(some_draft_probs(np.asarray([draft_probs]), num_drafts)[0])
+        return float(hit_probability(np.asarray([draft_probs]), num_drafts)[0])
     if not hasattr(draft_probs, "dtype") or is_exact(draft_probs):
         return 1 - (1 - draft_probs) ** num_drafts
     xp = namespace(draft_probs)

@@ -12,6 +12,7 @@ from spectheory.contexts import Context
 from spectheory.documents import both, number_text, plain
 from spectheory.drafts import DraftProcess, draft_process
 from spectheory.errors import EnumerationTooLargeError
+from spectheory.exact_numbers import float_tolerance
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.programs.interval.interval import CertifiedInterval
@@ -256,9 +257,8 @@ class Certificate(Result):
 def certify(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     *,
-    process: DraftProcess | None = None,
     tolerance: float = 1e-9,
     with_optimum: bool = True,
     max_tuples: int = DEFAULT_MAX_TUPLES,
@@ -269,8 +269,7 @@ def certify(
     Args:
         verifier: a name, or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the models; exact pairs give exact certificates.
-        num_drafts: K paths, drafted i.i.d.; 1 if neither it nor ``process`` is given.
-        process: another draft process, instead of ``num_drafts``.
+        drafts: K, for paths drafted i.i.d., or another draft process.
         tolerance: in float64, the total variation and the antichain excess that still count as zero.
         with_optimum: also solve the linear program over all valid verifiers.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
@@ -287,13 +286,13 @@ def certify(
         >>> print(certificate.block_efficiency, certificate.optimum, certificate.total_variation)
         19/9 20/9 0
     """
-    process = draft_process(num_drafts, process)
+    process = draft_process(drafts)
     row_defect, pair = check_pair(pair).row_defect, pair.normalised()
     steps = _Steps(progress, pair.vocab_size**pair.draft_length, 3)
     law = output_law(
-        verifier, pair, process=process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
+        verifier, pair, drafts=process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
     )
-    slack = 0 if law.pair.is_exact else tolerance
+    slack = float_tolerance(law.pair, tolerance)
     target_matching = bool(law.total_variation <= slack)
     steps.next()
     violation = _violation(law, slack)
@@ -349,7 +348,7 @@ class _Steps:
 
 def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Solution | CertifiedInterval | None, str]:
     try:
-        best = optimum(pair, process=process)
+        best = optimum(pair, drafts=process)
     except EnumerationTooLargeError as error:
         return None, str(error)
     beyond_exact = pair.is_exact and isinstance(best, CertifiedInterval)

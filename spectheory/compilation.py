@@ -17,7 +17,7 @@ from spectheory.errors import InvalidOutcomeError
 from spectheory.outcome import NO_MASS, Outcome, Sample, uniform_numbers
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
-from spectheory.verifier import UsersOwn, Verifier
+from spectheory.verifier import UserVerifier, Verifier
 
 _DECLARED = (
     "name",
@@ -64,8 +64,8 @@ def compiled(verifier: str | Any, **options: Any) -> Verifier:
 
 def _compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
     """A user's own object is compiled as it is; what the graphs answer is checked as its answers are."""
-    if isinstance(verifier, UsersOwn):
-        return UsersOwn(Compiled(verifier, verifier.user_object, options))
+    if isinstance(verifier, UserVerifier):
+        return UserVerifier(Compiled(verifier, verifier.user_object, options))
     return Compiled(verifier, verifier, options)
 
 

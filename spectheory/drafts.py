@@ -16,12 +16,12 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.contexts import Context, context_node, count_nodes, split_by_depth
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.exact_numbers import fractions_if_exact
 from spectheory.pair import ModelPair
-from spectheory.validate import check_count, check_num_drafts
+from spectheory.validate import check_count, check_num_drafts, is_whole
 
 MAX_PATHS_OF_A_TREE = 100_000
 ALL_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "per_path"})
@@ -161,7 +161,7 @@ class Iid(DraftProcess):
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         """f of the antichain's draft mass, f(u) = 1 - (1 - u)^K."""
-        return some_draft_probs(_path_hits(pair, members), self.num_drafts)
+        return hit_probability(_path_hits(pair, members), self.num_drafts)
 
 
 @dataclass(frozen=True)
@@ -423,21 +423,27 @@ class WithoutReplacement(_Tree):
             yield tokens, prob
 
 
-def draft_process(num_drafts: int | None, process: DraftProcess | None) -> DraftProcess:
-    """The process that was asked for: K i.i.d. paths, or the one given.
+def draft_process(drafts: int | DraftProcess) -> DraftProcess:
+    """The draft process that an argument ``drafts`` stands for.
+
+    Args:
+        drafts: K, for K paths drawn independently from the draft model, or a draft process.
 
     Raises:
-        InvalidInputError: K is no whole number of at least 1, or differs from that of ``process``.
+        InvalidInputError: neither a whole number of at least 1 nor a draft process.
+
+    Example:
+        >>> draft_process(2), draft_process(PrefixTree((2, 2)))
+        (Iid(num_drafts=2), PrefixTree(widths=(2, 2)))
     """
-    if process is None:
-        return Iid(check_num_drafts(1 if num_drafts is None else num_drafts))
-    if not isinstance(process, DraftProcess):
-        raise InvalidInputError(f"process must be a draft process such as Iid(2), got {process!r}")
-    if num_drafts is not None and num_drafts != process.num_drafts:
+    if isinstance(drafts, DraftProcess):
+        return drafts
+    if not is_whole(drafts) or drafts < 1:
         raise InvalidInputError(
-            f"num_drafts is {num_drafts}, but the draft process draws {process.num_drafts}; give one of them"
+            "drafts must be a whole number of at least 1 or a draft process such as "
+            f"PrefixTree((2, 2)), got {drafts!r}"
         )
-    return process
+    return Iid(int(drafts))
 
 
 def _path_hits(pair: ModelPair, members: np.ndarray) -> np.ndarray:

@@ -1,7 +1,8 @@
-"""Exact rationals as Python's Fractions and as python-flint's, and what turns one into the other."""
+"""Exact rationals as Python's Fractions and as python-flint's, with conversions between them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -14,16 +15,24 @@ def is_exact(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype == object
 
 
+def float_tolerance(numbers: Any, tolerance: float) -> float:
+    """The tolerance where the numbers of an array or a pair are floats, and 0 where they are exact."""
+    return 0 if getattr(numbers, "is_exact", is_exact(numbers)) else tolerance
+
+
 def to_flint(array: np.ndarray) -> np.ndarray:
     """Exact rationals to python-flint's, elementwise: the same numbers, computed with faster.
 
     Raises:
         TypeError: an entry is neither a Fraction, an fmpq nor an integer.
     """
-    flat = [value if type(value) is fmpq else _as_fmpq(value) for value in array.ravel()]
-    result = np.empty(len(flat), dtype=object)
-    result[:] = flat
-    return result.reshape(array.shape)
+    return _mapped(lambda value: value if type(value) is fmpq else _as_fmpq(value), array)
+
+
+def _mapped(convert: Callable[[Any], Any], array: np.ndarray) -> np.ndarray:
+    result = np.empty(array.shape, dtype=object)
+    result.ravel()[:] = list(map(convert, array.ravel().tolist()))
+    return result
 
 
 def _as_fmpq(value: Any) -> fmpq:
@@ -37,10 +46,7 @@ def to_fractions(array: np.ndarray) -> np.ndarray:
     Raises:
         TypeError: an entry is neither a Fraction, an fmpq nor an integer.
     """
-    flat = [to_fraction(value) for value in array.ravel()]
-    result = np.empty(len(flat), dtype=object)
-    result[:] = flat
-    return result.reshape(array.shape)
+    return _mapped(to_fraction, array)
 
 
 def to_fraction(value: Any) -> Fraction:
@@ -90,11 +96,7 @@ def exact_values(array: np.ndarray) -> np.ndarray:
         >>> exact_values(np.array([0.25, 0.1]))[0]
         Fraction(1, 4)
     """
-    if is_exact(array):
-        return to_fractions(array)
-    values = np.empty(array.shape, dtype=object)
-    values.ravel()[:] = [exact_number(value) for value in array.ravel().tolist()]
-    return values
+    return _mapped(exact_number, array)
 
 
 def balanced_sum(array: np.ndarray) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.arrays import normalise
 from spectheory.contexts import numbered_context
 from spectheory.errors import InvalidInputError
 from spectheory.pair import ModelPair
@@ -312,7 +313,7 @@ def tiny_probabilities(
         weights = np.empty((vocab_size**depth, vocab_size), dtype=object)
         for index in np.ndindex(weights.shape):
             weights[index] = scales[rng.integers(len(scales))] * int(rng.integers(1, 5))
-        return weights / weights.sum(axis=1, keepdims=True)
+        return normalise(weights)
 
     return ModelPair(
         tuple(level(depth) for depth in range(draft_length + 1)),

@@ -31,9 +31,9 @@ from typing import Any
 import numpy as np
 
 from spectheory.contexts import Context, context_number
-from spectheory.continued import ContinuedPair
 from spectheory.drafts import DraftProcess, PerPath, draft_process
 from spectheory.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.extension import ExtendedPair
 from spectheory.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.modification import modified_rows
 from spectheory.pair import ModelPair
@@ -45,9 +45,7 @@ from spectheory.verifier import Verifier
 def modified_pair(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int | None = None,
-    *,
-    process: DraftProcess | None = None,
+    drafts: int | DraftProcess = 1,
 ) -> ModelPair:
     """The models after one iteration: target rows at depths 1..L-1 as the verifier modifies them.
 
@@ -58,8 +56,7 @@ def modified_pair(
     Args:
         verifier: a name or any object with ``outcome``.
         pair: the models at the start of the iteration.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
-        process: another draft process, instead of ``num_drafts``.
+        drafts: K, for paths drafted i.i.d., or another draft process.
 
     Raises:
         InvalidInputError: the verifier is not valid for the draft process, or it modifies the target and
@@ -71,7 +68,7 @@ def modified_pair(
         >>> print(modified_pair(GreedyBlock(), instances.two_token(2)).target[1][1])  # after B
         [Fraction(0, 1) Fraction(1, 1)]
     """
-    process = draft_process(num_drafts, process)
+    process = draft_process(drafts)
     process.check(pair)
     found = find_verifier(verifier)
     _check_process(found, process, with_modification=True)
@@ -81,9 +78,8 @@ def modified_pair(
 def completed_law(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     *,
-    process: DraftProcess | None = None,
     with_modification: bool = True,
     max_tuples: int = DEFAULT_MAX_TUPLES,
 ) -> np.ndarray:
@@ -95,8 +91,7 @@ def completed_law(
     Args:
         verifier: a name or any object with ``outcome``.
         pair: the enumerated models.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
-        process: another draft process, instead of ``num_drafts``.
+        drafts: K, for paths drafted i.i.d., or another draft process.
         with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
 
@@ -115,10 +110,10 @@ def completed_law(
         >>> (completed_law(GreedyBlock(), pair, with_modification=False) == pair.target_path_probs(3)).all()
         np.False_
     """
-    law = _defined(output_law(verifier, pair, num_drafts, process=process, max_tuples=max_tuples))
+    law = _defined(output_law(verifier, pair, drafts, max_tuples=max_tuples))
     if not with_modification:
         return law.completed_law
-    modified = modified_pair(law.verifier, law.pair, process=law.process)
+    modified = modified_pair(law.verifier, law.pair, drafts=law.process)
     return replace(law, pair=modified).completed_law
 
 
@@ -137,8 +132,7 @@ def decoded_tokens_law(
     pair: ModelPair,
     num_iterations: int,
     *,
-    num_drafts: int | None = None,
-    process: DraftProcess | None = None,
+    drafts: int | DraftProcess = 1,
     draft_length: int | None = None,
     memory: int | None = None,
     with_modification: bool = True,
@@ -151,10 +145,9 @@ def decoded_tokens_law(
         pair: the models, deep enough for every context that can be reached.  With ``memory``, or if the
             pair is context-free, it is continued beyond its depth.
         num_iterations: how many iterations.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
-        process: another draft process, instead of ``num_drafts``, the same in every iteration.  A tree has
-            one width per token of ``draft_length``.  The models of ``PerPath`` have the shape of ``pair`` and
-            are continued beyond it as the pair is.
+        drafts: K, for paths drafted i.i.d., or another draft process; the same in every iteration.  A tree
+            has one width per token of ``draft_length``.  The models of ``PerPath`` have the shape of ``pair``
+            and are continued beyond it as the pair is.
         draft_length: L of every iteration; by default that of the pair.
         memory: on how many last tokens the rows depend (0: none; 1: a Markov chain).  By default 0 for
             context-free pairs.  The pair and the models of ``PerPath`` are checked to depend on no more,
@@ -178,12 +171,11 @@ def decoded_tokens_law(
         [Fraction(0, 1) Fraction(1, 3) Fraction(2, 3)] 1/9
         >>> from spectheory.drafts import WithoutReplacement
         >>> print(*decoded_tokens_law("multi_round_without_replacement", instances.two_token(1), 1,
-        ...                           process=WithoutReplacement((2,))))
+        ...                           drafts=WithoutReplacement((2,))))
         [Fraction(0, 1) Fraction(0, 1) Fraction(1, 1)]
     """
     check_count("num_iterations", num_iterations)
-    process = draft_process(num_drafts, process)
-    decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
+    decoding = _Decoding(verifier, pair, drafts, draft_length, memory, with_modification, max_tuples)
     longest = decoding.draft_length + 1
     decoding.check_depth((num_iterations - 1) * longest)
     reached = {_START: np.full(1, decoding.zero + 1)}
@@ -240,13 +232,7 @@ def first_tokens_law(
     pair: ModelPair,
     num_tokens: int,
     num_iterations: int | None = None,
-    *,
-    num_drafts: int | None = None,
-    process: DraftProcess | None = None,
-    draft_length: int | None = None,
-    memory: int | None = None,
-    with_modification: bool = True,
-    max_tuples: int = DEFAULT_MAX_TUPLES,
+    **options: Any,
 ) -> TokensLaw:
     """The law of the first m tokens decoded in several iterations.
 
@@ -258,7 +244,7 @@ def first_tokens_law(
         pair: the models.
         num_tokens: m.
         num_iterations: how many iterations; by default m.
-        num_drafts, process, draft_length, memory, with_modification, max_tuples: as in
+        options: ``drafts``, ``draft_length``, ``memory``, ``with_modification`` and ``max_tuples`` as in
             ``decoded_tokens_law``.
 
     Raises:
@@ -275,8 +261,7 @@ def first_tokens_law(
     """
     check_count("num_tokens", num_tokens)
     iterations = num_tokens if num_iterations is None else check_count("num_iterations", num_iterations)
-    process = draft_process(num_drafts, process)
-    decoding = _Decoding(verifier, pair, process, draft_length, memory, with_modification, max_tuples)
+    decoding = _Decoding(verifier, pair, **options)
     size, zero = pair.vocab_size, decoding.zero
     decoding.check_depth(min((iterations - 1) * (decoding.draft_length + 1), num_tokens - 1), num_tokens)
     law = np.full(size**num_tokens, zero)
@@ -328,13 +313,13 @@ class _Decoding:
         self,
         verifier: str | Any,
         pair: ModelPair,
-        process: DraftProcess,
-        draft_length: int | None,
-        memory: int | None,
-        with_modification: bool,
-        max_tuples: int,
+        drafts: int | DraftProcess = 1,
+        draft_length: int | None = None,
+        memory: int | None = None,
+        with_modification: bool = True,
+        max_tuples: int = DEFAULT_MAX_TUPLES,
     ) -> None:
-        self.verifier = find_verifier(verifier)
+        self.verifier, process = find_verifier(verifier), draft_process(drafts)
         _check_process(self.verifier, process, with_modification)
         self.with_modification = with_modification and self.verifier.modified_target_rows is not None
         self.max_tuples = max_tuples
@@ -342,7 +327,7 @@ class _Decoding:
         other_drafts = process.models if isinstance(process, PerPath) else ()
         if other_drafts:
             process.check(pair)
-        self.models = ContinuedPair(pair, draft_length, memory, other_drafts)
+        self.models = ExtendedPair(pair, draft_length, memory, other_drafts)
         self.draft_length = self.models.draft_length
         process.draws(self.draft_length)  # refuses a tree of another length
         self._outputs: dict[_State, list[tuple[Context, _State, Any]]] = {}
@@ -362,7 +347,7 @@ class _Decoding:
         if state not in self._outputs:
             here = self._pair_at(state)
             process = self._process_at(state.context, here)
-            law = _defined(output_law(self.verifier, here, process=process, max_tuples=self.max_tuples))
+            law = _defined(output_law(self.verifier, here, drafts=process, max_tuples=self.max_tuples))
             modified = _modified(self.verifier, here, process) if self.with_modification else here
             self._outputs[state] = [
                 (output, self._after(state, modified, output, int(number)), masses[number])

@@ -1,9 +1,8 @@
 """The exact output law of a verifier on an enumerated pair.
 
-All K-tuples of drafted paths are enumerated, vectorised in chunks; tuples of probability zero are
-left out.  The conditional laws the verifier gives are summed to the output law
-R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y = a_{i+1}), and everything else is a function of R
-(theory.md §1).
+All K-tuples of drafted paths with positive probability are enumerated, vectorised in chunks.  The verifier's
+conditional laws are summed to the output law R(a_{1:i+1}) = P(X_{1:tau} = a_{1:i}, Y = a_{i+1}).  Everything
+else is a function of R (theory.md §1).
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ from spectheory.exact_numbers import balanced_sum, fractions_if_exact, plain_num
 from spectheory.extras import installed
 from spectheory.pair import ModelPair
 from spectheory.programs.multi_path import largest_listed_excess
-from spectheory.questions import RowTables, check_correction_rows
-from spectheory.resolve import Resolved, resolve
+from spectheory.questions import Evaluator, check_correction_rows
+from spectheory.resolve import Problem, resolve
 from spectheory.results import Result
-from spectheory.validate import check_count, check_tolerance
-from spectheory.verifier import UsersOwn, Verifier
-from spectheory.vetting import (
+from spectheory.user_checks import (
     SAMPLED_TUPLES,
     check_declarations,
     check_function_of_inputs,
     check_same_law,
     sampled_leaves,
 )
+from spectheory.validate import check_count, check_tolerance
+from spectheory.verifier import UserVerifier, Verifier
 
 if TYPE_CHECKING:
     import pandas
@@ -49,7 +48,7 @@ MAX_NUM_DRAFTS = 1_000
 SHOWN_OUTPUTS = 20
 """The outputs that a law shows to people; its document has all of them."""
 MAX_TUPLES_WITHOUT_TRUST = 50_000
-"""Up to this many tuples a user's verifier is asked about all of them, whatever it says of itself."""
+"""With at most this many tuples a user's verifier is evaluated on all of them, whatever flags it declares."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -61,10 +60,10 @@ class OutputLaw(Result):
         pair: the pair in the arithmetic the law was computed in.
         process: the draft process.
         numbers: R as in ``masses``, in the numbers to compute with: python-flint rationals or float64.
-        undefined: the probability of a stop whose correction row has no mass: the algorithm divides 0
-            by 0 and outputs nothing that is defined.  It is missing from ``masses`` and from the
-            block efficiency, and counts towards the total variation.  Zero for a lossless verifier.
-        assumed: what was taken at a user's verifier's word and checked on a sample only; empty if nothing.
+        undefined: the probability of a stop whose correction row has no mass, where the algorithm divides 0
+            by 0.  It is missing from ``masses`` and from the block efficiency, and counts towards the total
+            variation.  Zero for a lossless verifier.
+        assumed: the declared flags of a user's verifier that were checked on a sample only; empty if none.
     """
 
     verifier: Verifier
@@ -176,11 +175,12 @@ class OutputLaw(Result):
         depth, size, length = len(prefix), self.pair.vocab_size, self.pair.draft_length
         wanted = self.pair.target_path_probs(depth)[context_number(prefix, size)]
         up = 1 if self.prefix_law(depth)[context_number(prefix, size)] > wanted else -1
-        seen, as_multisets, _ = _tuples_to_enumerate(Resolved(self.verifier, self.pair, self.process))
-        tables = RowTables.of(Resolved(self.verifier, self.pair, self.process), seen)
+        problem = Problem(self.verifier, self.pair, self.process)
+        enumerated, as_multisets, _ = _tuples_to_enumerate(problem)
+        evaluator = Evaluator.of(problem, enumerated)
         best: tuple[Any, Any, Any] | None = None
-        for leaves, probs in seen.tuples(self.pair, 10_000, as_multisets):
-            given = _starts_with(tables, leaves, prefix)
+        for leaves, probs in enumerated.tuples(self.pair, 10_000, as_multisets):
+            given = _starts_with(evaluator, leaves, prefix)
             terms = up * probs * (given - wanted)
             worst = int(np.argmax(terms))
             if best is None or terms[worst] > best[0]:
@@ -226,7 +226,7 @@ class OutputLaw(Result):
         return [*facts, ("other outputs", str(rest))] if rest > 0 else facts
 
     def to_document(self) -> dict[str, Any]:
-        """The JSON object; ``outputs`` maps token ids, separated by spaces, to what is not 0 of R."""
+        """The JSON object; ``outputs`` maps token ids, separated by spaces, to the positive entries of R."""
         document = {
             "verifier": self.verifier.name,
             "vocab_size": self.pair.vocab_size,
@@ -242,7 +242,7 @@ class OutputLaw(Result):
         return {key: plain(value) for key, value in document.items()}
 
     def to_frame(self) -> pandas.DataFrame:
-        """A row per output: the token ids, how many were accepted, and R; outputs that are not made included.
+        """A row per output, with its token ids, the number accepted and R; also where R = 0.
 
         Raises:
             MissingDependencyError: pandas is not installed.
@@ -270,9 +270,8 @@ class OutputLaw(Result):
 def output_law(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     *,
-    process: DraftProcess | None = None,
     max_tuples: int = DEFAULT_MAX_TUPLES,
     chunk_entries: int = 4_000_000,
     tolerance: float = 1e-9,
@@ -285,8 +284,7 @@ def output_law(
     Args:
         verifier: a name or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the enumerated models.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
-        process: another draft process, instead of ``num_drafts``.
+        drafts: K, for paths drafted i.i.d., or another draft process.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
         chunk_entries: how many row entries are held at a time.
         tolerance: how far a conditional law in float64 may be from non-negative and sum 1.
@@ -295,8 +293,8 @@ def output_law(
     Raises:
         InvalidInputError: the verifier is not valid for the draft process or the pair.
         EnumerationTooLargeError: more tuples than ``max_tuples``.
-        InvalidOutcomeError: the verifier returned something that is not a conditional law, or is not what
-            it says of itself.
+        InvalidOutcomeError: the verifier returned something that is not a conditional law, or a flag that it
+            declares is false.
 
     Example:
         >>> from spectheory import instances
@@ -304,37 +302,38 @@ def output_law(
         >>> print(law.masses[0])
         [Fraction(0, 1) Fraction(1, 3)]
     """
-    asked = resolve(verifier, pair, num_drafts, process)
+    problem = resolve(verifier, pair, drafts)
     max_tuples, tolerance = check_count("max_tuples", max_tuples), check_tolerance("tolerance", tolerance)
-    seen, as_multisets, assumed = _tuples_to_enumerate(asked)
-    count = seen.count_tuples(asked.pair, as_multisets)
-    if count > max_tuples or seen.num_drafts > MAX_NUM_DRAFTS:
+    enumerated, as_multisets, assumed = _tuples_to_enumerate(problem)
+    count = enumerated.count_tuples(problem.pair, as_multisets)
+    if count > max_tuples or enumerated.num_drafts > MAX_NUM_DRAFTS:
         how_many = "more than 10^300" if count == inf else count
         raise EnumerationTooLargeError(
-            f"{how_many} tuples of {seen.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
+            f"{how_many} tuples of {enumerated.num_drafts} drafted paths (vocabulary {pair.vocab_size}, "
             f"draft length {pair.draft_length}) exceed max_tuples = {max_tuples}; "
             "use fewer drafts, a shorter draft length, restrict() to fewer tokens, or `spectheory simulate`"
         )
-    size = max(1, chunk_entries // (seen.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
-    users_own = isinstance(asked.verifier, UsersOwn)
-    if users_own:
-        leaves = sampled_leaves(asked)
-        check_function_of_inputs(asked, leaves, tolerance)
+    size = max(1, chunk_entries // (enumerated.num_drafts * (pair.draft_length + 1) * pair.vocab_size))
+    of_user = isinstance(problem.verifier, UserVerifier)
+    if of_user:
+        leaves = sampled_leaves(problem)
+        check_function_of_inputs(problem, leaves, tolerance)
         if assumed:
-            check_declarations(asked, leaves, tolerance)
-    chunks = seen.tuples(asked.pair, size, as_multisets)
+            check_declarations(problem, leaves, tolerance)
+    chunks = enumerated.tuples(problem.pair, size, as_multisets)
     if progress is not None:
         chunks = _counted(chunks, int(count), progress)
-    summed, undefined = _sum_outcomes(asked, seen, chunks, tolerance)
-    if users_own:
+    evaluator = Evaluator.of(problem, enumerated)
+    summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance)
+    if of_user:
+        smaller = max(1, min(size, int(count) // 3, SAMPLED_TUPLES))
         others = (
             DraftTuples(chunk.leaves[::-1], chunk.probs[::-1])
-            for chunk in seen.tuples(
-                asked.pair, max(1, min(size, int(count) // 3, SAMPLED_TUPLES)), as_multisets
-            )
+            for chunk in enumerated.tuples(problem.pair, smaller, as_multisets)
         )
-        check_same_law(asked, summed, _sum_outcomes(asked, seen, others, tolerance)[0], tolerance)
-    return OutputLaw(*asked, summed, undefined, assumed)
+        again, _ = _sum_outcomes(evaluator, problem.pair, others, tolerance)
+        check_same_law(problem, summed, again, tolerance)
+    return OutputLaw(*problem, summed, undefined, assumed)
 
 
 def _counted(
@@ -348,47 +347,41 @@ def _counted(
     progress(done, total)
 
 
-def _tuples_to_enumerate(asked: Resolved) -> tuple[DraftProcess, bool, str]:
-    """(the process to enumerate, whether as multisets, what is assumed by that).
+def _tuples_to_enumerate(problem: Problem) -> tuple[DraftProcess, bool, str]:
+    """(the process to enumerate, whether as multisets, the flags that this relies on).
 
-    A verifier of one path sees the first; the others have no influence and need no enumeration.  Of an
-    exchangeable one multisets are enough.  A user's own verifier is taken at neither word where all tuples
-    can be enumerated, nor on other drafts than i.i.d. ones.
+    For a verifier of one path the first path is enough, and for an exchangeable one multisets are.  A user's
+    flags are used for i.i.d. drafts only, and where there are too many tuples to enumerate all.
     """
-    verifier, pair, process = asked
-    declared = [
-        word
-        for word, said in (("single_path", verifier.single_path), ("exchangeable", verifier.exchangeable))
-        if said and process.num_drafts > 1
-    ]
-    users_own = isinstance(verifier, UsersOwn)
-    if users_own and not (isinstance(process, Iid) and process.count_tuples(pair) > MAX_TUPLES_WITHOUT_TRUST):
+    verifier, pair, process = problem
+    flags = ("single_path", "exchangeable")
+    declared = [flag for flag in flags if getattr(verifier, flag) and process.num_drafts > 1]
+    of_user = isinstance(verifier, UserVerifier)
+    if of_user and not (isinstance(process, Iid) and process.count_tuples(pair) > MAX_TUPLES_WITHOUT_TRUST):
         declared = []
-    seen = process.first_path() if "single_path" in declared else process
-    as_multisets = "exchangeable" in declared and isinstance(seen, Iid)
-    return seen, as_multisets, " and ".join(declared) if users_own else ""
+    enumerated = process.first_path() if "single_path" in declared else process
+    as_multisets = "exchangeable" in declared and isinstance(enumerated, Iid)
+    return enumerated, as_multisets, " and ".join(declared) if of_user else ""
 
 
 def _sum_outcomes(
-    asked: Resolved, seen: DraftProcess, chunks: Iterable[DraftTuples], tolerance: float
+    evaluator: Evaluator, pair: ModelPair, chunks: Iterable[DraftTuples], tolerance: float
 ) -> tuple[tuple[np.ndarray, ...], Any]:
     """(R by depth, the probability of an undefined output)."""
-    tables = RowTables.of(asked, seen)
-    pair = asked.pair
     size, length = pair.vocab_size, pair.draft_length
-    undefined = tables.zero
+    undefined = evaluator.zero
     masses = [
         np.full((size**depth, size), undefined, dtype=pair.target[0].dtype) for depth in range(length + 1)
     ]
     for leaves, probs in chunks:
-        outcome, tuples = tables.ask(leaves, tolerance)
-        weights = tables.convert(probs)
+        outcome, tuples = evaluator.evaluate(leaves, tolerance)
+        weights = evaluator.convert(probs)
         for depth in range(length + 1):
             for path_index, stop in _stops_at(outcome.stop_probs[:, :, depth]):
                 rows = outcome.correction(path_index, np.full(len(leaves), depth))
                 made = np.flatnonzero(stop != 0)
                 rows, stop = rows[made], stop[made]
-                check_correction_rows(asked.verifier, rows, stop, size, tolerance)
+                check_correction_rows(evaluator.verifier, rows, stop, size, tolerance)
                 mass = weights[made] * stop
                 empty = (rows == 0).all(axis=1)
                 if empty.any():
@@ -398,14 +391,14 @@ def _sum_outcomes(
     flat = tuple(mass.ravel() for mass in masses)
     if not pair.is_exact:
         return flat, float(undefined)
-    return tuple(_as_flint(asked.verifier, mass) for mass in flat), to_fraction(undefined)
+    return tuple(_as_flint(evaluator.verifier, mass) for mass in flat), to_fraction(undefined)
 
 
 def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """The non-zero entries of [N, K], as few (path_index [N], probs [N]) as hold them all.
 
-    The r-th round takes from every tuple its r-th path with a non-zero probability, so that a
-    verifier that stops on one path only is asked for one correction row per tuple and depth.
+    The r-th round takes from every tuple its r-th path with a non-zero probability, so that a verifier that
+    stops on one path only computes one correction row per tuple and depth.
     """
     nonzero = stop_probs != 0
     order = np.argsort(~nonzero, axis=1, kind="stable")
@@ -415,24 +408,24 @@ def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]
         yield path_index, probs
 
 
-def _starts_with(tables: RowTables, leaves: np.ndarray, prefix: Context) -> np.ndarray:
+def _starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> np.ndarray:
     """P(the completed output starts with the prefix | drafts), for every tuple of drafts, [N]."""
-    tuples = tables.tuples(leaves)
-    outcome = tables.verifier.outcome(*tuples[1:])
-    size, length = tables.target[0].shape[-1], len(tables.target) - 1
-    total = np.full(len(leaves), tables.zero)
+    tuples = evaluator.tuples(leaves)
+    outcome = evaluator.verifier.outcome(*tuples[1:])
+    size, length = evaluator.target[0].shape[-1], len(evaluator.target) - 1
+    total = np.full(len(leaves), evaluator.zero)
     for stop_length in range(length + 1):
         shared = min(stop_length, len(prefix))
-        rest = tables.zero + 1
+        rest = evaluator.zero + 1
         for depth in range(stop_length + 1, len(prefix)):
-            rest = rest * tables.target[depth][context_number(prefix[:depth], size), prefix[depth]]
+            rest = rest * evaluator.target[depth][context_number(prefix[:depth], size), prefix[depth]]
         for path_index in range(leaves.shape[1]):
             on_it = tuples.prefixes[:, path_index, shared] == context_number(prefix[:shared], size)
-            stop = np.where(on_it, outcome.stop_probs[:, path_index, stop_length], tables.zero)
+            stop = np.where(on_it, outcome.stop_probs[:, path_index, stop_length], evaluator.zero)
             made = np.flatnonzero(stop != 0)
             if stop_length < len(prefix) and made.size:
                 rows = outcome.correction(np.full(len(leaves), path_index), np.full(len(leaves), stop_length))
-                # A row at a stop that is not made may be anything.
+                # The row at a stop of probability 0 may be anything.
                 stop[made] = stop[made] * rows[made, prefix[stop_length]] * rest
             total = total + stop
     return fractions_if_exact(total)

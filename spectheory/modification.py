@@ -1,12 +1,55 @@
 """Distribution modification: the target that a verifier needs behind an accepted prefix (theory.md §4.5).
 
-One step, shared by exact iterations (``iteration``) and by the decoding loop (``decoding``).
+Exact iterations (``iteration``) and the decoding loop (``decoding``) share one step, ``modified_rows``.
 """
 
 from __future__ import annotations
 
-from spectheory.arrays import Array, namespace
-from spectheory.verifier import ModifiedTargetRows
+from abc import abstractmethod
+
+from spectheory.arrays import Array, namespace, normalise
+from spectheory.verifier import ModifiedTargetRows, Verifier
+
+
+class ModifiesTarget(Verifier):
+    """A verifier whose correction rows and modified target rows are one formula, ``rejected_mass``."""
+
+    @abstractmethod
+    def rejected_mass(self, target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
+        """The mass that no draft takes, from p(a, x) and q(a, x), or from multiples of both.  [..., V]"""
+
+    def modified_target_rows(
+        self,
+        target_rows: Array,
+        draft_rows: Array,
+        target_path_probs: Array,
+        draft_path_probs: Array,
+        num_drafts: int,
+    ) -> Array:
+        """The target rows at contexts a beyond an accepted prefix: ``rejected_mass``, normalised.
+
+        The rows hold for the tokens up to the L-th after the start of the iteration that ended before a.
+        p(a, x) and q(a, x) are path probabilities from that start.
+
+        Args:
+            target_rows, draft_rows: [..., V], p(. | a) and q(. | a).
+            target_path_probs, draft_path_probs: [...], p(a) and q(a); a common factor cancels.
+            num_drafts: K.
+
+        Returns:
+            [..., V]; a row of zeros where no mass is rejected.
+
+        Example:
+            >>> from spectheory import instances
+            >>> from spectheory.algorithms.one_path.greedy_block import GreedyBlock
+            >>> pair = instances.two_token(2)
+            >>> print(GreedyBlock().modified_target_rows(  # after B: p(B) = 2/3 > q(B) = 1/3
+            ...     pair.target[1][1:], pair.draft[1][1:],
+            ...     pair.target_path_probs(1)[1:], pair.draft_path_probs(1)[1:], 1)[0])
+            [Fraction(0, 1) Fraction(1, 1)]
+        """
+        target, draft = target_path_probs[..., None] * target_rows, draft_path_probs[..., None] * draft_rows
+        return normalise(self.rejected_mass(target, draft, num_drafts))
 
 
 def modified_rows(
@@ -19,8 +62,8 @@ def modified_rows(
 ) -> Array:
     """The target's rows as a verifier's ``modified_target_rows`` changes them.
 
-    The modified row is undefined at contexts that the modified target never reaches.  There the row stays
-    as it was, and it is never used.
+    The modified row is undefined at contexts that the modified target never reaches.  There the row stays as
+    it was.
 
     Args:
         modify: ``modified_target_rows`` of a verifier.

@@ -192,7 +192,7 @@ def _draw(rows: Array, generator: Any) -> tuple[Array, Array]:
     """
     xp = namespace(rows)
     uniform = uniform_numbers(generator, rows)
-    if uniform.shape[:-1] == rows.shape[:-1] and arrays.in_one_reading(
+    if uniform.shape[:-1] == rows.shape[:-1] and arrays.use_row_kernel(
         (rows,), num_entries=math.prod(rows.shape) / arrays.DRAW_WORTH_A_LOOP
     ):
         from spectheory import row_kernels
@@ -269,9 +269,14 @@ class Deviation(NamedTuple):
     lowest: Array
     sum_error: Array
 
-    def within(self, slack: Any) -> Array:
-        """Whether both are within ``slack``; NaN, which fails every comparison, is not."""
-        return (self.lowest >= -slack) & (self.sum_error <= slack)
+    @property
+    def error(self) -> Array:
+        """The larger of the two faults, NaN if either is."""
+        return namespace(self.lowest).maximum(-self.lowest, self.sum_error)
+
+    def within(self, tolerance: Any) -> Array:
+        """Whether the error is at most the tolerance; NaN, which fails every comparison, is not."""
+        return self.error <= tolerance
 
 
 def stop_deviation(stop_probs: Array) -> Deviation:

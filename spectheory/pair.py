@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.arrays import normalise
 from spectheory.contexts import Context, context_text, numbered_context
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
 from spectheory.exact_numbers import flint_if_exact
@@ -267,10 +268,7 @@ class ModelPair:
             return self
         if not all(level.sum(axis=1).all() for level in (*self.target, *self.draft)):
             raise InvalidPairError("a row sums to 0, so that it is no law whatever it is divided by")
-        target, draft = (
-            tuple(level / level.sum(axis=1, keepdims=True) for level in side)
-            for side in (self.target, self.draft)
-        )
+        target, draft = (tuple(map(normalise, side)) for side in (self.target, self.draft))
         return replace(self, target=target, draft=draft)
 
     def truncate(self, draft_length: int) -> ModelPair:
@@ -311,7 +309,7 @@ class ModelPair:
                         f"the {side} gives tokens {kept} no mass at context '{context}'; "
                         "restrict to tokens that have some"
                     )
-                result.append(rows / mass[:, None])
+                result.append(normalise(rows))
                 contexts = (contexts[:, None] * self.vocab_size + np.asarray(kept)).ravel()
             return tuple(result)
 

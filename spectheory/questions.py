@@ -1,4 +1,4 @@
-"""Asking a verifier about tuples of drafted paths of an enumerated pair, and checking what it answers."""
+"""Evaluate a verifier on tuples of drafted paths of an enumerated pair, and check that it returns laws."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from spectheory.arrays import Array, first_true
 from spectheory.contexts import prefix_of_leaf, rows_along
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
-from spectheory.exact_numbers import fractions_if_exact, is_exact, to_flint
+from spectheory.exact_numbers import float_tolerance, fractions_if_exact, to_flint
 from spectheory.outcome import Outcome, correction_deviation, stop_deviation
-from spectheory.resolve import Resolved
-from spectheory.verifier import UsersOwn, Verifier
+from spectheory.resolve import Problem
+from spectheory.verifier import UserVerifier, Verifier
 
 
 class Tuples(NamedTuple):
@@ -35,11 +35,11 @@ class Tuples(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class RowTables:
-    """The rows of a pair by depth, in the numbers a verifier computes with.
+class Evaluator:
+    """A verifier with the rows of a pair by depth, in the numbers that the verifier computes with.
 
     Attributes:
-        verifier: who is asked.
+        verifier: bound to the pair and the process.
         convert: to these numbers.  python-flint's rationals are several times faster than Fractions; a
             user's plain object may hold Fractions and gets them.
         target: by depth 0..L, [V^depth, V].
@@ -52,15 +52,16 @@ class RowTables:
     draft: list[tuple[np.ndarray, ...]]
 
     @staticmethod
-    def of(asked: Resolved, process: DraftProcess) -> RowTables:
-        """The tables of a question, for the paths of ``process``."""
-        verifier, pair, _ = asked
-        plain = isinstance(verifier, UsersOwn) and not isinstance(verifier.user_object, Verifier)
+    def of(problem: Problem, process: DraftProcess) -> Evaluator:
+        """The evaluator of a problem on the paths of ``process``."""
+        verifier, pair, _ = problem
+        paths = range(process.num_drafts)
+        plain = isinstance(verifier, UserVerifier) and not isinstance(verifier.user_object, Verifier)
         if plain or not pair.is_exact:
-            target, drafts = pair.target, [process.draft_levels(pair, k) for k in range(process.num_drafts)]
-            return RowTables(verifier, fractions_if_exact, target, drafts)
-        drafts = [process.draft_numbers(pair, k) for k in range(process.num_drafts)]
-        return RowTables(verifier, to_flint, pair.numbers.target, drafts)
+            drafts = [process.draft_levels(pair, k) for k in paths]
+            return Evaluator(verifier, fractions_if_exact, pair.target, drafts)
+        drafts = [process.draft_numbers(pair, k) for k in paths]
+        return Evaluator(verifier, to_flint, pair.numbers.target, drafts)
 
     @property
     def zero(self) -> Any:
@@ -76,12 +77,8 @@ class RowTables:
         tokens = prefixes[..., 1:] % size
         return Tuples(prefixes, tokens, rows_along(self.target, prefixes), np.stack(draft_rows, axis=1))
 
-    def ask(self, leaves: np.ndarray, tolerance: float) -> tuple[Outcome, Tuples]:
-        """The verifier's outcome on these tuples, its stop probabilities checked.
-
-        Raises:
-            InvalidOutcomeError: they are not a law.
-        """
+    def evaluate(self, leaves: np.ndarray, tolerance: float) -> tuple[Outcome, Tuples]:
+        """The outcome on these tuples, with its stop probabilities checked (``check_stop_probs``)."""
         tuples = self.tuples(leaves)
         outcome = self.verifier.outcome(*tuples[1:])
         check_stop_probs(self.verifier, outcome, tuples.tokens, tolerance)
@@ -89,7 +86,7 @@ class RowTables:
 
 
 def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolerance: float) -> None:
-    """Refuse stop probabilities that are no law for some tuple of the drafts ``tokens`` [N, K, L].
+    """Refuse stop probabilities that are not a law for some tuple of the drafts ``tokens`` [N, K, L].
 
     Raises:
         InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
@@ -102,7 +99,7 @@ def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolera
             f"verifier {verifier.name!r} returned stop_probs of shape {tuple(stop_probs.shape)}; "
             f"expected [..., K, L+1] = {expected}"
         )
-    wrong = ~stop_deviation(stop_probs).within(0 if is_exact(stop_probs) else tolerance)
+    wrong = ~stop_deviation(stop_probs).within(float_tolerance(stop_probs, tolerance))
     if wrong.any():
         number = int(first_true(wrong))
         raise InvalidOutcomeError(
@@ -115,7 +112,7 @@ def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolera
 def check_correction_rows(
     verifier: Verifier, rows: Array, probs: Array, vocab_size: int, tolerance: float
 ) -> None:
-    """Refuse correction rows [N, V] that are no laws, at stops of probability ``probs`` [N].
+    """Refuse correction rows [N, V] that are not laws, at stops of probability ``probs`` [N].
 
     Raises:
         InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
@@ -126,7 +123,7 @@ def check_correction_rows(
             f"expected [..., V] = {(len(probs), vocab_size)}"
         )
     found = correction_deviation(rows, probs)
-    if not found.within(0 if is_exact(rows) else tolerance).all():
+    if not found.within(float_tolerance(rows, tolerance)).all():
         raise InvalidOutcomeError(
             f"verifier {verifier.name!r} returned correction rows that are not laws: "
             f"smallest mass {found.lowest.min()}, sum off by {found.sum_error.max()} at a stop it makes"

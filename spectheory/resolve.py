@@ -1,4 +1,4 @@
-"""A question is settled once, here: which verifier, which draft process, which arithmetic."""
+"""Resolve a verifier, pair and draft process from user input."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from spectheory.validate import unknown_name
 from spectheory.verifier import Verifier, as_verifier, users_code
 
 
-class Resolved(NamedTuple):
-    """One verifier on one pair, ready to be asked.
+class Problem(NamedTuple):
+    """One verifier on one pair with one draft process.
 
     Attributes:
         verifier: bound to the process and the pair.
@@ -32,21 +32,19 @@ class Resolved(NamedTuple):
 def resolve(
     verifier: str | Any,
     pair: ModelPair,
-    num_drafts: int | None = None,
-    process: DraftProcess | None = None,
-) -> Resolved:
-    """The verifier, pair and process that a question is about.
+    drafts: int | DraftProcess = 1,
+) -> Problem:
+    """The verifier, bound to the pair and the draft process, with both in the arithmetic of the verifier.
 
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
         pair: the models as given.
-        num_drafts: K paths drafted i.i.d.; 1 if neither it nor ``process`` is given.
-        process: another draft process, instead of ``num_drafts``.
+        drafts: K, for paths drafted i.i.d., or another draft process.
 
     Raises:
         UnknownNameError: there is no verifier of that name.
-        InvalidInputError: it is no verifier, not meant for the process or the pair, or the process does not
-            fit the pair.
+        InvalidInputError: the object is not a verifier, the verifier does not take the process or the pair,
+            or the process does not fit the pair.
 
     Example:
         >>> from spectheory import instances
@@ -55,10 +53,14 @@ def resolve(
     """
     check_pair(pair)
     found = find_verifier(verifier)
-    pair, process = in_arithmetic_of(found, pair, draft_process(num_drafts, process))
+    pair, process = in_arithmetic_of(
+        found,
+        pair,
+        draft_process(drafts),
+    )
     process, pair = process.normalised(), pair.normalised()
     process.check(pair)
-    return Resolved(found.bind(process, pair), pair, process)
+    return Problem(found.bind(process, pair), pair, process)
 
 
 def in_arithmetic_of(
@@ -69,13 +71,13 @@ def in_arithmetic_of(
 
 
 def find_verifier(verifier: str | Any) -> Verifier:
-    """The verifier of that name, the user's own named ``"package.module:attribute"``, or the object given.
+    """The verifier of a name, of the form ``"package.module:attribute"``, or the object itself.
 
-    The attribute is a verifier or a class of one; the current directory is searched too.
+    The attribute is a verifier or a class of verifiers; the current directory is searched too.
 
     Raises:
-        UnknownNameError: there is none; the error suggests the nearest name.
-        InvalidInputError: what was found is no verifier.
+        UnknownNameError: nothing has that name; the error suggests the nearest name.
+        InvalidInputError: the object found is not a verifier.
 
     Example:
         >>> find_verifier("block")
@@ -86,7 +88,7 @@ def find_verifier(verifier: str | Any) -> Verifier:
     if verifier in verifiers:
         return verifiers[verifier]
     if ":" in verifier:
-        return _users_own(verifier)
+        return _user_verifier(verifier)
     raise unknown_name("verifier", verifier, verifiers, ", or your own as package.module:name")
 
 
@@ -95,12 +97,12 @@ def imported(name: str, what: str, method: str = "") -> Any:
 
     Args:
         name: what the user gave.
-        what: the word for it in errors: "verifier".
-        method: what objects of this kind have, to suggest one where the attribute does not exist.
+        what: the noun for errors: "verifier".
+        method: a method that objects of this kind have, to suggest names where the attribute does not exist.
 
     Raises:
-        UnknownNameError: there is none.
-        InvalidOutcomeError: importing it failed.
+        UnknownNameError: nothing has that name.
+        InvalidOutcomeError: the import failed.
     """
     module_name, _, attribute = name.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:
@@ -128,7 +130,7 @@ def imported(name: str, what: str, method: str = "") -> Any:
         return getattr(module, attribute)
 
 
-def _users_own(name: str) -> Verifier:
+def _user_verifier(name: str) -> Verifier:
     found = imported(name, "verifier", "outcome")
     if isinstance(found, type):
         with users_code(f"making {name}"):

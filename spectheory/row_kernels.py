@@ -2,7 +2,7 @@
 
 torch multiplies, subtracts, takes the positive part and sums in four passes over memory, and draws from a row
 in thirty operators.  These loops are the same formulas with the same roundings, but for the order of a sum.
-``arrays``, ``stop_rows`` and ``outcome`` choose between the two ways; nobody else calls this module.
+``arrays``, ``correction_rows`` and ``outcome`` choose between the two ways; nobody else calls this module.
 
 The loops read memory by place, so their operators refuse arguments that do not belong together.  They are
 operators of torch, ``torch.ops.spectheory``, so that whatever counts operators sees them.

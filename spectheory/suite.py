@@ -24,7 +24,7 @@ from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier
 from spectheory.results import Result
 from spectheory.validate import unknown_name
-from spectheory.verifier import UsersOwn, Verifier
+from spectheory.verifier import UserVerifier, Verifier
 
 _NAMED: tuple[tuple[str, int], ...] = (
     ("two_token", 1),
@@ -67,7 +67,7 @@ def standard_pairs() -> dict[str, ModelPair]:
 
 def kill_matrix(
     pairs: Mapping[str, ModelPair] | None = None,
-    num_drafts: int = 2,
+    drafts: int | DraftProcess = 2,
     *,
     verifiers: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, Any]]:
@@ -78,7 +78,8 @@ def kill_matrix(
 
     Args:
         pairs: label -> pair; ``standard_pairs()`` if not given.
-        num_drafts: K paths drafted i.i.d.; verifiers for one draft look at the first.
+        drafts: K, for paths drafted i.i.d., or another draft process; verifiers of
+            one path look at the first.
         verifiers: name -> verifier to judge; ``defects`` if not given.
 
     Returns:
@@ -86,7 +87,7 @@ def kill_matrix(
         defects are), otherwise a float.
 
     Raises:
-        InvalidInputError: ``num_drafts`` is no whole number of at least 1.
+        InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
         InvalidOutcomeError: a verifier returned something that is not a conditional law.
 
     Example:
@@ -98,7 +99,7 @@ def kill_matrix(
     table = standard_pairs() if pairs is None else pairs
     judged = defects if verifiers is None else verifiers
     return {
-        name: {label: output_law(verifier, pair, num_drafts).total_variation for label, pair in table.items()}
+        name: {label: output_law(verifier, pair, drafts).total_variation for label, pair in table.items()}
         for name, verifier in judged.items()
     }
 
@@ -238,7 +239,7 @@ def certify_suite(
         if progress is not None:
             progress(number, len(cases))
         try:
-            found = certify(judged, case.pair, process=case.process, with_optimum=False)
+            found = certify(judged, case.pair, drafts=case.process, with_optimum=False)
         except InvalidOutcomeError:
             raise
         except InvalidInputError:
@@ -266,7 +267,7 @@ def suite_for(verifier: Verifier) -> tuple[SuiteCase, ...]:
 
     A user's object that names no draft processes is asked about i.i.d. drafts.
     """
-    silent = isinstance(verifier, UsersOwn) and not hasattr(verifier.user_object, "draft_processes")
+    silent = isinstance(verifier, UserVerifier) and not hasattr(verifier.user_object, "draft_processes")
     cases = standard_suite(("iid",) if silent else verifier.draft_processes)
     limit = verifier.max_draft_length
     return tuple(case for case in cases if limit is None or case.pair.draft_length <= limit)

@@ -1,8 +1,7 @@
-"""The contract of a verifier: what one must do, what it may say of itself, and who else's object is one.
+"""The interface of a verifier, the registry of verifiers, and user objects as verifiers.
 
-A verifier is an object with ``outcome(paths, target_rows, draft_rows) -> Outcome``.  That is all that is
-asked of a user's own object.  Whatever else of the contract the object has is used as it is for a subclass
-of ``Verifier``: the attributes of the class below, ``bind`` and ``modified_target_rows``.
+A verifier is an object with ``outcome(paths, target_rows, draft_rows) -> Outcome``.  A user's object needs
+nothing else.  It may have any other attribute or method of ``Verifier``, and these are used too.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ ModifiedTargetRows = Callable[[Array, Array, Array, Array, int], Array]
 class Verifier(ABC):
     """A verification algorithm: one definition, run on exact rationals, float64 and torch.
 
-    A new one is a file with a subclass and a line in a registry: ``spectheory.algorithms`` for algorithms,
-    ``spectheory.defects`` for known-wrong ones.
+    A new verifier is a file with a subclass, and a line in a registry: ``spectheory.algorithms`` for
+    algorithms, ``spectheory.defects`` for known-wrong verifiers.
 
     Attributes:
         name: the name in tables and on the command line.
         source: paper and algorithm or equation, the paper by its key in ``docs/references.bib``.
-        single_path: only the first drafted path is looked at.
+        single_path: the law depends on the first drafted path only.
         exact: the law is rational for rational rows; otherwise it is computed in float64.
         exchangeable: permuting the drafts leaves the law of the accepted prefix and the
             correction unchanged, so that multisets of drafts can be enumerated, not tuples.
         draft_processes: names of the draft processes the algorithm is meant for (``drafts.py``).
-        lossless: what is claimed, for one iteration on its own; a certificate decides it.
-        max_draft_length: the longest drafted path it takes, ``None`` for any.
+        lossless: the claim for a single iteration; a certificate decides it.
+        max_draft_length: the longest drafted path, ``None`` for any.
         modified_target_rows: a method, for an algorithm that is lossless only if the tokens that follow an
             iteration are drawn from a changed target; ``None`` for all others.  Its signature is
             (target_rows [..., V], draft_rows [..., V], target_path_probs [...], draft_path_probs [...],
@@ -64,11 +63,10 @@ class Verifier(ABC):
     modified_target_rows: ModifiedTargetRows | None = None
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
-        """The verifier set up for a draft process and, where there is one, for an enumerated pair.
+        """The verifier, set up for a draft process and, if given, for an enumerated pair.
 
-        The default is the verifier itself, once the process and the draft length are found to suit it.  An
-        algorithm that must know more than the rows on the drafted paths (which paths share a draw, the
-        models at every context) returns a copy that knows.
+        The default is the verifier itself.  An algorithm that needs more than the rows on the drafted paths
+        (which paths share a draw, the models at every context) returns a copy that holds them.
 
         Raises:
             InvalidInputError: the algorithm is not meant for the process or the pair.
@@ -108,16 +106,15 @@ class Verifier(ABC):
 
 
 class TreeVerifier(Verifier):
-    """A verifier of drafts that may branch: ``bind`` tells it which paths draw a token of their own where.
+    """A verifier of drafts that may branch.  ``bind`` gives it the draws of the process.
 
-    On a tree, paths that repeat an earlier path's draw count as one draft.  Counted as several they would not
-    be independent, and the output would not follow the target.
+    On a tree, paths that repeat an earlier path's draw count as one draft.  Counted as several drafts they
+    would not be independent, and the output would not follow the target.
     """
 
     _process: DraftProcess | None = None
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Self:
-        """The same algorithm, told which paths draw their own token at which depth."""
         super().bind(process, pair)
         configured = copy(self)
         configured._process = process
@@ -174,18 +171,17 @@ class Registry(Mapping[str, Verifier]):
         return f"<verifiers {', '.join(self)}>"
 
 
-# ------------------------------------------------------------------------- a user's own object
+# ------------------------------------------------------------------------------- user verifiers
 
 _BOOLEANS = ("single_path", "exact", "exchangeable", "lossless")
 _METHODS = ("bind", "modified_target_rows")
 
 
-class UsersOwn(Verifier):
-    """A user's own object with ``outcome``, a subclass of ``Verifier`` or not, taken at the whole contract.
+class UserVerifier(Verifier):
+    """A user's object with ``outcome``, a subclass of ``Verifier`` or not.
 
-    What the object says of itself is forwarded once it has the right type, and otherwise refused; what it
-    does not say takes the default of ``Verifier``, but for the draft processes: whatever the user asks to
-    have judged is judged.  What its methods raise or return in the wrong form is one clear line.
+    Declared attributes are forwarded once their type is right.  The defaults are those of ``Verifier``, but
+    an object that declares no draft processes takes all.  Wrong types and exceptions give one clear line.
 
     Attributes:
         user_object: the object.
@@ -207,11 +203,6 @@ class UsersOwn(Verifier):
             found = getattr(user_object, method, None)
             if found is not None and not callable(found):
                 raise self._refused(method, "a method")
-        for former in ("for_drafts", "for_pair"):
-            if hasattr(user_object, former):
-                raise self._refused(
-                    former, "called bind(process, pair=None), the hook that sets a verifier up"
-                )
         if getattr(user_object, "modified_target_rows", None) is not None:
             self.modified_target_rows = self._modified_target_rows
 
@@ -223,28 +214,26 @@ class UsersOwn(Verifier):
         with users_code(f"bind of verifier {self.name!r}", bind):
             bound = bind(process, pair)
         if bound is None:
-            raise InvalidInputError(
-                f"bind of verifier {self.name!r} returned None; expected the verifier to ask"
-            )
+            raise InvalidInputError(f"bind of verifier {self.name!r} returned None; expected a verifier")
         return self if bound is self.user_object else as_verifier(bound)
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         self._check_draft_length(paths.shape[-1])
-        asked = self.user_object.outcome
-        with users_code(f"outcome of verifier {self.name!r}", asked, may_refuse=False):
-            outcome = asked(paths, target_rows, draft_rows)
+        function = self.user_object.outcome
+        with users_code(f"outcome of verifier {self.name!r}", function, may_refuse=False):
+            outcome = function(paths, target_rows, draft_rows)
         if not isinstance(outcome, Outcome):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {type(outcome).__name__}, expected an Outcome"
-                f"{defined_at(asked)}"
+                f"{defined_at(function)}"
             )
         shape = tuple(target_rows.shape[:-1])
-        stop_probs = self._checked("stop_probs", outcome.stop_probs, target_rows, shape, asked)
+        stop_probs = self._checked("stop_probs", outcome.stop_probs, target_rows, shape, function)
         if not callable(outcome.correction):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned an Outcome whose correction is "
                 f"{type(outcome.correction).__name__}; expected a function (path_index, length) -> rows"
-                f"{defined_at(asked)}"
+                f"{defined_at(function)}"
             )
 
         def correction(path_index: Array, length: Array) -> Array:
@@ -257,20 +246,15 @@ class UsersOwn(Verifier):
         return Outcome(stop_probs, correction)
 
     def _modified_target_rows(self, target_rows: Array, *others: Any) -> Array:
-        """The user's own, with what it returns checked."""
-        asked = self.user_object.modified_target_rows
-        with users_code(f"modified_target_rows of verifier {self.name!r}", asked, may_refuse=False):
-            rows = asked(target_rows, *others)
-        return self._checked("modified target rows", rows, target_rows, tuple(target_rows.shape), asked)
+        function = self.user_object.modified_target_rows
+        with users_code(f"modified_target_rows of verifier {self.name!r}", function, may_refuse=False):
+            rows = function(target_rows, *others)
+        return self._checked("modified target rows", rows, target_rows, tuple(target_rows.shape), function)
 
     def _checked(
         self, what: str, array: Any, like: Array, shape: tuple[int, ...], returned_by: Callable[..., Any]
     ) -> Array:
-        """The array, its integers as numbers that do not wrap around.
-
-        Raises:
-            InvalidOutcomeError: it is no array of numbers of the kind, shape and precision asked for.
-        """
+        """The array, checked for kind, shape and precision, with its integers as numbers that do not wrap."""
         if type(array) is not type(like):  # a subclass may compute as it likes
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
@@ -322,17 +306,16 @@ class UsersOwn(Verifier):
 def users_code(
     what: str, called: Callable[..., Any] | None = None, *, may_refuse: bool = True
 ) -> Iterator[None]:
-    """Turn whatever a user's code raises into one line that says where, and send what it prints to stderr.
+    """Turn an exception of user code into one line with its place, and send its output to stderr.
 
     Args:
-        what: the words for it.
-        called: the user's function, named by its place where no line of it was reached, as by a call with
-            more arguments than it takes.
-        may_refuse: whether ``InvalidInputError`` is an answer, as of ``bind``, and not a failure like others.
+        what: the noun for the error.
+        called: the user's function; its place is named if no line of it was reached.
+        may_refuse: whether ``InvalidInputError`` passes through, as from ``bind``.
 
     Raises:
-        InvalidOutcomeError: anything but Ctrl-C was raised; the original is its cause.
-        InvalidInputError: as it was raised by a function of this package; if no refusal, with the words.
+        InvalidOutcomeError: the code raised anything but Ctrl-C; the original is the cause.
+        InvalidInputError: the code raised it.
     """
     try:
         with redirect_stdout(sys.stderr):
@@ -372,10 +355,10 @@ def defined_at(function: Any) -> str:
 
 
 def as_verifier(candidate: Any) -> Verifier:
-    """``candidate`` itself when it is one of this package, otherwise a user's object taken at the contract.
+    """A verifier of this package itself, and any other object as a ``UserVerifier``.
 
     Raises:
-        InvalidInputError: it has no ``outcome`` method, or says something of itself that cannot be.
+        InvalidInputError: the object has no ``outcome`` method, or an attribute of the wrong type.
     """
     if isinstance(candidate, Verifier) and type(candidate).__module__.startswith("spectheory."):
         return candidate
@@ -385,7 +368,7 @@ def as_verifier(candidate: Any) -> Verifier:
                 f"{candidate!r} is not a verifier; expected an object with "
                 "outcome(paths, target_rows, draft_rows) -> Outcome"
             )
-        return UsersOwn(candidate)
+        return UserVerifier(candidate)
 
 
 def _text(user_object: Any, attribute: str, default: str) -> str:

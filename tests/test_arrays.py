@@ -69,7 +69,7 @@ def test_several_drafts(num_drafts: int, kind: str) -> None:
     """f(u) = 1 - (1-u)^K as the sum over which draft is the first; u^K - b^K = (u - b) S_K(u, b)."""
     probs, other = [[F(0), F(1, 3), F(1)]], [[F(1, 2), F(1, 3), F(1, 5)]]
     first = [[sum((u * (1 - u) ** k for k in range(num_drafts)), F(0)) for u in probs[0]]]
-    assert_is(arrays.some_draft_probs(KINDS[kind](probs), num_drafts), first, kind)
+    assert_is(arrays.hit_probability(KINDS[kind](probs), num_drafts), first, kind)
     sums = [
         [
             sum((u**j * b ** (num_drafts - 1 - j) for j in range(num_drafts)), F(0))
@@ -81,9 +81,9 @@ def test_several_drafts(num_drafts: int, kind: str) -> None:
 
 def test_small_probabilities_keep_their_relative_accuracy() -> None:
     """f(u) = K u to first order: as printed, 1 - (1 - u)^K is 0 at u = 1e-18."""
-    assert arrays.some_draft_probs(1e-18, 8) == pytest.approx(8e-18, rel=1e-15)
+    assert arrays.hit_probability(1e-18, 8) == pytest.approx(8e-18, rel=1e-15)
     assert 1 - (1 - 1e-18) ** 8 == 0
-    assert arrays.some_draft_probs(1 + 2**-52, 3) == 1
+    assert arrays.hit_probability(1 + 2**-52, 3) == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -31,17 +31,16 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "certify: unknown name": (lambda: certify("blok", PAIR), "did you mean 'block'"),
     "certify: no pair": (lambda: certify("block", "pair.json"), "pair"),  # type: ignore[arg-type]
     "certify: pair and verifier swapped": (lambda: certify(PAIR, "block"), ""),  # type: ignore[arg-type]
-    "certify: K = 0": (lambda: certify("block", PAIR, 0), "num_drafts"),
-    "certify: K = 1.0": (lambda: certify("block", PAIR, 1.0), "num_drafts"),  # type: ignore[arg-type]
-    "certify: K = True": (lambda: certify("block", PAIR, True), "num_drafts"),
-    "certify: K and process": (lambda: certify("block", PAIR, 3, process=Iid(2)), "num_drafts"),
-    "certify: process by name": (lambda: certify("block", PAIR, process="iid"), "process"),  # type: ignore[arg-type]
+    "certify: K = 0": (lambda: certify("block", PAIR, 0), "drafts must"),
+    "certify: K = 1.0": (lambda: certify("block", PAIR, 1.0), "drafts must"),  # type: ignore[arg-type]
+    "certify: K = True": (lambda: certify("block", PAIR, True), "drafts must"),
+    "certify: process by name": (lambda: certify("block", PAIR, drafts="iid"), "drafts must"),  # type: ignore[arg-type]
     "certify: too many tuples": (lambda: certify("spectr", PAIR, 3, max_tuples=5), "max_tuples"),
     "certify: tolerance": (lambda: certify("block", FLOATS, tolerance=float("nan")), "tolerance"),
     "certify: tolerance below 0": (lambda: certify("block", FLOATS, tolerance=-1e-9), "tolerance"),
     "law: max_tuples 0": (lambda: output_law("block", PAIR, max_tuples=0), "max_tuples"),
-    "optimum: K": (lambda: optimum(PAIR, 0), "num_drafts"),
-    "optimum: K of text": (lambda: optimum(PAIR, "2"), "num_drafts"),  # type: ignore[arg-type]
+    "optimum: K": (lambda: optimum(PAIR, 0), "drafts must"),
+    "optimum: K of text": (lambda: optimum(PAIR, "2"), "drafts must"),  # type: ignore[arg-type]
     "optimum: no pair": (lambda: optimum(None, 2), "pair"),  # type: ignore[arg-type]
     "interval: gap": (lambda: multi_path_interval(PAIR, 2, relative_gap=0), "relative_gap"),
     "interval: time": (lambda: multi_path_interval(PAIR, 2, time_limit=-1), "time_limit"),
@@ -63,11 +62,11 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "tree: no widths": (lambda: PrefixTree(()), ""),
     "tree: width 0": (lambda: PrefixTree((0, 1)), "at least 1"),
     "tree: a number": (lambda: PrefixTree(2), ""),  # type: ignore[arg-type]
-    "tree: too short": (lambda: certify("greedy_multipath", PAIR, process=PrefixTree((2,))), "widths"),
-    "tree: too wide": (lambda: certify("otm", PAIR, process=WithoutReplacement((3, 1))), ""),
+    "tree: too short": (lambda: certify("greedy_multipath", PAIR, drafts=PrefixTree((2,))), "widths"),
+    "tree: too wide": (lambda: certify("otm", PAIR, drafts=WithoutReplacement((3, 1))), ""),
     "per path: none": (lambda: PerPath(()), ""),
     "per path: other size": (
-        lambda: certify("block", PAIR, process=PerPath((PAIR, instances.three_token_reversed(2)))),
+        lambda: certify("block", PAIR, drafts=PerPath((PAIR, instances.three_token_reversed(2)))),
         "",
     ),
     "iid: K": (lambda: Iid(0), "num_drafts"),

@@ -380,7 +380,7 @@ def test_optimum_of_a_large_pair_is_an_interval() -> None:
 
 def test_only_the_program_is_too_large() -> None:
     """A prefix tree at L = 5: the law is certified, the optimum is not, and the note says why."""
-    certificate = certify("token", instances.two_token(5), process=PrefixTree((2, 1, 1, 1, 1)))
+    certificate = certify("token", instances.two_token(5), drafts=PrefixTree((2, 1, 1, 1, 1)))
     assert certificate.is_valid
     assert certificate.prefix_matching is None
     assert certificate.optimum is None

@@ -22,7 +22,7 @@ from user_verifiers import UserToken
 def test_an_output_where_no_draft_passes_is_a_violation(process: DraftProcess) -> None:
     """Of a wrong verifier the worst antichain, against all of them listed; of a right one there is none."""
     pair = instances.two_token(2)
-    wrong = certify(defects["target_correction"], pair, process=process, with_optimum=False)
+    wrong = certify(defects["target_correction"], pair, drafts=process, with_optimum=False)
     masses = np.concatenate([wrong.law.node_budgets[i] * pair.target_path_probs(i) for i in range(3)])
     members = antichains(2, 2)
     excesses = [
@@ -32,7 +32,7 @@ def test_an_output_where_no_draft_passes_is_a_violation(process: DraftProcess) -
     assert wrong.prefix_matching is False
     assert wrong.antichain_violation is not None
     assert wrong.antichain_violation.excess == max(excesses) > 0
-    right = certify("block", pair, process=process, with_optimum=False)
+    right = certify("block", pair, drafts=process, with_optimum=False)
     assert right.prefix_matching is True
     assert right.antichain_violation is None
 
@@ -66,8 +66,8 @@ def test_the_optimum_is_no_less_for_a_verifier_that_cheats() -> None:
     assert cheating.block_efficiency > cheating.optimum == Fraction(20, 9)
     assert cheating.gap_float == float(Fraction(20, 9) - cheating.block_efficiency) < 0
     tree = PrefixTree((1, 2))
-    assert certify("block", pair, process=tree).optimum == optimum(pair, process=tree).value
-    assert optimum(pair, process=tree).value < optimum(pair, 2).value
+    assert certify("block", pair, drafts=tree).optimum == optimum(pair, drafts=tree).value
+    assert optimum(pair, drafts=tree).value < optimum(pair, 2).value
 
 
 class AlmostToken(UserToken):

@@ -295,9 +295,9 @@ def test_processes_that_do_not_fit_the_pair_are_refused(process: DraftProcess, s
     with pytest.raises(InvalidInputError, match=says):
         process.check(pair)
     with pytest.raises(InvalidInputError, match=says):
-        output_law("token", pair, process=process)
+        output_law("token", pair, drafts=process)
     with pytest.raises(InvalidInputError, match=says):
-        certify("block", pair, process=process)
+        certify("block", pair, drafts=process)
 
 
 def test_zeros_of_the_draft_limit_distinct_draws() -> None:
@@ -308,14 +308,6 @@ def test_zeros_of_the_draft_limit_distinct_draws() -> None:
         WithoutReplacement((4,)).check(pair)
 
 
-def test_num_drafts_and_drafts_must_agree() -> None:
-    """Both may be given only if they say the same."""
-    pair = instances.two_token(1)
-    assert output_law("token", pair, 2, process=PrefixTree((2,))).num_drafts == 2
-    with pytest.raises(InvalidInputError, match="num_drafts is 3, but the draft process draws 2"):
-        output_law("token", pair, 3, process=PrefixTree((2,)))
-
-
 # --------------------------------------------------------- verifiers on processes
 
 
@@ -323,7 +315,7 @@ def test_num_drafts_and_drafts_must_agree() -> None:
 def test_single_path_verifiers_are_valid_under_every_process(name: str) -> None:
     """Lossless and prefix-matching, exactly; and the efficiency of one path from the first model."""
     for where, pair, process, _ in CASES:
-        certificate = certify(name, pair, process=process, with_optimum=False)
+        certificate = certify(name, pair, drafts=process, with_optimum=False)
         assert certificate.draft_process == process.name
         assert certificate.is_valid, where
         assert certificate.total_variation == 0, where
@@ -339,9 +331,9 @@ def test_greedy_multipath_is_refused_where_it_is_not_valid(process: DraftProcess
     """Its skewed draft law U^K - B^K is that of K i.i.d. paths."""
     says = f"'greedy_multipath' is not valid for '{process.name}' drafts; it takes iid"
     with pytest.raises(InvalidInputError, match=says):
-        output_law("greedy_multipath", instances.two_token(2), process=process)
+        output_law("greedy_multipath", instances.two_token(2), drafts=process)
     with pytest.raises(InvalidInputError, match=says):
-        certify("greedy_multipath", instances.two_token(2), process=process)
+        certify("greedy_multipath", instances.two_token(2), drafts=process)
 
 
 class Unchecked:
@@ -358,12 +350,12 @@ class Unchecked:
 def test_refusal_partner_greedy_multipath_on_a_tree_is_not_lossless() -> None:
     """With the check bypassed the defect is exact and positive; on a tree that is i.i.d. it is 0."""
     pair = instances.two_token(2)
-    certificate = certify(Unchecked("greedy_multipath"), pair, process=PrefixTree((1, 2)), with_optimum=False)
+    certificate = certify(Unchecked("greedy_multipath"), pair, drafts=PrefixTree((1, 2)), with_optimum=False)
     assert not certificate.is_valid
     assert isinstance(certificate.total_variation, Fraction)
     assert certificate.total_variation > Fraction(1, 100)
     assert certificate.counterexample is not None
-    iid = output_law(Unchecked("greedy_multipath"), pair, process=PrefixTree((2, 1)))
+    iid = output_law(Unchecked("greedy_multipath"), pair, drafts=PrefixTree((2, 1)))
     assert iid.total_variation == 0
     assert iid.block_efficiency == output_law(GreedyMultipath(), pair, 2).block_efficiency
 
@@ -371,7 +363,7 @@ def test_refusal_partner_greedy_multipath_on_a_tree_is_not_lossless() -> None:
 def test_refusal_partner_greedy_multipath_without_replacement_is_not_lossless() -> None:
     """Three tokens, two distinct drafts: another exact defect."""
     law = output_law(
-        Unchecked("greedy_multipath"), instances.three_token_reversed(1), process=WithoutReplacement((2,))
+        Unchecked("greedy_multipath"), instances.three_token_reversed(1), drafts=WithoutReplacement((2,))
     )
     assert law.total_variation > 0
 
@@ -400,14 +392,14 @@ ONE_POSITION = [case for case in CASES if case[1].draft_length == 1]
 )
 def test_optimum_at_one_position_is_the_cut(pair: ModelPair, process: DraftProcess, expected: Law) -> None:
     """The antichain program with process=process is 1 + α of the general transport problem, exactly."""
-    best = optimum(pair, process=process).value
+    best = optimum(pair, drafts=process).value
     assert best == 1 + cut_by_brute_force(pair, expected)
 
 
 def test_optimum_partner_distinct_drafts_are_worth_more() -> None:
     """The value does depend on the process: distinct drafts beat i.i.d. ones on this pair."""
     pair = instances.three_token_reversed(1)
-    iid, distinct = (optimum(pair, process=process).value for process in (Iid(2), WithoutReplacement((2,))))
+    iid, distinct = (optimum(pair, drafts=process).value for process in (Iid(2), WithoutReplacement((2,))))
     assert iid == 1 + Fraction(29, 36)  # theory.md §3
     assert distinct > iid
 

@@ -35,7 +35,7 @@ def test_certify_loads_no_model_library(pair_file: Path) -> None:
         "import spectheory\n"
         f"pair = spectheory.ModelPair.load({str(pair_file)!r})\n"
         "for name in ('token', 'block', 'spectr', 'greedy_multipath'):\n"
-        "    assert spectheory.certify(name, pair, num_drafts=2).is_valid\n"
+        "    assert spectheory.certify(name, pair, drafts=2).is_valid\n"
     )
     assert "spectheory.certificate" in loaded
     assert not top_level(loaded) & {"torch", "transformers", "tokenizers"}

@@ -212,14 +212,14 @@ def test_greedy_block_iterations_acted_out_with_contexts() -> None:
 def test_several_drafts(name: str) -> None:
     """E[N(1)] is the block efficiency; N(i) is a law; two drafts of greedy_multipath beat one here."""
     pair = instances.two_token(2)
-    laws = decoded_tokens_law(name, pair, 3, num_drafts=2)
-    means = expected_decoded_tokens(name, pair, 3, num_drafts=2)
+    laws = decoded_tokens_law(name, pair, 3, drafts=2)
+    means = expected_decoded_tokens(name, pair, 3, drafts=2)
     efficiency = output_law(name, pair, 2).block_efficiency
     for i, (law, mean) in enumerate(zip(laws, means, strict=True), start=1):
         assert len(law) == 3 * i + 1
         assert law.sum() == pytest.approx(1, rel=0, abs=1e-12)
         assert mean == pytest.approx(i * efficiency, rel=0, abs=1e-12)
-    assert means[2] > expected_decoded_tokens(name, pair, 3, num_drafts=1)[2]
+    assert means[2] > expected_decoded_tokens(name, pair, 3, drafts=1)[2]
 
 
 # ------------------------------------------------------------------------------------------- Theorem 2
@@ -315,9 +315,9 @@ def test_without_modification_greedy_block_is_not() -> None:
 def test_several_drafts_are_lossless_over_iterations() -> None:
     """greedy_multipath exactly and spectr to rounding, K = 2; spectr_gbv as printed has 477/7616 at once."""
     pair = instances.two_token(2)
-    assert first_tokens_law("greedy_multipath", pair, 4, num_drafts=2).total_variation == 0
-    assert first_tokens_law("spectr", pair, 4, num_drafts=2).total_variation < 1e-12
-    defects = [first_tokens_law(SpecTrGbv(), pair, m, num_drafts=2).total_variation for m in (1, 2, 3)]
+    assert first_tokens_law("greedy_multipath", pair, 4, drafts=2).total_variation == 0
+    assert first_tokens_law("spectr", pair, 4, drafts=2).total_variation < 1e-12
+    defects = [first_tokens_law(SpecTrGbv(), pair, m, drafts=2).total_variation for m in (1, 2, 3)]
     assert defects == [Fraction(477, 7616), Fraction(381, 3808), Fraction(381, 3808)]
 
 
@@ -372,7 +372,7 @@ def test_memory_is_checked() -> None:
     [
         ((0,), {}, "num_iterations must be a whole number"),
         ((1.5,), {}, "num_iterations must be a whole number"),
-        ((1,), {"num_drafts": 0}, "num_drafts must be a whole number"),
+        ((1,), {"drafts": 0}, "drafts must be a whole number"),
         ((1,), {"draft_length": 0}, "draft_length must be a whole number"),
         ((1,), {"memory": -1}, "memory must be a whole number of at least 0"),
         ((1,), {"memory": True}, "memory must be a whole number of at least 0"),

@@ -100,15 +100,15 @@ def test_law_of_decoded_tokens_on_trees(case: str) -> None:
         (instances.sticky_chain(2), instances.sticky_chain(8), {"memory": 1}),
         (full := instances.random_rational(6, 2, 8, zero_probability=0), full, {"draft_length": 2}),
     ):
-        laws = decoded_tokens_law(name, pair, iterations, process=drafts, **options)
+        laws = decoded_tokens_law(name, pair, iterations, drafts=drafts, **options)
         for i, law in enumerate(laws, start=1):
             texts = texts_after(
                 lambda here: recursive_rejection_law(here, drafts.widths, distinct), deep, 2, i
             )
             assert law.tolist() == lengths_of(texts, 3 * i)
-        iid = decoded_tokens_law("multi_round", pair, 1, num_drafts=drafts.num_drafts, **options)
+        iid = decoded_tokens_law("multi_round", pair, 1, drafts=drafts.num_drafts, **options)
         assert iid[0].tolist() != laws[0].tolist()  # partner
-        means = expected_decoded_tokens(name, pair, 2, process=drafts, **options)
+        means = expected_decoded_tokens(name, pair, 2, drafts=drafts, **options)
         assert means[1] == sum(n * prob for n, prob in enumerate(laws[1]))
 
 
@@ -142,9 +142,9 @@ def test_lossless_over_iterations_on_trees(case: str) -> None:
     name, drafts = TREES[case][:2] if case in TREES else (case, PrefixTree((2, 1)))
     for pair, options in ITERATED:
         for num_tokens, num_iterations in ((3, 3), (4, 2)):
-            found = first_tokens_law(name, pair, num_tokens, num_iterations, process=drafts, **options)
+            found = first_tokens_law(name, pair, num_tokens, num_iterations, drafts=drafts, **options)
             assert found.total_variation <= (1e-12 if case == "spectr" else 0), (pair, num_tokens)
-        completed = completed_law(name, instances.sticky_chain(2), process=drafts)
+        completed = completed_law(name, instances.sticky_chain(2), drafts=drafts)
         difference = np.abs(completed - instances.sticky_chain(2).target_path_probs(3))
         assert difference.max() <= (1e-12 if case == "spectr" else 0)
 
@@ -158,17 +158,17 @@ def test_lossless_partner_distinct_drafts_taken_for_independent_ones() -> None:
     drafts = WithoutReplacement((2, 1))
     for num_tokens in (1, 3):
         right, wrong = (
-            first_tokens_law(verifier, TWO_LEFT, num_tokens, process=drafts).total_variation
+            first_tokens_law(verifier, TWO_LEFT, num_tokens, drafts=drafts).total_variation
             for verifier in ("multi_round_without_replacement", AsIfWithReplacement())
         )
         assert right == 0
         assert wrong > 0
     with pytest.raises(InvalidInputError, match="is not valid for 'without_replacement' drafts"):
-        first_tokens_law("multi_round", instances.two_token(2), 2, process=drafts)
+        first_tokens_law("multi_round", instances.two_token(2), 2, drafts=drafts)
     with pytest.raises(InvalidInputError, match="is not valid for 'iid' drafts"):
-        decoded_tokens_law("multi_round_without_replacement", instances.two_token(2), 2, num_drafts=2)
+        decoded_tokens_law("multi_round_without_replacement", instances.two_token(2), 2, drafts=2)
     with pytest.raises(InvalidInputError, match="is not valid for 'prefix_tree' drafts"):
-        modified_pair(SpecTrGbv(), instances.two_token(2), process=PrefixTree((2, 1)))
+        modified_pair(SpecTrGbv(), instances.two_token(2), drafts=PrefixTree((2, 1)))
 
 
 def per_path_models(pair: ModelPair, seed: int) -> PerPath:
@@ -195,10 +195,10 @@ def test_a_draft_model_per_path() -> None:
 
         def one_iteration(text: Path, pair: ModelPair = pair, process: PerPath = process) -> Law:
             models = PerPath(tuple(subtree(model, text, 2) for model in process.models))
-            return law_of(output_law("multi_round", subtree(pair, text, 2), process=models))
+            return law_of(output_law("multi_round", subtree(pair, text, 2), drafts=models))
 
         texts: Law = {(): ONE}
-        laws = decoded_tokens_law("multi_round", pair, 3, process=process, draft_length=2, **options)
+        laws = decoded_tokens_law("multi_round", pair, 3, drafts=process, draft_length=2, **options)
         for i, law in enumerate(laws, start=1):
             longer: Law = defaultdict(Fraction)
             for text, prob in texts.items():
@@ -206,9 +206,9 @@ def test_a_draft_model_per_path() -> None:
                     longer[text + output] += prob * mass
             texts = longer
             assert law.tolist() == lengths_of(texts, 3 * i)
-        found = first_tokens_law("multi_round", pair, 3, process=process, draft_length=2, **options)
+        found = first_tokens_law("multi_round", pair, 3, drafts=process, draft_length=2, **options)
         assert found.total_variation == 0
-        wrong = first_tokens_law(AsIfOneModel(), pair, 3, process=process, draft_length=2, **options)
+        wrong = first_tokens_law(AsIfOneModel(), pair, 3, drafts=process, draft_length=2, **options)
         assert wrong.total_variation > 0
 
 
@@ -217,40 +217,33 @@ def test_draft_models_must_go_on_as_the_pair_does() -> None:
     chain, pair = instances.sticky_chain(3), instances.two_token(3)
     deep = PerPath((chain, instances.random_rational(1, 2, 3)))
     with pytest.raises(InvalidInputError, match=r"the draft model 1 row at context \(\d, \d\) differs"):
-        decoded_tokens_law("multi_round", chain, 2, process=deep, memory=1)
+        decoded_tokens_law("multi_round", chain, 2, drafts=deep, memory=1)
     with pytest.raises(InvalidInputError, match="need a pair of draft length 7, and this one has 3"):
-        decoded_tokens_law("multi_round", pair, 2, process=PerPath((pair, chain)))
-    assert decoded_tokens_law("multi_round", pair, 2, process=PerPath((pair, chain)), memory=1)[1].sum() == 1
+        decoded_tokens_law("multi_round", pair, 2, drafts=PerPath((pair, chain)))
+    assert decoded_tokens_law("multi_round", pair, 2, drafts=PerPath((pair, chain)), memory=1)[1].sum() == 1
     with pytest.raises(InvalidInputError, match="draft model 1 has 2 tokens, draft length 2"):
-        decoded_tokens_law("multi_round", pair, 2, process=PerPath((pair, instances.two_token(2))))
+        decoded_tokens_law("multi_round", pair, 2, drafts=PerPath((pair, instances.two_token(2))))
 
 
 def test_trees_belong_to_one_draft_length() -> None:
-    """Widths are one per token of an iteration, on a deeper pair too; K is said once."""
+    """Widths are one per token of an iteration, on a deeper pair too."""
     deep = instances.random_rational(6, 2, 5, zero_probability=0)
     with pytest.raises(InvalidInputError, match=r"the tree has 2 widths \[2, 2\], got draft length 5"):
-        decoded_tokens_law("multi_round", deep, 2, process=PrefixTree((2, 2)))
-    laws = decoded_tokens_law("multi_round", deep, 2, process=PrefixTree((2, 2)), draft_length=2)
+        decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)))
+    laws = decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)), draft_length=2)
     assert [law.sum() for law in laws] == [1, 1]
-    for function, arguments in ((decoded_tokens_law, (2,)), (first_tokens_law, (2,)), (completed_law, ())):
-        with pytest.raises(InvalidInputError, match="num_drafts is 3, but the draft process draws 4"):
-            function(
-                "multi_round", instances.two_token(2), *arguments, num_drafts=3, process=PrefixTree((2, 2))
-            )
-    with pytest.raises(InvalidInputError, match="num_drafts is 3, but the draft process draws 4"):
-        modified_pair("multi_round", instances.two_token(2), 3, process=PrefixTree((2, 2)))
 
 
 def test_modification_follows_the_model_of_the_path() -> None:
     """greedy_block under every process is lossless with its modification, which is that of its own path."""
     pair, other = instances.two_token(2), instances.bernoulli("1/5", "1/2", 2)
     for drafts in (PerPath((other, pair)), PrefixTree((2, 2)), WithoutReplacement((2, 1))):
-        assert first_tokens_law(GreedyBlock(), pair, 4, process=drafts).total_variation == 0
-        assert (completed_law(GreedyBlock(), pair, process=drafts) == pair.target_path_probs(3)).all()
-        without = first_tokens_law(GreedyBlock(), pair, 3, process=drafts, with_modification=False)
+        assert first_tokens_law(GreedyBlock(), pair, 4, drafts=drafts).total_variation == 0
+        assert (completed_law(GreedyBlock(), pair, drafts=drafts) == pair.target_path_probs(3)).all()
+        without = first_tokens_law(GreedyBlock(), pair, 3, drafts=drafts, with_modification=False)
         assert without.total_variation > 0
     swapped = ModelPair(pair.target, other.draft, pair.vocab)
-    own = modified_pair(GreedyBlock(), pair, process=PerPath((other, pair)))
+    own = modified_pair(GreedyBlock(), pair, drafts=PerPath((other, pair)))
     assert [level.tolist() for level in own.target] == [
         level.tolist() for level in modified_pair(GreedyBlock(), swapped).target
     ]
@@ -266,8 +259,8 @@ def test_one_modification_for_several_draft_models_is_refused() -> None:
     drafts = PerPath((instances.bernoulli("1/5", "1/2", 2), pair))
     for function, arguments in ((decoded_tokens_law, (2,)), (completed_law, ()), (modified_pair, ())):
         with pytest.raises(InvalidInputError, match="each of the 2 paths has a draft model of its own"):
-            function(UsersSeveralPaths(), pair, *arguments, process=drafts)
-    laws = decoded_tokens_law(UsersSeveralPaths(), pair, 2, process=drafts, with_modification=False)
+            function(UsersSeveralPaths(), pair, *arguments, drafts=drafts)
+    laws = decoded_tokens_law(UsersSeveralPaths(), pair, 2, drafts=drafts, with_modification=False)
     assert laws[1].sum() == 1
 
 

@@ -319,13 +319,6 @@ def test_the_limit_counts_what_is_enumerated() -> None:
         output_law("spectr", instances.point_masses(1), 1001)
 
 
-@pytest.mark.parametrize("num_drafts", [0, -1, 1.0, "2", True])
-def test_num_drafts_must_be_a_whole_number(num_drafts: Any) -> None:
-    """K is validated before anything is enumerated."""
-    with pytest.raises(InvalidInputError, match="num_drafts must be a whole number of at least 1"):
-        output_law("spectr", instances.two_token(1), num_drafts)
-
-
 def test_unknown_verifiers_are_refused_with_the_nearest_name() -> None:
     """A name that does not exist is an error that helps."""
     with pytest.raises(UnknownNameError, match=r"did you mean 'block'\?.*known: token, .*spectr_gbv"):

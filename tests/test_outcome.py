@@ -28,7 +28,7 @@ from spectheory.outcome import (
     stop_deviation,
     without_entries,
 )
-from spectheory.verifier import UsersOwn, as_verifier
+from spectheory.verifier import UserVerifier, as_verifier
 from table import GENERAL
 from user_verifiers import UserToken
 
@@ -275,8 +275,8 @@ def test_users_objects_are_adapted() -> None:
     assert adapted.name == "user_token"
     assert adapted.source == "user-defined"
     assert (adapted.exact, adapted.single_path, adapted.exchangeable) == (True, False, False)
-    assert isinstance(adapted, UsersOwn)
-    assert not isinstance(as_verifier(verifiers["token"]), UsersOwn)
+    assert isinstance(adapted, UserVerifier)
+    assert not isinstance(as_verifier(verifiers["token"]), UserVerifier)
     assert as_verifier(verifiers["token"]) is verifiers["token"]
     assert repr(verifiers["block"]) == "<verifier block>"
 

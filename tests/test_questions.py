@@ -15,7 +15,7 @@ from spectheory.drafts import Iid, PerPath
 from spectheory.errors import InvalidOutcomeError
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
-from spectheory.questions import RowTables, check_correction_rows, check_stop_probs
+from spectheory.questions import Evaluator, check_correction_rows, check_stop_probs
 from spectheory.resolve import resolve
 
 F = Fraction
@@ -73,7 +73,7 @@ def test_tuples_are_what_a_verifier_sees() -> None:
     """Tokens and rows along the paths of three tuples, context by context."""
     pair = instances.random_rational(2, 3, 2)
     leaves = np.array([[0, 4], [8, 2], [5, 5]])
-    seen = RowTables.of(resolve("token", pair, 2), Iid(2)).tuples(leaves)
+    seen = Evaluator.of(resolve("token", pair, 2), Iid(2)).tuples(leaves)
     for n, k in np.ndindex(leaves.shape):
         path = numbered_context(int(leaves[n, k]), 2, 3)
         assert tuple(seen.tokens[n, k]) == path
@@ -92,8 +92,8 @@ def test_every_path_is_shown_the_rows_it_was_drafted_from() -> None:
     """With a draft model per path the rows of path k are those of model k."""
     pair, other = instances.two_token(2), instances.uniform_equal(2)
     process = PerPath((pair, ModelPair(pair.target, other.draft, pair.vocab)))
-    asked = resolve(verifiers["multi_round"], pair, process=process)
-    tuples = RowTables.of(asked, process).tuples(np.array([[0, 3], [2, 1]]))
+    problem = resolve(verifiers["multi_round"], pair, drafts=process)
+    tuples = Evaluator.of(problem, process).tuples(np.array([[0, 3], [2, 1]]))
     for k, rows in enumerate((pair.draft[0][0], other.draft[0][0])):
         assert [F(int(x.p), int(x.q)) for x in tuples.draft_rows[0, k, 0]] == list(rows)
     assert (pair.draft[0][0] != other.draft[0][0]).all()

@@ -11,7 +11,7 @@ from spectheory.algorithms import verifiers
 from spectheory.drafts import Iid
 from spectheory.errors import InvalidInputError, UnknownNameError
 from spectheory.resolve import find_verifier
-from spectheory.verifier import UsersOwn
+from spectheory.verifier import UserVerifier
 from user_verifiers import UserBlock
 
 MODULES = {
@@ -76,7 +76,7 @@ def test_a_named_class_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     certificate = certify("a_users_module:Counted", instances.two_token(2))
     assert Counted.made == 1
     assert certificate.verifier == "counted"
-    assert isinstance(certificate.law.verifier, UsersOwn)
+    assert isinstance(certificate.law.verifier, UserVerifier)
 
 
 def test_the_law_carries_its_verifier() -> None:

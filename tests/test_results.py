@@ -48,7 +48,7 @@ def test_equality_is_that_of_documents(certificate: Certificate) -> None:
     assert certificate == again
     assert hash(certificate) == hash(again)
     assert certificate != other
-    tree = certify("multi_round", instances.two_token(2), process=PrefixTree((2, 1)))
+    tree = certify("multi_round", instances.two_token(2), drafts=PrefixTree((2, 1)))
     assert tree != certify("multi_round", instances.two_token(2), 2)
     deeper = ModelPair.from_contexts(
         {(): ["1/3", "2/3"], (0,): ["1/3", "2/3"], (1,): ["1", "0"]}, {(): ["2/3", "1/3"]}, 1

@@ -12,8 +12,8 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from spectheory import arrays, row_kernels
+from spectheory.correction_rows import CorrectionRows
 from spectheory.outcome import _draw, sample_rows
-from spectheory.stop_rows import StopRows
 
 SIZES = (512, 1_023, 1_024, 1_025, 3_000)
 DTYPES = (torch.float32, torch.float64)
@@ -167,8 +167,8 @@ def test_draws_follow_the_row() -> None:
 def test_what_takes_the_other_way(change: Callable[[Any], Any]) -> None:
     """Only many floats of plain tensors, in long rows and side by side, are read by the loops."""
     rows = rows_of(1, 4, 150_000, dtype=torch.float32)
-    assert arrays.in_one_reading((rows,))
-    assert not arrays.in_one_reading((change(rows),))
+    assert arrays.use_row_kernel((rows,))
+    assert not arrays.use_row_kernel((change(rows),))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_operators_refuse_what_does_not_fit(change: str) -> None:
 def test_stops_of_any_shape() -> None:
     """Stops that broadcast against the rows go through torch's own indexing."""
     target, draft = rows_of(1, 2, 3, 100_000), rows_of(2, 2, 2, 100_000)
-    found = StopRows(target, draft, torch.tensor(1), torch.tensor([0, 2, 1])).residual()
+    found = CorrectionRows(target, draft, torch.tensor(1), torch.tensor([0, 2, 1])).residual()
     expected = [
         (target[1, 0] - draft[1, 0]).clamp_min(0),
         target[1, 2],
@@ -262,9 +262,9 @@ def test_derivatives_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch) -
 def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     """``arrays`` and ``stop_rows`` give the same, whichever way they take."""
     target, draft, scale = rows_of(1, 3, 2, 3, 20_000), rows_of(2, 3, 2, 2, 20_000), rows_of(3, 3)
-    stops = StopRows(target, draft, torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]))
+    stops = CorrectionRows(target, draft, torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]))
     rows, factors = target[..., 1:, :], scale[:, None, None].expand(3, 2, 2)
-    assert arrays.in_one_reading((rows, draft), (factors,))
+    assert arrays.use_row_kernel((rows, draft), (factors,))
 
     def found() -> list[torch.Tensor]:
         return [

@@ -16,8 +16,8 @@ from spectheory.defects import defects
 from spectheory.drafts import Iid, PrefixTree, WithoutReplacement
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
 from spectheory.law import _starts_with
-from spectheory.questions import RowTables
-from spectheory.resolve import Resolved
+from spectheory.questions import Evaluator
+from spectheory.resolve import Problem
 from spectheory.suite import (
     MAX_TUPLES,
     SuiteCase,
@@ -159,7 +159,7 @@ def test_a_case_is_judged_on_its_own_drafts() -> None:
     """Not on as many i.i.d. ones, which earn something else."""
     pair, tree = instances.sticky_chain(2), PrefixTree((1, 2))
     found = certify_suite("multi_round", [SuiteCase("tree", pair, tree)]).verdicts[0].block_efficiency
-    assert found == output_law("multi_round", pair, process=tree).block_efficiency
+    assert found == output_law("multi_round", pair, drafts=tree).block_efficiency
     assert found != output_law("multi_round", pair, 2).block_efficiency
 
 
@@ -193,8 +193,8 @@ def test_assert_lossless_fails_with_one_sentence() -> None:
 def test_the_drafts_to_blame_add_up(name: str) -> None:
     """E[P(output starts with a | drafts)] is the law of a, for every a; the cause has the largest term."""
     pair, process = instances.sticky_chain(2), Iid(2)
-    law = output_law(defects.get(name, name), pair, process=process)
-    tables = RowTables.of(Resolved(law.verifier, pair, process), process)
+    law = output_law(defects.get(name, name), pair, drafts=process)
+    tables = Evaluator.of(Problem(law.verifier, pair, process), process)
     tuples = next(process.tuples(pair, 100))
     for depth in (1, 2, 3):
         for number in range(2**depth):

@@ -152,19 +152,19 @@ def test_scores_bound_every_draft_process(name: str, process: DraftProcess) -> N
     for seed in range(8):
         pair = random_rational([74, seed], 2, 2, zero_probability=0)
         bound = expected_best_score(pair, process, random_scores(pair, seed))
-        law = output_law(name, pair, process=process)
+        law = output_law(name, pair, drafts=process)
         assert law.total_variation == 0
-        assert law.block_efficiency <= optimum(pair, process=process).value <= bound
+        assert law.block_efficiency <= optimum(pair, drafts=process).value <= bound
 
 
 @pytest.mark.parametrize(("name", "process"), TREES)
 def test_scores_partner_the_best_ones_are_attained(name: str, process: DraftProcess) -> None:
     """The smallest bound is the optimum, so that no score could be left out."""
     pair = random_rational([74, 0], 2, 2, zero_probability=0)
-    scores = scores_of(pair, dual_optimum(pair, process=process))
-    assert expected_best_score(pair, process, scores) == optimum(pair, process=process).value
+    scores = scores_of(pair, dual_optimum(pair, drafts=process))
+    assert expected_best_score(pair, process, scores) == optimum(pair, drafts=process).value
     scores[0] = scores[0] - Fraction(1, 1000)
-    assert expected_best_score(pair, process, scores) < optimum(pair, process=process).value
+    assert expected_best_score(pair, process, scores) < optimum(pair, drafts=process).value
 
 
 # ------------------------------------------------------------------------- Statement 5.14: scores with a cap

@@ -17,7 +17,7 @@ from spectheory.iteration import first_tokens_law, modified_pair
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
 from spectheory.resolve import find_verifier, resolve
-from spectheory.verifier import Registry, UsersOwn, Verifier, as_verifier
+from spectheory.verifier import Registry, UserVerifier, Verifier, as_verifier
 from table import Case, random_cases
 from user_verifiers import OnePath, UserToken
 
@@ -42,7 +42,7 @@ def test_what_an_object_does_not_say_takes_the_default() -> None:
     assert (adapted.exact, adapted.single_path, adapted.exchangeable) == (True, False, False)
     assert adapted.max_draft_length is None
     assert adapted.modified_target_rows is None
-    assert isinstance(adapted, UsersOwn)
+    assert isinstance(adapted, UserVerifier)
     assert as_verifier(adapted) is adapted
 
 
@@ -95,16 +95,10 @@ def test_the_longest_draft_is_respected() -> None:
         ("source", "", "source of verifier"),
         ("bind", 3, "bind of verifier 'user_token' must be a method"),
         ("modified_target_rows", "rows", "modified_target_rows of verifier 'user_token' must be a method"),
-        ("for_drafts", print, "for_drafts of verifier 'user_token' must be called bind"),
-        (
-            "for_pair",
-            lambda self, pair, process: self,
-            "for_pair of verifier 'user_token' must be called bind",
-        ),
     ],
 )
 def test_what_cannot_be_is_refused(attribute: str, value: Any, says: str) -> None:
-    """A declaration of the wrong kind, or by a former name, is one clear line."""
+    """A declaration of the wrong kind is one clear line."""
     with pytest.raises(InvalidInputError, match=says):
         as_verifier(type("Says", (UserToken,), {attribute: value})())
 
@@ -130,10 +124,10 @@ class PathOfTheTree(UserToken):
 def test_bind_of_a_plain_object_is_called() -> None:
     """The law is that of the last path; unbound it is that of the first, and a tree is what tells."""
     pair = instances.sticky_chain(2)
-    bound = resolve(PathOfTheTree(), pair, process=PrefixTree((2, 2))).verifier
-    assert isinstance(bound, UsersOwn)
+    bound = resolve(PathOfTheTree(), pair, drafts=PrefixTree((2, 2))).verifier
+    assert isinstance(bound, UserVerifier)
     assert bound.user_object.chosen == 3
-    assert certify(PathOfTheTree(), pair, process=PrefixTree((2, 2))).is_valid
+    assert certify(PathOfTheTree(), pair, drafts=PrefixTree((2, 2))).is_valid
 
 
 def test_bind_that_returns_no_verifier_is_refused() -> None:
@@ -173,7 +167,7 @@ def test_names_in_a_registry_are_the_verifiers_own(registry: Registry) -> None:
     """The one line that adds a verifier names it as its class does."""
     assert [verifier.name for verifier in registry.values()] == list(registry)
     assert all(isinstance(verifier, Verifier) for verifier in registry.values())
-    assert not any(isinstance(as_verifier(verifier), UsersOwn) for verifier in registry.values())
+    assert not any(isinstance(as_verifier(verifier), UserVerifier) for verifier in registry.values())
     assert registry["token" if "token" in registry else "target_correction"] is next(iter(registry.values()))
 
 
@@ -261,7 +255,7 @@ def test_a_subclass_of_the_users_is_not_taken_at_its_word() -> None:
                 paths[..., ::-1, :], target_rows[..., ::-1, :, :], draft_rows[..., ::-1, :, :]
             )
 
-    assert isinstance(as_verifier(LastPath()), UsersOwn)
+    assert isinstance(as_verifier(LastPath()), UserVerifier)
     pair = instances.sticky_chain(2)
     # The stop is credited to the first path though it is the last one's: an honest look shows it.
     assert output_law(LastPath(), pair, 2).total_variation > 0
@@ -270,6 +264,6 @@ def test_a_subclass_of_the_users_is_not_taken_at_its_word() -> None:
 def test_trees_are_enumerated_whatever_is_declared() -> None:
     """On other processes than i.i.d. drafts no declaration of the user's is used."""
     case = Case("tree", instances.three_token_reversed(1), 2, has_optimum=True)
-    law = output_law(SaysOnePath(), case.pair, process=WithoutReplacement((2,)))
+    law = output_law(SaysOnePath(), case.pair, drafts=WithoutReplacement((2,)))
     assert law.assumed == ""
     assert law.total_variation > 0

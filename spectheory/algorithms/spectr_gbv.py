@@ -11,7 +11,6 @@ from spectheory.arrays import (
     divide_or_zero,
     missing_share,
     namespace,
-    normalise,
     ones_like,
     positive_part,
     power_sum,
@@ -20,14 +19,14 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.correction_rows import CorrectionRows
+from spectheory.modification import ModifiesTarget
 from spectheory.outcome import Outcome, is_first_with_prefix
 from spectheory.pair import ModelPair
-from spectheory.stop_rows import StopRows
 from spectheory.validate import check_num_drafts
-from spectheory.verifier import Verifier
 
 
-class SpecTrGbv(Verifier):
+class SpecTrGbv(ModifiesTarget):
     """Verification of K drafts by sub-blocks, spectrgbv2026 Algorithm 1, as printed.
 
     In the notation of the package (p target, q draft, both as path probabilities p(a), q(a)) let
@@ -84,45 +83,14 @@ class SpecTrGbv(Verifier):
 
         def residual(path_index: Array, length: Array) -> Array:
             stop_ratio = take_token(take_path(path_ratio, path_index), length)
-            rows = StopRows(target_rows, draft_rows, path_index, length)
-            return _rejected_mass(stop_ratio[..., None] * rows.target_row, rows.draft_row, num_drafts)
+            rows = CorrectionRows(target_rows, draft_rows, path_index, length)
+            return self.rejected_mass(stop_ratio[..., None] * rows.target_row, rows.draft_row, num_drafts)
 
         return Outcome.from_weights(stop_probs, residual)
 
-    def modified_target_rows(
-        self,
-        target_rows: Array,
-        draft_rows: Array,
-        target_path_probs: Array,
-        draft_path_probs: Array,
-        num_drafts: int,
-    ) -> Array:
-        """The distribution modification, Algorithm 2, at contexts a beyond an accepted prefix.
-
-            q_new(x | a) proportional to p(a, x) (1 - min{q(a, x) / p(a, x), 1})^K
-
-        with p(a, x) and q(a, x) from the start of the iteration that ended before a; the correction row,
-        Eq. 4, is the same formula.  At K = 1 it is that of ``greedy_block``.
-
-        Args:
-            target_rows: [..., V], p(. | a).
-            draft_rows: [..., V], q(. | a).
-            target_path_probs, draft_path_probs: [...], p(a) and q(a); a common factor cancels.
-            num_drafts: K.
-
-        Returns:
-            [..., V]; a row of zeros where every p(a, x) <= q(a, x).
-
-        Example:
-            >>> from spectheory import instances
-            >>> pair = instances.two_token(1)
-            >>> print(SpecTrGbv().modified_target_rows(
-            ...     pair.target[0], pair.draft[0],
-            ...     pair.target_path_probs(0), pair.draft_path_probs(0), 2)[0])
-            [Fraction(0, 1) Fraction(1, 1)]
-        """
-        target, draft = target_path_probs[..., None] * target_rows, draft_path_probs[..., None] * draft_rows
-        return normalise(_rejected_mass(target, draft, num_drafts))
+    def rejected_mass(self, target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
+        """Algorithm 2, and Eq. 4: p (1 - min{q/p, 1})^K; 0 where p = 0."""
+        return target_mass * missing_share(draft_mass, target_mass) ** num_drafts
 
 
 def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
@@ -163,11 +131,6 @@ def _accepted_mass(target_mass: Array, draft_mass: Array, num_drafts: int) -> Ar
     if num_drafts == 1:
         return smaller
     return smaller * power_sum(1, missing_share(draft_mass, target_mass), num_drafts)
-
-
-def _rejected_mass(target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
-    """p (1 - min{q/p, 1})^K, Eq. 4 before it is normalised; 0 where p = 0."""
-    return target_mass * missing_share(draft_mass, target_mass) ** num_drafts
 
 
 def _acceptance(path_ratio: Array, draft_path_probs: Array, target_rows: Array, draft_rows: Array) -> Array:

@@ -20,6 +20,7 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.correction_rows import CorrectionRows
 from spectheory.exact_numbers import flint_if_exact, plain_number
 from spectheory.outcome import (
     Outcome,
@@ -28,7 +29,6 @@ from spectheory.outcome import (
     shared_prefixes,
 )
 from spectheory.pair import ModelPair
-from spectheory.stop_rows import StopRows
 from spectheory.validate import check_num_drafts
 from spectheory.verifier import TreeVerifier
 
@@ -79,7 +79,7 @@ class Traversal(TreeVerifier):
             at = path_index, xp.clip(length, None, last)
             alpha, beta = (take_token(take_path(scale, at[0]), at[1]) for scale in scales)
             alpha = xp.where(length > last, ones_like(alpha), alpha)
-            return StopRows(target_rows, draft_rows, path_index, length).residual(alpha, beta)
+            return CorrectionRows(target_rows, draft_rows, path_index, length).residual(alpha, beta)
 
         return Outcome.from_weights(xp.where(first, stop, zeros_like(stop)), residual)
 

@@ -11,11 +11,11 @@ import numpy as np
 from spectheory.algorithms.one_path.base import first_path_only
 from spectheory.algorithms.one_path.token import Token
 from spectheory.arrays import Array, like_rows, take_token
+from spectheory.correction_rows import CorrectionRows
 from spectheory.errors import InvalidInputError
 from spectheory.exact_numbers import fractions_if_exact
 from spectheory.outcome import Outcome
 from spectheory.pair import ModelPair
-from spectheory.stop_rows import StopRows
 
 
 class Relaxation:
@@ -115,7 +115,7 @@ class _AtRates(Token):
         given = np.array(self.rates[: paths.shape[-1]], dtype=object)
         return like_rows(np.broadcast_to(given, (*paths.shape[:-2], len(given))), target_rows)
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         """Nothing is stated of the correction token: any law."""
         return rows.target_row
 

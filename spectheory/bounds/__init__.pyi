@@ -10,7 +10,7 @@ from .dual_scores import path_scores as path_scores
 from .dual_scores import sampled_upper_bound as sampled_upper_bound
 from .dual_scores import upper_bound as upper_bound
 from .level_sets import LevelSets as LevelSets
-from .level_sets import some_draft_probs as some_draft_probs
+from .level_sets import hit_probability as hit_probability
 from .lower_bounds import certified_lower_bound as certified_lower_bound
 from .on_path_scores import capped_scores as capped_scores
 from .on_path_scores import capped_upper_bound as capped_upper_bound

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.bounds.context_tree import Levels, check_levels
 from spectheory.exact_numbers import plain_number
 from spectheory.pair import ModelPair
@@ -82,7 +82,7 @@ def most_violated_antichain(
     vertices = hulls[0][0].vertices(zero)
     draft_mass = np.array([q for q, _ in vertices], dtype=masses[0].dtype)
     node_mass = np.array([x for _, x in vertices], dtype=masses[0].dtype)
-    violations = node_mass - some_draft_probs(draft_mass, num_drafts)
+    violations = node_mass - hit_probability(draft_mass, num_drafts)
     best = int(np.argmax(violations))
     return plain_number(violations[best]), tuple(sorted(_members(pair, hulls, best)))
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, namespace, ones_like, positive_part, some_draft_probs
+from spectheory.arrays import Array, hit_probability, namespace, ones_like, positive_part
 from spectheory.bounds.context_tree import (
     ContextTree,
     Levels,
@@ -41,7 +41,7 @@ from spectheory.bounds.context_tree import (
 from spectheory.bounds.tolerances import FEASIBILITY_TOLERANCE, TIE_TOLERANCE
 from spectheory.contexts import Context, all_contexts
 from spectheory.errors import InfeasiblePointError, InvalidInputError
-from spectheory.exact_numbers import fractions_if_exact, plain_number
+from spectheory.exact_numbers import float_tolerance, fractions_if_exact, plain_number
 from spectheory.pair import ModelPair
 from spectheory.validate import check_confidence, check_num_drafts
 
@@ -137,7 +137,7 @@ class ScoreChain(NamedTuple):
             >>> print(ScoreChain.of(np.array([0.0, 1.0]), np.array([0.5, 0.5])).expected_maximum(2))
             0.75
         """
-        limits = some_draft_probs(self.draft_mass[:-1], num_drafts)
+        limits = hit_probability(self.draft_mass[:-1], num_drafts)
         return self.drop @ np.concatenate([limits, self.draft_mass[:1] * 0 + 1])
 
 
@@ -200,7 +200,7 @@ def dual_objective(
     """
     num_drafts = check_num_drafts(num_drafts)
     tree = ContextTree.of(pair)
-    point = _checked_point(tree, scores, slacks, 0 if pair.is_exact else tolerance)
+    point = _checked_point(tree, scores, slacks, float_tolerance(pair, tolerance))
     value = _chain(tree, point.scores).expected_maximum(num_drafts) + point.slacks[0][0]
     return plain_number(value / (1 - point.shortfall))
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import Array, namespace, ones_like, quotients, some_draft_probs, sort, take_along
+from spectheory.arrays import Array, hit_probability, namespace, ones_like, quotients, sort, take_along
 from spectheory.exact_numbers import is_exact
 
 
@@ -94,7 +94,7 @@ class LevelSets(NamedTuple):
         """
         _, order, negative, draft = SortedByRatio.of(-law, draft_probs)
         draft_masses = draft.cumsum()
-        return LevelSets(order, -negative.cumsum(), draft_masses, some_draft_probs(draft_masses, num_drafts))
+        return LevelSets(order, -negative.cumsum(), draft_masses, hit_probability(draft_masses, num_drafts))
 
     @property
     def excesses(self) -> np.ndarray:

@@ -18,11 +18,11 @@ from spectheory.arrays import (
     Array,
     add_scaled,
     divide_or_zero,
+    hit_probability,
     namespace,
     normalise,
     ones_like,
     power_sum,
-    some_draft_probs,
     take_token,
     write_product,
     zeros_like,
@@ -45,7 +45,7 @@ from spectheory.bounds.rankings import (
 )
 from spectheory.bounds.tolerances import FEASIBILITY_TOLERANCE, SUM_TOLERANCE
 from spectheory.errors import InvalidInputError
-from spectheory.exact_numbers import flint_if_exact, fractions_if_exact, plain_number
+from spectheory.exact_numbers import flint_if_exact, float_tolerance, fractions_if_exact, plain_number
 from spectheory.pair import ModelPair
 from spectheory.rows import parse_probs
 from spectheory.validate import check_num_drafts
@@ -261,7 +261,7 @@ def grown_law(
     for leaf in np.flatnonzero(draft_probs > 0):
         order = LevelSets.of(law, draft_probs, num_drafts).order
         order = np.concatenate([[leaf], order[order != leaf]])
-        room = (some_draft_probs(draft_probs[order].cumsum(), num_drafts) - law[order].cumsum()).min()
+        room = (hit_probability(draft_probs[order].cumsum(), num_drafts) - law[order].cumsum()).min()
         if caps is not None:
             room = min(room, caps[leaf] - law[leaf])
         law[leaf] = law[leaf] + max(room, law[leaf] * 0)
@@ -376,7 +376,7 @@ def is_skewed_draft(
     num_drafts = check_num_drafts(num_drafts)
     law = _checked_law(pair, leaf_law, tolerance, nonnegative=False)
     sets = LevelSets.of(law, flint_if_exact(pair.draft_path_probs(pair.draft_length)), num_drafts)
-    if sets.is_feasible(0 if pair.is_exact else tolerance):
+    if sets.is_feasible(float_tolerance(pair, tolerance)):
         return Membership(True, (), plain_number(law[0] * 0))
     worst = int(np.argmax(sets.excesses))
     return Membership(False, tuple(sets.leaves(worst).tolist()), plain_number(sets.excesses[worst]))
@@ -388,6 +388,6 @@ def _checked_law(
     """r on the leaves as python-flint rationals or float64, [V^L], once it sums to 1."""
     given = leaf_law if isinstance(leaf_law, np.ndarray) else parse_probs(leaf_law)
     law = check_level(pair, "leaf_law", given, pair.draft_length, nonnegative)
-    if not abs(law.sum() - 1) <= (0 if pair.is_exact else tolerance):
+    if not abs(law.sum() - 1) <= float_tolerance(pair, tolerance):
         raise InvalidInputError(f"leaf_law must sum to 1, its sum is {law.sum()}")
     return law

@@ -39,7 +39,7 @@ def load_pair(path: str) -> ModelPair:
 
 def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
     """The draft process of ``--num-drafts`` and ``--tree``; where both are given they must agree."""
-    from spectheory.drafts import Iid, PrefixTree, WithoutReplacement, draft_process
+    from spectheory.drafts import Iid, PrefixTree, WithoutReplacement
 
     if tree is None:
         return Iid(num_drafts)
@@ -53,7 +53,12 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
         raise InvalidInputError(
             f"--tree {tree!r} is not prefix_tree:K1,K2,.. or without_replacement:K1,K2,.. with whole numbers"
         ) from error
-    return draft_process(num_drafts if given("num_drafts") else None, process)
+    if given("num_drafts") and num_drafts != process.num_drafts:
+        raise InvalidInputError(
+            f"--num-drafts is {num_drafts}, but --tree {tree} draws {process.num_drafts} paths; "
+            "give one of the two"
+        )
+    return process
 
 
 def given(parameter: str) -> bool:

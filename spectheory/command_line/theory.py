@@ -99,7 +99,7 @@ def _certify_pair(names: list[str], pair_file: str, num_drafts: int, tree: str |
 
     pair, process = load_pair(pair_file), process_of(num_drafts, tree)
     return _each(
-        names, lambda name, progress: make_certificate(name, pair, process=process, progress=progress)
+        names, lambda name, progress: make_certificate(name, pair, drafts=process, progress=progress)
     )
 
 
@@ -173,7 +173,7 @@ def optimum(
     time_limit = None if time_limit is None else check_positive("--time-limit", time_limit)
     pair, process = load_pair(pair_file), process_of(num_drafts, tree)
     with progress.interval_line() as report:
-        solution = solve(pair, process=process, relative_gap=gap, time_limit=time_limit, progress=report)
+        solution = solve(pair, drafts=process, relative_gap=gap, time_limit=time_limit, progress=report)
     if as_table:
         tables.print_result(solution, "optimum over all lossless verifiers")
     elif as_csv:

@@ -17,9 +17,9 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.correction_rows import CorrectionRows
 from spectheory.defects.skeletons import TokenSkeleton
 from spectheory.outcome import Outcome
-from spectheory.stop_rows import StopRows
 
 
 class SwappedModels(TokenSkeleton):
@@ -36,7 +36,7 @@ class SwappedModels(TokenSkeleton):
         target_on_path, draft_on_path = _on_first_path(paths, target_rows, draft_rows)
         return _at_most_one(draft_on_path, target_on_path)
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return residual_rows(rows.draft_row, rows.target_row)
 
 
@@ -99,7 +99,7 @@ class ArgmaxAcceptance(TokenSkeleton):
         best = namespace(target_rows).argmax(target_rows[..., 0, :-1, :], axis=-1)
         return _indicator(paths[..., 0, :] == best, target_rows[..., 0, :-1, 0])
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return self.bonus(rows.target_row)
 
     def bonus(self, target_row: Array) -> Array:

@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from spectheory.algorithms.one_path.token import Token
 from spectheory.arrays import Array, ones_like, prefix_products
+from spectheory.correction_rows import CorrectionRows
 from spectheory.defects.skeletons import BlockSkeleton
-from spectheory.stop_rows import StopRows
 
 
 class BlockAcceptanceWithoutWeight(BlockSkeleton):
@@ -34,7 +34,7 @@ class BlockResidualWithoutWeight(BlockSkeleton):
     name: ClassVar[str] = "block_residual_without_weight"
     origin: ClassVar[str] = "Block acceptance is added to a token verifier whose residual is left in place."
 
-    def residual(self, weight: Array, rows: StopRows) -> Array:
+    def residual(self, weight: Array, rows: CorrectionRows) -> Array:
         return super().residual(ones_like(weight), rows)
 
 

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 from spectheory.algorithms.one_path.token import Token
 from spectheory.arrays import Array, divide_or_zero, namespace, normalise, ones_like, take_token, zeros_like
+from spectheory.correction_rows import CorrectionRows, take_stop_row
 from spectheory.defects.skeletons import TokenSkeleton, or_else
 from spectheory.outcome import Outcome
-from spectheory.stop_rows import StopRows, take_stop_row
 
 
 class TargetCorrection(TokenSkeleton):
@@ -21,7 +21,7 @@ class TargetCorrection(TokenSkeleton):
     name: ClassVar[str] = "target_correction"
     origin: ClassVar[str] = "The residual is dropped where the method is explained in one paragraph."
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return rows.target_row
 
 
@@ -35,7 +35,7 @@ class DraftCorrection(TokenSkeleton):
     name: ClassVar[str] = "draft_correction"
     origin: ClassVar[str] = "Rejection sampling is recalled from a textbook, without its loop."
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return rows.draft_row
 
 
@@ -49,7 +49,7 @@ class AbsoluteResidual(TokenSkeleton):
     name: ClassVar[str] = "absolute_residual"
     origin: ClassVar[str] = "The positive part is mistaken for the absolute value when a formula is typed in."
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return namespace(rows.target_rows).abs(rows.target_row - rows.draft_row)
 
 
@@ -88,7 +88,7 @@ class SmoothedResidual(TokenSkeleton):
     name: ClassVar[str] = "smoothed_residual"
     origin: ClassVar[str] = "A small constant is added because a division by zero was once seen in a log."
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         return super().residual(rows) + ones_like(rows.target_row) / 1000
 
 
@@ -177,7 +177,7 @@ class StaleCorrectionRow(TokenSkeleton):
         def correction(path_index: Array, length: Array) -> Array:
             after_rejection = length < draft_rows.shape[-2]
             shifted = xp.where(after_rejection & (length + self.shift >= 0), length + self.shift, length)
-            rows = StopRows(target_rows, draft_rows, path_index, shifted)
+            rows = CorrectionRows(target_rows, draft_rows, path_index, shifted)
             return or_else(normalise(self.residual(rows)), rows.target_row)
 
         return Outcome(token.stop_probs, correction)

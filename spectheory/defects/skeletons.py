@@ -23,8 +23,8 @@ from spectheory.algorithms.position_by_position.base import (
 )
 from spectheory.algorithms.position_by_position.kseq import KSeqRule, kseq_rule_at
 from spectheory.arrays import Array, namespace, normalise, ones_like, positive_part
+from spectheory.correction_rows import take_stop_row
 from spectheory.outcome import Outcome
-from spectheory.stop_rows import take_stop_row
 from spectheory.verifier import Verifier
 
 

@@ -63,7 +63,7 @@ class _Texts(ABC):
         if process is None and models > 1:
             count = models if num_drafts is None else check_num_drafts(num_drafts)
             process = PerPath((self.drafts * count)[:count])
-        found = draft_process(num_drafts, process)
+        found = draft_process(process if process is not None else 1 if num_drafts is None else num_drafts)
         if isinstance(found, PerPath) != (models > 1):
             raise InvalidInputError(
                 f"{found.name!r} drafts were asked for, and the pair has "

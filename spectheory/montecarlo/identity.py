@@ -23,7 +23,7 @@ import numpy as np
 
 from spectheory import __version__
 from spectheory.errors import InvalidInputError
-from spectheory.verifier import UsersOwn, Verifier
+from spectheory.verifier import UserVerifier, Verifier
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, UnloadedPair
@@ -88,7 +88,7 @@ def verifier_identity(verifier: Verifier) -> dict[str, Any]:
     included, and of the modules from the same folder or below it that these import, anywhere in their text.
     ``sha256`` is None where a source cannot be read, as of a class typed into an interpreter.
     """
-    described: Any = verifier.user_object if isinstance(verifier, UsersOwn) else verifier
+    described: Any = verifier.user_object if isinstance(verifier, UserVerifier) else verifier
     reader = _Sources()
     content = reader.describe(described)
     return {

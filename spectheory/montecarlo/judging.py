@@ -14,8 +14,8 @@ from spectheory.errors import InvalidOutcomeError
 from spectheory.montecarlo.estimates import Tally
 from spectheory.montecarlo.sources import DraftedPaths, DraftSource, Draw
 from spectheory.outcome import Outcome, Stop, correction_deviation, stop_deviation, without_entries
+from spectheory.user_checks import check_answers
 from spectheory.verifier import Verifier
-from spectheory.vetting import check_answers
 
 LAW_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 """By the type of the probabilities: how far an answer may be from a law, in probability."""
@@ -104,8 +104,7 @@ def law_errors(outcome: Outcome, stop: Stop, rows: Array) -> Array:
     stops = stop_deviation(outcome.stop_probs)
     corrections = correction_deviation(rows, stop.prob)
     empty = xp.where(without_entries(rows), stop.prob, zeros_like(stop.prob))
-    deviations = (xp.maximum(-found.lowest, found.sum_error) for found in (stops, corrections))
-    return xp.stack([*deviations, empty])
+    return xp.stack([stops.error, corrections.error, empty])
 
 
 def check_users_own(

@@ -55,7 +55,7 @@ from spectheory.validate import (
     check_positive,
     check_tolerance,
 )
-from spectheory.verifier import UsersOwn, Verifier
+from spectheory.verifier import UserVerifier, Verifier
 
 if TYPE_CHECKING:
     import pandas
@@ -549,7 +549,7 @@ def _looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
 
 def _said_to_be_lossless(verifier: Verifier) -> bool | None:
     """What the package says of its own verifiers; of a user's own one only a denial is believed."""
-    return None if isinstance(verifier, UsersOwn) and verifier.lossless else verifier.lossless
+    return None if isinstance(verifier, UserVerifier) and verifier.lossless else verifier.lossless
 
 
 @contextmanager

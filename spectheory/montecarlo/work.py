@@ -17,7 +17,7 @@ from spectheory.montecarlo.judging import Judge, check_users_own
 from spectheory.montecarlo.sources import DraftSource
 from spectheory.montecarlo.texts import TextSource
 from spectheory.pair import ModelPair
-from spectheory.verifier import UsersOwn, Verifier
+from spectheory.verifier import UserVerifier, Verifier
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +102,7 @@ class Work:
 
     def check_users_own(self) -> None:
         """Refuse a user's verifier that is no function of its inputs, on the first batch."""
-        users_own = [entry for entry in self.streams.values() if isinstance(entry.verifier, UsersOwn)]
+        users_own = [entry for entry in self.streams.values() if isinstance(entry.verifier, UserVerifier)]
         for stream in users_own:
             draw = self.source.open_batch(0)
 

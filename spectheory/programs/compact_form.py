@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.bounds.context_tree import node_probs
 from spectheory.contexts import all_contexts, count_nodes, parent_nodes
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
@@ -135,7 +135,7 @@ def _checked_points(pair: ModelPair, points: Sequence[Any] | np.ndarray, side: S
 
 def _lines(points: np.ndarray, num_drafts: int, side: Side) -> tuple[np.ndarray, np.ndarray]:
     """Slopes s and offsets α of the tangents at the points or of the chords between them."""
-    values = some_draft_probs(points, num_drafts)
+    values = hit_probability(points, num_drafts)
     if side == "outer":
         slopes = num_drafts * (1 - points) ** (num_drafts - 1)
         return slopes, values - slopes * points

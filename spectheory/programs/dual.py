@@ -27,10 +27,8 @@ EQUATION = "theory.md §5"
 
 def dual_program(
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
 ) -> LinearProgram:
     """The dual of the multi-path program over all antichains.
 
@@ -47,14 +45,14 @@ def dual_program(
     E[max_k c(X^(k))] (``upper_bound``).  For another draft process f(q(T)) is P(some draft passes T).
 
     Args:
-        pair, num_drafts, max_antichains, process: as in ``multi_path_program``.
+        pair, drafts, max_antichains: as in ``multi_path_program``.
 
     Returns:
         The program; variables are labelled ("y", a), ("z", a) and ("weight", (a, b, ..)).  The
         multipliers of the block "stationarity" are optimal node masses x(a).
 
     Raises:
-        InvalidInputError: num_drafts is not a whole number of at least 1.
+        InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
         EnumerationTooLargeError: there are more antichains.
 
     Example:
@@ -62,7 +60,7 @@ def dual_program(
         >>> dual_program(pair, 2).size
         (10, 7)
     """
-    limits = multi_path_program(pair, num_drafts, max_antichains, process=process).block(PREFIX_MATCHING).rhs
+    limits = multi_path_program(pair, drafts, max_antichains).block(PREFIX_MATCHING).rhs
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
     sets = named_antichains(pair, members)
     nodes = all_contexts(pair.vocab_size, pair.draft_length)
@@ -90,10 +88,8 @@ def dual_program(
 
 def dual_optimum(
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
 ) -> Solution:
     """The smallest upper bound of this form; it equals the optimum of ``multi_path_optimum``.
 
@@ -112,7 +108,7 @@ def dual_optimum(
         >>> print(solution.value, upper_bound(pair, 2, scores_of(pair, solution)))
         17/9 17/9
     """
-    program = dual_program(pair, num_drafts, max_antichains, process=process)
+    program = dual_program(pair, drafts, max_antichains)
     return solve_in_its_arithmetic(program)
 
 

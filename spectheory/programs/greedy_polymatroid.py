@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.bounds.level_sets import LevelSets, SortedByRatio
 from spectheory.bounds.skewed_draft import SkewedDraft, is_skewed_draft, ranked_leaf_law
 from spectheory.errors import InvalidInputError
@@ -125,5 +125,5 @@ def _to_the_boundary(
         if sets.excesses[worst] <= 0:
             return length, tight
         tight = np.isin(np.arange(len(law)), sets.leaves(worst))
-        limit = some_draft_probs(draft_probs[tight].sum(keepdims=True), num_drafts)[0]
+        limit = hit_probability(draft_probs[tight].sum(keepdims=True), num_drafts)[0]
         length = (limit - law[tight].sum()) / direction[tight].sum()

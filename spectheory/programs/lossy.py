@@ -20,10 +20,8 @@ from spectheory.programs.unsimplified import MAX_ANTICHAINS, TARGET_MATCHING, un
 def lossy_program(
     pair: ModelPair,
     total_variation: Any,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
 ) -> LinearProgram:
     """The linear program of the largest block efficiency at a given distance from the target.
 
@@ -41,7 +39,7 @@ def lossy_program(
         pair: the models; an exact pair gives an exact program.
         total_variation: ε, the largest total variation between the completed output and p_{L+1}, in [0, 1];
             exact for an exact pair: a fraction or a string.
-        num_drafts, max_antichains, process: as in ``multi_path_program``.
+        drafts, max_antichains: as in ``multi_path_program``.
 
     Raises:
         InvalidInputError: ε is not in [0, 1], or a float for an exact pair.
@@ -53,7 +51,7 @@ def lossy_program(
         (10, 10)
     """
     budget = _budget(total_variation, pair.is_exact)
-    lossless = unsimplified_program(pair, num_drafts, max_antichains, process=process)
+    lossless = unsimplified_program(pair, drafts, max_antichains)
     matching = lossless.block(TARGET_MATCHING)
     paths, count = np.arange(matching.size), lossless.num_variables
     one = ones(matching.size, pair.is_exact)
@@ -79,10 +77,8 @@ def lossy_program(
 def lossy_optimum(
     pair: ModelPair,
     total_variation: Any,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
 ) -> Solution:
     """The largest block efficiency of any verifier within a total variation ε of the target, per call.
 
@@ -102,7 +98,7 @@ def lossy_optimum(
         >>> print(*(lossy_optimum(instances.two_token(1), e).value for e in ("0", "1/10", "1/3", "1")))
         5/3 53/30 2 2
     """
-    program = lossy_program(pair, total_variation, num_drafts, max_antichains, process=process)
+    program = lossy_program(pair, total_variation, drafts, max_antichains)
     return solve_in_its_arithmetic(program)
 
 

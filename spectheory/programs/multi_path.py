@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.bounds.context_tree import node_probs
 from spectheory.contexts import Context, all_contexts, count_nodes
 from spectheory.drafts import DraftProcess, Iid, draft_process
@@ -128,10 +128,8 @@ def largest_listed_excess(
 
 def multi_path_program(
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
 ) -> LinearProgram:
     """The linear program whose optimum is the best block efficiency with K drafted paths.
 
@@ -146,12 +144,11 @@ def multi_path_program(
 
     Args:
         pair: the models; an exact pair gives an exact program.
-        num_drafts: K, the number of i.i.d. drafted paths; 1 if neither it nor ``process`` is given.
+        drafts: K, for i.i.d. drafted paths, or another draft process.
         max_antichains: refuse to state more antichain constraints.
-        process: another draft process, instead of ``num_drafts``.
 
     Raises:
-        InvalidInputError: num_drafts is not a whole number of at least 1.
+        InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
         EnumerationTooLargeError: there are more antichains.
 
     Example:
@@ -167,16 +164,14 @@ def multi_path_program(
         source="greedy2026 Theorem 4.3",
         equations=("greedy2026 Eq. 11", "greedy2026 Eq. 12"),
         members=(rows, columns),
-        limits=_hit_probs(pair, members, draft_process(num_drafts, process)),
+        limits=_hit_probs(pair, members, draft_process(drafts)),
     )
 
 
 def multi_path_optimum(
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
 ) -> Solution:
     """The largest block efficiency E[τ+1] of any valid verifier of K drafted paths.
 
@@ -196,7 +191,7 @@ def multi_path_optimum(
         >>> print(multi_path_optimum(pair, 2).value)
         17/9
     """
-    program = multi_path_program(pair, num_drafts, max_antichains, process=process)
+    program = multi_path_program(pair, drafts, max_antichains)
     if not pair.is_exact:
         return solve(program)
     if program.block(PREFIX_MATCHING).size <= ROWS_AT_ONCE:
@@ -209,7 +204,7 @@ def _hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> n
     """P(some draft passes through T) for every listed antichain, [sets]."""
     if isinstance(process, Iid):
         _, draft_probs = node_probs(pair)
-        return some_draft_probs(_set_probs(members, draft_probs), process.num_drafts)
+        return hit_probability(_set_probs(members, draft_probs), process.num_drafts)
     return process.hit_probabilities(pair, members)
 
 

@@ -18,11 +18,10 @@ MAX_EXACT_DRAFTS = 1_000
 
 def optimum(
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
     max_nodes: int | None = None,
     *,
-    process: DraftProcess | None = None,
     relative_gap: float = 1e-6,
     time_limit: float | None = None,
     progress: Progress | None = None,
@@ -35,10 +34,9 @@ def optimum(
 
     Args:
         pair: the models.
-        num_drafts: K, the number of i.i.d. drafted paths; 1 if neither it nor ``process`` is given.
+        drafts: K, for i.i.d. drafted paths, or another draft process.
         max_antichains: list no more antichains than this; i.i.d. drafts need no list.
         max_nodes: refuse larger trees for one path; default 100 000 nodes.
-        process: another draft process, instead of ``num_drafts``.
         relative_gap, time_limit, progress: of ``multi_path_interval``, where it is used.
 
     Returns:
@@ -47,7 +45,7 @@ def optimum(
         the numbers is above L + 1, and they depend on nothing but the pair and the process.
 
     Raises:
-        InvalidInputError: num_drafts is not a whole number of at least 1.
+        InvalidInputError: ``drafts`` is neither a whole number of at least 1 nor a draft process.
         EnumerationTooLargeError: the pair is too large for the program.
         SolverError, CertificationError: no optimal solution was reached.
 
@@ -58,7 +56,7 @@ def optimum(
         20/9 single-path LP
     """
     check_pair(pair)
-    process = draft_process(num_drafts, process)
+    process = draft_process(drafts)
     try:
         if process.num_drafts > MAX_EXACT_DRAFTS:
             raise EnumerationTooLargeError(
@@ -68,7 +66,7 @@ def optimum(
         if process == Iid(1):
             found = single_path_optimum(pair, max_nodes)
         else:
-            found = multi_path_optimum(pair, max_antichains=max_antichains, process=process)
+            found = multi_path_optimum(pair, process, max_antichains)
         return _at_most(found, pair.draft_length + 1)
     except (EnumerationTooLargeError, SolverError):
         # Too many antichains or nodes to state the program, or HiGHS's own dual misses its value by

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.arrays import divide_or_zero, positive_part, some_draft_probs
+from spectheory.arrays import divide_or_zero, hit_probability, normalise, positive_part
 from spectheory.bounds.level_sets import LevelSets
 from spectheory.bounds.skewed_draft import SkewedDraft, grown_law, is_skewed_draft
 from spectheory.bounds.tolerances import ROW_TOLERANCE, rounding_allowance
@@ -100,7 +100,7 @@ def path_selection_program(
 
 
 @dataclass(frozen=True, eq=False)
-class PathSelection:
+class SelectionOptimum:
     """The best law of the selected path.
 
     Attributes:
@@ -126,7 +126,7 @@ def path_selection_optimum(
     max_leaves: int = MAX_LEAVES,
     max_rounds: int = 500,
     tolerance: float = ROW_TOLERANCE,
-) -> PathSelection:
+) -> SelectionOptimum:
     """The best law of the selected path over K i.i.d. drafts, by generating leaf sets.
 
     1. State the program with single leaves and the leaves below every context.
@@ -181,7 +181,7 @@ def path_selection_optimum(
         program, point, sets = _generate(pair, num_drafts, sets, _unrepaired, max_rounds, tolerance)
         solution = solve(program)
         draft = SkewedDraft.summed(pair, _leaf_law(pair, np.array(list(solution.primal.values()))))
-    return PathSelection(solution, draft, tuple(tuple(sorted(members)) for members in sets))
+    return SelectionOptimum(solution, draft, tuple(tuple(sorted(members)) for members in sets))
 
 
 # ------------------------------------------------------------------------------- separation
@@ -314,7 +314,7 @@ def _leaf_set_block(pair: ModelPair, num_drafts: int, sets: list[Any]) -> Constr
     masses[:] = [probs[list(members)].sum() for members in sets]
     rows = np.repeat(np.arange(len(sets)), [len(members) for members in sets])
     columns = nodes + np.array([leaf for members in sets for leaf in members], dtype=int)
-    one, limits = ones(len(rows), pair.is_exact), some_draft_probs(masses, num_drafts)
+    one, limits = ones(len(rows), pair.is_exact), hit_probability(masses, num_drafts)
     return ConstraintBlock(LEAF_SETS, "greedy2026 Eq. 17", "<=", rows, columns, one, limits)
 
 
@@ -332,7 +332,7 @@ def _feasible_point(
     rounding = rounding_allowance(program.num_variables)
     law = np.where(draft_probs > 0, positive_part(point[-len(draft_probs) :]), 0.0)
     law = _extended(pair, _trimmed(pair, law), num_drafts)
-    law = law / law.sum()
+    law = normalise(law)
     for _ in range(100):
         sets = LevelSets.of(law, draft_probs, num_drafts)
         worst = sets.excesses > rounding * sets.limits

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from spectheory.contexts import Context, numbered_context
-from spectheory.continued import ContinuedPair
 from spectheory.documents import both, number_text
 from spectheory.exact_numbers import plain_number
+from spectheory.extension import ExtendedPair
 from spectheory.pair import ModelPair, check_pair
 from spectheory.results import Result
 from spectheory.validate import check_count
@@ -80,7 +80,7 @@ def most_decoded_tokens(
         <tokens in 2 calls: 25/4 = 6.25, by block verification 49/8 = 6.125>
     """
     num_calls = check_count("num_calls", num_calls)
-    models = ContinuedPair(check_pair(pair), draft_length, memory)
+    models = ExtendedPair(check_pair(pair), draft_length, memory)
     models.check_depth(num_calls * (models.draft_length + 1) - 1, "calls")
     return _solved(f"tokens in {num_calls} calls", models, num_calls, counts_tokens=True)
 
@@ -111,12 +111,12 @@ def fewest_calls(
         <calls for 6 tokens: 728/243 = 2.995885, by block verification 728/243 = 2.995885>
     """
     num_tokens = check_count("num_tokens", num_tokens)
-    models = ContinuedPair(check_pair(pair), draft_length, memory)
+    models = ExtendedPair(check_pair(pair), draft_length, memory)
     models.check_depth(num_tokens - 1, "tokens")
     return _solved(f"calls for {num_tokens} tokens", models, num_tokens, counts_tokens=False)
 
 
-def _solved(question: str, models: ContinuedPair, left: int, counts_tokens: bool) -> SeveralCalls:
+def _solved(question: str, models: ExtendedPair, left: int, counts_tokens: bool) -> SeveralCalls:
     best, block = (_Calls(models, counts_tokens, always_block) for always_block in (False, True))
     sign = 1 if counts_tokens else -1
     value, of_block = (plain_number(sign * calls.worth((), left)) for calls in (best, block))
@@ -133,7 +133,7 @@ class _Piece(NamedTuple):
 class _Calls:
     """The recursion over starts.  ``left`` counts calls, or tokens that are still to be decoded."""
 
-    def __init__(self, models: ContinuedPair, counts_tokens: bool, always_block: bool) -> None:
+    def __init__(self, models: ExtendedPair, counts_tokens: bool, always_block: bool) -> None:
         self.models, self.counts_tokens, self.always_block = models, counts_tokens, always_block
         numbers = models.pair.numbers
         self.target, self.draft = numbers.target, numbers.draft

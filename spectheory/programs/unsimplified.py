@@ -26,10 +26,8 @@ TARGET_MATCHING = "target matching"
 
 def unsimplified_program(
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
 ) -> LinearProgram:
     """The multi-path program over output laws instead of node budgets.
 
@@ -57,7 +55,7 @@ def unsimplified_program(
         >>> unsimplified_program(pair, 2).size
         (14, 34)
     """
-    budgets = multi_path_program(pair, num_drafts, max_antichains, process=process)
+    budgets = multi_path_program(pair, drafts, max_antichains)
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)[1:]
     variables = all_contexts(pair.vocab_size, pair.draft_length + 1)[1:]
     one = ones(len(variables), pair.is_exact)
@@ -84,10 +82,8 @@ def unsimplified_program(
 
 def unsimplified_optimum(
     pair: ModelPair,
-    num_drafts: int | None = None,
+    drafts: int | DraftProcess = 1,
     max_antichains: int = MAX_ANTICHAINS,
-    *,
-    process: DraftProcess | None = None,
 ) -> Solution:
     """The largest block efficiency of any valid verifier, with its output law.
 
@@ -106,7 +102,7 @@ def unsimplified_optimum(
         >>> print(unsimplified_optimum(pair, 2).value)
         17/9
     """
-    program = unsimplified_program(pair, num_drafts, max_antichains, process=process)
+    program = unsimplified_program(pair, drafts, max_antichains)
     return solve_in_its_arithmetic(program)
 
 

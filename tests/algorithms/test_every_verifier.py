@@ -59,13 +59,13 @@ def combinations(names: Iterable[str], groups: Iterable[str] = GROUPS) -> list[t
 @cache
 def law_on(name: str, case: Case) -> OutputLaw:
     """The law of a verifier on the drafts on which it is judged, computed once per process."""
-    return output_law(name, case.pair, process=process_of(name, case))
+    return output_law(name, case.pair, drafts=process_of(name, case))
 
 
 @cache
 def best_on(case: Case, process: DraftProcess) -> Fraction:
     """The optimum, computed once for all verifiers of these drafts."""
-    return optimum(case.pair, process=process).value
+    return optimum(case.pair, drafts=process).value
 
 
 def judged(name: str, group: str) -> Iterator[tuple[Case, OutputLaw]]:
@@ -219,7 +219,7 @@ def test_one_draft_reductions(name: str) -> None:
         process = process_of(name, one)
         if process is None:
             continue
-        law = output_law(name, one.pair, process=process)
+        law = output_law(name, one.pair, drafts=process)
         expected = law_on_one_path(ONE_DRAFT[name], law.pair)
         assert_same_law(law, expected, 0.0 if verifiers[name].exact and name != "otm" else 1e-12)
         compared += 1

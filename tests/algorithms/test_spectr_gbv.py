@@ -217,12 +217,12 @@ def test_undefined_outputs_are_not_iterated() -> None:
     pair = instances.uniform_equal(1)
     for law_of_it in (
         lambda: completed_law(SpecTrGbv(), pair, 2),
-        lambda: decoded_tokens_law(SpecTrGbv(), pair, 2, num_drafts=2),
-        lambda: first_tokens_law(SpecTrGbv(), pair, 2, num_drafts=2),
+        lambda: decoded_tokens_law(SpecTrGbv(), pair, 2, drafts=2),
+        lambda: first_tokens_law(SpecTrGbv(), pair, 2, drafts=2),
     ):
         with pytest.raises(InvalidOutcomeError, match=r"with probability 2/9 .* is 0/0"):
             law_of_it()
-    assert sum(decoded_tokens_law(SpecTrGbv(), instances.two_token(1), 2, num_drafts=2)[-1]) == 1
+    assert sum(decoded_tokens_law(SpecTrGbv(), instances.two_token(1), 2, drafts=2)[-1]) == 1
 
 
 def test_undefined_acceptance_can_matter() -> None:

@@ -14,10 +14,10 @@ from spectheory import ModelPair, Outcome, instances, optimum, output_law
 from spectheory.algorithms.traversal import Traversal
 from spectheory.arrays import normalise
 from spectheory.contexts import context_number, numbered_context
+from spectheory.correction_rows import CorrectionRows
 from spectheory.drafts import DraftProcess, Iid, PrefixTree
 from spectheory.instances import random_rational
 from spectheory.law import OutputLaw
-from spectheory.stop_rows import StopRows
 
 ZERO, ONE = Fraction(0), Fraction(1)
 Context = tuple[int, ...]
@@ -99,7 +99,7 @@ def test_on_a_tree_it_is_the_traversal_and_lossless(size: int, widths: tuple[int
     process = PrefixTree(widths)
     for seed in range(3):
         pair = random_rational([433, seed], size, len(widths), zero_probability=seed % 2 / 5)
-        law = output_law(Traversal(), pair, process=process)
+        law = output_law(Traversal(), pair, drafts=process)
         assert law.total_variation == 0
         acts = {output: prob for output, prob in law_of_acts(pair, process).items() if prob}
         assert masses(law) == acts
@@ -115,7 +115,7 @@ class Unbound(Traversal):
 
 
 def test_partner_repeated_draws_are_no_drafts() -> None:
-    law = output_law(Unbound(), instances.two_residual_tokens(2), process=PrefixTree((1, 2)))
+    law = output_law(Unbound(), instances.two_residual_tokens(2), drafts=PrefixTree((1, 2)))
     assert law.total_variation > 0
 
 
@@ -149,7 +149,7 @@ class OwnRows(Traversal):
         proper = super().outcome(paths, target_rows, draft_rows)
 
         def correction(path_index: Any, length: Any) -> Any:
-            return normalise(StopRows(target_rows, draft_rows, path_index, length).residual())
+            return normalise(CorrectionRows(target_rows, draft_rows, path_index, length).residual())
 
         return Outcome(proper.stop_probs, correction)
 

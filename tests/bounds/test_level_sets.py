@@ -12,7 +12,7 @@ import torch
 
 from leaf_laws import f, random_law
 from spectheory import instances
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.bounds.level_sets import LevelSets, ratios
 from spectheory.exact_numbers import to_flint
 
@@ -23,18 +23,16 @@ def test_f_in_every_arithmetic(num_drafts: int) -> None:
     masses = [Fraction(0), Fraction(1, 10**18), Fraction(1, 3), Fraction(1)]
     expected = [f(mass, num_drafts) for mass in masses]
     array = np.array(masses, dtype=object)
-    assert some_draft_probs(array, num_drafts).tolist() == expected
-    assert [Fraction(str(u)) for u in some_draft_probs(to_flint(array), num_drafts)] == expected
-    floats = some_draft_probs(array.astype(float), num_drafts)
+    assert hit_probability(array, num_drafts).tolist() == expected
+    assert [Fraction(str(u)) for u in hit_probability(to_flint(array), num_drafts)] == expected
+    floats = hit_probability(array.astype(float), num_drafts)
     np.testing.assert_allclose(floats, np.array(expected, dtype=float), rtol=1e-14)
     u = sympy.Symbol("u")
     for mass, value in zip(masses, expected, strict=True):
-        assert some_draft_probs(mass, num_drafts) == value
-        assert some_draft_probs(float(mass), num_drafts) == pytest.approx(float(value), rel=1e-14)
-        assert some_draft_probs(u, num_drafts).subs(u, sympy.Rational(str(mass))) == sympy.Rational(
-            str(value)
-        )
-    assert some_draft_probs(np.array([1 + 1e-16, 1 + 1e-9]), 2).tolist() == [1.0, 1.0]
+        assert hit_probability(mass, num_drafts) == value
+        assert hit_probability(float(mass), num_drafts) == pytest.approx(float(value), rel=1e-14)
+        assert hit_probability(u, num_drafts).subs(u, sympy.Rational(str(mass))) == sympy.Rational(str(value))
+    assert hit_probability(np.array([1 + 1e-16, 1 + 1e-9]), 2).tolist() == [1.0, 1.0]
     if num_drafts > 1:  # the plain power loses all of a small u
         assert 1 - (1 - 1e-18) ** num_drafts == 0.0 < floats[1]
 

@@ -135,7 +135,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "tree too long": ("certify pair.json -v greedy_multipath --tree prefix_tree:2,2,2", "3 widths"),
     "tree of width 0": ("certify pair.json -v block --tree prefix_tree:0,1", "at least 1"),
     "tree too wide": ("certify pair.json -v block --tree without_replacement:3,1", ""),
-    "tree and drafts": ("certify pair.json -v block --tree prefix_tree:2,1 -k 3", "num_drafts"),
+    "tree and drafts": ("certify pair.json -v block --tree prefix_tree:2,1 -k 3", "--num-drafts is 3"),
     "drafts not meant": ("certify pair.json -v multi_round_without_replacement -k 2", "not valid for 'iid'"),
     "pair and suite": ("certify pair.json -v block --suite standard", "either PAIR.json or --suite"),
     "neither": ("certify -v block", "either PAIR.json or --suite"),

@@ -26,7 +26,7 @@ def test_trees_and_num_drafts_must_agree(capsys: pytest.CaptureFixture[str], pai
     tree = ("optimum", pair_file, "--tree", "prefix_tree:2,1")
     for num_drafts in ("1", "3"):
         error = run_error(capsys, *tree, "--num-drafts", num_drafts)
-        assert f"num_drafts is {num_drafts}, but the draft process draws 2" in error
+        assert f"--num-drafts is {num_drafts}, but --tree prefix_tree:2,1 draws 2 paths" in error
     assert run_json(capsys, *tree, "--num-drafts", "2") == run_json(capsys, *tree)
 
 

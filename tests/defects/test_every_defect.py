@@ -107,7 +107,7 @@ def _laws_of_lossless(name: str, num_drafts: int) -> dict[str, OutputLaw]:
             process = WithoutReplacement((num_drafts,) + (1,) * (pair.draft_length - 1))
             if min((row > 0).sum() for row in pair.draft[0]) < num_drafts:
                 continue  # fewer tokens than there are to be drafted
-        laws[label] = output_law(verifier, pair, process=process)
+        laws[label] = output_law(verifier, pair, drafts=process)
     return laws
 
 
@@ -176,7 +176,7 @@ def test_block_residual_without_weight_keeps_the_block_efficiency() -> None:
 
 def test_defects_of_several_drafts_vanish_with_one() -> None:
     """Each mistake about several drafts is none with K = 1: exactly lossless there."""
-    rows = kill_matrix(num_drafts=1, verifiers={name: defects[name] for name in SEVERAL})
+    rows = kill_matrix(drafts=1, verifiers={name: defects[name] for name in SEVERAL})
     assert len(rows) >= 8
     assert all(set(row.values()) == {F(0)} for row in rows.values())
 

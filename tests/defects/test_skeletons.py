@@ -13,12 +13,12 @@ from spectheory import instances
 from spectheory.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.algorithms.position_by_position.base import Position, PositionByPosition, Selection
 from spectheory.arrays import Array, normalise
+from spectheory.correction_rows import CorrectionRows
 from spectheory.defects import defects
 from spectheory.defects.acceptance import ThresholdAcceptance
 from spectheory.defects.skeletons import BlockSkeleton, PositionSkeleton, TokenSkeleton
 from spectheory.law import output_law
 from spectheory.outcome import Outcome
-from spectheory.stop_rows import StopRows
 from spectheory.suite import kill_matrix
 
 F = Fraction
@@ -47,7 +47,7 @@ def test_proper_laws_partner_an_empty_residual_is_flagged() -> None:
             proper = super().outcome(paths, target_rows, draft_rows)
             return Outcome(
                 proper.stop_probs,
-                lambda *stop: normalise(self.residual(StopRows(target_rows, draft_rows, *stop))),
+                lambda *stop: normalise(self.residual(CorrectionRows(target_rows, draft_rows, *stop))),
             )
 
     law = output_law(NoFallback(), instances.equal_models(1))

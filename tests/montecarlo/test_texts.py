@@ -40,7 +40,7 @@ def test_texts_of_one_token_are_one_call(pair: LanguageModelPair) -> None:
     exact = {}
     for name in ("token", "spectr", "greedy_multipath"):
         whole = [restricted_pair(pair, list(p), Restriction.fixed([0, 1, 2]), 2) for p in PROMPTS]
-        values = [certify(name, p, num_drafts=2, with_optimum=False).block_efficiency for p in whole]
+        values = [certify(name, p, drafts=2, with_optimum=False).block_efficiency for p in whole]
         exact[name] = float(np.mean([float(value) for value in values]))
     for found in simulated(pair, list(exact), max_new_tokens=1, samples=1_500).estimates:
         error = 1 / np.sqrt(found.samples)  # tau + 1 is 1 to 3: its standard deviation is at most 1

@@ -95,5 +95,5 @@ def test_too_large_programs_are_refused_with_advice() -> None:
     with pytest.raises(EnumerationTooLargeError, match=r"tree of 2047 nodes; .* at most 2046"):
         single_path_optimum(instances.two_token(10), max_nodes=2046)
     for optimum in (multi_path_optimum, unsimplified_optimum, dual_optimum):
-        with pytest.raises(InvalidInputError, match="num_drafts"):
+        with pytest.raises(InvalidInputError, match="drafts must be"):
             optimum(instances.two_token(1), 0)

@@ -92,7 +92,7 @@ def test_floats_and_other_drafts() -> None:
     assert abs(floats.value - exact.value) < 1e-9
     assert floats.upper >= exact.value
     distinct = WithoutReplacement((2,))
-    assert lossy_optimum(pair, 0, process=distinct).value == optimum(pair, process=distinct).value
+    assert lossy_optimum(pair, 0, drafts=distinct).value == optimum(pair, drafts=distinct).value
 
 
 @pytest.mark.parametrize(

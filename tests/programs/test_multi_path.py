@@ -24,7 +24,7 @@ from spectheory.programs import (
 @pytest.mark.parametrize(("draft_length", "value"), [(1, "17/9"), (2, "212/81"), (3, "2350/729")])
 def test_multi_path_two_tokens(draft_length: int, value: str) -> None:
     """greedy_multipath reaches 17/9 and 212/81 (theory.md §5), so the optimum cannot be less."""
-    solution = optimum(ModelPair.context_free_pair(*TWO_TOKENS, draft_length), num_drafts=2)
+    solution = optimum(ModelPair.context_free_pair(*TWO_TOKENS, draft_length), drafts=2)
     assert solution.value == Fraction(value)
     assert solution.method == "multi-path antichain LP"
 

@@ -12,8 +12,8 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array
 
 from spectheory import ModelPair, output_law
-from spectheory.continued import ContinuedPair
 from spectheory.errors import InvalidInputError
+from spectheory.extension import ExtendedPair
 from spectheory.instances import disjoint_supports, early_stop, random_rational, sticky_chain, two_token
 from spectheory.iteration import decoded_tokens_law, expected_decoded_tokens
 from spectheory.paper.figures.iterations import forced_start_pair
@@ -31,7 +31,7 @@ class Unrolled:
     """
 
     def __init__(self, pair: ModelPair, draft_length: int, calls: int, num_tokens: int | None = None) -> None:
-        self.pair, self.models = pair, ContinuedPair(pair)
+        self.pair, self.models = pair, ExtendedPair(pair)
         self.entries: dict[str, list[tuple[int, int, float]]] = {"<=": [], "==": []}
         self.columns: dict[Any, int] = {}
         self.gain: dict[int, float] = defaultdict(float)
@@ -174,7 +174,7 @@ def test_the_first_call_is_a_lossless_verifier_that_earns_the_optimum() -> None:
     """R(a,t) = p(t|a) x(a) - x(a,t) ≥ 0 and x ≤ q; with block verification in the second call it earns it."""
     for pair, length in ((early_stop(3), 3), (forced_start_pair(), 4), *((chain(s, 7), 3) for s in range(4))):
         most = most_decoded_tokens(pair, 2, draft_length=length)
-        models, total = ContinuedPair(pair), Fraction(0)
+        models, total = ExtendedPair(pair), Fraction(0)
         for depth, masses in enumerate(most.first_call):
             assert (masses <= pair.draft_path_probs(depth)).all()
             below = most.first_call[depth + 1] if depth < length else np.zeros(2 ** (depth + 1), dtype=int)
@@ -213,7 +213,7 @@ def test_a_token_for_free_never_costs_block_a_call() -> None:
     for seed in range(30):
         pair = chain(seed, 6)
         here = fewest_calls(pair, 7, draft_length=3).block
-        models = ContinuedPair(pair)
+        models = ExtendedPair(pair)
         later = Fraction(0)
         for token, prob in enumerate(pair.target[0][0]):
             below = ModelPair(

@@ -46,6 +46,6 @@ def test_unsimplified_program_and_dual_for_other_processes() -> None:
     for number in range(24):
         pair = instances.random_rational(100 + number, 2, 2, zero_probability=0)
         for process in (PrefixTree((2, 2)), WithoutReplacement((2, 1)), PerPath((pair, pair))):
-            best = multi_path_optimum(pair, process=process).value
-            assert unsimplified_optimum(pair, process=process).value == best
-            assert dual_optimum(pair, process=process).value == best
+            best = multi_path_optimum(pair, drafts=process).value
+            assert unsimplified_optimum(pair, drafts=process).value == best
+            assert dual_optimum(pair, drafts=process).value == best

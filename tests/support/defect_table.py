@@ -30,7 +30,7 @@ def defects_of(module: str) -> list[str]:
 
 def assert_total_variation(name: str, label: str, expected: Fraction) -> None:
     """The defect is flagged on the pair of that label, with exactly this total variation."""
-    certificate = certify(defects[name], PAIRS[label], num_drafts=2, with_optimum=False)
+    certificate = certify(defects[name], PAIRS[label], drafts=2, with_optimum=False)
     assert expected > 0
     assert certificate.total_variation == expected
     assert matrix()[name][label] == expected

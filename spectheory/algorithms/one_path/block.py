@@ -16,8 +16,8 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.correction_rows import CorrectionRows
 from spectheory.outcome import Outcome
-from spectheory.stop_rows import StopRows
 
 
 class Block(OnePath):
@@ -56,7 +56,7 @@ class Block(OnePath):
         stop_probs = self.stops(self.acceptance(weights, residual_mass))
 
         def residual(path_index: Array, length: Array) -> Array:
-            rows = StopRows(target_rows, draft_rows, path_index, length)
+            rows = CorrectionRows(target_rows, draft_rows, path_index, length)
             return self.residual(take_token(weights, length), rows)
 
         return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
@@ -88,6 +88,6 @@ class Block(OnePath):
         # The empty prefix is what remains when all of them are rejected.
         return all_longer_rejected * xp.concat([ones_like(accept[..., :1]), accept], axis=-1)
 
-    def residual(self, weight: Array, rows: StopRows) -> Array:
+    def residual(self, weight: Array, rows: CorrectionRows) -> Array:
         """Step 4, Eq. 4: max(w p - q, 0), not normalised; q = 0 at depth L.  [...] -> [..., V]"""
         return rows.residual(weight)

@@ -10,17 +10,17 @@ from spectheory.arrays import (
     Array,
     at_most_one,
     namespace,
-    normalise,
     ones_like,
+    positive_part,
     prefix_products,
-    residual_rows,
     take_token,
 )
+from spectheory.correction_rows import CorrectionRows
+from spectheory.modification import ModifiesTarget
 from spectheory.outcome import Outcome
-from spectheory.stop_rows import StopRows
 
 
-class GreedyBlock(OnePath):
+class GreedyBlock(OnePath, ModifiesTarget):
     """Greedy block verification, block2024 Appendix C, Algorithm 4.
 
     In the notation of the package (p target, q draft), on one path X_{1:L}:
@@ -41,8 +41,8 @@ class GreedyBlock(OnePath):
     a of depth 1 to L (theory.md Statement 4.4).
 
     Not lossless on its own.  The next L - tau - 1 tokens must be decoded with the rows of
-    ``modified_target_rows`` as the target (Lemma 8; theory.md Statement 4.5).  ``spectheory.iteration``
-    carries them from call to call.
+    ``modified_target_rows`` as the target (Algorithm 5, Lemma 8; theory.md Statement 4.5).
+    ``spectheory.iteration`` carries them from call to call.
 
     Example:
         >>> from spectheory import certify, instances
@@ -61,45 +61,14 @@ class GreedyBlock(OnePath):
         stop_probs = Block().stops(accept)  # step 3 is block verification's own
 
         def residual(path_index: Array, length: Array) -> Array:
-            rows = StopRows(target_rows, draft_rows, path_index, length)
+            rows = CorrectionRows(target_rows, draft_rows, path_index, length)
             return Block().residual(take_token(path_ratio, length), rows)
 
         return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
 
-    def modified_target_rows(
-        self,
-        target_rows: Array,
-        draft_rows: Array,
-        target_path_probs: Array,
-        draft_path_probs: Array,
-        num_drafts: int,
-    ) -> Array:
-        """The distribution modification, Algorithm 5 (Eq. 31), at contexts a beyond an accepted prefix.
-
-            M_new(x | a) = max(p(a, x) - q(a, x), 0) / sum_x' max(p(a, x') - q(a, x'), 0)
-
-        p(a, x) and q(a, x) are path probabilities from the start of the iteration that ended before a.  The
-        correction token at a = X_{1:tau} has the row of the same formula.  The modified rows hold for the
-        tokens up to the L-th after that start.  From there on the target's own rows hold again.
-
-        Args:
-            target_rows: [..., V], p(. | a).
-            draft_rows: [..., V], q(. | a).
-            target_path_probs, draft_path_probs: [...], p(a) and q(a); a common factor cancels.
-            num_drafts: without influence.
-
-        Returns:
-            [..., V]; a row of zeros where M_new gives a itself no mass.
-
-        Example:
-            >>> from spectheory import instances
-            >>> pair = instances.two_token(2)
-            >>> print(GreedyBlock().modified_target_rows(  # after B: p(B) = 2/3 > q(B) = 1/3
-            ...     pair.target[1][1:], pair.draft[1][1:],
-            ...     pair.target_path_probs(1)[1:], pair.draft_path_probs(1)[1:], 1)[0])
-            [Fraction(0, 1) Fraction(1, 1)]
-        """
-        return normalise(residual_rows(target_rows, draft_rows, target_path_probs, draft_path_probs))
+    def rejected_mass(self, target_mass: Array, draft_mass: Array, num_drafts: int) -> Array:
+        """Algorithm 5 (Eq. 31): max(p(a, x) - q(a, x), 0), whatever K."""
+        return positive_part(target_mass - draft_mass)
 
 
 def _acceptance(path_ratio: Array, target_rows: Array, draft_rows: Array) -> Array:

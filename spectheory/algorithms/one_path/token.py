@@ -6,8 +6,8 @@ from typing import ClassVar
 
 from spectheory.algorithms.one_path.base import OnePath, first_path_only, first_path_ratios
 from spectheory.arrays import Array, at_most_one, namespace, prefix_products, zeros_like
+from spectheory.correction_rows import CorrectionRows
 from spectheory.outcome import Outcome
-from spectheory.stop_rows import StopRows
 
 
 class Token(OnePath):
@@ -34,7 +34,7 @@ class Token(OnePath):
         stop_probs = self.stops(self.acceptance(paths, target_rows, draft_rows))
 
         def residual(path_index: Array, length: Array) -> Array:
-            return self.residual(StopRows(target_rows, draft_rows, path_index, length))
+            return self.residual(CorrectionRows(target_rows, draft_rows, path_index, length))
 
         return Outcome.from_weights(first_path_only(stop_probs, paths), residual)
 
@@ -48,6 +48,6 @@ class Token(OnePath):
         rejected = 1 - namespace(accept).concat([accept, zeros_like(accept[..., :1])], axis=-1)
         return at_least * rejected
 
-    def residual(self, rows: StopRows) -> Array:
+    def residual(self, rows: CorrectionRows) -> Array:
         """Step 3, Eq. 3: max(p - q, 0), not normalised; q = 0 at depth L, where it is p itself.  [..., V]"""
         return rows.residual()

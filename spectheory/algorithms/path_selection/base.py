@@ -9,8 +9,8 @@ from spectheory.algorithms.one_path.base import path_ratios
 from spectheory.algorithms.one_path.block import Block
 from spectheory.arrays import Array, first_true, namespace, take_path, take_paths, take_token
 from spectheory.bounds.rankings import Ranking, ranking_keys, ratio_ranking
+from spectheory.correction_rows import CorrectionRows
 from spectheory.outcome import Outcome, credit_to_first, first_path_with_prefix
-from spectheory.stop_rows import StopRows
 from spectheory.verifier import Verifier
 
 
@@ -47,7 +47,7 @@ class PathSelection(Verifier):
         ...         last = 0 * paths[..., :1, 0] + paths.shape[-2] - 1
         ...         return SelectedPaths(last, 0 * target_rows[..., :1, 0, 0] + 1,
         ...                              target_rows[..., -1:, :, :], draft_rows[..., -1:, :, :])
-        >>> certificate = certify(LastPath(), instances.two_token(2), num_drafts=2)
+        >>> certificate = certify(LastPath(), instances.two_token(2), drafts=2)
         >>> certificate.is_valid, certificate.block_efficiency
         (True, Fraction(20, 9))
     """
@@ -75,7 +75,7 @@ def block_verify(paths: Array, selected: SelectedPaths) -> Outcome:
         """The row at a prefix is the same on every candidate that holds it: that of the first of them."""
         lengths = namespace(candidates).zeros_like(candidates) + length[..., None]
         first = first_true(take_token(holders, lengths) == path_index[..., None])
-        rows = StopRows(target_rows, skewed_rows, first, length)
+        rows = CorrectionRows(target_rows, skewed_rows, first, length)
         return block.residual(take_token(take_path(accepted, first), length), rows)
 
     return Outcome.from_weights(sum(parts[1:], start=parts[0]), residual)

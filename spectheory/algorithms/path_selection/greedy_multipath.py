@@ -36,11 +36,11 @@ class GreedyMultipath(PathSelection):
 
     Example:
         >>> from spectheory import certify, instances
-        >>> certify("greedy_multipath", instances.two_token(2), num_drafts=2,
+        >>> certify("greedy_multipath", instances.two_token(2), drafts=2,
         ...         with_optimum=False).block_efficiency
         Fraction(212, 81)
         >>> likeliest_last = GreedyMultipath(lambda target_rows, draft_rows: draft_rows)
-        >>> certify(likeliest_last, instances.two_token(2), num_drafts=2).is_valid
+        >>> certify(likeliest_last, instances.two_token(2), drafts=2).is_valid
         True
     """
 

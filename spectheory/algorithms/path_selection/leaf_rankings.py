@@ -134,7 +134,7 @@ class ExplicitRanking(LeafRankings):
         >>> from spectheory import certify, instances
         >>> pair = instances.two_token(2)
         >>> verifier = ExplicitRanking(pair, [(0, 0), (1, 1), (0, 1), (1, 0)])
-        >>> certificate = certify(verifier, pair, num_drafts=2)
+        >>> certificate = certify(verifier, pair, drafts=2)
         >>> certificate.is_valid, certificate.block_efficiency
         (True, Fraction(596, 243))
     """

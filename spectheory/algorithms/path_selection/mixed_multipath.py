@@ -30,7 +30,7 @@ from spectheory.bounds.context_tree import accepted_masses
 from spectheory.bounds.rankings import Ranking, ratio_ranking
 from spectheory.bounds.skewed_draft import SkewedDraft, ranked_powers, skewed_draft_rows
 from spectheory.errors import InvalidInputError
-from spectheory.exact_numbers import exact_number, exact_values, is_exact, to_flint, to_fraction
+from spectheory.exact_numbers import exact_number, exact_values, float_tolerance, to_flint, to_fraction
 from spectheory.pair import ModelPair
 
 
@@ -189,7 +189,7 @@ def _best_share(target_row: Array, draft_row: Array, powers: Array, slope_tolera
         place = xp.where(turns == 0, zeros_like(place), place)
         return xp.where(turns > size, ones_like(place), place)
 
-    tolerance = 0 if is_exact(draft_row) else slope_tolerance
+    tolerance = float_tolerance(draft_row, slope_tolerance)
     smallest = place_of(lambda slopes: slopes > tolerance)
     largest = place_of(lambda slopes: slopes >= -tolerance)
     return (smallest + largest) / 2

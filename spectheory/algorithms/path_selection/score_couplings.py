@@ -21,7 +21,7 @@ from spectheory.arrays import (
     take_along,
     zeros_like,
 )
-from spectheory.exact_numbers import is_exact
+from spectheory.exact_numbers import float_tolerance
 
 Coupling = Callable[[ScoreNode, Array], Array]
 """(node, levels [..., N]) -> plan [..., N, M]."""
@@ -73,7 +73,7 @@ def tilted_cuts(node: ScoreNode, levels: Array) -> Array:
     number, behind = places[:-1], places[1:]
     start = xp.zeros_like(levels, dtype=xp.int64) + number * 0
     end = start + size
-    smallest = 0 if is_exact(levels) else RESOLUTION
+    smallest = float_tolerance(levels, RESOLUTION)
     zero, one, weight = zeros_like(levels[..., :1]), ones_like(levels[..., :1]), ones_like(levels)
     plan = zeros_like(node.pieces)
     reached = cumulative(node.draft_masses * levels)[..., 1:]

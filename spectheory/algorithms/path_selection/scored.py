@@ -20,9 +20,9 @@ from spectheory.arrays import (
     zeros_like,
 )
 from spectheory.bounds.skewed_draft import SkewedDraft
-from spectheory.distinct import distinct_rows
 from spectheory.exact_numbers import flint_if_exact, fractions_if_exact, is_exact
 from spectheory.pair import ModelPair
+from spectheory.unique_rows import unique_row_indices
 from spectheory.validate import check_num_drafts
 
 
@@ -118,19 +118,19 @@ class ScoredSelection(PathSelection):
         # One row of numbers per drafted path; a context that comes twice is split once.
         tokens = paths.reshape((-1, length))
         targets, drafts = (rows.reshape((-1, *rows.shape[-2:])) for rows in (target_rows, draft_rows))
-        first, which = distinct_rows(targets[:, 0], drafts[:, 0])
+        first, which = unique_row_indices(targets[:, 0], drafts[:, 0])
         state = self._first_state(targets[first, 0], drafts[first, 0], num_drafts)
         skewed_rows = xp.empty_like(drafts)
         for depth in range(length):
-            first, context = distinct_rows(targets[:, depth], drafts[:, depth], which)
+            first, context = unique_row_indices(targets[:, depth], drafts[:, depth], which)
             target_row, draft_row = targets[first, depth], drafts[first, depth]
             above = ScoreState(*(array[which[first]] for array in state))
             split = self.split(above, target_row, draft_row)
             skewed_rows[:, depth] = split.skewed_rows(above, draft_row)[context]
-            first, which = distinct_rows(tokens[:, depth], context)
+            first, which = unique_row_indices(tokens[:, depth], context)
             state = _behind(above, split, target_row, draft_row, context[first], tokens[first, depth])
         ends = which.reshape((-1, num_drafts))
-        first, which = distinct_rows(ends)
+        first, which = unique_row_indices(ends)
         chances = winning_chances(state.masses[ends[first]])[which].reshape((*batch, num_drafts))
         every = xp.zeros_like(paths[..., 0]) + xp.arange(num_drafts, device=paths.device)
         rows = skewed_rows.reshape(draft_rows.shape)

@@ -23,8 +23,8 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
+from spectheory.correction_rows import CorrectionRows, take_draft_row
 from spectheory.outcome import Outcome, is_first_with_prefix, shared_prefixes
-from spectheory.stop_rows import StopRows, take_draft_row
 from spectheory.verifier import TreeVerifier
 
 
@@ -149,7 +149,7 @@ class PositionByPosition(TreeVerifier):
 
         def residual(path_index: Array, length: Array) -> Array:
             if notes:
-                rows = StopRows(target_rows, draft_rows, path_index, length)
+                rows = CorrectionRows(target_rows, draft_rows, path_index, length)
                 # Past the last drafted token q is 0, and any note gives the target's row.
                 on_path = take_path(notes[0], path_index)
                 note = take_token(on_path, xp.clip(length, None, last))
@@ -217,7 +217,7 @@ def _position_at(
     xp = namespace(target_rows)
     at_leaf = length == paths.shape[-1]
     last = xp.where(at_leaf, length - 1, length)
-    rows = StopRows(target_rows, draft_rows, path_index, length)
+    rows = CorrectionRows(target_rows, draft_rows, path_index, length)
     drafts_here = take_row(take_path(xp.moveaxis(is_draft, -1, -2), path_index), last)
     return Position(
         take_row(xp.moveaxis(paths, -1, -2), last),

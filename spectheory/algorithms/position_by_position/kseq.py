@@ -17,12 +17,12 @@ from spectheory.algorithms.position_by_position.base import (
 from spectheory.arrays import (
     Array,
     divide_or_zero,
+    hit_probability,
     like_entries,
     namespace,
     ones_like,
     positive_part,
     power_sum,
-    some_draft_probs,
     take_along,
     zeros_like,
 )
@@ -188,7 +188,7 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
     accepted = xp.minimum(draft_probs, target_probs / division_factor[..., None])
     beta = xp.sum(accepted, axis=-1)
     residual = residual_at_root(target_probs, draft_probs, division_factor[..., None])
-    return KSeqRule(division_factor, some_draft_probs(beta, num_drafts), residual)
+    return KSeqRule(division_factor, hit_probability(beta, num_drafts), residual)
 
 
 def residual_at_root(target_probs: Array, draft_probs: Array, division_factor: Array) -> Array:

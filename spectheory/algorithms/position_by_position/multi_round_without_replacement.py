@@ -37,7 +37,7 @@ class MultiRoundWithoutReplacement(PositionByPosition):
         >>> from spectheory.drafts import WithoutReplacement
         >>> from spectheory.law import output_law
         >>> law = output_law(MultiRoundWithoutReplacement(), instances.three_token_reversed(1),
-        ...                  process=WithoutReplacement((2,)))
+        ...                  drafts=WithoutReplacement((2,)))
         >>> print(law.block_efficiency, law.total_variation)
         16/9 0
     """

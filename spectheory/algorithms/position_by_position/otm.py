@@ -10,9 +10,9 @@ import numpy as np
 
 from spectheory.algorithms.position_by_position.base import Position, PositionByPosition, Selection
 from spectheory.arrays import Array, namespace
-from spectheory.distinct import distinct_rows
 from spectheory.exact_numbers import is_exact
 from spectheory.programs.one_position.optimal_rankings import OptimalRankings, rankings_of_rows
+from spectheory.unique_rows import unique_row_indices
 
 Row = tuple[Any, ...]
 KEPT_PLANS, LARGEST_KEPT = 1024, 64
@@ -63,7 +63,7 @@ class OTM(PositionByPosition):
         # One row per context; a context that comes again with the same drafts is gone through once.
         contexts = [part.reshape((-1, size)) for part in (like, position.draft_rows)]
         contexts += [part.reshape((-1, num_drafts)) for part in (tokens, is_draft)]
-        first, which = distinct_rows(*contexts)
+        first, which = unique_row_indices(*contexts)
         # Plain lists, on the CPU whatever the device: tolist keeps the entries of exact arrays.
         laws = [self._law(*rows) for rows in zip(*(part[first].tolist() for part in contexts), strict=True)]
         return Selection(

@@ -36,7 +36,7 @@ class SpecTr(PositionByPosition):
 
     Example:
         >>> from spectheory import certify, instances
-        >>> certificate = certify("spectr", instances.two_token(1), num_drafts=2, with_optimum=False)
+        >>> certificate = certify("spectr", instances.two_token(1), drafts=2, with_optimum=False)
         >>> round(certificate.block_efficiency_float, 6)
         1.81142
     """

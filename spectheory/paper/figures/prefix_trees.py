@@ -63,9 +63,9 @@ def prefix_trees(names: Sequence[str] = tuple(PAIRS), num_leaves: Sequence[int] 
                 process = PrefixTree(widths)
                 nodes = sum(accumulate(widths, mul))
                 shape, here = ",".join(map(str, widths)), f"{name}, tree {widths}"
-                most = optimum(pair, process=process).value
+                most = optimum(pair, drafts=process).value
                 for verifier in VERIFIERS:
-                    law = output_law(verifier, pair.to_float(), process=process)
+                    law = output_law(verifier, pair.to_float(), drafts=process)
                     value, defect = float(law.block_efficiency), float(law.total_variation)
                     rows.append(
                         (name, leaves, shape, nodes, verifier, value, round(defect, 12), most, float(most))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.bounds.dual_scores import ScoreChain
 
 
@@ -25,8 +25,8 @@ def chord_errors(edges: np.ndarray, num_drafts: int, chain: ScoreChain) -> np.nd
 
     Their sum is the upper bound's value under f minus that under the chords.
     """
-    true = some_draft_probs(chain.draft_mass, num_drafts)
-    chords = np.interp(chain.draft_mass, edges, some_draft_probs(edges, num_drafts))
+    true = hit_probability(chain.draft_mass, num_drafts)
+    chords = np.interp(chain.draft_mass, edges, hit_probability(edges, num_drafts))
     return chain.drop * np.maximum(true - chords, 0.0)
 
 

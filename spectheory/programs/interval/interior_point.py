@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.bounds.context_tree import accepted_masses
 from spectheory.errors import SolverError
 from spectheory.programs.interval.live_tree import LiveTree
@@ -78,7 +78,7 @@ class ChordProgram:
         self.num_drafts = num_drafts
         self.edges = edges
         self.widths = np.diff(edges)
-        self.slopes = np.diff(some_draft_probs(edges, num_drafts)) / self.widths
+        self.slopes = np.diff(hit_probability(edges, num_drafts)) / self.widths
         block = live.gather(accepted_masses(live.tree.draft_probs, live.tree.target_rows))
         self._node_weights = block + EVENNESS / live.size
         self._total_weight = 1.0 + EVENNESS + 2.0 * float(self._node_weights.sum())
@@ -122,7 +122,7 @@ class ChordProgram:
             edges: breakpoints that include the present ones.
         """
         widths = np.diff(edges)
-        slopes = np.diff(some_draft_probs(edges, self.num_drafts)) / widths
+        slopes = np.diff(hit_probability(edges, self.num_drafts)) / widths
         inside = np.searchsorted(self.edges, edges[:-1], side="right") - 1
         start = self.restart
         scores = _bin_scores(self.live, start.y)

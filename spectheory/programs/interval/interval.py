@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.bounds.context_tree import ContextTree, Levels
 from spectheory.bounds.dual_scores import (
     CertifiedUpperBound,
@@ -125,7 +125,7 @@ class _Best:
         tree, K = self.tree, self.num_drafts
         for expected in (0.0, 1.0, 10.0, 100.0):
             self.offer_draft(target_among(tree, K, [K * level > expected for level in tree.draft_probs]))
-        limits = [some_draft_probs(level, K) for level in tree.draft_probs]
+        limits = [hit_probability(level, K) for level in tree.draft_probs]
         for factor in (0.25, 1.0, 4.0):
             levels = zip(tree.target_probs, limits, strict=True)
             self.offer_slacks(slacks_of_shares(tree, [target <= factor * limit for target, limit in levels]))

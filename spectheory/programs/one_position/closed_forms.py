@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.errors import InvalidInputError
 from spectheory.exact_numbers import plain_number
 from spectheory.validate import check_num_drafts
@@ -46,7 +46,7 @@ def bernoulli_acceptance(draft_head: Any, target_head: Any, num_drafts: Any) -> 
     for name, head in (("draft_head", draft_head), ("target_head", target_head)):
         if not symbolic and not 0 <= head <= 1:
             raise InvalidInputError(f"{name} must be a probability between 0 and 1, got {head}")
-    heads, tails = some_draft_probs(draft_head, num_drafts), some_draft_probs(1 - draft_head, num_drafts)
+    heads, tails = hit_probability(draft_head, num_drafts), hit_probability(1 - draft_head, num_drafts)
     value = least(target_head, heads) + least(1 - target_head, tails)
     return value if symbolic else plain_number(value)
 
@@ -69,10 +69,10 @@ def uniform_acceptance(ratio: Any, num_drafts: Any) -> Any:
     """
     num_drafts = num_drafts if _is_symbolic(num_drafts) else check_num_drafts(num_drafts)
     if _is_symbolic(ratio):
-        return some_draft_probs(1 / ratio, num_drafts)
+        return hit_probability(1 / ratio, num_drafts)
     if not ratio >= 1:
         raise InvalidInputError(f"ratio must be at least 1, got {ratio}")
-    return plain_number(some_draft_probs(1 / plain_number(ratio), num_drafts))
+    return plain_number(hit_probability(1 / plain_number(ratio), num_drafts))
 
 
 class ClosedFormSymbols(NamedTuple):

@@ -14,7 +14,13 @@ from spectheory.arrays import Array, namespace
 from spectheory.bounds.level_sets import SortedByRatio, ratios
 from spectheory.bounds.tolerances import ROW_SUM_TOLERANCE, SUM_TOLERANCE
 from spectheory.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.exact_numbers import flint_if_exact, fractions_if_exact, is_exact, plain_number
+from spectheory.exact_numbers import (
+    flint_if_exact,
+    float_tolerance,
+    fractions_if_exact,
+    is_exact,
+    plain_number,
+)
 from spectheory.rows import parse_probs
 from spectheory.validate import check_num_drafts, is_whole
 
@@ -187,7 +193,7 @@ def check_rows(
         )
     for name, rows in (("target_probs", target), ("draft_probs", draft)):
         xp = namespace(rows)
-        allowed = 0 if is_exact(rows) else row_sum_tolerance
+        allowed = float_tolerance(rows, row_sum_tolerance)
         sums_to_one = xp.asarray(abs(xp.sum(rows, axis=-1) - 1) <= allowed)
         # written so that a NaN is refused too
         if not (bool((rows >= 0).all()) and bool(sums_to_one.all())):
@@ -221,7 +227,7 @@ def check_draft_law(
         raise InvalidInputError(
             f"target_probs holds {target.dtype} and the draft law {probs.dtype} entries; use one kind"
         )
-    allowed = 0 if is_exact(probs) else sum_tolerance
+    allowed = float_tolerance(probs, sum_tolerance)
     if not (bool((probs >= 0).all()) and bool(abs(probs.sum() - 1) <= allowed)):
         raise InvalidInputError(f"a draft law must hold probabilities ≥ 0 that sum to 1, got {probs.sum()}")
     return target, tuples, probs

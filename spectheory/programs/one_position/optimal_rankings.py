@@ -14,10 +14,10 @@ import numpy as np
 from spectheory.arrays import (
     at_most_one,
     divide_or_zero,
+    hit_probability,
     ones_like,
     positive_part,
     running_minimum,
-    some_draft_probs,
     zeros_like,
 )
 from spectheory.bounds.level_sets import ratios
@@ -169,14 +169,14 @@ def optimal_skewed_row(target: np.ndarray, draft: np.ndarray, num_drafts: int) -
     drafted = np.flatnonzero(draft > 0)
     order = drafted[np.argsort(-ratios(target, draft)[drafted], kind="stable")]
     positions, demanded = (_cumulative(row[order]) for row in (draft, target))
-    limits = some_draft_probs(positions, num_drafts)
+    limits = hit_probability(positions, num_drafts)
     surplus = limits - demanded
     highest = np.maximum(running_minimum(surplus), running_minimum(surplus[::-1])[::-1])
     skewed = zeros_like(target)
     # As r_i = p_i + a difference: mostly 0, and rounding can make no mass of it that is negative.
     taken = positive_part(target[order] + np.diff(highest))
     # Nor more mass than a token is drafted with, which rounding is where a token is rarer than that.
-    skewed[order] = np.minimum(taken, some_draft_probs(draft[order], num_drafts))
+    skewed[order] = np.minimum(taken, hit_probability(draft[order], num_drafts))
     return SkewedRow(skewed, order, int(np.argmin(surplus)), positions, limits, demanded + highest)
 
 
@@ -210,7 +210,7 @@ def _cut_times(positions: np.ndarray, limits: np.ndarray, reached: np.ndarray, n
             continue
         inside = slice(start + 1, end)
         mirrored = positions[start] + positions[end] - positions[inside]
-        reversed_ = limits[start] + limits[end] - some_draft_probs(mirrored, num_drafts)
+        reversed_ = limits[start] + limits[end] - hit_probability(mirrored, num_drafts)
         # Not negative, but for rounding where all tokens on one side of a place are rare.
         room, most = (positive_part(limits[inside] - mass) for mass in (reached[1:-1], reversed_))
         chances = at_most_one(divide_or_zero(room, most))

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.arrays import some_draft_probs
+from spectheory.arrays import hit_probability
 from spectheory.errors import EnumerationTooLargeError
 from spectheory.exact_numbers import flint_if_exact, plain_number
 from spectheory.programs.one_position.min_cut import check_rows
@@ -105,7 +105,7 @@ def equation_9(target: np.ndarray, draft: np.ndarray, num_drafts: int, tokens: n
         >>> float(equation_9(row, row, 2, np.array([True, True])))
         1.0
     """
-    total = np.minimum(target[tokens], some_draft_probs(draft[tokens], num_drafts)).sum() + target[0] * 0
+    total = np.minimum(target[tokens], hit_probability(draft[tokens], num_drafts)).sum() + target[0] * 0
     outside: dict[frozenset[int], Any] = {}
     for drafts in combinations_with_replacement(range(len(draft)), num_drafts):
         support = frozenset(drafts)

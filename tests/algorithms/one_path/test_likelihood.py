@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import pytest
 
 from reference import draft_prob, draft_row, leaves, target_row
 from spectheory import instances, output_law
+from spectheory.algorithms.one_path.base import first_path_ratios
 from spectheory.algorithms.one_path.block import Block
 from spectheory.algorithms.one_path.greedy_block import GreedyBlock
-from spectheory.algorithms.one_path.likelihood import (
-    block_likelihood,
-    greedy_block_likelihood,
-    token_likelihood,
-)
 from spectheory.algorithms.one_path.token import Token
+from spectheory.arrays import at_most_one, prefix_products
 from spectheory.pair import ModelPair
+from spectheory.verifier import Verifier
 from table import small_cases
 from torch_support import DEVICES, drafted, on_device
 
@@ -29,14 +30,15 @@ def all_paths(pair: ModelPair) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.array(possible)[:, None], target[:, None], draft[:, None]
 
 
-# -------------------------------------------------------------- likelihoods
-
-
-LIKELIHOODS = {
-    "token": (Token(), token_likelihood),
-    "block": (Block(), block_likelihood),
-    "greedy_block": (GreedyBlock(), greedy_block_likelihood),
+LIKELIHOODS: dict[str, tuple[Verifier, Callable[..., Any]]] = {
+    "token": (Token(), lambda *drafted: prefix_products(Token().acceptance(*drafted))),
+    "block": (Block(), lambda *drafted: Block().weights(first_path_ratios(*drafted))),
+    "greedy_block": (
+        GreedyBlock(),
+        lambda *drafted: at_most_one(prefix_products(first_path_ratios(*drafted))),
+    ),
 }
+"""P(tau >= i | X_{1:i}) for i = 0..L from the verifiers' own steps, [..., L+1] (theory.md Statement 4.3)."""
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)

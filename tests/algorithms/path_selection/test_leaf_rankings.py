@@ -97,7 +97,7 @@ def test_bound_verifiers_over_iterations() -> None:
 
     Bound to the chain from its start and let go on without the check, the law is wrong.
     """
-    pair, options = instances.sticky_chain(2), {"num_drafts": 2, "memory": 1}
+    pair, options = instances.sticky_chain(2), {"drafts": 2, "memory": 1}
     for bound in (OptimalMultipath(pair, 2), GreedyMultipath.with_order(pair, range(4))):
         assert first_tokens_law(bound, pair, 3, 1, **options).total_variation == 0
         with pytest.raises(InvalidInputError, match=r"bound to another pair: .* over several iterations"):
@@ -105,12 +105,12 @@ def test_bound_verifiers_over_iterations() -> None:
         with pytest.raises(InvalidInputError, match="bound to another pair"):
             decoded_tokens_law(bound, pair, 2, **options)
         with pytest.raises(InvalidInputError, match="bound to another pair"):
-            decoded_tokens_law(bound, instances.random_rational(1, 2, 5), 2, num_drafts=2, draft_length=2)
+            decoded_tokens_law(bound, instances.random_rational(1, 2, 5), 2, drafts=2, draft_length=2)
     assert first_tokens_law("optimal_multipath", pair, 4, **options).total_variation == 0
     assert first_tokens_law(Unchecked(pair, range(4)), pair, 4, **options).total_variation > 0
     same_everywhere = instances.two_token(2)
     for bound in (OptimalMultipath(same_everywhere, 2), ExplicitRanking(same_everywhere, range(4))):
-        assert first_tokens_law(bound, same_everywhere, 4, num_drafts=2).total_variation == 0
+        assert first_tokens_law(bound, same_everywhere, 4, drafts=2).total_variation == 0
 
 
 def test_orders_partner_weights_and_arithmetic_are_checked() -> None:

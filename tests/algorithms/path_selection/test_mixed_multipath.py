@@ -184,7 +184,7 @@ def test_mixture_parameters() -> None:
         ExplicitRanking(pair, range(4)),
     ):
         with pytest.raises(InvalidInputError, match="is not valid for 'without_replacement'"):
-            output_law(verifier, pair, process=WithoutReplacement((2, 1)))
+            output_law(verifier, pair, drafts=WithoutReplacement((2, 1)))
 
 
 class ShareOfTheDrafts(MixedMultipath):

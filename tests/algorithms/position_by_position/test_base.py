@@ -89,10 +89,10 @@ def test_draws_partner_counting_repeats_breaks_validity(widths: tuple[int, ...])
     pair = ModelPair.context_free_pair(*SPREAD, 2)
     process = PrefixTree(widths)
     for verifier in (SpecTr(), MultiRound()):
-        assert output_law(verifier, pair, process=process).total_variation < 1e-12
-        assert output_law(CountsRepeats(verifier), pair, process=process).total_variation > 1e-2
+        assert output_law(verifier, pair, drafts=process).total_variation < 1e-12
+        assert output_law(CountsRepeats(verifier), pair, drafts=process).total_variation > 1e-2
     wrong = output_law(
-        CountsRepeats(OTM()), instances.two_token(2), process=PrefixTree((1, 2))
+        CountsRepeats(OTM()), instances.two_token(2), drafts=PrefixTree((1, 2))
     ).total_variation
     assert wrong > Fraction(1, 100)
 
@@ -102,7 +102,7 @@ def test_trees_of_iid_paths_agree_with_iid() -> None:
     for pair in random_pairs(2, 2, 6, 1300):
         for verifier in (SpecTr(), MultiRound(), OTM()):
             assert_same_law(
-                output_law(verifier, pair, process=PrefixTree((3, 1))), output_law(verifier, pair, 3), 1e-15
+                output_law(verifier, pair, drafts=PrefixTree((3, 1))), output_law(verifier, pair, 3), 1e-15
             )
 
 
@@ -110,9 +110,9 @@ def test_trees_of_iid_paths_agree_with_iid() -> None:
 def test_prefix_trees_with_any_pair(pair: ModelPair, width: int) -> None:
     """Branching at the last depth, pairs with zeros, ties and a single token; V <= 3, L <= 2."""
     process = PrefixTree((1,) * (pair.draft_length - 1) + (width,))
-    assert output_law(MultiRound(), pair, process=process).total_variation == 0
-    assert output_law(OTM(), pair, process=process).total_variation == 0
-    assert output_law(SpecTr(), pair, process=process).total_variation < 1e-12
+    assert output_law(MultiRound(), pair, drafts=process).total_variation == 0
+    assert output_law(OTM(), pair, drafts=process).total_variation == 0
+    assert output_law(SpecTr(), pair, drafts=process).total_variation < 1e-12
 
 
 @pytest.mark.parametrize("process", [PerPath((instances.two_token(2),) * 2), WithoutReplacement((2, 1))])
@@ -120,7 +120,7 @@ def test_prefix_trees_with_any_pair(pair: ModelPair, width: int) -> None:
 def test_processes_that_are_not_meant_are_refused(verifier: Verifier, process: DraftProcess) -> None:
     """K-SEQ and the plan from q^n suppose drafts from one q, with replacement."""
     with pytest.raises(InvalidInputError, match=f"not valid for '{process.name}' drafts"):
-        output_law(verifier, instances.two_token(2), process=process)
+        output_law(verifier, instances.two_token(2), drafts=process)
 
 
 # ------------------------------------------------------------- torch, and memory

@@ -66,7 +66,7 @@ def test_laws_on_prefix_trees_are_those_acted_out(
     cases = random_pairs(vocab_size, length, how_many, 700)
     for pair in [*(edge_pairs(length) if prod(widths) == 2 and length < 3 else []), *cases]:
         process = PrefixTree(widths)
-        law = output_law(MultiRound(), pair, process=process)
+        law = output_law(MultiRound(), pair, drafts=process)
         assert mapping_of(law) == acted_out(pair, drawn_trees(pair, widths, False), multi_round_rule)
         assert law.total_variation == 0
 
@@ -84,7 +84,7 @@ def test_multi_round_with_a_model_per_path(
             instances.random_rational(2000 + 10 * number + k, vocab_size, draft_length)
             for k in range(num_drafts)
         ]
-        law = output_law(MultiRound(), pair, process=PerPath(tuple(models)))
+        law = output_law(MultiRound(), pair, drafts=PerPath(tuple(models)))
         assert law.total_variation == 0
         assert mapping_of(law) == acted_out(pair, drawn_paths(pair, models), multi_round_rule)
 
@@ -98,9 +98,9 @@ def test_model_per_path_partner_one_row_for_all_is_not_lossless() -> None:
 
     pair = ModelPair.context_free_pair(*SPREAD, 1)
     models = (pair, ModelPair.context_free_pair(SPREAD[0], ["1/8", "1/2", "3/8"], 1))
-    assert output_law(MultiRound(), pair, process=PerPath(models)).total_variation == 0
-    assert output_law(FirstRowForAll(), pair, process=PerPath(models)).total_variation > Fraction(1, 100)
-    same = output_law(MultiRound(), pair, process=PerPath((pair, pair)))
+    assert output_law(MultiRound(), pair, drafts=PerPath(models)).total_variation == 0
+    assert output_law(FirstRowForAll(), pair, drafts=PerPath(models)).total_variation > Fraction(1, 100)
+    same = output_law(MultiRound(), pair, drafts=PerPath((pair, pair)))
     assert_same_law(same, output_law(MultiRound(), pair, 2))
 
 
@@ -136,6 +136,6 @@ def test_laws_do_not_depend_on_how_tokens_are_named() -> None:
             pair.vocab,
         )
         for process in (Iid(2), PrefixTree((3,))):
-            one, other = (output_law(MultiRound(), each, process=process) for each in (pair, turned))
+            one, other = (output_law(MultiRound(), each, drafts=process) for each in (pair, turned))
             assert one.block_efficiency == other.block_efficiency
             assert (one.masses[0] == other.masses[0][::-1]).all()

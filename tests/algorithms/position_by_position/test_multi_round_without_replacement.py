@@ -26,7 +26,7 @@ from spectheory.pair import ModelPair
 def test_one_distinct_draft_is_token_verification() -> None:
     """Widths of one: multi_round_without_replacement is token exactly."""
     for pair in [*edge_pairs(2), *random_pairs(3, 2, 12, 520)]:
-        found = output_law(MultiRoundWithoutReplacement(), pair, process=WithoutReplacement((1, 1)))
+        found = output_law(MultiRoundWithoutReplacement(), pair, drafts=WithoutReplacement((1, 1)))
         assert_same_law(found, output_law("token", pair))
 
 
@@ -56,7 +56,7 @@ def test_multi_round_without_replacement_is_lossless_and_as_acted_out(
         support = min(int((level > 0).sum(axis=1).min()) for level in pair.draft)
         if support < max(widths):
             continue
-        law = output_law(MultiRoundWithoutReplacement(), pair, process=process)
+        law = output_law(MultiRoundWithoutReplacement(), pair, drafts=process)
         assert law.total_variation == 0
         expected = acted_out(pair, drawn_trees(pair, widths, True), without_replacement_rule)
         assert mapping_of(law) == expected
@@ -72,10 +72,10 @@ def test_multi_round_without_replacement_edge_cases() -> None:
     for widths in ((1,), (2,)):
         process = WithoutReplacement(widths)
         for pair, efficiency in ((equal, 2), (disjoint, 1)):
-            law = output_law(MultiRoundWithoutReplacement(), pair, process=process)
+            law = output_law(MultiRoundWithoutReplacement(), pair, drafts=process)
             assert (law.block_efficiency, law.total_variation) == (efficiency, 0)
     whole = output_law(
-        MultiRoundWithoutReplacement(), instances.two_token(2), process=WithoutReplacement((2, 2))
+        MultiRoundWithoutReplacement(), instances.two_token(2), drafts=WithoutReplacement((2, 2))
     )
     assert whole.block_efficiency == 3
 
@@ -87,7 +87,7 @@ def test_without_replacement_partner_the_wrong_rows_are_not_lossless() -> None:
         draft_processes = frozenset({"without_replacement"})
 
     pair = ModelPair.context_free_pair(*SPREAD, 1)
-    law = output_law(WithReplacementRows(), pair, process=WithoutReplacement((2,)))
+    law = output_law(WithReplacementRows(), pair, drafts=WithoutReplacement((2,)))
     assert law.total_variation > Fraction(1, 100)
 
 
@@ -98,7 +98,7 @@ def test_multi_round_without_replacement_needs_its_process() -> None:
         with pytest.raises(
             InvalidInputError, match=f"not valid for '{process.name}' drafts; it takes without"
         ):
-            output_law(verifier, instances.two_token(1), process=process)
+            output_law(verifier, instances.two_token(1), drafts=process)
     half = np.full((2, 2, 2), 0.5)
     with pytest.raises(InvalidInputError, match="set it up with bind"):
         verifier.outcome(np.array([[0], [1]]), half, half[:, :1])

@@ -55,7 +55,7 @@ def test_otm_partner_the_others_are_below_it() -> None:
 def test_otm_on_longer_drafts_is_lossless(process: DraftProcess) -> None:
     """L = 2, exactly; never above the optimum of all valid verifiers (i.i.d. drafts)."""
     for pair in [*random_pairs(2, 2, 8, 1500), instances.point_masses(2), instances.two_token(2)]:
-        law = output_law(OTM(), pair, process=process)
+        law = output_law(OTM(), pair, drafts=process)
         assert law.total_variation == 0
         if process == Iid(2):
             assert law.block_efficiency <= optimum(pair, 2).value

@@ -23,7 +23,7 @@ def test_kseq_is_spectr_at_one_position() -> None:
     for pair in [*edge_pairs(1), *random_pairs(3, 1, 10, 660)]:
         for process in (Iid(2), Iid(3), PrefixTree((3,))):
             assert_same_law(
-                output_law(KSeq(), pair, process=process), output_law(SpecTr(), pair, process=process)
+                output_law(KSeq(), pair, drafts=process), output_law(SpecTr(), pair, drafts=process)
             )
 
 
@@ -35,7 +35,7 @@ def test_laws_on_prefix_trees_are_those_acted_out(
     length = len(widths)
     cases = random_pairs(vocab_size, length, how_many, 700)
     for pair in [*(edge_pairs(length) if prod(widths) == 2 and length < 3 else []), *cases]:
-        law = output_law(SpecTr(), pair, process=PrefixTree(widths))
+        law = output_law(SpecTr(), pair, drafts=PrefixTree(widths))
         expected = acted_out(pair, drawn_trees(pair, widths, False), kseq_rule_by_hand)
         assert_close(mapping_of(law), expected, 1e-12)
         assert law.total_variation < 1e-12

@@ -60,9 +60,9 @@ def test_drafts_must_be_independent() -> Iterator[None]:
     for widths, lossless in (((2, 1), True), ((3, 1), True), ((1, 2), False), ((2, 2), False)):
         for verifier in (OTM(), SpecTr()):
             process = PrefixTree(widths)
-            as_printed = output_law(PathsAsDrafts(verifier), instances.two_token(2), process=process)
+            as_printed = output_law(PathsAsDrafts(verifier), instances.two_token(2), drafts=process)
             assert (float(as_printed.total_variation) < 1e-12) == lossless
-            repaired = output_law(verifier, instances.two_token(2), process=process)
+            repaired = output_law(verifier, instances.two_token(2), drafts=process)
             assert float(repaired.total_variation) < 1e-12
             yield
 
@@ -161,7 +161,7 @@ def test_trees_and_independent_drafts_compared() -> Iterator[None]:
     for number in range(60):
         pair = random_rational([211, number], 2, 2)
         tree, flat = (
-            float(output_law("spectr", pair, process=PrefixTree(widths)).block_efficiency)
+            float(output_law("spectr", pair, drafts=PrefixTree(widths)).block_efficiency)
             for widths in ((2, 2), (4, 1))
         )
         better, worse = better + (tree > flat + 1e-9), worse + (tree < flat - 1e-9)
@@ -199,7 +199,7 @@ def test_tokens_per_call_is_the_block_efficiency_of_a_context_free_pair() -> Ite
         pair = random_rational([213, 1], 3, 1)
         pair = type(pair).context_free_pair(list(pair.target[0][0]), list(pair.draft[0][0]), 2)
         one = output_law(name, pair, 2).block_efficiency
-        decoded = expected_decoded_tokens(name, pair, 3, num_drafts=2)
+        decoded = expected_decoded_tokens(name, pair, 3, drafts=2)
         assert [tokens / calls for calls, tokens in enumerate(decoded, start=1)] == [one] * 3
         yield
     chain = instances.sticky_chain(2)

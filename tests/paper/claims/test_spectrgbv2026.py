@@ -216,10 +216,10 @@ def test_the_complete_procedure_is_not_lossless() -> Iterator[None]:
     for number in range(30):
         pair = random_rational([276, number], 2, 2, zero_probability=0, equal_row_probability=0)
         pair = ModelPair.context_free_pair(list(pair.target[0][0]), list(pair.draft[0][0]), 2)
-        assert first_tokens_law("spectr_gbv", pair, 3, num_drafts=1).total_variation == 0
+        assert first_tokens_law("spectr_gbv", pair, 3, drafts=1).total_variation == 0
         if output_law("spectr_gbv", pair, 2).undefined:
             continue
-        lossy += first_tokens_law("spectr_gbv", pair, 3, num_drafts=2).total_variation > 0
+        lossy += first_tokens_law("spectr_gbv", pair, 3, drafts=2).total_variation > 0
         yield
     assert lossy > 15
     assert output_law("spectr_gbv", instances.two_token(1), 2).prefix_law(1)[0] == Fraction(31, 120)

@@ -34,4 +34,4 @@ def test_drafts_that_are_not_independent_are_refused() -> None:
     from spectheory.drafts import PrefixTree
 
     with pytest.raises(InvalidInputError, match="not valid for 'prefix_tree'"):
-        certify(OnFirst("block", 1), instances.two_token(2), process=PrefixTree((2, 2)))
+        certify(OnFirst("block", 1), instances.two_token(2), drafts=PrefixTree((2, 2)))

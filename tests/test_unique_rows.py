@@ -10,8 +10,8 @@ import pytest
 import torch
 from flint import fmpq
 
-from spectheory.distinct import distinct_rows
 from spectheory.exact_numbers import to_flint
+from spectheory.unique_rows import unique_row_indices
 
 KINDS = {
     "Fraction": lambda rows: np.array([[Fraction(int(x), 7) for x in row] for row in rows], dtype=object),
@@ -31,27 +31,27 @@ def test_against_comparison_of_all_rows(kind: str) -> None:
     rng = np.random.default_rng(3)
     left, right = rng.integers(0, 2, (60, 3)), rng.integers(0, 3, (60, 1))
     make: Any = KINDS[kind]
-    first, which = (np.asarray(part) for part in distinct_rows(make(left), make(right)))
+    first, which = (np.asarray(part) for part in unique_row_indices(make(left), make(right)))
     rows = [(*a, *b) for a, b in zip(left.tolist(), right.tolist(), strict=True)]
     assert len(first) == len(set(rows)) < 60
     assert [rows[first[number]] for number in which] == rows
     assert [rows.index(rows[place]) for place in first] == first.tolist()
-    alone, _ = distinct_rows(make(left))  # the partner: half of what distinguishes rows
+    alone, _ = unique_row_indices(make(left))  # the partner: half of what distinguishes rows
     assert len(alone) < len(first)
 
 
 def test_rationals_are_compared_by_value() -> None:
     """Other objects with the same value are equal, in either kind."""
     rows = np.array([[fmpq(1, 3)], [fmpq(2, 6)], [fmpq(1, 2)]], dtype=object)
-    _, which = distinct_rows(rows)
+    _, which = unique_row_indices(rows)
     assert which[0] == which[1] != which[2]
 
 
 def test_no_rows() -> None:
-    first, which = distinct_rows(np.empty((0, 2)), np.empty((0, 3), dtype=np.int64))
+    first, which = unique_row_indices(np.empty((0, 2)), np.empty((0, 3), dtype=np.int64))
     assert first.size == which.size == 0
 
 
 def test_every_row_of_an_accelerator_is_new() -> None:
-    first, which = distinct_rows(torch.ones((3, 2), device="meta"))
+    first, which = unique_row_indices(torch.ones((3, 2), device="meta"))
     assert tuple(first.shape) == tuple(which.shape) == (3,)

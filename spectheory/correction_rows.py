@@ -8,16 +8,16 @@ from typing import NamedTuple
 from spectheory.arrays import (
     Array,
     batch_indices,
-    in_one_reading,
     is_one_number,
     namespace,
     on_host,
     residual_rows,
+    use_row_kernel,
     zeros_like,
 )
 
 
-class StopRows(NamedTuple):
+class CorrectionRows(NamedTuple):
     """The target's row and the draft's at one prefix of one path per batch element.
 
     Attributes:
@@ -57,17 +57,17 @@ class StopRows(NamedTuple):
         Example:
             >>> import numpy as np
             >>> rows = np.array([[[0.75, 0.25], [0.5, 0.5]]]), np.array([[[0.5, 0.5]]])
-            >>> StopRows(*rows, np.array(0), np.array([0, 1])).residual()
+            >>> CorrectionRows(*rows, np.array(0), np.array([0, 1])).residual()
             array([[0.25, 0.  ],
                    [0.5 , 0.5 ]])
         """
-        if self._in_one_reading(scale, draft_scale):
+        if self._kernel_fits(scale, draft_scale):
             from spectheory.row_kernels import residual_at_stops
 
             return residual_at_stops(*self, scale, draft_scale)
         return residual_rows(self.target_row, self.draft_row, scale, draft_scale)
 
-    def _in_one_reading(self, *scales: Array | None) -> bool:
+    def _kernel_fits(self, *scales: Array | None) -> bool:
         """Whether a loop takes them: several stops, one per batch element; the rows of one are views."""
         *batch, paths, depths, size = self.target_rows.shape
         per_stop = [array for array in (self.path_index, self.length, *scales) if array is not None]
@@ -75,7 +75,7 @@ class StopRows(NamedTuple):
             not is_one_number(self.length)
             and tuple(self.draft_rows.shape) == (*batch, paths, depths - 1, size)
             and all(tuple(array.shape) == tuple(batch) for array in per_stop)
-            and in_one_reading((self.target_rows, self.draft_rows), scales, math.prod(batch) * size)
+            and use_row_kernel((self.target_rows, self.draft_rows), scales, math.prod(batch) * size)
         )
 
 

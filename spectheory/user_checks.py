@@ -1,8 +1,6 @@
-"""Vetting a user's verifier: is its law a function of its inputs, and is it what it says of itself.
+"""Check that a user's verifier is deterministic and that its flags are true.
 
-Nothing else is asked of a verifier than conditional laws, and nothing is deduced from them unless the same
-question always gets the same answer.  Each check asks about a sample of drafted tuples, and names the
-fault in one line.
+Each check evaluates the verifier on a sample of drafted tuples, and names the fault in one line.
 """
 
 from __future__ import annotations
@@ -17,10 +15,10 @@ from spectheory.arrays import Array, first_true, namespace, zeros_like
 from spectheory.contexts import numbered_context
 from spectheory.drafts import DraftProcess
 from spectheory.errors import InvalidOutcomeError
-from spectheory.exact_numbers import is_exact
+from spectheory.exact_numbers import float_tolerance
 from spectheory.pair import ModelPair
-from spectheory.questions import RowTables, Tuples, check_correction_rows, check_stop_probs
-from spectheory.resolve import Resolved
+from spectheory.questions import Evaluator, check_correction_rows, check_stop_probs
+from spectheory.resolve import Problem
 from spectheory.verifier import Verifier
 
 SAMPLED_TUPLES = 512
@@ -29,27 +27,27 @@ TupleLaw = dict[tuple[int, int, int], Any]
 """(depth, number of the prefix, correction token) -> probability, given one tuple of drafts."""
 
 
-def check_function_of_inputs(asked: Resolved, leaves: np.ndarray, tolerance: float) -> None:
+def check_function_of_inputs(problem: Problem, leaves: np.ndarray, tolerance: float) -> None:
     """``check_answers`` on tuples of an enumerated pair, given by their leaf numbers [N, K]."""
-    check_answers(asked.verifier, RowTables.of(asked, asked.process).tuples(leaves)[1:], tolerance)
+    check_answers(problem.verifier, Evaluator.of(problem, problem.process).tuples(leaves)[1:], tolerance)
 
 
 def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> None:
     """Refuse a verifier whose answer depends on anything but the drafted paths and the rows on them.
 
-    The same tuples are asked about four times, in this order:
+    The same tuples are evaluated four times.  Each evaluation reveals another fault:
 
-    1. as they are: the arrays must be left as they were given;
-    2. as they are, once more: state and random numbers of the verifier's own show;
-    3. some alone, then all in another order, in fresh arrays and in two batches: a look at other tuples of
-       the batch shows, and one at the other stops that a correction is asked about;
-    4. in that order, written into the arrays of the first time: answers remembered by object show.
+    1. in the given arrays: writing into the inputs;
+    2. in the same arrays again: internal state, or random numbers;
+    3. some alone, then all in another order, in new arrays and two batches: dependence on other tuples of the
+       batch, or on the other stops of a call of ``correction``;
+    4. in that order, written into the given arrays: answers cached by the identity of an array.
 
     Args:
-        verifier: who is asked.
+        verifier: the user's.
         drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], of numpy or torch;
             they are written to.
-        tolerance: where they are not exact, the difference of two probabilities that still counts as none.
+        tolerance: in floats, the largest difference of two equal probabilities.
 
     Raises:
         InvalidOutcomeError: the text names the fault and the drafts on which it shows.
@@ -67,7 +65,7 @@ def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float
         if differs.any():
             drafts = given[0][tuples][int(first_true(differs))].tolist()
             raise InvalidOutcomeError(
-                f"verifier {verifier.name!r} is no function of its inputs: {fault} (drafts {drafts}); "
+                f"verifier {verifier.name!r} is not a function of its inputs: {fault} (drafts {drafts}); "
                 "compute the law from the arrays of the call alone"
             )
 
@@ -110,7 +108,7 @@ def _check_mixed_stops(
 ) -> None:
     """Refuse a correction whose row for one stop depends on the other stops of the call.
 
-    Elsewhere all tuples of a call stop at one path and length.  Here every tuple has a stop of its own.
+    In the other checks all tuples of a call have the same stop.  Here the stops differ.
     """
     outcome = verifier.outcome(*drafted)
     xp, lengths = namespace(drafted[0]), outcome.stop_probs.shape[-1]
@@ -120,7 +118,7 @@ def _check_mixed_stops(
     picked = np.argsort(~made, axis=1, kind="stable")[tuples, tuples % made.sum(axis=1)]
     place = [xp.asarray(part, device=drafted[0].device) for part in (picked // lengths, picked % lengths)]
     rows = outcome.correction(*place)
-    slack = 0 if is_exact(first.stop_probs) else tolerance
+    slack = float_tolerance(first.stop_probs, tolerance)
     for path_index, length in {(int(stop) // lengths, int(stop) % lengths) for stop in picked}:
         here = xp.asarray(np.flatnonzero(picked == path_index * lengths + length), device=drafted[0].device)
         found = rows[here] * outcome.stop_probs[here, path_index, length][:, None]
@@ -128,55 +126,54 @@ def _check_mixed_stops(
         if wrong.any():
             drafts = drafted[0][here][int(first_true(wrong))].tolist()
             raise InvalidOutcomeError(
-                f"verifier {verifier.name!r} is no function of its inputs: its correction for one stop "
+                f"verifier {verifier.name!r} is not a function of its inputs: its correction for one stop "
                 f"depends on the other stops it is asked about in the same call (drafts {drafts}, path "
                 f"{path_index}, length {length}); compute every row from its own path index and length"
             )
 
 
 def check_same_law(
-    asked: Resolved, masses: Sequence[np.ndarray], again: Sequence[np.ndarray], tolerance: float
+    problem: Problem, masses: Sequence[np.ndarray], again: Sequence[np.ndarray], tolerance: float
 ) -> None:
-    """Refuse a verifier whose output law R is another when all tuples are asked about once more.
+    """Refuse a verifier whose output law R differs between two enumerations of all tuples.
 
     Args:
-        asked: the question.
-        masses, again: R by depth, from two enumerations in different orders, batches and arrays.
-        tolerance: in float64, the difference of two probabilities that still counts as none.
+        problem: the verifier and the pair.
+        masses, again: R by depth, from enumerations in different orders, batches and arrays.
+        tolerance: in floats, the largest difference of two equal probabilities.
 
     Raises:
-        InvalidOutcomeError: they differ.
+        InvalidOutcomeError: the two laws differ.
     """
-    slack = 0 if asked.pair.is_exact else tolerance
+    slack = float_tolerance(problem.pair, tolerance)
     if not all((abs(one - other) <= slack).all() for one, other in zip(masses, again, strict=True)):
         raise InvalidOutcomeError(
-            f"verifier {asked.verifier.name!r} is no function of its inputs: its law is another when the "
-            "same drafts are asked about in another order and in other batches; compute it from the arrays "
-            "of the call alone"
+            f"verifier {problem.verifier.name!r} is not a function of its inputs: its law changes when the "
+            "same drafts come in another order and in other batches; compute it from the arrays of the call "
+            "alone"
         )
 
 
-def check_declarations(asked: Resolved, leaves: np.ndarray, tolerance: float) -> None:
+def check_declarations(problem: Problem, leaves: np.ndarray, tolerance: float) -> None:
     """Refuse a verifier whose ``single_path`` or ``exchangeable`` a sample of tuples contradicts.
 
     Args:
-        asked: the question, with i.i.d. drafts.
+        problem: the verifier and the pair, with i.i.d. drafts.
         leaves: [N, K], leaf numbers of tuples that can be drafted.
-        tolerance: in float64, the difference of two probabilities that still counts as none.
+        tolerance: in floats, the largest difference of two equal probabilities.
 
     Raises:
         InvalidOutcomeError: the text names the declaration and the drafts that contradict it.
     """
-    verifier, pair, process = asked
+    verifier, pair, process = problem
 
-    def ask(process: DraftProcess, leaves: np.ndarray) -> list[TupleLaw]:
-        tables = RowTables.of(asked, process)
-        return _ask(tables, tables.tuples(leaves), tolerance)
+    def laws(process: DraftProcess, leaves: np.ndarray) -> list[TupleLaw]:
+        return _laws(Evaluator.of(problem, process), leaves, tolerance)
 
-    whole = ask(process, leaves)
+    whole = laws(process, leaves)
 
     def check(declared: str, others: list[TupleLaw], found: Callable[[int], str]) -> None:
-        number = _first_difference(asked, whole, others, tolerance)
+        number = _first_difference(whole, others, float_tolerance(pair, tolerance))
         if number is not None:
             raise InvalidOutcomeError(
                 f"verifier {verifier.name!r} declares {declared} = True, but its law for the drafts "
@@ -184,12 +181,12 @@ def check_declarations(asked: Resolved, leaves: np.ndarray, tolerance: float) ->
             )
 
     if verifier.single_path:
-        alone = ask(process.first_path(), leaves[:, :1])
+        alone = laws(process.first_path(), leaves[:, :1])
         check("single_path", alone, lambda number: "is not its law for the first of them alone")
     if verifier.exchangeable:
         rng = np.random.default_rng(2)
         orders = rng.permuted(np.tile(np.arange(process.num_drafts), (len(leaves), 1)), axis=1)
-        permuted = ask(process, np.take_along_axis(leaves, orders, axis=1))
+        permuted = laws(process, np.take_along_axis(leaves, orders, axis=1))
         check(
             "exchangeable",
             permuted,
@@ -197,13 +194,13 @@ def check_declarations(asked: Resolved, leaves: np.ndarray, tolerance: float) ->
         )
 
 
-def sampled_leaves(asked: Resolved, samples: int = SAMPLED_TUPLES) -> np.ndarray:
-    """Leaf numbers of tuples that can be drafted, [N, K]: all of them, if they are not more than ``samples``.
+def sampled_leaves(problem: Problem, samples: int = SAMPLED_TUPLES) -> np.ndarray:
+    """Leaf numbers of tuples that can be drafted, [N, K]: all of them if there are at most ``samples``.
 
-    Of more i.i.d. drafts half of the tuples draw their paths from two leaves, so that paths meet: most faults
-    show where prefixes are shared.  Of other processes they are the first of its list.
+    Of more i.i.d. tuples, half draw their paths from two leaves, because most faults show where prefixes are
+    shared.  Of another process they are the first tuples of its list.
     """
-    _, pair, process = asked
+    _, pair, process = problem
     if process.name != "iid" or process.count_tuples(pair) <= samples:
         return next(process.tuples(pair, samples)).leaves
     rng = np.random.default_rng(0)
@@ -215,7 +212,7 @@ def sampled_leaves(asked: Resolved, samples: int = SAMPLED_TUPLES) -> np.ndarray
 
 
 class _Answer(NamedTuple):
-    """What a verifier says of N tuples of drafts.
+    """The outcome of a verifier on N tuples of drafts.
 
     Attributes:
         stop_probs: [N, K, L+1].
@@ -227,7 +224,7 @@ class _Answer(NamedTuple):
 
 
 def _answer(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> _Answer:
-    """The verifier's answer, checked to be conditional laws."""
+    """The outcome, checked to be conditional laws."""
     paths, target_rows, _ = drafted
     xp, count = namespace(paths), len(paths)
     outcome = verifier.outcome(*drafted)
@@ -248,9 +245,9 @@ def _answer(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> _
 
 
 def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
-    """For which of some tuples of the first answer the other one says something else, bool [N of other]."""
+    """Which of the given tuples of the first answer differ from the other answer, bool [N of other]."""
     stop_probs = one.stop_probs[tuples]
-    slack = 0 if is_exact(stop_probs) else tolerance
+    slack = float_tolerance(stop_probs, tolerance)
     # Written so that NaN, which fails every comparison, counts as a difference.  A stop that only one of
     # them makes shows in the stop probabilities.
     same = (abs(stop_probs - other.stop_probs) <= slack).all(-1).all(-1)
@@ -263,10 +260,11 @@ def _copy(array: Array) -> Array:
     return namespace(array).asarray(array, copy=True)
 
 
-def _ask(tables: RowTables, tuples: Tuples, tolerance: float) -> list[TupleLaw]:
+def _laws(evaluator: Evaluator, leaves: np.ndarray, tolerance: float) -> list[TupleLaw]:
     """The law of the output given each tuple of drafts, whichever path a shared prefix is credited to."""
-    answer = _answer(tables.verifier, tuples[1:], tolerance)
-    laws: list[TupleLaw] = [defaultdict(lambda: tables.zero) for _ in tuples.prefixes]
+    tuples = evaluator.tuples(leaves)
+    answer = _answer(evaluator.verifier, tuples[1:], tolerance)
+    laws: list[TupleLaw] = [defaultdict(lambda: evaluator.zero) for _ in leaves]
     for (path_index, length), joint in answer.joint.items():
         for number in np.flatnonzero(answer.stop_probs[:, path_index, length] != 0):
             prefix = int(tuples.prefixes[number, path_index, length])
@@ -275,12 +273,9 @@ def _ask(tables: RowTables, tuples: Tuples, tolerance: float) -> list[TupleLaw]:
     return laws
 
 
-def _first_difference(
-    asked: Resolved, laws: list[TupleLaw], others: list[TupleLaw], tolerance: float
-) -> int | None:
-    slack = 0 if asked.pair.is_exact else tolerance
+def _first_difference(laws: list[TupleLaw], others: list[TupleLaw], tolerance: float) -> int | None:
     for number, (law, other) in enumerate(zip(laws, others, strict=True)):
-        if any(abs(law[key] - other[key]) > slack for key in (*law, *other)):
+        if any(abs(law[key] - other[key]) > tolerance for key in (*law, *other)):
             return number
     return None
 

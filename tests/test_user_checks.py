@@ -11,7 +11,7 @@ from spectheory import Outcome, certify, instances, output_law
 from spectheory.algorithms import verifiers
 from spectheory.errors import InvalidOutcomeError
 from spectheory.pair import ModelPair
-from spectheory.vetting import ASKED_ALONE
+from spectheory.user_checks import ASKED_ALONE
 from user_verifiers import UserToken
 
 
@@ -110,7 +110,7 @@ def test_the_size_of_the_batch_is_no_way_out() -> None:
     """1 024 tuples: the sample is answered rightly, the enumeration is not, in one of its two ways."""
     pair = instances.random_rational(3, 2, 5, zero_probability=0.0)
     with pytest.raises(
-        InvalidOutcomeError, match="another when the same drafts are asked about in another order"
+        InvalidOutcomeError, match="its law changes when the same drafts come in another order"
     ):
         output_law(LooksAtTheBatchSize(), pair, 2)
 

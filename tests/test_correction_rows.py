@@ -10,12 +10,12 @@ import pytest
 import torch
 
 from array_kinds import KINDS, assert_is, objects
-from spectheory.stop_rows import StopRows, take_draft_row, take_stop_row
+from spectheory.correction_rows import CorrectionRows, take_draft_row, take_stop_row
 
 F = Fraction
 
 
-def drawn(kind: str, batch: int, seed: int, size: int = 2) -> tuple[StopRows, list[Any], list[Any]]:
+def drawn(kind: str, batch: int, seed: int, size: int = 2) -> tuple[CorrectionRows, list[Any], list[Any]]:
     """Stops at paths and depths of every kind, with the target's and the draft's rows there as lists."""
     rng = np.random.default_rng(seed)
     num_paths, depths = 3, 4
@@ -34,7 +34,7 @@ def drawn(kind: str, batch: int, seed: int, size: int = 2) -> tuple[StopRows, li
     ended = np.concatenate([draft, objects(np.zeros_like(draft[:, :, :1]) * F(0))], axis=2)
     everyone = np.arange(batch)
     rows = (table[everyone, path, length].tolist() for table in (target, ended))
-    stops = StopRows(KINDS[kind](target), KINDS[kind](draft), index(path), index(length))
+    stops = CorrectionRows(KINDS[kind](target), KINDS[kind](draft), index(path), index(length))
     return stops, *rows
 
 

@@ -19,7 +19,7 @@ Level = Sequence[np.ndarray]
 """The rows of one model by depth, [V^depth, V] each."""
 
 
-class ContinuedPair:
+class ExtendedPair:
     """The rows of two models at every text that calls with L drafted tokens reach.
 
     Args:
@@ -34,7 +34,7 @@ class ContinuedPair:
 
     Example:
         >>> from spectheory import instances
-        >>> models = ContinuedPair(instances.two_token(1))
+        >>> models = ExtendedPair(instances.two_token(1))
         >>> models.follow((0,), 1)
         ()
         >>> print(models.row(models.pair.target, (1, 1, 0)))

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from spectheory.continued import ContinuedPair
 from spectheory.errors import InvalidInputError
+from spectheory.extension import ExtendedPair
 from spectheory.instances import random_rational, sticky_chain, two_token
 
 
 def test_a_deep_pair_is_read_where_it_stands() -> None:
     pair = random_rational(5, 3, 3)
-    models = ContinuedPair(pair, draft_length=2)
+    models = ExtendedPair(pair, draft_length=2)
     assert models.memory is None
     assert models.follow((1, 2), 0) == (1, 2, 0)
     levels = models.levels_below(pair.target, (2,), 3)
@@ -26,7 +26,7 @@ def test_a_deep_pair_is_read_where_it_stands() -> None:
 
 def test_a_markov_pair_goes_on_for_ever() -> None:
     pair = sticky_chain(2)
-    models = ContinuedPair(pair, memory=1)
+    models = ExtendedPair(pair, memory=1)
     models.check_depth(10**6)
     assert (models.draft_length, models.follow((0, 1), 0)) == (2, (0,))
     assert (models.row(pair.target, (0, 1, 1, 0)) == pair.target[1][0]).all()
@@ -36,12 +36,12 @@ def test_a_markov_pair_goes_on_for_ever() -> None:
 
 def test_memory_that_the_rows_do_not_have_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"the target row at context .* last 0 tokens"):
-        ContinuedPair(sticky_chain(2), memory=0)
+        ExtendedPair(sticky_chain(2), memory=0)
     with pytest.raises(InvalidInputError, match="needs the draft rows after 2 tokens"):
-        ContinuedPair(sticky_chain(2), memory=2)
+        ExtendedPair(sticky_chain(2), memory=2)
     other = random_rational(3, 2, 2)
     with pytest.raises(InvalidInputError, match="draft model 0"):
-        ContinuedPair(two_token(2), memory=0, other_drafts=(other,))
-    assert ContinuedPair(two_token(2), other_drafts=(other,)).memory is None
+        ExtendedPair(two_token(2), memory=0, other_drafts=(other,))
+    assert ExtendedPair(two_token(2), other_drafts=(other,)).memory is None
     with pytest.raises(InvalidInputError, match="draft_length"):
-        ContinuedPair(two_token(2), draft_length=0)
+        ExtendedPair(two_token(2), draft_length=0)

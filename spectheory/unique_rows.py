@@ -11,7 +11,7 @@ from spectheory.arrays import Array, namespace, on_host
 from spectheory.exact_numbers import is_exact
 
 
-def distinct_rows(*arrays: Array) -> tuple[Array, Array]:
+def unique_row_indices(*arrays: Array) -> tuple[Array, Array]:
     """Where every new combination of rows comes first, and which of these every row is.
 
     On an accelerator every row counts as new: to look for equal ones would cost more than it saves.
@@ -23,14 +23,14 @@ def distinct_rows(*arrays: Array) -> tuple[Array, Array]:
         (first [m], which [n]): row i equals row first[which[i]].
 
     Example:
-        >>> first, which = distinct_rows(np.array([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]))
+        >>> first, which = unique_row_indices(np.array([[0.5, 0.5], [0.25, 0.75], [0.5, 0.5]]))
         >>> first[which].tolist()
         [0, 1, 0]
     """
     if not isinstance(arrays[0], np.ndarray):
         xp = namespace(arrays[0])
         if on_host(arrays[0]):
-            first, which = distinct_rows(*(_bytes(array) for array in arrays))
+            first, which = unique_row_indices(*(_bytes(array) for array in arrays))
             return xp.asarray(first), xp.asarray(which)
         every = xp.arange(arrays[0].shape[0], device=arrays[0].device)
         return every, every
