@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
+from scripts import load
 from spectheory import verifiers
 from spectheory.command_line.main import main
 
@@ -147,27 +148,18 @@ def test_links_lead_somewhere(path: Path) -> None:
 
 # ------------------------------------------------------------------------------------------- the README
 
-PROCESSES = {
-    "iid": "i.i.d.",
-    "per_path": "one model per path",
-    "prefix_tree": "prefix tree",
-    "without_replacement": "without replacement",
-}
+TABLE = load("scripts", "readme_table")
 
 
 def test_table_of_verifiers_is_the_registry() -> None:
-    """Name, source, claim and drafts of every registered verifier, in order."""
+    """The table is as ``scripts/readme_table.py`` writes it; one row too few or too many is not."""
     page = PAGES[0].read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `(\w+)` \| (.+) \| (yes|no) \| (.+) \|$", page, flags=re.MULTILINE)
-    expected = []
-    for name, verifier in verifiers.items():
-        drafts = ", ".join(PROCESSES[process] for process in sorted(verifier.draft_processes))
-        if verifier.single_path:
-            drafts = "the first path"
-        if verifier.max_draft_length == 1:
-            drafts += "; one token"
-        expected.append((name, verifier.source, "yes" if verifier.lossless else "no", drafts))
-    assert rows == expected
+    assert TABLE.with_table(page) == page
+    rows = [TABLE.row(*entry) for entry in verifiers.items()]
+    assert "".join(rows) in page
+    for wrong in (page.replace(rows[1], ""), page.replace(rows[-1], rows[-1] + rows[0])):
+        assert wrong != page
+        assert TABLE.with_table(wrong) == page
 
 
 def test_table_of_papers_is_the_bibliography() -> None:

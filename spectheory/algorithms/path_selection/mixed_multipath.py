@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, NamedTuple
-
-import numpy as np
+from typing import Any, ClassVar
 
 from spectheory.algorithms.path_selection.base import (
     PathSelection,
@@ -26,12 +23,10 @@ from spectheory.arrays import (
     take_token,
     zeros_like,
 )
-from spectheory.bounds.context_tree import accepted_masses
 from spectheory.bounds.rankings import Ranking, ratio_ranking
-from spectheory.bounds.skewed_draft import SkewedDraft, ranked_powers, skewed_draft_rows
+from spectheory.bounds.skewed_draft import ranked_powers, skewed_draft_rows
 from spectheory.errors import InvalidInputError
-from spectheory.exact_numbers import exact_number, exact_values, float_tolerance, to_flint, to_fraction
-from spectheory.pair import ModelPair
+from spectheory.exact_numbers import exact_number, float_tolerance
 
 
 class MixedMultipath(PathSelection):
@@ -54,7 +49,6 @@ class MixedMultipath(PathSelection):
     E(λ) = Σ_a min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) r(a_{1:k})  (Eq. 16).  Every r(a_{1:k}) is affine in λ;
     a minimum of affine functions is concave, and so is a sum of concave functions.  So E is concave and
     piecewise linear on [0, 1], with max E ≥ max(E(0), E(1)) and E(λ) ≥ λ E(1) + (1-λ) E(0) for every λ.
-    ``best_mixture`` finds the maximum on an enumerated pair.
 
     By default λ is chosen from the rows at the root, which all drafts share, to maximise the acceptance
     at the first position (``root_mixture``).  With L = 1 that is the best λ; for longer drafts it is a
@@ -193,102 +187,6 @@ def _best_share(target_row: Array, draft_row: Array, powers: Array, slope_tolera
     smallest = place_of(lambda slopes: slopes > tolerance)
     largest = place_of(lambda slopes: slopes >= -tolerance)
     return (smallest + largest) / 2
-
-
-class BestMixture(NamedTuple):
-    """The best fixed λ on an enumerated pair.
-
-    Attributes:
-        first_draft_prob: λ*, one maximiser of E.
-        block_efficiency: E(λ*), tokens per target call.
-    """
-
-    first_draft_prob: Any
-    block_efficiency: Any
-
-
-def best_mixture(pair: ModelPair, num_drafts: int, ranking: Ranking = ratio_ranking) -> BestMixture:
-    """The λ in [0, 1] that maximises the block efficiency of ``MixedMultipath``, exactly.
-
-    E is concave and piecewise linear in λ (``MixedMultipath``).
-
-    1. E and its slopes to the right at low = 0 and to the left at high = 1, from the chain of minima
-       x(a, t) = min(r(a, t), p(t | a) x(a)); a tie in the minimum is decided by the slope.
-    2. If E falls at low or rises at high, that end is the maximum.
-    3. Otherwise the two tangents meet at λ between them, above or on E.  If on E and no side rises, λ is
-       the maximum; otherwise λ replaces the end on its side.  Each round drops a linear piece.
-
-    For a float64 pair every entry is taken at its exact value, and the result is rounded.
-
-    Args:
-        pair: the models.
-        num_drafts: K.
-        ranking: any tree-based ranking.
-
-    Returns:
-        λ* and its block efficiency, Fractions for an exact pair, otherwise floats.
-
-    Example:
-        >>> from spectheory import instances
-        >>> best = best_mixture(instances.sticky_chain(2), 3)
-        >>> print(best.first_draft_prob, best.block_efficiency)
-        11/20 943/324
-    """
-    skewed = SkewedDraft.from_ranking(pair, num_drafts, ranking).node_laws
-    draft = [to_flint(exact_values(pair.draft_path_probs(depth))) for depth in range(pair.draft_length + 1)]
-    ranked = [to_flint(exact_values(level)) for level in skewed]
-    rows = [to_flint(exact_values(level)) for level in pair.target[:-1]]
-
-    def at(share: Any, side: int) -> _OneSided:
-        """E(λ), and its slope to the right (side 1) or to the left (side -1)."""
-        levels = zip(draft, ranked, strict=True)
-        laws = [_one_sided(share * q + (1 - share) * top, side * (q - top)) for q, top in levels]
-        masses = (mass for level in accepted_masses(laws, rows) for mass in level)
-        total = sum(masses, start=_OneSided(0, 0))
-        return _OneSided(total.value, side * total.slope)
-
-    low, high = draft[0][0] * 0, draft[0][0] * 0 + 1
-    at_low, at_high = at(low, 1), at(high, -1)
-    while True:
-        if at_low.slope <= 0:
-            return _rounded(pair, low, at_low.value)
-        if at_high.slope >= 0:
-            return _rounded(pair, high, at_high.value)
-        gap = at_high.value - at_low.value - at_high.slope * (high - low)
-        middle = low + gap / (at_low.slope - at_high.slope)
-        left, right = at(middle, -1), at(middle, 1)
-        if left.slope >= 0 >= right.slope:
-            return _rounded(pair, middle, left.value)
-        if right.slope > 0:
-            low, at_low = middle, right
-        else:
-            high, at_high = middle, left
-
-
-@dataclass(frozen=True, order=True)
-class _OneSided:
-    """value + slope ε for an ε > 0 as small as need be: ordered by the value, then by the slope."""
-
-    value: Any
-    slope: Any
-
-    def __add__(self, other: _OneSided) -> _OneSided:
-        return _OneSided(self.value + other.value, self.slope + other.slope)
-
-    def __mul__(self, factor: Any) -> _OneSided:
-        return _OneSided(self.value * factor, self.slope * factor)
-
-
-def _one_sided(values: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    numbers = np.empty(len(values), dtype=object)
-    for index, pair in enumerate(zip(values, slopes, strict=True)):
-        numbers[index] = _OneSided(*pair)
-    return numbers
-
-
-def _rounded(pair: ModelPair, share: Any, value: Any) -> BestMixture:
-    exact = to_fraction(share), to_fraction(value)
-    return BestMixture(*(exact if pair.is_exact else map(float, exact)))
 
 
 def _as_fraction(value: Any) -> Fraction:

@@ -11,7 +11,7 @@ from law_checks import assert_same_law, budget_masses
 from rankings import RANDOM_GROUPS, RANKINGS, plain_order, some_cases
 from spectheory import instances
 from spectheory.algorithms.path_selection.greedy_multipath import GreedyMultipath
-from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath, best_mixture
+from spectheory.algorithms.path_selection.mixed_multipath import MixedMultipath
 from spectheory.bounds.antichain_hulls import most_violated_antichain
 from spectheory.bounds.rankings import leaf_order
 from spectheory.bounds.skewed_draft import SkewedDraft
@@ -62,4 +62,3 @@ def test_greedy_multipath_loses_to_one_path() -> None:
     assert output_law("greedy_multipath", pair, 2).block_efficiency == Fraction(7, 4)
     assert output_law("block", pair, 2).block_efficiency == 2
     assert output_law(MixedMultipath(), pair, 2).block_efficiency == 2
-    assert best_mixture(pair, 2) == (1, 2)
