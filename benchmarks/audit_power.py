@@ -2,9 +2,9 @@
 
     python benchmarks/audit_power.py [SAMPLES]
 
-Each sampler of ``spectheory.audit.specimens`` draws with torch's own numbers on one pair whose rows do not
-depend on the context.  The test is on the first three tokens of the completed output together, which is more
-than the tests of serving engines look at.  Beside it stands what the audit says.  Prints a Markdown table.
+Each sampler of ``spectheory.auditing.subjects.specimens`` draws with torch's own numbers on one pair whose
+rows do not depend on the context.  The test is on the first three tokens of the completed output together,
+which is more than the tests of serving engines look at.  Prints a Markdown table with the audit's verdict.
 """
 
 from __future__ import annotations
@@ -17,12 +17,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.adapt import sampled_verdict
-from spectheory.audit.battery import with_point_mass_drafts
-from spectheory.audit.shipped import Shipped
-from spectheory.audit.signatures import TEMPERATURE
-from spectheory.audit.specimens import SPECIMENS
-from spectheory.auditing import audit_sampler
+from spectheory import audit, sampled_verdict
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import TEMPERATURE, with_point_mass_drafts
+from spectheory.auditing.subjects.specimens import SPECIMENS
 from spectheory.pair import ModelPair
 
 PAIR = ModelPair.context_free_pair(["2/5", "3/10", "1/5", "1/10"], ["1/10", "1/5", "3/10", "2/5"], 2)
@@ -62,7 +60,7 @@ def main() -> None:
         pair = with_point_mass_drafts(PAIR) if signature == "evaluate_posterior" else PAIR
         found = sampled_verdict(drawing(function, signature), pair, samples=samples)
         missed += not found.is_rejected
-        verdict = audit_sampler(Shipped(function, signature), stop_at_first=True).verdict
+        verdict = audit(Shipped(function, signature), stop_at_first=True).verdict
         seen = "rejected" if found.is_rejected else "passes"
         print(f"| `{name}` | {seen} | {found.p_value:.2g} | {verdict} |", flush=True)
     print(f"\nThe test misses {missed} of {len(SPECIMENS)} mistakes.")

@@ -28,13 +28,13 @@ import torch
 from scipy.stats import binom, chisquare
 
 from spectheory import instances
-from spectheory.audit.drafting import Drafted
-from spectheory.audit.intercept import Journal
-from spectheory.audit.kernels import interpreting
-from spectheory.audit.libraries import SUBJECTS, load_subject
-from spectheory.audit.replay import Tape
-from spectheory.audit.shipped import Shipped
-from spectheory.audit.signatures import Call
+from spectheory.auditing.following.intercept import Journal
+from spectheory.auditing.following.triton_kernels import interpreting
+from spectheory.auditing.subjects.draft_generators import Drafted
+from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import Call
+from spectheory.auditing.tape.decisions import Tape
 from spectheory.contexts import prefix_numbers, rows_along
 from spectheory.pair import ModelPair
 

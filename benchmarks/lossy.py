@@ -23,9 +23,8 @@ from typing import Any
 import click
 import numpy as np
 
-from spectheory import ModelPair, OutputLaw, output_law
-from spectheory.adapt import per_sample
-from spectheory.audit.relaxations import Mixture
+from spectheory import ModelPair, OutputLaw, output_law, per_sample
+from spectheory.auditing.subjects.relaxations import Relaxation, mixture
 from spectheory.instances import random_rational
 from spectheory.programs import lossy_optimum
 
@@ -79,11 +78,11 @@ def relaxations() -> dict[str, Callable[[ModelPair], OutputLaw]]:
     criteria |= {f"margin {share}": margin(share) for share in ("9/10", "1/2", "1/5")}
     criteria |= {f"top-{size}": top(size) for size in (1, 2)}
     found |= {name: partial(output_law, relaxed(criterion)) for name, criterion in criteria.items()}
-    found |= {f"ensemble {w}": partial(ensemble, Mixture(Fraction(w))) for w in ("9/10", "3/4", "1/2")}
+    found |= {f"ensemble {w}": partial(ensemble, mixture(Fraction(w))) for w in ("9/10", "3/4", "1/2")}
     return found
 
 
-def ensemble(mixture: Mixture, pair: ModelPair) -> OutputLaw:
+def ensemble(mixture: Relaxation, pair: ModelPair) -> OutputLaw:
     """Block verification against the mixture."""
     return replace(output_law("block", mixture.stated(pair)), pair=pair)
 

@@ -1,7 +1,5 @@
-from . import adapt as adapt
 from . import algorithms as algorithms
 from . import arrays as arrays
-from . import audit as audit
 from . import auditing as auditing
 from . import bounds as bounds
 from . import certificate as certificate
@@ -42,6 +40,10 @@ from . import validate as validate
 from . import verifier as verifier
 from .acceptance import acceptance as acceptance
 from .algorithms import verifiers as verifiers
+from .auditing import audit as audit
+from .auditing import black_box as black_box
+from .auditing import per_sample as per_sample
+from .auditing import sampled_verdict as sampled_verdict
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .compilation import compiled as compiled

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spectheory import ModelPair, acceptance, certify, instances, optimum, output_law
-from spectheory.adapt import sampled_verdict
+from spectheory import ModelPair, acceptance, certify, instances, optimum, output_law, sampled_verdict
 from spectheory.bounds.dual_scores import upper_bound
 from spectheory.bounds.lower_bounds import certified_lower_bound
 from spectheory.drafts import Iid, PerPath, PrefixTree, WithoutReplacement

@@ -55,7 +55,9 @@ def test_command_line_loads_no_model_library(pair_file: Path) -> None:
 def test_plain_imports_are_light() -> None:
     """A package whose names are resolved on first use loads nothing heavy, however it is listed."""
     packages = ["spectheory"]
-    packages += [f"spectheory.{name}" for name in ("decoding", "models", "montecarlo", "paper", "programs")]
+    packages += [
+        f"spectheory.{name}" for name in ("auditing", "decoding", "models", "montecarlo", "paper", "programs")
+    ]
     loaded = modules_after("".join(f"import {name} as package; dir(package)\n" for name in packages))
     assert set(packages) <= loaded
     assert not top_level(loaded) & HEAVY

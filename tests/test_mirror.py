@@ -19,6 +19,15 @@ MOST_LINES = 500
 
 ELSEWHERE = {
     "acceptance": "command_line/test_theory",
+    "auditing/__init__": "test_imports",
+    "auditing/rounds/joint_laws": "auditing/rounds/test_two_calls",
+    "auditing/subjects/adapters/lmdeploy": "auditing/subjects/adapters/test_flat_batch",
+    "auditing/subjects/adapters/transformers": "auditing/subjects/test_libraries",
+    "auditing/subjects/adapters/vllm": "auditing/subjects/adapters/test_flat_batch",
+    "auditing/subjects/adapters/vllm_ascend": "auditing/subjects/adapters/test_flat_batch",
+    "auditing/tape/coins": "auditing/tape/test_decisions",
+    "auditing/tape/races": "auditing/tape/test_atoms",
+    "auditing/verdicts/audit_certificate": "auditing/verdicts/test_sampler_audit",
     "decoding/__init__": "test_imports",
     "errors": "bounds/test_skewed_draft",
     "models/__init__": "test_imports",

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spectheory.auditing import AuditCertificate
+    from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 
 _INTRODUCTION = """\
 # Audits of shipped samplers

@@ -20,7 +20,7 @@ from typing import Any
 
 import click
 
-from spectheory.command_line import audit, models, paper, theory
+from spectheory.command_line import audits, models, paper, theory
 from spectheory.command_line.output import (
     EXIT_BAD_INPUT,
     EXIT_INTERNAL,
@@ -61,7 +61,7 @@ for command in (
     models.merge,
     models.generate,
     models.restrict,
-    audit.audit,
+    audits.audit,
     paper.claims,
     paper.reproduce,
 ):

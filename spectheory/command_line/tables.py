@@ -14,7 +14,7 @@ from spectheory.documents import number_text
 
 if TYPE_CHECKING:
     from spectheory.acceptance import Acceptance
-    from spectheory.auditing import AuditCertificate
+    from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
     from spectheory.certificate import Certificate
     from spectheory.paper.claims.statements import Claim
     from spectheory.results import Result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from spectheory.extras import installed
+from spectheory.auditing import audit
 from spectheory.pair import ModelPair
 from spectheory.suite import SuiteCase, SuiteCertificate, certify_suite
 
@@ -58,8 +58,7 @@ def assert_sampler_lossless(
 
     Args:
         sampler: the function as it is shipped; it draws its random numbers itself.
-        signature: how it is called, a name of ``spectheory.audit.signatures.SIGNATURES``.
-        pairs: name -> exact pair; by default ``spectheory.audit.battery.audit_pairs()``.
+        signature, pairs: as in ``spectheory.audit``.
 
     Returns:
         The certificate of the audit.  A forbidden token that is rarer than rounding is among its findings.
@@ -69,17 +68,13 @@ def assert_sampler_lossless(
         MissingDependencyError: torch is not installed.
 
     Example:
-        >>> from spectheory.audit.specimens import sample_and_compare
+        >>> from spectheory.auditing.subjects.specimens import sample_and_compare
         >>> from spectheory import instances
         >>> found = assert_sampler_lossless(sample_and_compare, pairs={"thirds": instances.two_token(1)})
         >>> found.verdict
         'exactly lossless'
     """
-    with installed():
-        from spectheory.audit.shipped import Shipped
-        from spectheory.auditing import audit_sampler
-
-    found = audit_sampler(Shipped(sampler, signature), pairs, stop_at_first=True)
+    found = audit(sampler, pairs, signature=signature, stop_at_first=True)
     if not found.is_lossless:
         words = "" if found.counterexample is None else f". {found.counterexample.in_words()}"
         raise AssertionError(f"{found.headline()}{words}")

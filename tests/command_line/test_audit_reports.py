@@ -7,11 +7,10 @@ import json
 import re
 from pathlib import Path
 
-from spectheory import instances
-from spectheory.audit.libraries import SUBJECTS, load_subject
-from spectheory.audit.shipped import Shipped
-from spectheory.audit.specimens import SPECIMENS, batch_token_verification, token_verification
-from spectheory.auditing import audit_sampler
+from spectheory import audit, instances
+from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.specimens import SPECIMENS, batch_token_verification, token_verification
 from spectheory.command_line.audit_reports import page, sarif
 
 PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoulli("1/2", "1")}
@@ -20,8 +19,8 @@ PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoull
 def test_the_page() -> None:
     """A row and a section each, the date, the hash and what is assumed."""
     audits = [
-        audit_sampler(load_subject("transformers"), PAIRS),
-        audit_sampler(Shipped(batch_token_verification, "batch", "token_verification"), PAIRS),
+        audit(load_subject("transformers"), PAIRS),
+        audit(Shipped(batch_token_verification, "batch", "token_verification"), PAIRS),
     ]
     text = page(audits, datetime.date(2026, 1, 2))
     assert "(2026-01-02)" in text
@@ -39,7 +38,7 @@ def test_the_page_of_the_documentation_is_one_that_was_written() -> None:
     text = (Path(__file__).parents[2] / "docs" / "audits.md").read_text(encoding="utf-8")
     date = datetime.date.fromisoformat(text.partition("`make audits` (")[2][:10])
     assert re.findall(r"^\| `([a-z0-9-]+)`", text, re.MULTILINE) == list(SUBJECTS)
-    written = page([audit_sampler(Shipped(token_verification, "sampler"), PAIRS)], date)
+    written = page([audit(Shipped(token_verification, "sampler"), PAIRS)], date)
     prose = [
         part for part in written.split("\n\n") if "token_verification" not in part and "pairs," not in part
     ]
@@ -49,10 +48,8 @@ def test_the_page_of_the_documentation_is_one_that_was_written() -> None:
 
 def test_sarif_names_rule_level_and_place() -> None:
     """One result per reason of a defect, nothing for what is lossless; plain JSON."""
-    wrong = audit_sampler(Shipped(*SPECIMENS["greedy_acceptance"]), PAIRS)
-    document = json.loads(
-        json.dumps(sarif([wrong, audit_sampler(Shipped(token_verification, "sampler"), PAIRS)]))
-    )
+    wrong = audit(Shipped(*SPECIMENS["greedy_acceptance"]), PAIRS)
+    document = json.loads(json.dumps(sarif([wrong, audit(Shipped(token_verification, "sampler"), PAIRS)])))
     assert document["version"] == "2.1.0"
     (run,) = document["runs"]
     assert run["tool"]["driver"]["name"] == "spectheory"
@@ -62,6 +59,6 @@ def test_sarif_names_rule_level_and_place() -> None:
     result = run["results"][0]
     assert (result["ruleId"], result["level"]) == ("defect", "error")
     assert result["ruleId"] in {rule["id"] for rule in run["tool"]["driver"]["rules"]}
-    (rare,) = sarif([audit_sampler(load_subject("transformers"), PAIRS)])["runs"][0]["results"]
+    (rare,) = sarif([audit(load_subject("transformers"), PAIRS)])["runs"][0]["results"]
     assert (rare["ruleId"], rare["level"]) == ("boundary", "warning")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] > 1

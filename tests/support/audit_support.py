@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from scipy.stats import chisquare
 
-from spectheory.audit.intercept import Journal, intercepted
-from spectheory.audit.replay import all_runs
+from spectheory.auditing.following.intercept import Journal, intercepted
+from spectheory.auditing.tape.decisions import Tape, all_runs
 
 READ_AGAIN = "randomness: rand reads random numbers that rand has used in the call before"
 SAID_OF = {
@@ -48,8 +48,8 @@ def law(function: Callable[[], Any], journal: Journal | None = None) -> dict[Any
     found: dict[Any, Fraction] = {}
     seen = journal or _new_journal()
 
-    def run(generator: Any) -> Any:
-        with intercepted(generator.tape, seen):
+    def run(tape: Tape) -> Any:
+        with intercepted(tape, seen):
             return function()
 
     for probability, result in all_runs(run):

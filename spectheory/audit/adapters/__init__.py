@@ -1,1 +1,0 @@
-"""How the samplers of released libraries are reached: one file per library."""

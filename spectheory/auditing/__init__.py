@@ -1,0 +1,25 @@
+"""Audits: the exact law of a sampler that somebody ships, from its code, and a verdict on it.
+
+The folders, in reading order; each imports only from those before it.
+
+- ``tape``: the random decisions of one run, and numbers that are split into cases instead of being drawn.
+- ``following``: torch operators, numpy arrays and Triton kernels on such numbers.
+- ``subjects``: samplers as verifiers, and the samplers of libraries by name.
+- ``rounds``: the pairs, batches and consecutive calls that a sampler is judged on.
+- ``verdicts``: ``spectheory.audit``, its certificate, and the χ² test.
+
+The public names are those of ``__init__.pyi``; each is imported from its file on first use.
+"""
+
+from typing import Any
+
+import lazy_loader
+
+from spectheory.extras import installed
+
+_import, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+
+def __getattr__(name: str) -> Any:
+    with installed():
+        return _import(name)

@@ -1,0 +1,1 @@
+"""Operators and kernels on random numbers that are not drawn."""

@@ -1,0 +1,329 @@
+"""Every source of randomness that a sampler can reach takes its numbers from the tape, or is refused.
+
+During one run ``intercepted`` replaces torch's random functions, by a function mode, those of Python's
+``random`` and of ``numpy.random``, and Triton's interpreter.  Refused are generators of Python and numpy that
+the sampler makes itself, the system's randomness, and everything that leaves the process.  The tag
+``nondeterministic_seeded`` shows every other torch operator that reads a generator.  The states of existing
+generators of Python and numpy, before and after, show numbers drawn by any other name.
+
+The state of a generator when a number is drawn identifies the number.  Two draws in one state get the same
+numbers and are a finding.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, cached_property
+from itertools import compress
+from typing import Any
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from spectheory.auditing.following.isolation import Replacement, closed, refusing, replaced
+from spectheory.auditing.following.kernel_draws import Draws, read_again
+from spectheory.auditing.following.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
+from spectheory.auditing.following.triton_kernels import followed
+from spectheory.auditing.tape.atoms import uniform_number
+from spectheory.auditing.tape.coins import CoinGenerator
+from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError, Tape, unswallowed
+from spectheory.auditing.tape.races import Clock, Exponential, UndefinedDrawError
+from spectheory.exact_numbers import exact_number
+
+GLOBAL_SEED = 24_301
+"""The seed of torch's global generator at the start of a run."""
+
+
+@dataclass
+class Journal:
+    """Observations in all runs of a sampler.
+
+    Attributes:
+        primitives: the random functions that were replaced, with the law of their numbers.
+        findings: defects that do not depend on the law, as (subject of the audit, text).
+        undefined: the reasons why runs ended without a result.
+        runs, repeated: the number of runs, and of those that were made twice.
+        pairs_of_calls: the number of runs of two consecutive calls.
+    """
+
+    primitives: set[str] = field(default_factory=set)
+    findings: set[tuple[str, str]] = field(default_factory=set)
+    undefined: set[str] = field(default_factory=set)
+    runs: int = 0
+    repeated: int = 0
+    pairs_of_calls: int = 0
+
+    @cached_property
+    def generators(self) -> list[Any]:
+        """numpy's generators that exist before the first run, with the global one."""
+        kinds, objects = {np.random.Generator, np.random.RandomState}, gc.get_objects()
+        # Hundreds of thousands of objects: no line of Python runs for each of them.
+        return list(compress(objects, map(kinds.__contains__, map(type, objects))))
+
+
+@contextmanager
+def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
+    """All random numbers come from the tape.
+
+    Args:
+        tape: the decisions of one run.
+        journal: receives the observations.
+
+    Raises:
+        NotEnumerableError: the code uses an unknown random function, a network or another process.
+        HiddenRandomnessError: a number was drawn by a function that was not replaced.
+    """
+    before, torch_state = _states(journal.generators), torch.get_rng_state()
+    torch.default_generator.manual_seed(GLOBAL_SEED)
+    sentinel = _Sentinel()
+    try:
+        with ExitStack() as stack:
+            stack.enter_context(unswallowed())
+            stack.enter_context(closed())
+            stack.enter_context(replaced(_replacements(tape, journal)))
+            stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
+            stack.enter_context(sentinel)
+            stack.enter_context(_Answers(tape, journal, sentinel))
+            yield
+            if torch.default_generator.initial_seed() != GLOBAL_SEED:
+                journal.findings.add(("contract", "it gives torch's global generator a seed"))
+    finally:
+        torch.set_rng_state(torch_state)
+    if _states(journal.generators) != before:
+        raise HiddenRandomnessError(
+            "the sampler draws from a generator that it keeps, or from Python's or numpy's global one by a "
+            "name that was imported on its own (`from random import ..`)"
+        )
+
+
+def _states(generators: Sequence[Any]) -> list[Any]:
+    def frozen(state: Any) -> Any:
+        if isinstance(state, dict):
+            return [frozen(part) for part in state.values()]
+        return state.tobytes() if isinstance(state, np.ndarray) else state
+
+    return [random.getstate(), *(frozen(generator._bit_generator.state) for generator in generators)]
+
+
+class _Sentinel(TorchDispatchMode):
+    """Refuses every torch operator that reads a random generator, except those that ``_Answers`` runs."""
+
+    is_open = False
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Without this method torch imports its compiler to exclude this class, which takes seconds."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if torch.Tag.nondeterministic_seeded in func.tags and not self.is_open:
+            raise NotEnumerableError(f"the sampler draws from {func}, whose law is not known here")
+        return func(*args, **(kwargs or {}))
+
+
+class _Answers(TorchFunctionMode):
+    def __init__(self, tape: Tape, journal: Journal, sentinel: _Sentinel) -> None:
+        super().__init__()
+        self.tape, self.journal, self.sentinel = tape, journal, sentinel
+        self.read: dict[bytes, tuple[int, Any, Any]] = {}
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        answer = _ANSWERS.get(getattr(func, "__name__", ""))
+        if answer is None:
+            return func(*args, **kwargs)
+        generator = kwargs.get("generator") or torch.default_generator
+        state = generator.get_state().numpy().tobytes()
+        drawn = self._really_drawn(func, args, kwargs)
+        kind = func.__name__, tuple(drawn.shape), drawn.dtype
+        if state in self.read:
+            call, read, drawn_before = self.read[state]
+            is_used = drawn_before is None or any(number.is_used for number in drawn_before.flat)
+            self.journal.findings.update(read_again(kind[0], read[0], self.tape.call - call, is_used))
+            if read != kind or drawn_before is None:
+                raise NotEnumerableError(f"{kind[0]} reads random numbers again in another form")
+            return _place(drawn, drawn_before, func)
+        result = answer(self.tape, func, drawn, args, kwargs)
+        self.read[state] = self.tape.call, kind, getattr(result, "numbers", None)
+        self.journal.primitives.add(_described(kind[0], result))
+        return result
+
+    def _really_drawn(self, func: Any, args: Any, kwargs: Any) -> torch.Tensor:
+        """torch's own draw, for its shape, dtype and errors, and to advance the generator."""
+        self.sentinel.is_open = True
+        try:
+            return unwrapped(func, args, kwargs)
+        except RuntimeError as error:
+            raise UndefinedDrawError(f"torch.{func.__name__}: {error}") from error
+        finally:
+            self.sentinel.is_open = False
+
+
+def _place(drawn: torch.Tensor, numbers: np.ndarray, func: Any) -> RandomTensor:
+    in_place = func.__name__.endswith("_")
+    return become_random(drawn, numbers) if in_place else random_tensor(numbers, drawn.dtype)
+
+
+def _described(name: str, result: Any) -> str:
+    first = result.numbers.flat[0] if isinstance(result, RandomTensor) and result.numbers.size else None
+    if first is None:
+        return f"{name}: with probabilities proportional to the floats it is given"
+    if isinstance(first, Clock):
+        return f"{name}: exponential, as real numbers"
+    return f"{name}: {first.sources[0].grid.name}"
+
+
+def filled(shape: Any, make: Callable[[], Any]) -> np.ndarray:
+    """An object array with one new object per place."""
+    numbers = np.empty(tuple(shape), dtype=object)
+    for place in np.ndindex(numbers.shape):
+        numbers[place] = make()
+    return numbers
+
+
+# ------------------------------------------------------------------------- one function per random primitive
+
+
+def _uniform(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
+    return _place(drawn, filled(drawn.shape, lambda: uniform_number(tape, drawn.dtype)), func)
+
+
+def _uniform_between(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
+    """``tensor.uniform_(from, to)``: torch computes u (to - from) + from."""
+    ends = (*args[1:3], *([0.0, 1.0][len(args[1:3]) :]))
+    low, high = kwargs.get("from", ends[0]), kwargs.get("to", ends[1])
+    numbers: Any = random_tensor(filled(drawn.shape, lambda: uniform_number(tape, drawn.dtype)), drawn.dtype)
+    if (low, high) != (0, 1):
+        numbers = numbers * (high - low) + low
+    return become_random(drawn, numbers.numbers)
+
+
+def _exponential(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
+    rate = exact_number(args[1] if len(args) > 1 else kwargs.get("lambd", 1.0))
+    return become_random(drawn, filled(drawn.shape, lambda: Clock(Exponential(tape), rate)))
+
+
+def _multinomial(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
+    weights = args[0] if args else kwargs["input"]
+    replacement = kwargs.get("replacement", args[2] if len(args) > 2 else False)
+    rows = weights.reshape(-1, weights.shape[-1]).tolist()
+    chosen = drawn.reshape(len(rows), -1)
+    for row, places in zip(rows, chosen, strict=True):
+        left = [exact_number(weight) for weight in row]
+        for number in range(len(places)):
+            total = sum(left, Fraction(0))
+            token = tape.decide([weight / total for weight in left])
+            places[number] = token
+            if not replacement:
+                left[token] = Fraction(0)
+    return chosen.reshape(drawn.shape)
+
+
+def _bernoulli(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
+    """``torch.bernoulli(probs)``, and ``tensor.bernoulli_(p)`` with one probability or a tensor of them."""
+    in_place = func.__name__.endswith("_")
+    given = args[int(in_place)] if len(args) > int(in_place) else kwargs.get("p", 0.5)
+    probs = torch.broadcast_to(torch.as_tensor(given), drawn.shape)
+    for place in np.ndindex(tuple(drawn.shape)):
+        prob = exact_number(probs[place].item())
+        drawn[place] = tape.decide([1 - prob, prob])
+    return drawn
+
+
+def _whole_numbers(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
+    """``torch.randint(low, high, size)``."""
+    ends = [end for end in args if isinstance(end, int)]
+    low = kwargs.get("low", ends[0] if len(ends) > 1 else 0)
+    high = kwargs.get("high", ends[-1] if ends else None)
+    for place in np.ndindex(tuple(drawn.shape)):
+        drawn[place] = low + tape.decide([Fraction(1, high - low)] * (high - low))
+    return drawn
+
+
+_ANSWERS: dict[str, Callable[..., Any]] = {
+    "rand": _uniform,
+    "rand_like": _uniform,
+    "uniform_": _uniform_between,
+    "exponential_": _exponential,
+    "multinomial": _multinomial,
+    "bernoulli": _bernoulli,
+    "bernoulli_": _bernoulli,
+    "randint": _whole_numbers,
+}
+
+
+# ------------------------------------------------------------------------- Python's and numpy's randomness
+
+
+def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:
+    coins = CoinGenerator(tape)
+
+    def python_uniform() -> RandomTensor:
+        journal.primitives.add("random.random: multiples of 2^-53")
+        number = np.array(None, dtype=object)
+        number[()] = uniform_number(tape, torch.float64)
+        return random_tensor(number, torch.float64, is_python=True)
+
+    seeds: dict[str, int] = {}
+
+    def numpy_generator(seed: Any = None) -> CoinGenerator:
+        journal.primitives.add("numpy.random.default_rng: real numbers")
+        if seed is not None and repr(seed) in seeds:
+            calls = tape.call - seeds[repr(seed)]
+            journal.findings.update(read_again("numpy.random.default_rng", "it", calls, is_used=True))
+            raise NotEnumerableError("numpy.random.default_rng is given a seed for the second time")
+        seeds[repr(seed)] = tape.call
+        return coins
+
+    yield random, "random", python_uniform
+    yield random, "uniform", lambda low, high: low + (high - low) * python_uniform()
+    yield random, "choices", coins.choices
+    yield np.random, "default_rng", numpy_generator
+    for module in (random, np.random):
+        for name in _PYTHON_NAMES[module.__name__].split():
+            yield module, name, _refusal(f"{module.__name__}.{name}")
+    for name in ("seed", "random", "getrandbits"):
+        yield random.Random, name, _refusal("random.Random, a separate generator")
+        yield random.SystemRandom, name, _refusal("random.SystemRandom")
+    for owner, name in ((os, "urandom"), (os, "getrandom"), (random, "_urandom")):
+        if hasattr(owner, name):
+            yield owner, name, _refusal("the system's randomness")
+    for name in _NUMPY_GENERATORS.split():
+        yield np.random, name, _refused_class(getattr(np.random, name))
+
+
+_PYTHON_NAMES = {
+    "random": "betavariate choice expovariate gauss getrandbits lognormvariate normalvariate randbytes "
+    "randint randrange sample seed shuffle triangular vonmisesvariate weibullvariate",
+    "numpy.random": "choice exponential gumbel multinomial normal permutation rand randint randn random "
+    "random_sample seed shuffle standard_normal uniform",
+}
+"""Functions of the global generators that are refused."""
+_NUMPY_GENERATORS = "Generator RandomState MT19937 PCG64 PCG64DXSM Philox SFC64 SeedSequence"
+
+
+def _refusal(what: str) -> Callable[..., Any]:
+    return refusing(f"the sampler draws from {what}, which cannot be followed")
+
+
+@cache
+def _refused_class(kind: type) -> type:
+    """A class with the instances of another class, which refuses to make one."""
+    refuse = _refusal(f"numpy.random.{kind.__name__}, a separate generator")
+
+    class Refused(type):
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            return refuse()
+
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, kind)
+
+    return Refused(kind.__name__, (), {})

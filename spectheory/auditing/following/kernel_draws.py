@@ -1,0 +1,169 @@
+"""Random numbers that Triton kernels make out of a seed and a counter.
+
+Function, seed and counter identify such a number.  A number that is read twice is one number, and a finding.
+Different numbers are assumed to be independent and uniform, as Philox promises.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+
+from spectheory.auditing.following.random_array import random_array, settled
+from spectheory.auditing.tape.atoms import Grid, Number, Source
+from spectheory.auditing.tape.decisions import Tape
+from spectheory.auditing.tape.races import Clock, Exponential
+
+INTERPRETER = "triton.runtime.interpreter"
+
+
+class PhiloxGrid(Grid):
+    """``tl.rand``: whole numbers, rounded to float32, times a scale that keeps them below 1."""
+
+    def value(self, atom: int) -> float:
+        """The value of an atom, in the kernel's arithmetic."""
+        scale = np.float32(4.6566127342e-10 if self.atoms == 2**31 else 1.0842020432385337e-19)
+        return float(np.int64(atom).astype(np.float32) * scale)
+
+
+RAND = {
+    bits: PhiloxGrid(f"whole numbers of {bits - 1} bits, scaled in float32", 2 ** (bits - 1), torch.float32)
+    for bits in (32, 64)
+}
+"""Bits of the counter -> grid; the sign is folded."""
+
+
+def read_again(name: str, reader: str, calls: int, is_used: bool) -> Iterator[tuple[str, str]]:
+    """The finding that a function reads numbers that were read before.
+
+    A number that decided nothing in an earlier call is as good as a new number, and not a finding.
+
+    Args:
+        name: the function.
+        reader: who read the numbers before, in words.
+        calls: how many calls ago.
+        is_used: whether a decision depended on them.
+    """
+    if not calls:
+        yield "randomness", f"{name} reads random numbers that {reader} has read before"
+    elif is_used:
+        yield "randomness", f"{name} reads random numbers that {reader} has used in the call before"
+
+
+class Draws:
+    """The numbers that kernels read in one run.
+
+    Args:
+        tape: the decisions of the run.
+        primitives, findings: the sets of a ``Journal``.
+    """
+
+    def __init__(self, tape: Tape, primitives: set[str], findings: set[tuple[str, str]]) -> None:
+        self.tape, self.primitives, self.findings = tape, primitives, findings
+        self._read: dict[tuple[str, int, int, int], tuple[int, Any]] = {}
+
+    def block(
+        self, name: str, law: str, make: Callable[[Tape], Any], seed: Any, counter: Any, lane: Any = None
+    ) -> Any:
+        """A Triton tensor with one number per entry of the last counter.
+
+        Args:
+            name: of the random function.
+            law: the law of its numbers, in words.
+            make: makes a new number.
+            seed, counter, lane: whole numbers or Triton tensors; only the last one given may be a block.
+        """
+        self.primitives.add(f"{name}: {law}")
+        last = counter if lane is None else lane
+        first = (_whole(seed), 0 if lane is None else _whole(counter))
+        counters = _entries(last)
+        numbers = {}
+        for place, entry in enumerate(counters.ravel().tolist()):
+            key = name, *first, entry
+            if key in self._read:
+                call, number = self._read[key]
+                self.findings.update(read_again(name, "it", self.tape.call - call, number.is_used))
+            else:
+                self._read[key] = self.tape.call, make(self.tape)
+            numbers[place] = self._read[key][1]
+        interpreter = sys.modules[INTERPRETER]
+        tl, shape = interpreter.tl, getattr(last, "shape", ())
+        data = random_array(np.zeros(counters.shape, np.float32), numbers)
+        kind = tl.block_type(tl.float32, list(shape)) if shape else tl.float32
+        return tl.core.tensor(interpreter.TensorHandle(data, tl.float32), kind)
+
+
+def _entries(arg: Any) -> np.ndarray:
+    arg = getattr(arg, "value", arg)
+    return settled(arg.handle.data) if hasattr(arg, "handle") else np.array([arg], np.int32)
+
+
+def _whole(arg: Any) -> int:
+    return int(_entries(arg).item())
+
+
+_CURRENT: list[Draws] = []
+
+
+@contextmanager
+def drawing(draws: Draws) -> Iterator[None]:
+    """``rand`` and the functions of ``gumbel_noise`` read these numbers."""
+    _CURRENT.append(draws)
+    try:
+        yield
+    finally:
+        _CURRENT.pop()
+
+
+def rand(seed: Any, offset: Any, n_rounds: Any = None) -> Any:
+    """Replaces ``tl.rand(seed, offset)`` in a run that is followed."""
+    grid = RAND[64 if _entries(offset).dtype.itemsize == 8 else 32]
+
+    def make(tape: Tape) -> Number:
+        return Number((Source(tape, grid),), np.float32)
+
+    return _CURRENT[-1].block("tl.rand", grid.name, make, seed, offset)
+
+
+def gumbel_noise(uniform: Any, log_complement: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Replace two functions of a library that computes Gumbel numbers as -log(-log(1-u)).
+
+    In a run that is followed -log(1-u) is an exponential random number; otherwise nothing changes.
+
+    Args:
+        uniform: (seed, counter, lanes) -> u, by a hash that the library computes.
+        log_complement: u -> log(1-u).
+    """
+
+    def followed_uniform(seed: Any, counter: Any, lanes: Any) -> Any:
+        if not _CURRENT:
+            return uniform(seed, counter, lanes)
+        name = uniform.__name__
+
+        def make(tape: Tape) -> Clock:
+            return Clock(Exponential(tape))
+
+        law = "uniform in the unit interval, as real numbers"
+        return _CURRENT[-1].block(name, law, make, seed, counter, lanes)
+
+    def followed_logarithm(u: Any) -> Any:
+        return -u if _CURRENT else log_complement(u)
+
+    return followed_uniform, followed_logarithm
+
+
+def elementwise(function: np.ufunc) -> Callable[[Any], Any]:
+    """A numpy function on Triton tensors, for a device function that the interpreter lacks."""
+
+    def apply(tensor: Any) -> Any:
+        interpreter = sys.modules[INTERPRETER]
+        with np.errstate(all="ignore"):
+            data = function(tensor.handle.data)
+        return interpreter.tl.core.tensor(interpreter.TensorHandle(data, tensor.handle.dtype), tensor.type)
+
+    return apply

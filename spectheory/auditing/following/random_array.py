@@ -1,0 +1,298 @@
+"""Numpy arrays with random numbers that are not drawn, as Triton's interpreter handles them.
+
+A ``RandomArray`` is an ordinary array with some random lanes.  Their memory is meaningless: each represents a
+``Number``, a ``Clock``, a ``Pick`` or the ``Lead`` of a race.  ``random_tensor`` is its torch partner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from spectheory.auditing.tape.atoms import Number
+from spectheory.auditing.tape.decisions import NotEnumerableError
+from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after
+
+
+@dataclass(frozen=True, eq=False)
+class Lead:
+    """The value that wins a race, known only to exceed ``low``: 0, or -inf where logarithms race."""
+
+    race: Race
+    low: float = 0.0
+
+
+class RandomArray(np.ndarray):
+    """An array with some random lanes."""
+
+    lanes: Mapping[int, Any]
+    """Flat index -> the random number."""
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> np.ndarray:
+        if method != "__call__" or kwargs:
+            raise NotEnumerableError(f"the sampler applies {ufunc.__name__}.{method} to random numbers")
+        return _lanewise(ufunc, inputs)
+
+    def __array_function__(self, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        if func not in _FUNCTIONS:
+            raise NotEnumerableError(f"the sampler applies {func.__name__} to random numbers")
+        return _FUNCTIONS[func](*args, **kwargs)
+
+    def astype(self, dtype: Any, **options: Any) -> RandomArray:  # type: ignore[override]
+        """In another precision."""
+        kind = np.dtype(dtype)
+        lanes = {
+            lane: value.mapped(kind.type) if isinstance(value, Number) else value
+            for lane, value in self.lanes.items()
+        }
+        return random_array(_memory(self).astype(kind), lanes)
+
+    def reshape(self, *shape: Any, **options: Any) -> RandomArray:
+        """In another shape."""
+        return random_array(_memory(self).reshape(*shape), self.lanes)
+
+    def __getitem__(self, key: Any) -> Any:
+        return moved(lambda part: np.asarray(part[key]), self)
+
+    def item(self, *place: Any) -> Any:
+        """The value of an entry; of a race, once it is run."""
+        return settled(self).item(*place)
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    __index__ = __int__
+
+    def __bool__(self) -> bool:
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+
+def random_array(memory: np.ndarray, lanes: Mapping[int, Any]) -> Any:
+    """The array with these lanes; an ordinary one where there are none."""
+    if not lanes:
+        return memory
+    array = np.array(memory).view(RandomArray)
+    array.lanes = dict(lanes)
+    return array
+
+
+def settled(array: np.ndarray) -> np.ndarray:
+    """The array with its races run.
+
+    Raises:
+        NotEnumerableError: the array holds other random numbers.
+    """
+    memory = _memory(array).copy()
+    for lane, value in _lanes(array).items():
+        if not isinstance(value, Pick):
+            raise NotEnumerableError("the sampler uses a random number where a number is needed at once")
+        memory.flat[lane] = value.decide()
+    return memory
+
+
+def _memory(array: Any) -> np.ndarray:
+    return array.view(np.ndarray) if isinstance(array, RandomArray) else np.asarray(array)
+
+
+def _lanes(array: Any) -> Mapping[int, Any]:
+    return array.lanes if isinstance(array, RandomArray) else {}
+
+
+def moved(function: Callable[[np.ndarray], np.ndarray], array: RandomArray) -> Any:
+    """A function that only moves entries."""
+    places = function(np.arange(array.size).reshape(array.shape)).ravel()
+    at = {place: array.lanes[place] for place in array.lanes}
+    lanes = {lane: at[place] for lane, place in enumerate(places.tolist()) if place in at}
+    return random_array(function(_memory(array)), lanes)
+
+
+# ------------------------------------------------------------------------- lane by lane
+
+_MONOTONE = (
+    np.add, np.subtract, np.multiply, np.divide, np.negative, np.log, np.log2, np.exp, np.exp2, np.sqrt,
+    np.minimum, np.maximum, np.fmin, np.fmax,
+)  # fmt: skip
+_COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
+
+
+def _lanewise(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    """Apply a function to memory and to every random lane."""
+    memories = [_memory(part) for part in inputs]
+    with np.errstate(all="ignore"):  # the memory of a random lane is meaningless
+        result = np.asarray(ufunc(*memories))
+    spread = [np.broadcast_to(memory, result.shape).ravel() for memory in memories]
+    lanes = [_spread_lanes(part, result.shape) for part in inputs]
+    random = np.array(sorted(set().union(*lanes)))
+    if ufunc in _COMPARISONS:
+        _compare_all(ufunc, random, lanes, spread, result)
+        return result
+    found = {
+        int(lane): _combined(
+            ufunc, [at.get(lane, plain[lane]) for at, plain in zip(lanes, spread, strict=True)]
+        )
+        for lane in random
+    }
+    return random_array(result, found)
+
+
+def _spread_lanes(part: Any, shape: tuple[int, ...]) -> Mapping[int, Any]:
+    """The random lanes of an array that is broadcast to a shape."""
+    if not isinstance(part, RandomArray) or part.shape == shape:
+        return _lanes(part)
+    return _lanes(moved(lambda entries: np.broadcast_to(entries, shape), part))
+
+
+def _compare_all(
+    ufunc: np.ufunc,
+    random: np.ndarray,
+    lanes: Sequence[Mapping[int, Any]],
+    spread: Sequence[np.ndarray],
+    result: np.ndarray,
+) -> None:
+    """Decide every random lane; lanes with the same question are decided once."""
+    first = [at.get(int(random[0])) for at in lanes]
+    side = int(first[0] is None)
+    others = spread[1 - side][random]
+    if not lanes[1 - side] and all(number is first[side] for number in lanes[side].values()):
+        for other in np.unique(others):
+            entries = [first[side], other] if side == 0 else [other, first[side]]
+            result.flat[random[others == other]] = _compared(ufunc, entries)
+        return  # where another entry is nan, the memory gives the answer
+    for lane in random:
+        entries = [at.get(lane, plain[lane]) for at, plain in zip(lanes, spread, strict=True)]
+        result.flat[lane] = _compared(ufunc, entries)
+
+
+_KINDS = (Number, Clock, Pick, Lead)
+
+
+def _compared(ufunc: np.ufunc, entries: Sequence[Any]) -> bool:
+    """The truth of a comparison of two entries."""
+    first, second = entries
+    if isinstance(first, Lead) and first is second:
+        return bool(ufunc(1, 1))
+    if (
+        isinstance(first, Lead)
+        and not isinstance(second, _KINDS)
+        and (second < first.low or second == -np.inf)
+    ):
+        return bool(ufunc(1, second))
+    if any(isinstance(entry, (Clock, Lead)) for entry in entries):
+        raise NotEnumerableError("the sampler compares an exponential random number; only a race is followed")
+    if isinstance(first, Pick):
+        return first.fulfils(lambda value: bool(ufunc(value, _known(second))))
+    if isinstance(second, Pick):
+        return second.fulfils(lambda value: bool(ufunc(_known(first), value)))
+    if ufunc in (np.equal, np.not_equal):
+        equal = _number(np.less_equal, entries).decide() and not _number(np.less, entries).decide()
+        return equal is (ufunc is np.equal)
+    return _number(ufunc, entries).decide()
+
+
+def _known(entry: Any) -> Any:
+    return entry.decide() if isinstance(entry, Pick) else entry
+
+
+def _combined(ufunc: np.ufunc, entries: Sequence[Any]) -> Any:
+    """The random number in a lane after a function of its entries."""
+    if any(isinstance(entry, Clock) for entry in entries):
+        return clock_after(ufunc.__name__, *entries)
+    if any(isinstance(entry, Pick) for entry in entries):
+        (pick,) = [entry for entry in entries if isinstance(entry, Pick)]
+
+        def function(lane: int) -> int:
+            return int(ufunc(*(pick.function(lane) if entry is pick else entry for entry in entries)))
+
+        return Pick(pick.race, function)
+    if ufunc in _MONOTONE and not any(isinstance(entry, Lead) for entry in entries):
+        return _number(ufunc, entries)
+    raise NotEnumerableError(f"the sampler applies {ufunc.__name__} to random numbers, which is not followed")
+
+
+def _number(ufunc: np.ufunc, entries: Sequence[Any]) -> Number:
+    """A function of numbers, with numpy's own arithmetic on scalars of the same types."""
+
+    def function(*values: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return ufunc(*values)
+
+    return Number.combined(ufunc.__name__, entries, function)
+
+
+# ------------------------------------------------------------------------- functions of whole arrays
+
+
+def _where(condition: np.ndarray, first: Any, second: Any) -> Any:
+    if isinstance(condition, RandomArray):
+        raise NotEnumerableError("the sampler uses a random number as a condition")
+    plain = np.asarray(np.where(condition, _memory(first), _memory(second)))
+    parts = [_spread_lanes(part, plain.shape) for part in (first, second)]
+    chosen = np.broadcast_to(condition, plain.shape).ravel()
+    lanes = {
+        lane: part[lane] for part, taken in zip(parts, (True, False), strict=True) for lane in part
+        if bool(chosen[lane]) is taken
+    }  # fmt: skip
+    return random_array(plain, lanes)
+
+
+def _race_of_lanes(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, list[int]]:
+    """The race between the clocks of an array, and their lanes."""
+    lanes = sorted(array.lanes)
+    clocks = [array.lanes[lane] for lane in lanes]
+    rest = np.delete(_memory(array).ravel(), lanes)
+    if keepdims or array.ndim != 1 or not all(isinstance(clock, Clock) for clock in clocks):
+        raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
+    if rest.size and (not largest or rest.max() > _low(clocks)):
+        raise NotEnumerableError("a race of exponential random numbers with an ordinary number")
+    return Race(clocks, largest), lanes
+
+
+def _low(clocks: Sequence[Clock]) -> float:
+    """The lower end of positive numbers, or of logarithms."""
+    return -np.inf if any(clock.logarithm or clock.negative for clock in clocks) else 0.0
+
+
+def _winning_lane(largest: bool) -> Callable[..., Any]:
+    def winning_lane(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
+        if array.size == 1:
+            return np.zeros((), np.int32)
+        race, lanes = _race_of_lanes(array, largest, keepdims)
+        return random_array(np.zeros((), np.int32), {0: Pick(race, lambda place: lanes[place])})
+
+    return winning_lane
+
+
+def _winning_value(largest: bool) -> Callable[..., Any]:
+    def winning_value(array: RandomArray, axis: Any = None, keepdims: bool = False) -> Any:
+        if array.size == 1:
+            return array.reshape(())
+        race, _ = _race_of_lanes(array, largest, keepdims)
+        low = _low(race.clocks)
+        if not any(clock.rate for clock in race.clocks):
+            return np.full((), low, array.dtype)
+        return random_array(np.ones((), array.dtype), {0: Lead(race, low)})
+
+    return winning_value
+
+
+def _moving(function: Callable[..., np.ndarray]) -> Callable[..., Any]:
+    return lambda array, *args, **kwargs: moved(lambda part: function(part, *args, **kwargs), array)
+
+
+_FUNCTIONS: Mapping[Any, Callable[..., Any]] = {
+    np.where: _where,
+    np.nanargmax: _winning_lane(True),
+    np.nanargmin: _winning_lane(False),
+    np.nanmax: _winning_value(True),
+    np.nanmin: _winning_value(False),
+    **{
+        function: _moving(function)
+        for function in (np.broadcast_to, np.expand_dims, np.transpose, np.squeeze, np.copy)
+    },
+}

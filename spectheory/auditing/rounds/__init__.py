@@ -1,0 +1,1 @@
+"""What a sampler is tested on: pairs, batches and repeated calls."""

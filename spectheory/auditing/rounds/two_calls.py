@@ -1,0 +1,146 @@
+"""Two consecutive calls of a sampler: the second must not depend on the random numbers of the first.
+
+They are followed on small pairs, on a path that leaves many decisions open.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
+from fractions import Fraction
+from itertools import islice
+
+import numpy as np
+
+from spectheory.auditing.rounds.joint_laws import marginal, total_variation
+from spectheory.auditing.subjects.shipped import HIDDEN, Shipped, Tokens
+from spectheory.auditing.subjects.signatures import Call
+from spectheory.auditing.tape.decisions import (
+    Branch,
+    HiddenRandomnessError,
+    NotEnumerableError,
+    Tape,
+    all_runs,
+)
+from spectheory.auditing.tape.races import UndefinedDrawError
+from spectheory.contexts import context_number, prefix_numbers, rows_along
+from spectheory.pair import ModelPair
+
+MAX_OUTPUTS = 16
+"""A pair is small if it has at most 16 completed outputs."""
+MAX_RUNS_OF_TWO_CALLS = 40
+"""The most runs of two calls that are followed for one tuple of drafts."""
+
+
+def pairs_of_calls(pairs: Iterable[ModelPair]) -> Iterator[ModelPair]:
+    """Where two calls are followed: for each draft length the first pair with the most open decisions.
+
+    Small pairs are preferred, because two calls have many branches.
+    """
+    by_length: dict[int, list[ModelPair]] = defaultdict(list)
+    for pair in pairs:
+        by_length[pair.draft_length].append(pair)
+    for same_length in by_length.values():
+        small = [pair for pair in same_length if pair.vocab_size ** (pair.draft_length + 1) <= MAX_OUTPUTS]
+        yield max(small or same_length, key=lambda pair: least_accepted(pair)[1])
+
+
+def least_accepted(pair: ModelPair) -> tuple[tuple[int, ...], int]:
+    """The path of the tokens that are least likely to be accepted, but possible where there is a choice.
+
+    Returns:
+        The path, and its number of open decisions: acceptances, and corrections with two tokens or more.
+    """
+    path: tuple[int, ...] = ()
+    decisions = 0
+    for target, draft in zip(pair.target, pair.draft, strict=False):
+        number = context_number(path, pair.vocab_size)
+        p, q = target[number], draft[number]
+        ratios = {token: p[token] / q[token] for token in np.flatnonzero(q).tolist()}
+        path += (min(ratios, key=lambda token: (not 0 < ratios[token] < 1, ratios[token])),)
+        decisions += int(0 < ratios[path[-1]] < 1) + int((p > q).sum() > 1)
+    return path, decisions
+
+
+def call_twice(sampler: Shipped, pair: ModelPair) -> int:
+    """Follow two calls on one path of drafts; returns the number of runs."""
+    paths = np.array([least_accepted(pair)[0]])
+    prefixes = prefix_numbers(paths, pair.vocab_size)
+    rows = rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes)
+    return follow_two_calls(sampler, paths, *rows)
+
+
+def follow_two_calls(
+    sampler: Shipped,
+    paths: np.ndarray,
+    target_rows: np.ndarray,
+    draft_rows: np.ndarray,
+    max_runs: int = MAX_RUNS_OF_TWO_CALLS,
+) -> int:
+    """Follow two consecutive calls; a dependence of the second on the first goes to the sampler's journal.
+
+    The branches of the first call take turns: each is followed by one branch of the second call, then by
+    another, until all were followed or there are too many.  Where all were followed, the second call must
+    have the law of the first, whatever the tokens of the first.
+
+    Args:
+        sampler: it is called twice in every run.
+        paths, target_rows, draft_rows: of both calls.
+        max_runs: the most runs of two calls that are followed.
+
+    Returns:
+        The number of runs that were followed.
+
+    Raises:
+        HiddenRandomnessError: followed twice, they have two laws.
+    """
+    rows = sampler.told(paths, target_rows, draft_rows)
+    law, followed = _law_of_two_calls(sampler, paths, rows, max_runs)
+    sampler.journal.pairs_of_calls += followed
+    once = marginal(law or {}, 0)
+    distances = {tokens: total_variation(later, once) for tokens, later in _second_given_first(law or {})}
+    if any(distances.values()):
+        if _law_of_two_calls(sampler, paths, rows, max_runs)[0] != law:
+            raise HiddenRandomnessError(f"{HIDDEN}: followed twice, two calls in a row have two laws")
+        worst = max(distances, key=lambda tokens: distances[tokens])
+        text = f"after the tokens {list(worst)} the next call has another law, total variation"
+        sampler.journal.findings.add(("randomness", f"{text} {float(distances[worst]):.3g}"))
+    return followed
+
+
+def _second_given_first(
+    law: dict[tuple[Tokens, ...], Fraction],
+) -> Iterator[tuple[Tokens, dict[Tokens, Fraction]]]:
+    for tokens, share in marginal(law, 0).items():
+        yield tokens, {second: mass / share for (first, second), mass in law.items() if first == tokens}
+
+
+def _law_of_two_calls(
+    sampler: Shipped, paths: np.ndarray, rows: tuple[np.ndarray, np.ndarray], max_runs: int
+) -> tuple[dict[tuple[Tokens, ...], Fraction] | None, int]:
+    """The law of the tokens of both calls, ``None`` where it is not known; the number of runs."""
+    is_known = True
+
+    def calls(times: int, tape: Tape) -> tuple[list[Branch], tuple[Tokens, ...]]:
+        nonlocal is_known
+        outputs: tuple[Tokens, ...] = ()
+        try:
+            outputs = sampler.calls(Call(paths, *rows, tape, sampler.journal), times)
+        except (UndefinedDrawError, NotEnumerableError):  # which the law of one call reports
+            is_known = False
+        is_known &= not tape.is_approximate
+        return list(tape.made), outputs
+
+    first_calls = [made for _, (made, _) in islice(all_runs(lambda tape: calls(1, tape)), max_runs)]
+    turns = deque(all_runs(lambda tape: calls(2, tape), given=made) for made in first_calls)
+    law: dict[tuple[Tokens, ...], Fraction] = defaultdict(Fraction)
+    followed = 0
+    while turns and followed < max_runs:
+        run = next(turns[0], None)
+        if run is None:
+            turns.popleft()
+            continue
+        turns.rotate(-1)
+        followed += 1
+        law[run.result[1]] += run.probability
+    return law if is_known and not turns else None, followed

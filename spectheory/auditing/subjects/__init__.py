@@ -1,0 +1,1 @@
+"""Samplers as verifiers: those of users and those of libraries."""

@@ -1,0 +1,1 @@
+"""Adapters that call the samplers of released libraries: one file per library."""

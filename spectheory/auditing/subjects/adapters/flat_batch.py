@@ -1,0 +1,60 @@
+"""The form of vLLM's first runner and its relatives: flat batches with metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from spectheory.auditing.subjects.signatures import Row
+
+PLACEHOLDER = -1
+BONUS = "the draw of the token after a fully accepted path: an exponential race in torch"
+"""A stand-in of adapters that use ``bonus_tokens``."""
+MIXES = ("ragged", "greedy", "padded")
+"""The kinds of batches."""
+
+
+def bonus_tokens(rows: Sequence[Row]) -> torch.Tensor:
+    """The token after each fully accepted path, [B]: the likeliest one, or drawn by an exponential race."""
+    probs = torch.stack([row.target_probs[-1] for row in rows])
+    drawn = (probs / torch.empty_like(probs).exponential_()).argmax(dim=-1)
+    greedy = torch.tensor([row.is_greedy for row in rows])
+    return torch.where(greedy, probs.argmax(dim=-1), drawn)
+
+
+def flat_batch(shipped: Callable[..., torch.Tensor], **options: Any) -> Callable[..., Any]:
+    """A sampler of the signature "batch" from a ``rejection_sample`` of vLLM's first runner, with options."""
+
+    def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
+        """Greedy rows have temperature 0; placeholders have no draft."""
+        drafted, target, draft = [], [], []
+        for row in rows:
+            length = len(row.draft_tokens)
+            drafted.append(torch.cat([row.draft_tokens, torch.full((row.padding,), PLACEHOLDER)]))
+            target.append(torch.cat([row.target_probs[:length], *[row.target_probs[-1:]] * row.padding]))
+            draft.append(torch.cat([row.draft_probs, *[torch.zeros_like(row.draft_probs[:1])] * row.padding]))
+        counts = [len(tokens) for tokens in drafted]
+        greedy = torch.tensor([row.is_greedy for row in rows])
+        metadata = SimpleNamespace(
+            all_greedy=bool(greedy.all()),
+            all_random=not bool(greedy.any()),
+            temperature=torch.where(greedy, 0.0, 1.0),
+            generators={},
+        )
+        found = shipped(
+            torch.cat(drafted).int(),
+            counts,
+            max(counts),
+            torch.tensor(counts, dtype=torch.int32).cumsum(0, dtype=torch.int32),
+            torch.cat(draft),
+            torch.cat(target).log(),
+            bonus_tokens(rows)[:, None],
+            metadata,
+            **options,
+        )
+        return [[token for token in tokens if token != PLACEHOLDER] for tokens in found.tolist()]
+
+    return sampler

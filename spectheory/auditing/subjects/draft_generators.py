@@ -1,0 +1,131 @@
+"""Draft generators: the law of the drafted tokens must be the rows that are reported for them.
+
+A verifier is lossless for the rows that it is given.  A generator that reports other rows than it draws from
+makes a lossless verifier wrong, and no test of the verifier alone can show it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import defaultdict
+from collections.abc import Callable
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import torch
+
+from spectheory.auditing.following.intercept import Journal, intercepted
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.tape.decisions import Tape, all_runs
+from spectheory.contexts import context_number, context_text
+from spectheory.errors import InvalidOutcomeError
+from spectheory.exact_numbers import exact_number
+from spectheory.pair import ModelPair
+
+REPORTED_TOLERANCE = Fraction(1, 10**5)
+"""A total variation of a reported row that rounding can cause."""
+Generator = Callable[[], tuple[list[int], torch.Tensor]]
+"""() -> the L drafted tokens and the logits reported for them, [L, V]."""
+
+
+class Drafted(Shipped):
+    """A shipped sampler together with the shipped generator of its drafts.
+
+    The sampler is judged on pairs whose draft is the measured law, and is given the reported rows.
+
+    Args:
+        sampler: the verifying half.
+        generator_of: makes the generator from the draft model of a pair.
+    """
+
+    def __init__(self, sampler: Shipped, generator_of: Callable[[ModelPair], Generator]) -> None:
+        super().__init__(sampler.sampler, sampler.signature_name, sampler.name)
+        self.generator_of = generator_of
+
+    def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
+        """A sampler that is given the reported rows, and the pair with the measured drafts."""
+        law, reported = measured(self.generator_of(pair), pair, self.journal)
+        told = copy.copy(self)
+        told.reported, told.function = reported, told._law
+        return told, ModelPair(pair.target, law, pair.vocab)
+
+
+def measured(
+    generate: Generator, pair: ModelPair, journal: Journal
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """The exact rows of the drafted tokens, and the reported rows, [V^i, V] for i < L.
+
+    At a context that is never drafted both are the pair's row.
+
+    Args:
+        generate: one call of the generator, from the root.
+        pair: the models behind the generator.
+        journal: receives a finding where a row is not the law of the tokens.
+
+    Raises:
+        InvalidOutcomeError: the generator does not draft L tokens, or reports two rows for a context.
+    """
+    size, length = pair.vocab_size, pair.draft_length
+    masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+    told: dict[tuple[int, ...], tuple[Fraction, ...]] = {}
+
+    def run(tape: Tape) -> tuple[list[int], torch.Tensor]:
+        with intercepted(tape, journal):
+            return generate()
+
+    for probability, (tokens, logits) in all_runs(run):
+        if len(tokens) != length:
+            raise InvalidOutcomeError(f"the generator drafted {len(tokens)} tokens, expected {length}")
+        for depth, row in enumerate(logits.double().softmax(-1).tolist()):
+            prefix = tuple(tokens[:depth])
+            masses[(*prefix, tokens[depth])] += probability
+            exact = tuple(exact_number(value) for value in row)
+            if told.setdefault(prefix, exact) != exact:
+                raise InvalidOutcomeError(f"the generator reports two rows at '{context_text(prefix)}'")
+    law, reported = (tuple(level.copy() for level in pair.draft) for _ in range(2))
+    for prefix, row in told.items():
+        depth, number = len(prefix), context_number(prefix, size)
+        drawn = [masses[(*prefix, token)] for token in range(size)]
+        law[depth][number] = [mass / sum(drawn) for mass in drawn]
+        reported[depth][number] = [value / sum(row) for value in row]
+        if abs(law[depth][number] - reported[depth][number]).sum() / 2 > REPORTED_TOLERANCE:
+            journal.findings.add(
+                ("contract", "drafts do not have the law of the rows that are reported for them")
+            )
+    return law, reported
+
+
+def gemma4_assistant(pair: ModelPair) -> Any:
+    """The candidate generator of transformers for assistants at one position, with a stand-in assistant.
+
+    The stand-in has the pair's draft rows: its hidden state is the depth and the number of a context.
+    """
+    from transformers.generation import candidate_generator
+
+    kind: Any = candidate_generator.SinglePositionMultiTokenCandidateGenerator
+    config = SimpleNamespace(num_assistant_tokens=pair.draft_length, max_length=1_000)
+
+    class Gemma4AssistantStandIn:
+        generation_config = config
+        device = torch.device("cpu")
+
+        def __call__(self, inputs_embeds: torch.Tensor, **options: Any) -> Any:
+            token, depth, number = (int(value) for value in inputs_embeds[0, 0])
+            number = number * pair.vocab_size + token if depth else 0
+            row = torch.tensor(pair.draft[depth][number].astype(float), dtype=torch.float32).log()
+            hidden = torch.tensor([[[depth + 1.0, float(number)]]])
+            return SimpleNamespace(logits=row[None, None], last_hidden_state=hidden)
+
+    def embeddings(ids: torch.Tensor) -> torch.Tensor:
+        return ids[..., None].float()
+
+    def generate() -> tuple[list[int], torch.Tensor]:
+        generator = kind(Gemma4AssistantStandIn(), embeddings, config)
+        prompt = torch.zeros((1, 1), dtype=torch.long)
+        state = SimpleNamespace(hidden_states=[torch.zeros((1, 1, 2))], shared_kv_states={})
+        ids, logits = generator.get_candidates(prompt, {}, state, False, 0)
+        return ids[0, 1:].tolist(), logits[0]
+
+    return generate

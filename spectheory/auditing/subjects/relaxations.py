@@ -1,0 +1,155 @@
+"""The laws that lossy samplers state for themselves; an audit decides whether they have that law."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from spectheory.algorithms.one_path.base import first_path_only
+from spectheory.algorithms.one_path.token import Token
+from spectheory.arrays import Array, like_rows, take_token
+from spectheory.correction_rows import CorrectionRows
+from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import fractions_if_exact
+from spectheory.outcome import Outcome
+from spectheory.pair import ModelPair
+
+
+@dataclass(frozen=True)
+class Relaxation:
+    """The statement of a lossy sampler: a law that replaces the target, or a verifier.
+
+    Attributes:
+        words: the statement in words.
+        verifier: a verifier with the stated law; ``None`` where the sampler must be lossless for ``stated``.
+        is_about_tokens: whether the law of the correction token is stated too.
+        weight: w in (0, 1]; tokens at drafted positions have the law w p + (1-w) q.
+    """
+
+    words: str
+    verifier: Token | None = None
+    is_about_tokens: bool = True
+    weight: Fraction = Fraction(1)
+
+    def stated(self, pair: ModelPair) -> ModelPair:
+        """The pair with the stated law as its target."""
+        mixed = [
+            self.weight * target + (1 - self.weight) * draft
+            for target, draft in zip(pair.target, pair.draft, strict=False)
+        ]
+        return ModelPair((*mixed, pair.target[-1]), pair.draft, pair.vocab)
+
+    def target_rows(self, stated_rows: np.ndarray, draft_rows: np.ndarray) -> np.ndarray:
+        """The target's rows [K, L+1, V], which the sampler is given, from those of the stated pair."""
+        rows = stated_rows.copy()
+        rows[..., :-1, :] = (stated_rows[..., :-1, :] - (1 - self.weight) * draft_rows) / self.weight
+        return rows
+
+
+def mixture(weight: Fraction) -> Relaxation:
+    """Tokens have the law w p + (1-w) q at drafted positions, and p after the last.
+
+    Args:
+        weight: w, the weight of the target, in (0, 1].
+
+    Example:
+        >>> from spectheory import instances
+        >>> pair = mixture(Fraction(1, 2)).stated(instances.bernoulli("1/2", "1"))
+        >>> print(pair.target[0][0][0], pair.target[1][0][0])
+        1/4 0
+    """
+    if not 0 < weight <= 1:
+        raise InvalidInputError(f"the weight must lie above 0 and be at most 1, got {weight}")
+    return Relaxation(f"tokens at drafted positions have the law {weight} p + {1 - weight} q", weight=weight)
+
+
+def synthetic_acceptance(rates: tuple[Fraction, ...]) -> Relaxation:
+    """Drafted tokens are accepted with given rates, whatever the models; nothing else is stated.
+
+    Args:
+        rates: one per position, each given that the token before was accepted.
+
+    Example:
+        >>> from spectheory import certify, instances
+        >>> stated = synthetic_acceptance((Fraction(3, 4), Fraction(1, 2)))
+        >>> found = certify(stated.verifier, instances.bernoulli("1/4", "1/2", 2), with_optimum=False)
+        >>> print(found.block_efficiency)
+        17/8
+    """
+    words = f"drafted tokens are accepted with the rates {', '.join(map(str, rates))}"
+    return Relaxation(words, _AtRates(rates), is_about_tokens=False)
+
+
+def deferred_rejection(window: int, threshold: float, top_k: int) -> Relaxation:
+    """FLy: a rejection at high entropy is deferred, and dropped if the next tokens are accepted.
+
+    Args:
+        window: the number of tokens that must be accepted after a deferred rejection.
+        threshold: the least entropy of the position, in nats.
+        top_k: the number of largest probabilities that enter the entropy.
+    """
+    words = (
+        f"a rejected token is kept where the {top_k} likeliest tokens have an entropy of at least "
+        f"{threshold} and the next {window} drafted tokens are accepted"
+    )
+    return Relaxation(words, _Deferring(window, threshold, top_k))
+
+
+class _AtRates(Token):
+    name, source, lossless = "synthetic", "stated relaxation", False
+
+    def __init__(self, rates: tuple[Fraction, ...]) -> None:
+        self.rates = rates
+
+    def acceptance(self, paths: Array, target_rows: Array, draft_rows: Array) -> Array:
+        given = np.array(self.rates[: paths.shape[-1]], dtype=object)
+        return like_rows(np.broadcast_to(given, (*paths.shape[:-2], len(given))), target_rows)
+
+    def residual(self, rows: CorrectionRows) -> Array:
+        """Any law: none is stated."""
+        return rows.target_row
+
+
+class _Deferring(Token):
+    """Token verification with FLy's deferred rejections.
+
+    With h_i as in token verification, starting at i = 1:
+
+    1. accept X_i with probability h_i, and continue with i + 1
+    2. otherwise, if p(X_i) > 0, the entropy of p's largest entries is high enough and W more tokens are
+       drafted: with probability h_{i+1} .. h_{i+W} accept X_{1:i+W}, and continue with i + W + 1
+    3. otherwise stop before i; the correction token is that of token verification
+    """
+
+    name, source, lossless = "fly", "stated relaxation", False
+
+    def __init__(self, window: int, threshold: float, top_k: int) -> None:
+        self.window, self.threshold, self.top_k = window, threshold, top_k
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        token = super().outcome(paths, target_rows, draft_rows)
+        accept = fractions_if_exact(self.acceptance(paths, target_rows, draft_rows))
+        rows = fractions_if_exact(target_rows)[..., 0, :-1, :]
+        may_defer = (self._entropies(rows) >= self.threshold) & (take_token(rows, paths[..., 0, :]) > 0)
+        length = accept.shape[-1]
+        reached = np.zeros((*accept.shape[:-1], length + 1), dtype=accept.dtype) + Fraction(0)
+        stops = reached.copy()
+        reached[..., 0] += 1
+        for place in range(length):
+            after = place + self.window + 1
+            rejected = reached[..., place] * (1 - accept[..., place])
+            kept = rejected * 0
+            if after <= length:
+                kept = rejected * may_defer[..., place] * accept[..., place + 1 : after].prod(-1)
+                reached[..., after] += kept
+            reached[..., place + 1] += reached[..., place] * accept[..., place]
+            stops[..., place] = rejected - kept
+        stops[..., length] = reached[..., length]
+        return Outcome(first_path_only(like_rows(stops, target_rows), paths), token.correction, token.weights)
+
+    def _entropies(self, rows: np.ndarray) -> np.ndarray:
+        """The entropy of the largest probabilities, in float64.  [..., V] -> [...]"""
+        largest = np.sort(rows.astype(float), axis=-1)[..., -self.top_k :]
+        return -(largest * np.log(np.where(largest > 0, largest, 1))).sum(-1)

@@ -1,0 +1,178 @@
+"""Build verifiers from a function of one tuple of drafts, or from a sampler.
+
+>>> from spectheory import certify, instances
+>>> def accept_or_resample(paths, target_rows, draft_rows, generator):
+...     '''Speculative sampling of one path, as one would write it for a decoding loop.'''
+...     tokens = []
+...     for token, target, draft in zip(paths[0], target_rows[0], draft_rows[0]):
+...         if generator.random() >= target[token] / draft[token]:
+...             residual = [max(p - q, 0) for p, q in zip(target, draft)]
+...             return [*tokens, generator.choice(len(residual), p=[r / sum(residual) for r in residual])]
+...         tokens.append(token)
+...     return [*tokens, generator.choice(len(target_rows[0][-1]), p=target_rows[0][-1])]
+>>> certificate = certify(black_box(accept_or_resample), instances.two_token(2))
+>>> print(certificate.is_valid, certificate.block_efficiency)
+True 19/9
+"""
+
+from __future__ import annotations
+
+import operator
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from spectheory.arrays import Array
+from spectheory.auditing.tape.coins import CoinGenerator
+from spectheory.auditing.tape.decisions import MAX_RUNS, Tape, all_runs
+from spectheory.errors import InvalidOutcomeError
+from spectheory.exact_numbers import is_exact
+from spectheory.outcome import Outcome
+from spectheory.validate import check_count
+from spectheory.verifier import defined_at
+
+OneTuple = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[Any, Any]]
+"""(paths [K, L], target_rows [K, L+1, V], draft_rows [K, L, V]) -> stop_probs [K, L+1], rows [K, L+1, V]."""
+Sampler = Callable[[np.ndarray, np.ndarray, np.ndarray, Any], Sequence[int]]
+"""(paths [K, L], target_rows [K, L+1, V], draft_rows [K, L, V], generator) -> tokens, the correction last."""
+
+
+class PerSample:
+    """A verifier from a function of one tuple of drafts; see ``per_sample``."""
+
+    def __init__(self, function: OneTuple, name: str) -> None:
+        self.function, self.name = function, name
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        """The law that the function returns for each tuple of drafts."""
+        answers = [self._answer(*drafted) for drafted in zip(paths, target_rows, draft_rows, strict=True)]
+        stops, rows = (np.stack(part) for part in zip(*answers, strict=True))
+        return Outcome.from_rows(stops, rows)
+
+    def _answer(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> list[np.ndarray]:
+        returned = self.function(paths, target_rows, draft_rows)
+        dtype = object if is_exact(target_rows) else float
+        try:
+            stops, rows = (np.array(part, dtype=dtype) for part in returned)
+            fits = stops.shape == target_rows.shape[:-1] and rows.shape == target_rows.shape
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise InvalidOutcomeError(
+                f"{self.name} returned {type(returned).__name__}; expected stop probabilities of shape "
+                f"{target_rows.shape[:-1]} and correction rows of shape {target_rows.shape} for the drafts "
+                f"{paths.tolist()}{defined_at(self.function)}"
+            )
+        return [stops, rows]
+
+
+def per_sample(function: OneTuple, name: str | None = None) -> PerSample:
+    """Build a verifier from a function of one tuple of drafts, in numpy or plain Python.
+
+    Args:
+        function: takes paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V] and returns the stop
+            probabilities [K, L+1] and the correction rows [K, L+1, V]; the row of a stop of probability 0 may
+            be zeros.
+        name: the verifier's name; by default the function's.
+
+    Raises (in ``outcome``):
+        InvalidOutcomeError: the function returns other shapes.
+
+    Example:
+        >>> def always_reject(paths, target_rows, draft_rows):
+        ...     stops = 0 * target_rows[..., 0]
+        ...     stops[0, 0] += 1
+        ...     return stops, target_rows
+        >>> from spectheory import certify, instances
+        >>> certificate = certify(per_sample(always_reject), instances.two_token(2))
+        >>> print(certificate.verifier, certificate.is_valid, certificate.block_efficiency)
+        always_reject True 1
+    """
+    return PerSample(function, name or str(getattr(function, "__name__", "per_sample")))
+
+
+class BlackBox(PerSample):
+    """A verifier from a sampler whose every run is followed; see ``black_box``."""
+
+    def __init__(self, sampler: Sampler, name: str, max_runs: int, exact: bool = True) -> None:
+        super().__init__(self._law, name)
+        self.sampler, self.max_runs, self.exact = sampler, max_runs, exact
+
+    def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
+        """The law of the sampler's output given one tuple of drafts, by all its runs."""
+
+        def run(tape: Tape) -> tuple[int, ...]:
+            return self.tokens(self.sampler(paths, target_rows, draft_rows, CoinGenerator(tape)))
+
+        masses: dict[tuple[int, ...], Any] = defaultdict(int)
+        for probability, tokens in all_runs(run, self.max_runs):
+            masses[tokens] += probability
+        return self._stops_and_rows(masses, paths, target_rows)
+
+    def _stops_and_rows(
+        self, masses: dict[tuple[int, ...], Any], paths: np.ndarray, target_rows: np.ndarray
+    ) -> tuple[Any, Any]:
+        """Stop probabilities and correction rows from the probability of every output."""
+        exact = is_exact(target_rows)
+        stops = np.full(target_rows.shape[:-1], Fraction(0), dtype=object)
+        rows = np.full(target_rows.shape, Fraction(0), dtype=object)
+        for tokens, mass in masses.items():
+            path = self.credited_path(paths, tokens, target_rows.shape[-1])
+            stops[path, len(tokens) - 1] += mass
+            rows[path, len(tokens) - 1, tokens[-1]] += mass
+        laws = rows / np.where(stops == 0, 1, stops)[..., None]
+        return (stops, laws) if exact else (stops.astype(float), laws.astype(float))
+
+    def tokens(self, returned: Any) -> tuple[int, ...]:
+        """The returned tokens, checked to be integers."""
+        try:
+            return tuple(operator.index(token) for token in returned)
+        except TypeError:
+            raise InvalidOutcomeError(
+                f"sampler {self.name!r} returned {returned!r}; expected token ids, an accepted prefix and a "
+                "correction token"
+            ) from None
+
+    def credited_path(self, paths: np.ndarray, tokens: tuple[int, ...], vocab_size: int) -> int:
+        """The first drafted path that starts with all tokens but the last."""
+        if not 1 <= len(tokens) <= paths.shape[-1] + 1 or not 0 <= tokens[-1] < vocab_size:
+            raise InvalidOutcomeError(
+                f"sampler {self.name!r} returned the tokens {list(tokens)}; expected 1 "
+                f"to {paths.shape[-1] + 1} of them in 0..{vocab_size - 1}, an accepted prefix and a "
+                "correction token"
+            )
+        for number, path in enumerate(paths):
+            if tuple(path[: len(tokens) - 1].tolist()) == tokens[:-1]:
+                return number
+        raise InvalidOutcomeError(
+            f"sampler {self.name!r} returned the tokens {list(tokens)}; all but the last must be the "
+            f"start of a drafted path, and the drafts are {paths.tolist()}"
+        )
+
+
+def black_box(
+    sampler: Sampler, name: str | None = None, max_runs: int = MAX_RUNS, exact: bool = True
+) -> BlackBox:
+    """Build a verifier from a sampler: its exact law, by following every case of its random numbers.
+
+    Args:
+        sampler: takes paths [K, L], target_rows [K, L+1, V], draft_rows [K, L, V] and a generator, and
+            returns the accepted tokens followed by the correction token.  It must draw all its random numbers
+            from the generator, which has the methods of ``numpy.random.Generator`` that ``CoinGenerator``
+            lists.
+        name: the verifier's name; by default the function's.
+        max_runs: the most runs that are followed for one tuple of drafts.
+        exact: whether the sampler computes with rationals.  A sampler that converts them to floats is not
+            lossless on an exact pair, because of rounding.  With ``exact=False`` it is given float64 rows
+            and judged within the tolerance of float64.
+
+    Raises (in ``outcome``):
+        NotEnumerableError: the sampler uses a random number in a way that has no finite cases; use
+            ``sampled_verdict``.
+        InvalidOutcomeError: it returns something other than an accepted prefix and a correction token.
+    """
+    name = name or str(getattr(sampler, "__name__", "black_box"))
+    return BlackBox(sampler, name, check_count("max_runs", max_runs), exact)

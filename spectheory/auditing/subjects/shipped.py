@@ -1,0 +1,280 @@
+"""A shipped sampler as a verifier: its exact law, computed from its unmodified code."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from itertools import count
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from spectheory.arrays import like_rows
+from spectheory.auditing.following.intercept import GLOBAL_SEED, Journal, intercepted
+from spectheory.auditing.subjects.relaxations import Relaxation
+from spectheory.auditing.subjects.sampler_verifiers import BlackBox
+from spectheory.auditing.subjects.signatures import (
+    SEED,
+    Call,
+    Row,
+    signature_called,
+    verified_batch,
+    with_point_mass_drafts,
+)
+from spectheory.auditing.tape.decisions import MAX_RUNS, HiddenRandomnessError, Tape, all_runs
+from spectheory.auditing.tape.races import UndefinedDrawError
+from spectheory.contexts import prefix_numbers, rows_along
+from spectheory.errors import InvalidOutcomeError
+from spectheory.exact_numbers import fractions_if_exact
+from spectheory.pair import ModelPair
+from spectheory.verifier import Verifier, users_code
+
+T = TypeVar("T")
+Tokens = tuple[int, ...]
+SEEDS = (f"torch's global generator: {GLOBAL_SEED}", f"the generator that is handed over: {SEED}")
+HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
+REPEATED = 8
+"""The first of every 8 runs is made twice."""
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The code that was audited.
+
+    Attributes:
+        package, version: as installed; empty for code outside installed packages.
+        file: relative to where packages are installed, or to the current directory.
+        sha256: of the file's bytes.
+        line: the first line of the function.
+    """
+
+    package: str
+    version: str
+    file: str
+    sha256: str
+    line: int = 1
+
+    @staticmethod
+    def of(function: Any) -> Provenance:
+        """The provenance of a function or a class; only its name where it has no file."""
+        try:
+            path = Path(inspect.getfile(inspect.unwrap(function))).resolve()
+            content = path.read_bytes()
+        except (TypeError, OSError):
+            return Provenance("", "", getattr(function, "__qualname__", repr(function)), "")
+        top = function.__module__.partition(".")[0]
+        try:
+            package = _distributions(tuple(sys.path)).get(top, [top])[0]
+            number = version(package)
+        except PackageNotFoundError:
+            package = number = ""
+        roots = [Path(entry).resolve() for entry in (*sys.path, ".") if Path(entry).is_dir()]
+        inside = [str(path.relative_to(root)) for root in roots if path.is_relative_to(root)]
+        name = min(inside, key=len, default=path.name)
+        code = getattr(inspect.unwrap(function), "__code__", None)
+        line = 1 if code is None else code.co_firstlineno
+        return Provenance(package, number, name, hashlib.sha256(content).hexdigest(), line)
+
+
+@cache
+def _distributions(path: tuple[str, ...]) -> Mapping[str, list[str]]:
+    """Package -> its distributions on the path, cached because to list all their files is slow."""
+    return packages_distributions()
+
+
+class Shipped(BlackBox, Verifier):
+    """A shipped sampler with its random numbers replaced.
+
+    Args:
+        function: the sampler, unmodified.
+        signature: how it is called, a name of ``SIGNATURES``.
+        name: the verifier's name; by default the function's.
+        relaxation: the law that the sampler states, where this is not the target's; the sampler is then
+            judged on the pairs ``relaxation.stated``.
+        provenance: of the code, where it cannot be read from the function.
+        mixes: the kinds of batches, names of ``MIXES``; for the signature "batch".
+        box_bits: how finely products of random numbers are enclosed (``Tape``).
+        max_runs: the most runs that are followed for one tuple of drafts.
+        stand_ins: replaced surroundings of the sampler, in words.
+        seeds: the seeds beyond those of a generator, in words.
+
+    Attributes:
+        journal: the observations in all runs so far.
+        note: a remark for readers of the certificate.
+        reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
+        undecided: the largest probability, given any drafts, of runs that took the answer of a box; it bounds
+            the error of the law in total variation.
+
+    Example:
+        >>> import torch
+        >>> from spectheory import certify, instances
+        >>> def accept(draft_tokens, target_probs, draft_probs, coins, final_coin):
+        ...     '''One drafted token, accepted if the coin is below p / q; the residual of two tokens.'''
+        ...     token = int(draft_tokens[0])
+        ...     if coins[0] >= target_probs[0, token] / draft_probs[0, token]:
+        ...         return [1 - token]
+        ...     return [token, int(final_coin >= target_probs[1, 0])]
+        >>> certificate = certify(Shipped(accept, "coins"), instances.bernoulli("1/2", "1/4"))
+        >>> print(certificate.is_valid, certificate.block_efficiency)
+        True 7/4
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        signature: str,
+        name: str | None = None,
+        *,
+        relaxation: Relaxation | None = None,
+        provenance: Provenance | None = None,
+        mixes: Sequence[str] = (),
+        box_bits: int = Tape.box_bits,
+        max_runs: int = MAX_RUNS,
+        stand_ins: Sequence[str] = (),
+        seeds: Sequence[str] = (),
+    ) -> None:
+        super().__init__(function, name or str(getattr(function, "__name__", "sampler")), max_runs)
+        self.signature_name, self.signature = signature, signature_called(signature)
+        self.provenance = provenance or Provenance.of(function)
+        self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
+        self.single_path = signature != "sampler"  # type: ignore[misc]
+        self.relaxation, self.mixes, self.box_bits = relaxation, tuple(mixes), box_bits
+        self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)
+        self.journal = Journal()
+        self.undecided = Fraction(0)
+        self.note = ""
+        self.reported: tuple[np.ndarray, ...] | None = None
+        self._laws: dict[Any, tuple[Any, Any, Fraction]] = {}
+
+    def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
+        """The sampler and the pair to judge it on.
+
+        The drafts are those that the signature takes, and the target is the law that the sampler states.
+        """
+        pair = with_point_mass_drafts(pair) if self.signature.point_mass_drafts else pair
+        return self, (pair if self.relaxation is None else self.relaxation.stated(pair))
+
+    def output_masses(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
+        """The probability of every output, () for a run without output, and of runs with a box's answer."""
+
+        def once(tape: Tape) -> Tokens:
+            (tokens,) = self.calls(Call(paths, target_rows, draft_rows, tape, self.journal))
+            return tokens
+
+        return self._law_of_runs(once, ())
+
+    def _law_of_runs(self, once: Callable[[Tape], T], nothing: T) -> tuple[dict[T, Fraction], Fraction]:
+        """The probability of every result, and of runs with a box's answer.
+
+        Args:
+            once: the result of one run.
+            nothing: the result of a run without output.
+
+        Raises:
+            HiddenRandomnessError: a repeated run had another result.
+        """
+        number = count()
+
+        def run(tape: Tape) -> tuple[T, bool]:
+            tape.box_bits = self.box_bits
+            result = defined(tape)
+            self.journal.runs += 1
+            if next(number) % REPEATED == 0:
+                self._must_repeat(defined, result, tape)
+            return result, tape.is_approximate
+
+        def defined(tape: Tape) -> T:
+            try:
+                return once(tape)
+            except UndefinedDrawError as error:
+                self.journal.undefined.add(str(error))
+                return nothing
+
+        law: dict[T, Fraction] = defaultdict(Fraction)
+        undecided = Fraction(0)
+        for probability, (result, is_approximate) in all_runs(run, self.max_runs):
+            law[result] += probability
+            undecided += probability * is_approximate
+        return law, undecided
+
+    def forget(self) -> None:
+        """Forget all laws, so that their runs are followed again."""
+        self._laws.clear()
+
+    def _must_repeat(self, once: Callable[[Tape], T], result: T, tape: Tape) -> None:
+        again = Tape(tape.made, box_bits=self.box_bits)
+        other = once(again)
+        self.journal.repeated += 1
+        if (other, again.made) != (result, tape.made):
+            raise HiddenRandomnessError(
+                f"{HIDDEN}: it gave {_text(result)} and {_text(other)} for the same numbers"
+            )
+
+    def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
+        """The tokens of consecutive calls in one run."""
+        returned = []
+        with intercepted(call.tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
+            for call.tape.call in range(times):
+                returned.append(self.signature.call(self.sampler, call))
+        return tuple(map(self.tokens, returned))
+
+    def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
+        """As for a black box; a run without output is a stop whose correction row has no mass."""
+        target, draft = self.told(paths, target_rows, draft_rows)
+        asked = (paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel()))
+        if asked not in self._laws:
+            self._laws[asked] = self._enumerated(paths, target, draft)
+        stops, rows, undecided = self._laws[asked]
+        self.undecided = max(self.undecided, undecided)
+        return like_rows(stops, target_rows), like_rows(rows, target_rows)
+
+    def told(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The rows of both models that the sampler is given, from those it is judged on."""
+        target, draft = fractions_if_exact(target_rows), fractions_if_exact(draft_rows)
+        if self.relaxation is not None:
+            target = self.relaxation.target_rows(target, draft)
+        if self.reported is not None:
+            draft = rows_along(self.reported, prefix_numbers(paths, target.shape[-1]))
+        return target, draft
+
+    def _enumerated(
+        self, paths: np.ndarray, target: np.ndarray, draft: np.ndarray
+    ) -> tuple[Any, Any, Fraction]:
+        masses, undecided = self.output_masses(paths, target, draft)
+        undefined = masses.pop((), 0)
+        stops, rows = self._stops_and_rows(masses, paths, target)
+        if undefined:
+            free = np.argwhere(stops == 0)
+            if not len(free):
+                raise InvalidOutcomeError(
+                    f"sampler {self.name!r} ends without an output: {min(self.journal.undefined)}"
+                )
+            stops[tuple(free[0])] += undefined
+        return stops, rows, undecided
+
+    def batch_law(self, rows: Sequence[Row]) -> tuple[dict[tuple[tuple[int, ...], ...], Fraction], Fraction]:
+        """The probability of every output of a batch, and of runs with a box's answer."""
+        nothing = np.empty((0, 0))
+
+        def once(tape: Tape) -> tuple[Tokens, ...]:
+            call = Call(nothing, nothing, nothing, tape, self.journal)
+            with intercepted(tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
+                return tuple(map(tuple, verified_batch(self.sampler, call, rows)))
+
+        return self._law_of_runs(once, tuple(() for _ in rows))
+
+
+def _text(tokens: Any) -> str:
+    return f"[{', '.join(map(_text, tokens))}]" if isinstance(tokens, tuple) else str(tokens)

@@ -1,0 +1,218 @@
+"""How shipped samplers are called: one function per signature, from drafts to tokens.
+
+Each takes the shipped function and a ``Call``, and returns the accepted tokens followed by the correction
+token.  The sampler gets probabilities as float32, and logits as their logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from spectheory.auditing.following.intercept import Journal, filled
+from spectheory.auditing.following.random_tensor import random_tensor
+from spectheory.auditing.tape.atoms import uniform_number
+from spectheory.auditing.tape.coins import CoinGenerator
+from spectheory.auditing.tape.decisions import Tape
+from spectheory.pair import ModelPair
+from spectheory.validate import unknown_name
+
+TEMPERATURE = 0.5
+"""The temperature of the logits processor; the logits are scaled so that the result is the target."""
+SEED = 1
+"""The seed of the generator that samplers are given."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a sampler, on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V].
+
+    The tape has the decisions of the run, the journal receives the observations, and the generator is for
+    samplers that take a generator.
+    """
+
+    paths: np.ndarray
+    target_rows: np.ndarray
+    draft_rows: np.ndarray
+    tape: Tape
+    journal: Journal
+    generator: torch.Generator = field(default_factory=lambda: torch.Generator().manual_seed(SEED))
+
+    @property
+    def drafted(self) -> torch.Tensor:
+        """The paths, [K, L]."""
+        return torch.tensor(self.paths, dtype=torch.long)
+
+    @property
+    def target_probs(self) -> torch.Tensor:
+        """[K, L+1, V]."""
+        return torch.tensor(self.target_rows.astype(float), dtype=torch.float32)
+
+    @property
+    def draft_probs(self) -> torch.Tensor:
+        """[K, L, V]."""
+        return torch.tensor(self.draft_rows.astype(float), dtype=torch.float32)
+
+    @contextmanager
+    def inputs(self, **tensors: torch.Tensor) -> Iterator[dict[str, torch.Tensor]]:
+        """Arguments for the sampler; an argument that is changed in place is a finding."""
+        copies = {name: tensor.clone() for name, tensor in tensors.items()}
+        yield tensors
+        for name, tensor in tensors.items():
+            if not torch.equal(tensor, copies[name]):
+                self.journal.findings.add(("contract", f"its argument {name} is changed in place"))
+
+
+class Signature(NamedTuple):
+    """A way to call samplers.
+
+    Attributes:
+        form: the signature, in words.
+        call: (function, call) -> the accepted tokens and the correction token.
+        point_mass_drafts: whether the sampler assumes deterministic drafts, with point masses as rows.
+    """
+
+    form: str
+    call: Callable[[Callable[..., Any], Call], list[int]]
+    point_mass_drafts: bool = False
+
+
+def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]:
+    """One path after a prompt of one token, as in the assisted generation of transformers."""
+    prompt = torch.zeros((1, 1), dtype=torch.long)
+    with call.inputs(
+        candidate_input_ids=torch.cat([prompt, call.drafted[:1]], dim=-1),
+        candidate_logits=call.draft_probs[:1].log(),
+        new_logits=call.target_probs[:1].log(),
+    ) as given:
+        tokens, accepted = function(
+            given["candidate_input_ids"], given["candidate_logits"], call.paths.shape[1], given["new_logits"]
+        )
+    found = tokens[0].tolist()
+    if len(found) != int(accepted) + 1:
+        call.journal.findings.add(
+            ("contract", f"it returns {len(found)} tokens and says that {int(accepted)} are accepted")
+        )
+    return found
+
+
+def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
+    """Deterministic paths after a root token; the caller samples the returned row."""
+    root = torch.zeros((len(call.paths), 1), dtype=torch.long)
+    with call.inputs(
+        logits=call.target_probs.log() * TEMPERATURE, candidates=torch.cat([root, call.drafted], dim=-1)
+    ) as given:
+        best, accepted, row = function(
+            given["logits"], given["candidates"], lambda input_ids, logits: logits / TEMPERATURE
+        )
+    correction = CoinGenerator(call.tape).choices(range(row.numel()), row.flatten().tolist())
+    return [*call.paths[int(best), : int(accepted)].tolist(), *correction]
+
+
+def _coins(function: Callable[..., Any], call: Call) -> list[int]:
+    """One path; L coins for acceptance and one for the correction token are arguments."""
+    length = call.paths.shape[1]
+    numbers = filled((length + 1,), lambda: uniform_number(call.tape, torch.float32))
+    call.journal.primitives.add("coins: multiples of 2^-24")
+    coins: Any = random_tensor(numbers, torch.float32)
+    with call.inputs(
+        draft_tokens=call.drafted[0], target_probs=call.target_probs[0], draft_probs=call.draft_probs[0]
+    ) as given:
+        return _token_list(function(*given.values(), coins[:length], coins[length]))
+
+
+def _sampler(function: Callable[..., Any], call: Call) -> list[int]:
+    """K paths, their rows, and a generator."""
+    with call.inputs(paths=call.drafted, target_rows=call.target_probs, draft_rows=call.draft_probs) as given:
+        return _token_list(function(*given.values(), call.generator))
+
+
+class Row(NamedTuple):
+    """One request of a batch.
+
+    Attributes:
+        draft_tokens: [L], which may differ between the rows of a batch.
+        target_probs: [L+1, V].
+        draft_probs: [L, V].
+        is_greedy: whether the request has temperature 0.
+        padding: the number of placeholders, -1, after the drafted tokens; they must be rejected.
+    """
+
+    draft_tokens: torch.Tensor
+    target_probs: torch.Tensor
+    draft_probs: torch.Tensor
+    is_greedy: bool = False
+    padding: int = 0
+
+
+def _batch_of_one(function: Callable[..., Any], call: Call) -> list[int]:
+    (tokens,) = verified_batch(
+        function, call, [Row(call.drafted[0], call.target_probs[0], call.draft_probs[0])]
+    )
+    return tokens
+
+
+def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Row]) -> list[list[int]]:
+    """The tokens of every row; a tensor that is changed in place is a finding."""
+    tensors = {
+        f"rows[{number}].{name}": tensor
+        for number, row in enumerate(rows)
+        for name, tensor in zip(Row._fields[:3], row[:3], strict=True)
+    }
+    with call.inputs(**tensors):
+        return [_token_list(tokens) for tokens in function(rows, call.generator)]
+
+
+def _token_list(returned: Any) -> list[int]:
+    return returned.flatten().tolist() if isinstance(returned, torch.Tensor) else list(returned)
+
+
+SIGNATURES: Mapping[str, Signature] = {
+    "speculative_sampling": Signature(
+        "(candidate_input_ids, candidate_logits, candidate_length, new_logits) -> (tokens, accepted)",
+        _speculative_sampling,
+    ),
+    "evaluate_posterior": Signature(
+        "(logits, candidates, logits_processor) -> (best_candidate, accept_length, row)",
+        _evaluate_posterior,
+        point_mass_drafts=True,
+    ),
+    "coins": Signature("(draft_tokens, target_probs, draft_probs, coins, final_coin) -> tokens", _coins),
+    "batch": Signature("(rows, generator) -> the tokens of every row", _batch_of_one),
+    "sampler": Signature("(paths, target_rows, draft_rows, generator) -> tokens", _sampler),
+}
+"""Name -> signature."""
+
+
+def signature_called(name: str) -> Signature:
+    """The signature of a name.
+
+    Raises:
+        UnknownNameError: no signature has this name.
+    """
+    if name not in SIGNATURES:
+        raise unknown_name("signature", name, SIGNATURES)
+    return SIGNATURES[name]
+
+
+def with_point_mass_drafts(pair: ModelPair) -> ModelPair:
+    """The pair with deterministic drafts: every draft row is on its likeliest token, the first of equals.
+
+    Example:
+        >>> from spectheory import instances
+        >>> print(with_point_mass_drafts(instances.two_token(1)).draft[0])
+        [[Fraction(1, 1) Fraction(0, 1)]]
+    """
+
+    def on_one(level: np.ndarray) -> np.ndarray:
+        rows = np.full(level.shape, Fraction(0), dtype=object)
+        rows[np.arange(len(level)), level.argmax(axis=1)] = Fraction(1)
+        return rows
+
+    return ModelPair(pair.target, tuple(on_one(level) for level in pair.draft), pair.vocab)

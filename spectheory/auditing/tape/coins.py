@@ -1,0 +1,196 @@
+"""Generators of Python and numpy whose numbers are not drawn: each uniform number is a real interval.
+
+A *coin* knows an interval that its number lies in.  A comparison with a number inside the interval branches
+the run and narrows the interval.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Rational
+from typing import Any
+
+import numpy as np
+
+from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, Interval, NotEnumerableError, Tape
+from spectheory.errors import InvalidInputError
+from spectheory.exact_numbers import exact_number
+
+P_SUM_TOLERANCE = Fraction(1, 10**8)
+"""How far the sum of the probabilities of ``choice`` may be from 1; numpy has about the same."""
+
+
+@dataclass(eq=False)
+class _Uniform(Interval):
+    tape: Tape
+    low: Fraction = Fraction(0)
+    high: Fraction = Fraction(1)
+
+    def is_below(self, cut: Fraction) -> bool:
+        return cut >= self.high or (cut > self.low and super().is_below(cut))
+
+
+class Coin:
+    """scale * u + shift, where u is uniform on [0, 1) and not drawn.
+
+    A coin can be compared with numbers, and added to, multiplied and divided by numbers.  It equals a given
+    number with probability 0, so equality is always false.
+    """
+
+    __array_priority__ = 1_000
+
+    def __init__(
+        self, uniform: _Uniform, scale: Fraction = Fraction(1), shift: Fraction = Fraction(0)
+    ) -> None:
+        self._uniform, self._scale, self._shift = uniform, scale, shift
+
+    def __lt__(self, other: Any) -> Any:
+        if other is self:  # numpy's searchsorted compares a number with itself
+            return False
+        if isinstance(other, (float, np.floating)) and math.isinf(other):
+            return other > 0
+        number = _exact(other, "compared with")
+        if number is None:
+            return NotImplemented
+        below = self._uniform.is_below((number - self._shift) / self._scale)
+        return below if self._scale > 0 else not below
+
+    def __ge__(self, other: Any) -> Any:
+        below = self.__lt__(other)
+        return below if below is NotImplemented else not below
+
+    # A coin equals a given number with probability 0, so <= is < and > is >=.
+    __le__, __gt__ = __lt__, __ge__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = object.__hash__
+
+    def __add__(self, other: Any) -> Any:
+        number = _exact(other, "added to")
+        return NotImplemented if number is None else Coin(self._uniform, self._scale, self._shift + number)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: Any) -> Any:
+        number = _exact(other, "multiplied by")
+        if number is None:
+            return NotImplemented
+        return Coin(self._uniform, self._scale * number, self._shift * number) if number else Fraction(0)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Any:
+        return self * -1
+
+    def __sub__(self, other: Any) -> Any:
+        number = _exact(other, "subtracted from")
+        return NotImplemented if number is None else self + -number
+
+    def __rsub__(self, other: Any) -> Any:
+        return -self + other
+
+    def __truediv__(self, other: Any) -> Any:
+        number = _exact(other, "divided by")
+        return NotImplemented if number is None else self * (1 / number)
+
+    def __float__(self) -> float:
+        raise NotEnumerableError(
+            "a random number is turned into a float before it is compared; compare it as it is, or "
+            f"{JUDGE_BY_SAMPLES}"
+        )
+
+    __int__ = __index__ = __bool__ = __float__
+
+    def __repr__(self) -> str:
+        return "<a uniform number that is not drawn>"
+
+
+class CoinGenerator:
+    """Replaces a ``numpy.random.Generator`` or a ``random.Random``: its numbers are coins.
+
+    Example:
+        >>> from spectheory.auditing.tape.decisions import all_runs
+        >>> runs = all_runs(lambda tape: CoinGenerator(tape).random() < 0.25)
+        >>> [(str(probability), result) for probability, result in runs]
+        [('1/4', True), ('3/4', False)]
+    """
+
+    def __init__(self, tape: Tape) -> None:
+        self.tape = tape
+
+    def random(self, size: Any = None) -> Any:
+        """Uniform numbers on [0, 1): one coin, or an array of coins."""
+        if size is None:
+            return Coin(_Uniform(self.tape))
+        coins = np.empty(size, dtype=object)
+        for index in np.ndindex(coins.shape):
+            coins[index] = Coin(_Uniform(self.tape))
+        return coins
+
+    def uniform(self, low: Any = 0, high: Any = 1, size: Any = None) -> Any:
+        """Uniform numbers on [low, high)."""
+        return self.random(size) * (high - low) + low
+
+    def choice(self, a: Any, size: None = None, replace: bool = True, p: Any = None) -> Any:
+        """One entry of ``range(a)`` or of a sequence, with probabilities ``p`` that sum to 1."""
+        if size is not None:
+            raise NotEnumerableError("choice() with a size is not enumerated; draw one at a time")
+        values = range(int(a)) if isinstance(a, (int, np.integer)) else list(a)
+        if p is None:
+            return values[self._one_of([1] * len(values))]
+        total = sum((_exact(weight, "used as a weight") or Fraction(0) for weight in p), Fraction(0))
+        if abs(total - 1) > P_SUM_TOLERANCE:
+            raise InvalidInputError(f"choice() was given probabilities that sum to {sum(p)}, not 1")
+        return values[self._one_of(p)]
+
+    def choices(self, population: Sequence[Any], weights: Any = None, *, k: int = 1) -> list[Any]:
+        """``random.choices``: k values, drawn with replacement."""
+        chances = [1] * len(population) if weights is None else weights
+        return [population[self._one_of(chances)] for _ in range(k)]
+
+    def integers(self, low: int, high: int | None = None) -> int:
+        """A whole number of low..high-1, or of 0..low-1."""
+        first, beyond = (0, low) if high is None else (low, high)
+        return first + self._one_of([1] * (beyond - first))
+
+    def multinomial(self, n: int, pvals: Any) -> np.ndarray:
+        """How often each value was drawn in n = 1 draws."""
+        if n != 1:
+            raise NotEnumerableError(f"multinomial() is enumerated for n = 1, got {n}")
+        counts = np.zeros(len(pvals), dtype=int)
+        counts[self._one_of(pvals)] = 1
+        return counts
+
+    def _one_of(self, weights: Any) -> int:
+        exact = [_exact(weight, "used as a weight") or Fraction(0) for weight in weights]
+        total = sum(exact, Fraction(0))
+        if total <= 0 or min(exact) < 0:
+            raise InvalidInputError(f"cannot draw with the weights {[str(weight) for weight in weights]}")
+        return self.tape.decide([weight / total for weight in exact])
+
+    def __getattr__(self, name: str) -> Any:
+        raise NotEnumerableError(
+            f"the sampler draws from generator.{name}, which is not enumerated; use random, uniform, choice, "
+            f"choices, integers or multinomial, or {JUDGE_BY_SAMPLES}"
+        )
+
+
+def _exact(value: Any, what: str) -> Fraction | None:
+    """A number at its exact value; ``None`` for an object that is not a number."""
+    if isinstance(value, Coin):
+        raise NotEnumerableError(
+            f"a random number is {what} another one, which has no finite cases; {JUDGE_BY_SAMPLES}"
+        )
+    if isinstance(value, Rational):
+        return Fraction(int(value.numerator), int(value.denominator))
+    try:
+        return exact_number(value)
+    except TypeError:
+        return None
+    except (ValueError, OverflowError):
+        raise InvalidInputError(f"a random number is {what} {value}, which is not finite") from None

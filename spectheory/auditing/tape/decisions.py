@@ -1,0 +1,194 @@
+"""Every run of a function of random numbers, each with its exact probability.
+
+The function takes its random numbers from a tape.  Where a result depends on a random number the run
+branches.  All branches are followed, one after the other, by calling the function again with the same
+decisions up to there.  The probability of a run is the product of the probabilities of its branches.  The
+function must be deterministic otherwise: the same decisions lead to the same run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from spectheory.errors import EnumerationTooLargeError, InvalidInputError
+
+T = TypeVar("T")
+MAX_DECISIONS = 1_000
+"""The most random decisions of one run."""
+MAX_RUNS = 100_000
+"""The most runs that are followed."""
+
+
+class NotEnumerableError(InvalidInputError):
+    """The function uses a random number in a way that cannot be split into finitely many cases."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*args)
+        for refusals in _LISTENING:
+            refusals.append(self)
+
+
+class HiddenRandomnessError(NotEnumerableError):
+    """The function uses randomness other than the given numbers, so its runs are not its law."""
+
+
+_LISTENING: list[list[NotEnumerableError]] = []
+
+
+@contextmanager
+def unswallowed() -> Iterator[None]:
+    """Raise a refusal at the end even if the code inside catches it.
+
+    Raises:
+        NotEnumerableError: the first refusal.
+    """
+    refusals: list[NotEnumerableError] = []
+    _LISTENING.append(refusals)
+    try:
+        yield
+    finally:
+        _LISTENING.remove(refusals)
+    if refusals:
+        raise refusals[0] from None
+
+
+class Run(NamedTuple, Generic[T]):
+    """One run: its exact probability and what the function returned."""
+
+    probability: Fraction
+    result: T
+
+
+class Branch(NamedTuple):
+    """One decision: the number of the case that was taken, and the probabilities of all cases."""
+
+    taken: int
+    shares: tuple[Fraction, ...]
+
+    @property
+    def share(self) -> Fraction:
+        return self.shares[self.taken]
+
+    @property
+    def is_last(self) -> bool:
+        return not any(self.shares[self.taken + 1 :])
+
+    def following(self) -> Branch:
+        """The next case of positive probability."""
+        later = range(self.taken + 1, len(self.shares))
+        return self._replace(taken=next(case for case in later if self.shares[case] > 0))
+
+
+@dataclass
+class Tape:
+    """The decisions of a run: first the given ones, then the first case of every new decision.
+
+    Attributes:
+        given, made: the decisions.
+        is_approximate: whether a box of cases got one answer although its cases do not all agree.
+        box_bits: a comparison of n numbers halves each of them at most box_bits / n times.
+        call: how many calls of the sampler came before, in this run.
+        is_over: whether the run has ended.
+    """
+
+    given: Sequence[Branch]
+    made: list[Branch] = field(default_factory=list)
+    is_approximate: bool = False
+    box_bits: int = 8
+    call: int = 0
+    is_over: bool = False
+
+    @property
+    def next_given(self) -> Branch | None:
+        return self.given[len(self.made)] if len(self.made) < len(self.given) else None
+
+    def decide(self, shares: Sequence[Fraction]) -> int:
+        """The number of the case that this run takes.
+
+        Args:
+            shares: the probabilities of the cases.
+
+        Raises:
+            HiddenRandomnessError: the run has ended, or it asked another question after the same decisions.
+            NotEnumerableError: the run makes too many decisions.
+        """
+        if self.is_over:
+            raise HiddenRandomnessError(
+                "the function keeps random numbers, or a generator, from one run to the next; draw them anew"
+            )
+        branch = self.next_given
+        if branch is not None:
+            if branch.shares != tuple(shares):
+                raise HiddenRandomnessError(
+                    "the function uses randomness other than the given generator: after the same random "
+                    "numbers it asked for others; it keeps state, or draws numbers elsewhere"
+                )
+        elif len(self.made) >= MAX_DECISIONS:
+            raise NotEnumerableError(
+                f"a run asks for more than {MAX_DECISIONS} random decisions, as a loop that draws until "
+                f"something is accepted may do for ever; {JUDGE_BY_SAMPLES}"
+            )
+        else:
+            branch = Branch(-1, tuple(shares)).following()
+        self.made.append(branch)
+        return branch.taken
+
+
+class Interval:
+    """A random number of which only an interval [low, high) is known, uniform on it."""
+
+    tape: Tape
+    low: Any
+    high: Any
+
+    def is_below(self, cut: Any) -> bool:
+        """Whether the number is below ``cut``, which lies inside the interval; narrows the interval."""
+        share = Fraction(cut - self.low, self.high - self.low)
+        if self.tape.decide((share, 1 - share)) == 0:
+            self.high = cut
+            return True
+        self.low = cut
+        return False
+
+
+JUDGE_BY_SAMPLES = "judge the sampler by `spectheory.sampled_verdict`"
+
+
+def all_runs(
+    function: Callable[[Tape], T], max_runs: int = MAX_RUNS, given: Sequence[Branch] = ()
+) -> Iterator[Run[T]]:
+    """Every run of ``function(tape)``; the probabilities sum to 1.
+
+    Args:
+        function: takes all its random decisions from the tape.
+        max_runs: the most runs that are followed.
+        given: follow only the runs that start with these decisions.
+
+    Raises:
+        NotEnumerableError: a random number is used in a way that has no finite cases.
+        EnumerationTooLargeError: there are more runs.
+
+    Example:
+        >>> runs = all_runs(lambda tape: tape.decide([Fraction(1, 4), Fraction(3, 4)]))
+        >>> [(str(probability), result) for probability, result in runs]
+        [('1/4', 0), ('3/4', 1)]
+    """
+    script = list(given)
+    for number in range(max_runs + 1):
+        if number == max_runs:
+            raise EnumerationTooLargeError(f"there are more than {max_runs} runs; use fewer tokens or drafts")
+        tape = Tape(script)
+        result = function(tape)
+        tape.is_over = True
+        yield Run(math.prod((branch.share for branch in tape.made), start=Fraction(1)), result)
+        script = tape.made
+        while len(script) > len(given) and script[-1].is_last:
+            script.pop()
+        if len(script) <= len(given):
+            return
+        script[-1] = script[-1].following()

@@ -1,0 +1,1 @@
+"""What an audit concludes, and how certain it is."""

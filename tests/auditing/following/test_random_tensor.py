@@ -1,0 +1,212 @@
+"""What a sampler may do to random numbers: the laws by hand, by drawing, and the refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from audit_support import assert_drawn_from, law
+from spectheory.auditing.tape.decisions import NotEnumerableError
+
+P = torch.tensor([0.5, 0.25, 0.25])
+
+
+def structure() -> tuple[bool, ...]:
+    """Reshaped, indexed, transposed, split: every number keeps its place."""
+    u = torch.rand(2, 2)
+    rows = u.view(-1).reshape(2, 2).t().unsqueeze(0).squeeze(0).clone()
+    first, second = rows.unbind(0)
+    return bool(u[0, 1] < 0.5), bool(second[0] < 0.5), bool(first[0] < 0.25), u.shape == (2, 2)
+
+
+def arithmetic() -> tuple[bool, bool, bool, bool]:
+    u = torch.rand(4)
+    return (
+        bool(1 - u[0] < 0.25),
+        bool((2 * u[1] + 1) / 4 <= 0.5),
+        bool(u[2].log() < -1.0),
+        bool(0.5 / u[3] >= 2),
+    )
+
+
+def inversion() -> int:
+    """The inverse of a distribution function, three ways."""
+    cumulative = P.cumsum(0)
+    u = torch.rand(1)
+    ways = (
+        int(torch.searchsorted(cumulative, u, right=True)),
+        int((cumulative <= u).sum()),
+        int((u < cumulative).nonzero()[0]),
+    )
+    assert len(set(ways)) == 1
+    return ways[0]
+
+
+def race() -> tuple[int, int]:
+    """As fast samplers draw: weights over exponential numbers; and the other way round."""
+    noise = torch.empty_like(P).exponential_(1)
+    other = torch.empty(2, 3)
+    other.exponential_()
+    return int((P / noise).argmax()), int((other / P).argmin(dim=-1)[1])
+
+
+def gumbel_race() -> tuple[int, int, int]:
+    """Logits plus Gumbel numbers, minus logarithms of exponential ones, and a race that is lost by most."""
+    logits, noise = P.log(), torch.empty(3, 3).exponential_()
+    gumbel = -noise[1].log()
+    return (
+        int((logits - noise[0].log()).argmax()),
+        int((gumbel - -logits + 1).argmax()),
+        int((-(noise[2] / P)).argmax()),
+    )
+
+
+def lazy_race() -> int:
+    """Two races with the same noise, of which a coin chooses one; its winner passes through a tensor."""
+    noise = torch.empty(3).exponential_()
+    winners = torch.full((2,), -1)
+    winners[:] = (torch.stack([P, P.flip(0)]) * noise.reciprocal()).argmax(-1)
+    assert winners.new_zeros(2).sum() == 0
+    return int(torch.where(torch.tensor([True, False]), winners, winners.new_full((), 7)).sum()) - 7
+
+
+def python_numbers() -> tuple[bool, bool]:
+    """A tensor's number as a Python number, compared with Python's and numpy's."""
+    u = torch.rand(2)
+    return bool(u[0].item() < 0.5), bool(np.float64(0.25) > u.tolist()[1])
+
+
+def narrowed() -> tuple[bool, bool]:
+    """A number that was compared remembers it."""
+    u = torch.rand(())
+    return bool(u < 0.5), bool(u < 0.25)
+
+
+def equality() -> bool:
+    return bool((torch.rand(3, dtype=torch.bfloat16) == 0)[0])
+
+
+def inner_equality() -> tuple[bool, bool]:
+    """One float of many; its neighbours are none."""
+    u = torch.rand(2)
+    return bool(u[0] == 0.5), bool(u[1] != 0.5)
+
+
+def partly_known() -> tuple[int, tuple[int, ...]]:
+    """What is no random number of a tensor with one is an ordinary one."""
+    tokens = torch.full((3,), 5)
+    tokens[0] = (P / torch.empty(3).exponential_()).argmax()
+    return int(tokens[0] > 0), tuple(tokens[1:].tolist())
+
+
+LAWS: dict[Callable[[], Any], dict[Any, str]] = {
+    inner_equality: {
+        (True, True): f"{2**24 - 1}/{2**48}",
+        (True, False): f"1/{2**48}",
+        (False, True): f"{(2**24 - 1) ** 2}/{2**48}",
+        (False, False): f"{2**24 - 1}/{2**48}",
+    },
+    partly_known: {(0, (5, 5)): "1/2", (1, (5, 5)): "1/2"},
+    inversion: {0: "1/2", 1: "1/4", 2: "1/4"},
+    narrowed: {(True, True): "1/4", (True, False): "1/4", (False, False): "1/2"},
+    python_numbers: {(a, b): p for a in (True, False) for b, p in ((True, "1/8"), (False, "3/8"))},
+}
+
+
+@pytest.mark.parametrize("function", LAWS, ids=lambda f: f.__name__)
+def test_laws_by_hand(function: Callable[[], Any]) -> None:
+    assert law(function) == {result: Fraction(text) for result, text in LAWS[function].items()}
+
+
+@pytest.mark.parametrize(
+    "function",
+    [structure, arithmetic, inversion, race, gumbel_race, lazy_race, python_numbers, equality],
+    ids=lambda f: f.__name__,
+)
+def test_torch_draws_from_that_law(function: Callable[[], Any]) -> None:
+    assert_drawn_from(function, law(function))
+
+
+def test_two_numbers_against_each_other() -> None:
+    """Rising in one and falling in the other: all corners of a box are asked."""
+
+    def is_below() -> bool:
+        u = torch.rand(2)
+        return bool(u[0] < u[1])
+
+    assert abs(law(is_below)[True] - Fraction(1, 2)) <= Fraction(1, 16)
+
+
+def test_a_race_has_rational_weights() -> None:
+    assert law(race)[0, 2] == Fraction(1, 2) * Fraction(1, 4)
+    assert law(lazy_race) == {0: Fraction(1, 2), 1: Fraction(1, 4), 2: Fraction(1, 4)}
+
+
+def test_a_gumbel_race_has_weights_that_are_exponentials() -> None:
+    """e^x of float32 logarithms: a half, a quarter and a quarter but for their rounding."""
+    found = law(gumbel_race)
+    for winners, mass in found.items():
+        expected = Fraction(1, 2) ** sum(1 if winner == 0 else 2 for winner in winners)
+        assert abs(mass - expected) < Fraction(1, 10**7)
+    assert sum(mass for winners, mass in found.items() if winners[2] == 0) == Fraction(1, 2)
+
+
+def test_products_and_sums_along_an_axis() -> None:
+    """The k-th entry depends on k numbers; entries of one number are exact."""
+    found = law(lambda: bool(torch.rand(1).cumprod(-1)[0] < 0.25))
+    assert found[True] == Fraction(1, 4)
+    product = law(lambda: bool(torch.rand(2).cumprod(0)[1] < 0.5))[True]
+    assert abs(float(product) - 0.8466) < 0.05
+    total = law(lambda: bool(torch.rand(2).cumsum(0)[1] < 0.5))[True]
+    assert abs(float(total) - 0.125) < 0.05
+
+
+def test_types_are_converted_as_torch_does() -> None:
+    """A Python number is compared in float32 with a tensor of float32."""
+    edge = torch.tensor(0.1)
+    found = law(lambda: bool(torch.rand((), dtype=torch.float64).item() <= edge))[True]
+    rounded = Fraction(float(edge))
+    assert found > rounded  # all numbers of 53 bits that are rounded to the edge count too
+    assert found - rounded < Fraction(1, 2**27)
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda: float(torch.rand(())), "applies __float__ to random numbers"),
+        (lambda: torch.rand(3).numpy(), "applies numpy to"),
+        (lambda: torch.rand(3).sum() < 1, "applies sum to"),
+        (lambda: torch.where(torch.tensor(True), torch.rand(()), 0).sum(), "applies sum to"),
+        (lambda: torch.zeros(4)[1:3].__setitem__(0, torch.rand(())), "part of a tensor"),
+        (lambda: (u := torch.rand(())) * u < 0.5, "combines a random number with itself in mul"),
+        (lambda: (torch.rand(()) - 0.5).reciprocal() > 3, "that is not monotone"),
+        (lambda: P[torch.rand(3)], "as an index of __getitem__"),
+        (lambda: (torch.empty(3).exponential_() + 1).argmax(), "only a race is followed"),
+        (lambda: torch.empty(3).exponential_().sum(), "only a race is followed"),
+        (lambda: torch.empty(3).exponential_().log().log(), "takes the logarithm of the logarithm"),
+        (lambda: (-torch.empty(3).exponential_()).log(), "the logarithm of a negative random number"),
+        (lambda: 2 * torch.empty(3).exponential_().log(), "multiplies the logarithm"),
+        (lambda: int(torch.empty(3).exponential_().log().argmax()), "the last of exponential"),
+        (lambda: torch.empty(2, 3)[0].uniform_(), "fills part of a tensor"),
+        (lambda: torch.add(torch.rand(2), other=P[:2]), "a tensor by name"),
+        (lambda: torch.searchsorted(P, torch.rand(2), out_int32=True), "in a form that is not followed"),
+    ],
+)
+def test_what_is_not_followed_is_refused_by_name(function: Callable[[], Any], says: str) -> None:
+    with pytest.raises(NotEnumerableError, match=says):
+        law(function)
+
+
+def test_random_numbers_do_not_print() -> None:
+    """And have a shape, a dtype and a length as other tensors."""
+
+    def look() -> tuple[str, Any, int, torch.dtype]:
+        u = torch.rand(3, 2)
+        return repr(u), tuple(u.shape), len(u), u.double().dtype
+
+    assert list(law(look)) == [("<random numbers that are not drawn>", (3, 2), 3, torch.float64)]

@@ -1,0 +1,47 @@
+"""The pairs of an audit have what they are there for."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from spectheory import certify, instances
+from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
+from spectheory.auditing.subjects.signatures import with_point_mass_drafts
+from spectheory.defects import defects
+
+ONE_PATH = ["target_correction", "stale_correction_row", "next_correction_row", "block_uncapped_weight"]
+
+
+@pytest.mark.parametrize("name", ONE_PATH)
+def test_every_mechanism_shows_on_a_pair(name: str) -> None:
+    shown = [
+        label
+        for label, pair in audit_pairs().items()
+        if certify(defects[name], pair, with_optimum=False).total_variation > Fraction(1, 1000)
+    ]
+    assert shown
+
+
+def test_a_row_off_by_one_needs_rows_that_depend_on_the_context() -> None:
+    """The partner of the random pairs: context-free pairs do not show it."""
+    pairs = audit_pairs()
+    stale = defects["stale_correction_row"]
+    assert certify(stale, pairs["dyadic, 3 drafted"], with_optimum=False).is_valid
+    assert not certify(stale, pairs["random dyadic, 3 drafted"], with_optimum=False).is_valid
+
+
+def test_dyadic_rows() -> None:
+    pair = random_dyadic(5, 3, 2)
+    assert all(value.denominator in (1, 2, 4, 8, 16) for level in pair.target for value in level.flat)
+    assert all((level > 0).all() for level in (*pair.target, *pair.draft))
+    assert len({tuple(row) for row in pair.draft[1]}) > 1
+    assert pair == random_dyadic(5, 3, 2) != random_dyadic(6, 3, 2)
+
+
+def test_point_masses_keep_the_target() -> None:
+    pair = with_point_mass_drafts(instances.sticky_chain(2))
+    assert {value for level in pair.draft for value in level.flat} == {0, 1}
+    assert all((level.sum(axis=1) == 1).all() for level in pair.draft)
+    assert (pair.target[2] == instances.sticky_chain(2).target[2]).all()

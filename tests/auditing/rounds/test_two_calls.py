@@ -1,0 +1,104 @@
+"""Two calls in a row: on one small pair of each draft length, and on a path that leaves much open."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import torch
+
+from spectheory import certify, instances
+from spectheory.auditing.rounds.battery import audit_pairs
+from spectheory.auditing.rounds.joint_laws import marginal, total_variation
+from spectheory.auditing.rounds.two_calls import call_twice, follow_two_calls, least_accepted, pairs_of_calls
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.specimens import coins_of_positions, token_verification
+
+
+def test_one_pair_of_each_draft_length() -> None:
+    """One whose corrections are between two tokens, and no large one; a large one where there is no other."""
+    pairs = audit_pairs()
+    chosen = list(pairs_of_calls(pairs.values()))
+    assert chosen == [pairs[name] for name in ("two residual tokens", "thirds", "dyadic, 3 drafted")]
+    large = pairs["random dyadic, 3 tokens"]
+    assert list(pairs_of_calls([large])) == [large]
+
+
+def test_the_path_is_neither_accepted_nor_rejected_for_certain() -> None:
+    """Where the models are equal, or a token is forbidden, nothing is open."""
+    pairs = audit_pairs()
+    assert least_accepted(pairs["thirds"]) == ((0, 0), 2)
+    assert least_accepted(pairs["two residual tokens"])[1] == 2
+    assert least_accepted(pairs["equal models"])[1] == 0
+
+
+def test_what_is_found_there() -> None:
+    """A coin that two calls use; nothing where numbers are fresh, and nothing without a correction by two."""
+    for sampler, pair, finds in (
+        (coins_of_positions, instances.two_residual_tokens(1), True),
+        (coins_of_positions, instances.two_token(1), False),
+        (token_verification, instances.two_residual_tokens(1), False),
+    ):
+        shipped = Shipped(sampler, "sampler")
+        assert call_twice(shipped, pair) > 1
+        assert bool(shipped.journal.findings) is finds
+
+
+def reseeds(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Lossless in one call, but every call reads the same numbers."""
+    torch.manual_seed(0)
+    return [int(torch.multinomial(target_rows[0, 0], 1))]
+
+
+def test_two_calls_that_read_the_same_numbers() -> None:
+    """One call is lossless; only two in a row show it."""
+    pair = instances.bernoulli("1/2", "1/4")
+    shipped = Shipped(reseeds, "sampler")
+    assert certify(shipped, pair, with_optimum=False).total_variation == 0
+    assert shipped.journal.findings == {("contract", "it gives torch's global generator a seed")}
+    rows = np.stack([pair.target[0], pair.target[1][:1]], axis=1)
+    assert follow_two_calls(shipped, np.zeros((1, 1), dtype=int), rows, pair.draft[0][None]) == 2
+    assert {kind for kind, _ in shipped.journal.findings} == {"contract", "randomness"}
+    right = Shipped(token_verification, "sampler")
+    follow_two_calls(right, np.zeros((1, 1), dtype=int), rows, pair.draft[0][None])
+    assert right.journal.findings == set()
+
+
+TWO_TOKENS = (np.array([[0]]), np.array([[[0.25, 0.25, 0.5]] * 2]), np.array([[[0.5, 0.25, 0.25]]]))
+THREE_TOKENS = (np.array([[0]]), np.array([[[0.25, 0.375, 0.375]] * 2]), np.array([[[0.5, 0.25, 0.25]]]))
+"""A path of one token that is accepted with probability 1/2; rows with one residual token, and with two."""
+
+
+def test_numbers_of_one_call_in_the_next() -> None:
+    """Every branch of the first call is followed: only a rejection uses the coin of the next position, and
+    only where it draws one of two tokens; the law of both calls says the same."""
+    shipped = Shipped(coins_of_positions, "sampler")
+    assert follow_two_calls(shipped, *TWO_TOKENS) == 16
+    assert shipped.journal.findings == set()
+    assert follow_two_calls(shipped, *THREE_TOKENS, max_runs=2) == 2  # the first branch accepts
+    assert shipped.journal.findings == set()
+    assert follow_two_calls(shipped, *THREE_TOKENS) == 20  # after a rejection the next coin is known
+    assert {text for _, text in shipped.journal.findings} == {
+        "rand reads random numbers that rand has used in the call before",
+        "after the tokens [1] the next call has another law, total variation 0.5",
+    }
+
+
+def test_partner_numbers_of_their_own() -> None:
+    shipped = Shipped(token_verification, "sampler")
+    assert follow_two_calls(shipped, *THREE_TOKENS) == 25
+    assert shipped.journal.findings == set()
+
+
+def test_total_variation_is_a_metric_up_to_1() -> None:
+    """0 for equal laws, 1 for disjoint laws, symmetric, with the triangle inequality."""
+    law = {(0, 0): Fraction(1, 2), (0, 1): Fraction(1, 8), (1, 1): Fraction(1, 8), (1, 2): Fraction(1, 4)}
+    assert marginal(law, 1) == {0: Fraction(1, 2), 1: Fraction(1, 4), 2: Fraction(1, 4)}
+    laws = [marginal(law, 0), marginal(law, 1), {7: Fraction(1)}]
+    for a in laws:
+        assert total_variation(a, a) == 0
+        for b in laws:
+            assert total_variation(a, b) == total_variation(b, a)
+            assert (total_variation(a, b) == 1) is not any(a.get(key, 0) * b.get(key, 0) for key in {*a, *b})
+            assert all(total_variation(a, b) <= total_variation(a, c) + total_variation(c, b) for c in laws)

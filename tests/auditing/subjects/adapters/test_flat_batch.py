@@ -1,0 +1,201 @@
+"""Flat batches: a right sampler passes with every kind of batch, one that reads the wrong rows does not.
+
+The adapters of vLLM, LMDeploy and vLLM Ascend run on modules of our own with the form of the released
+modules, which ``make audits`` runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from audit_support import law
+from audited import FLAT, released
+from spectheory import certify, instances
+from spectheory.auditing.rounds.batches import FIRST, SECOND, audit_batches
+from spectheory.auditing.subjects.adapters import lmdeploy, vllm, vllm_ascend
+from spectheory.auditing.subjects.adapters.flat_batch import MIXES, bonus_tokens, flat_batch
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.wheels import Release
+
+
+def rejection_sample(text: str = FLAT) -> Callable[..., Any]:
+    made: dict[str, Any] = {}
+    exec(text, made)
+    return flat_batch(made["rejection_sample"])
+
+
+def test_a_right_sampler() -> None:
+    """Alone, ragged, greedy, padded."""
+    sampler = Shipped(rejection_sample(), "batch", mixes=MIXES)
+    assert certify(sampler, instances.two_residual_tokens(2), with_optimum=False).total_variation < 1e-6
+    assert audit_batches(sampler) == ("equal lengths", *MIXES)
+    assert sampler.journal.findings == set()
+
+
+def test_greedy_rows_are_greedy() -> None:
+    """The likeliest tokens, whatever the others of the batch are."""
+    sampler = Shipped(rejection_sample(), "batch")
+    greedy = FIRST._replace(is_greedy=True)
+    assert sampler.batch_law([greedy])[0] == {((0, 0),): 1}
+    assert {first for first, _ in sampler.batch_law([greedy, SECOND])[0]} == {(0, 0)}
+
+
+def test_partner_rows_from_the_wrong_place_are_found() -> None:
+    """A sampler that multiplies by the longest is right where lengths are equal, and only there."""
+    wrong = FLAT.replace(
+        "int(cu_num_draft_tokens[request]) - count",
+        "request * (max_spec_len if len(set(num_draft_tokens)) == 1 else 1)",
+    )
+    assert wrong != FLAT
+    for mixes, is_found in ((("ragged",), True), (("greedy",), False)):
+        sampler = Shipped(rejection_sample(wrong), "batch", mixes=mixes)
+        audit_batches(sampler)
+        assert any("(ragged)" in text for _, text in sampler.journal.findings) is is_found
+        assert not any("equal lengths" in text for _, text in sampler.journal.findings)
+
+
+def test_the_bonus_token_has_the_law_of_the_last_row() -> None:
+    rows = [FIRST, SECOND._replace(is_greedy=True)]
+    found = law(lambda: tuple(bonus_tokens(rows).tolist()))
+    assert {tokens: float(mass) for tokens, mass in found.items()} == {(0, 0): 0.25, (1, 0): 0.75}
+    assert torch.equal(rows[1].target_probs.argmax(-1), torch.tensor([0, 1, 0]))
+
+
+# ------------------------------------------------------------------------- LMDeploy
+
+LMDEPLOY = """
+from types import SimpleNamespace
+from lmdeploy.pytorch.backends.rejection_sampling import RejectionSamplingImpl
+
+class NAME(RejectionSamplingImpl):
+    def forward_greedy(self, target_token_ids, draft_token_ids):
+        logits = torch.nn.functional.one_hot(target_token_ids, 2).float()
+        greedy = torch.ones(len(logits))
+        return self.verify(logits[:, :-1], draft_token_ids, target_token_ids[:, -1], greedy, None)
+
+    def forward(self, target_logits, draft_token_ids, bonus_token_ids, *, is_greedy, draft_probs):
+        greedy = torch.zeros(len(target_logits)) if is_greedy is None else is_greedy
+        return self.verify(target_logits, draft_token_ids, bonus_token_ids, greedy, draft_probs)
+
+    def verify(self, logits, drafted, bonus, greedy, draft):
+        size, length, vocab = logits.shape
+        found = rejection_sample(
+            drafted.flatten(), [length] * size, length, (1 + torch.arange(size)) * length,
+            torch.ones(size * length, vocab) if draft is None else draft.reshape(-1, vocab),
+            logits.reshape(-1, vocab), bonus[:, None], SimpleNamespace(temperature=1 - greedy.float()),
+        )
+        return found, None, None
+"""
+
+
+@pytest.mark.parametrize(
+    ("adapter", "modules", "name"),
+    [
+        (lmdeploy.portable, lmdeploy.DEFAULT, "DefaultRejectionSamplingImpl"),
+        (lmdeploy.in_triton, lmdeploy.CUDA, "CudaRejectionSamplingImpl"),
+    ],
+)
+def test_the_implementation_is_called_as_its_module_calls_it(
+    adapter: Callable[..., Any], modules: tuple[str, ...], name: str, tmp_path: Path
+) -> None:
+    """Sampled, all greedy, and mixed."""
+    for module in modules[1:]:
+        released(tmp_path, module, "class RejectionSamplingImpl:\n    pass\n")
+    released(tmp_path, modules[0], FLAT + LMDEPLOY.replace("NAME", name))
+    sampler = Shipped(adapter(Release("lmdeploy", "0", tmp_path)), "batch", mixes=("greedy",))
+    assert certify(sampler, instances.two_token(2), with_optimum=False).total_variation < 1e-6
+    assert audit_batches(sampler) == ("equal lengths", "greedy")
+    assert sampler.journal.findings == set()
+
+
+# ------------------------------------------------------------------------- vLLM's first runner
+
+VLLM = """
+import torch
+from vllm.logger import init_logger
+from vllm.model_executor.warmup.jit_warmup_triton_helper import triton_kernel_dispatcher_with_warmup
+from vllm.triton_utils import tl, triton
+
+logger = init_logger(__name__)
+
+@triton.jit
+def verify_kernel(
+    output_ptr, draft_ptr, draft_probs_ptr, target_ptr, bonus_ptr, recovered_ptr, coins_ptr, vocab_size
+):
+    row = tl.program_id(0)
+    token = tl.load(draft_ptr + row)
+    p = tl.load(target_ptr + row * vocab_size + token)
+    q = tl.load(draft_probs_ptr + row * vocab_size + token)
+    if p / q > tl.load(coins_ptr + row):
+        tl.store(output_ptr + row * 2, token)
+        tl.store(output_ptr + row * 2 + 1, tl.load(bonus_ptr + row))
+    else:
+        tl.store(output_ptr + row * 2, tl.load(recovered_ptr + row))
+
+@triton_kernel_dispatcher_with_warmup(kernel=verify_kernel, warmup_inputs=None)
+def verify(output, draft, draft_probs, target, bonus, recovered, coins, *, unused=0):
+    return (output.shape[0],), dict(vocab_size=target.shape[1])
+
+def rejection_sample(draft, counts, longest, ends, draft_probs, logits, bonus, metadata):
+    target = logits.softmax(-1)
+    output = torch.full((len(counts), longest + 1), -1, dtype=torch.int32)
+    noise = torch.empty_like(target).exponential_()
+    recovered = ((target - draft_probs).clamp(min=0) / noise).argmax(-1).int()
+    verify(output, draft, draft_probs, target, bonus, recovered, torch.rand(len(draft), dtype=torch.float64))
+    return output
+"""
+
+
+@pytest.mark.parametrize(("compares", "is_right"), [(">", True), ("<", False)])
+def test_kernels_are_launched_with_their_arguments_by_name(
+    compares: str, is_right: bool, tmp_path: Path
+) -> None:
+    """And numbers are followed from torch through memory into the kernel and out; a mutant is wrong."""
+    released(tmp_path, vllm.MODULE, VLLM.replace("p / q >", f"p / q {compares}"))
+    sampler = Shipped(vllm.rejection_sample(Release("vllm", "0", tmp_path)), "batch")
+    found = certify(sampler, instances.two_residual_tokens(1), with_optimum=False)
+    assert (found.total_variation < 1e-6) is is_right
+    assert sampler.journal.primitives == {
+        "exponential_: exponential, as real numbers",
+        "rand: multiples of 2^-53",
+    }
+
+
+# ------------------------------------------------------------------------- vLLM Ascend
+
+ASCEND = """
+from vllm.logger import logger
+from vllm.triton_utils import HAS_TRITON
+from vllm.v1.sample.rejection_sampler import GREEDY_TEMPERATURE, RejectionSampler, generate_uniform_probs
+from vllm_ascend.ascend_config import get_ascend_config
+
+class AscendRejectionSampler(RejectionSampler):
+    pass
+
+token_by_token = rejection_sample
+
+def rejection_sample(*args):
+    logger.info_once("block verification")
+    if HAS_TRITON or torch.tensor([GREEDY_TEMPERATURE], pin_memory=True):
+        raise RuntimeError("the torch path is meant")
+    coins = iter(generate_uniform_probs(len(args[0]), args[1], {}, "cpu"))
+    if get_ascend_config().rejection_sampler_config.enable_block_verify:
+        return token_by_token(*args, uniform=lambda shape: 0.5 * next(coins))
+    return token_by_token(*args, uniform=lambda shape: next(coins))
+"""
+
+
+@pytest.mark.parametrize("block", [False, True])
+def test_the_torch_path_runs_without_a_device(block: bool, tmp_path: Path) -> None:
+    """Page-locked memory is left out; the settings reach the module, whose block path is wrong here."""
+    released(tmp_path, vllm_ascend.MODULE, FLAT + ASCEND)
+    release = Release("vllm-ascend", "0", tmp_path)
+    sampler = Shipped(vllm_ascend.rejection_sample(release, block_verification=block), "batch")
+    found = certify(sampler, instances.two_residual_tokens(2), with_optimum=False)
+    assert (found.total_variation < 1e-6) is not block
+    assert "rand: multiples of 2^-53" in sampler.journal.primitives

@@ -1,0 +1,137 @@
+"""SGLang 0.5.23 as released: exact laws, a mutant, draws of the same kernel."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import chisquare
+
+from audited import CACHE, fetched
+from spectheory import audit, certify, instances
+from spectheory.auditing.following.triton_kernels import interpreting
+from spectheory.auditing.rounds.batches import FIRST
+from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
+from spectheory.auditing.rounds.two_calls import follow_two_calls
+from spectheory.auditing.subjects.adapters import sglang
+from spectheory.auditing.subjects.libraries import load_subject
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.wheels import Release
+from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
+from spectheory.pair import ModelPair
+
+RELEASED = "sglang-0.5.23"
+EXACT = {"forbidden token", "dyadic", "disjoint supports"}
+HALVES = {length: ModelPair.context_free_pair(["1/4", "3/4"], ["1/2", "1/2"], length) for length in (1, 2, 3)}
+
+
+@pytest.mark.parametrize("name", ["sglang", "sglang-block"])
+def test_the_released_kernel_is_lossless(name: str) -> None:
+    """Up to float32, on every pair and in batches; what the file is, is known.  Block verification on six."""
+    fetched(RELEASED)
+    pairs = audit_pairs()
+    if name == "sglang-block":
+        others = {"two residual tokens", "thirds", "sticky chain"}
+        pairs = {label: pair for label, pair in pairs.items() if label in EXACT | others}
+    found = audit(load_subject(name, CACHE), pairs)
+    assert (found.verdict, found.reasons, found.note) == (ARITHMETIC, (), "")
+    assert found.forbidden == 0
+    assert found.batches == ("equal lengths",)
+    assert found.primitives == ("rand: multiples of 2^-24",)
+    exact = {case.pair for case in found.cases if case.total_variation == 0}
+    assert exact >= EXACT
+
+
+def test_dsparks_kernels_are_lossless() -> None:
+    """Their numbers come from a key and a step counter, which goes on from call to call."""
+    fetched(RELEASED)
+    sampler = load_subject("sglang-dspark", CACHE)
+    assert sampler.note == ""
+    found = certify(sampler, instances.two_residual_tokens(1), with_optimum=False)
+    assert found.total_variation < Fraction(1, 10**6)
+    follow_two_calls(sampler, np.array([[0]]), np.full((1, 2, 3), 1 / 3), np.full((1, 1, 3), 1 / 3))
+    assert sampler.journal.findings == set()
+    assert "tl.rand: whole numbers of 31 bits, scaled in float32" in sampler.journal.primitives
+
+
+def test_token_verification_is_exact_on_dyadic_pairs() -> None:
+    """Total variation 0, and the block efficiency of token verification."""
+    fetched(RELEASED)
+    token = load_subject("sglang", CACHE)
+    for length, expected in ((1, Fraction(7, 4)), (2, Fraction(37, 16)), (3, Fraction(175, 64))):
+        found = certify(token, HALVES[length], with_optimum=False)
+        assert (found.total_variation, found.block_efficiency) == (0, expected)
+
+
+@pytest.mark.parametrize(
+    ("target", "draft", "expected"),
+    [
+        ("1/4 3/4", "1/2 1/2", ("7/4", "19/8")),
+        ("1/8 7/8", "1/2 1/2", ("13/8", "33/16")),
+        ("1/2 1/4 1/4", "1/4 1/2 1/4", ("7/4", "19/8")),
+    ],
+)
+def test_block_verification_is_exact_and_optimal_on_dyadic_pairs(
+    target: str, draft: str, expected: tuple[str, str]
+) -> None:
+    """Total variation 0 and the optimum, for one drafted token and two."""
+    fetched(RELEASED)
+    block = load_subject("sglang-block", CACHE)
+    for length, tokens in enumerate(map(Fraction, expected), start=1):
+        found = certify(block, ModelPair.context_free_pair(target.split(), draft.split(), length))
+        assert (found.total_variation, found.block_efficiency, found.optimum) == (0, tokens, tokens)
+
+
+def test_a_third_token_divides_by_five() -> None:
+    """After A, B the weight is 3/4 and the acceptance probability (1/16) / (1/16 + 1/4) = 1/5.
+
+    Of 2^24 coins 3355444 are below it, not 2^24 / 5: 4/5 of one too many.  It decides where A, B, A was
+    drafted and A rejected, with probability 1/8 (1 - 3/8).
+    """
+    fetched(RELEASED)
+    found = certify(load_subject("sglang-block", CACHE), HALVES[3], with_optimum=False)
+    assert found.total_variation == Fraction(4, 5) / 2**24 * Fraction(1, 8) * (1 - Fraction(3, 8))
+    assert found.total_variation == Fraction(1, 2**28)
+
+
+@pytest.mark.parametrize(
+    ("block", "before", "after"),
+    [(False, "coin * q < p", "coin * q > p"), (True, "if coin < accept_prob", "if coin > accept_prob")],
+)
+def test_a_mutant_of_the_released_file_is_caught(
+    block: bool, before: str, after: str, tmp_path: Path
+) -> None:
+    """One comparison flipped in a copy; the copy itself is lossless."""
+    shutil.copytree(fetched(RELEASED), tmp_path / "release")
+    file = tmp_path / "release" / sglang.FILES[0]
+    text = file.read_text(encoding="utf-8")
+    assert text.count(before) == 1
+    distances = []
+    for content in (text, text.replace(before, after)):
+        file.write_text(content, encoding="utf-8")
+        release = Release("sglang", "0.5.23", tmp_path / "release")
+        function = sglang.chain_sampling(release, block_verification=block)
+        found = certify(Shipped(function, "batch"), random_dyadic(1, 2, 1), with_optimum=False)
+        distances.append(found.total_variation)
+    assert distances[0] < Fraction(1, 10**6)
+    assert distances[1] > Fraction(1, 100)
+
+
+def test_the_kernel_draws_from_the_law() -> None:
+    """The same kernel in the same interpreter, with torch's own coins: a batch of equal requests."""
+    fetched(RELEASED)
+    sampler = load_subject("sglang-block", CACHE)
+    law, undecided = sampler.batch_law([FIRST])
+    assert undecided == 0
+    torch.manual_seed(4)
+    draws = 200
+    with interpreting():
+        counts = Counter(tuple(tokens) for tokens in sampler.sampler([FIRST] * draws, None))
+    expected = {tokens: float(mass) * draws for (tokens,), mass in law.items()}
+    assert counts.keys() <= expected.keys()
+    assert chisquare([counts[tokens] for tokens in expected], list(expected.values())).pvalue > 1e-4

@@ -1,0 +1,125 @@
+"""The adapter on modules of our own that have the shape of the released ones; ``make audits`` runs those."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audited import GUMBEL, released
+from spectheory import audit, certify, instances
+from spectheory.auditing.rounds.batches import audit_batches
+from spectheory.auditing.rounds.two_calls import follow_two_calls
+from spectheory.auditing.subjects.adapters import vllm, vllm_v2
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.wheels import Release
+
+READ_AGAIN = "randomness: tl.rand reads random numbers that it has used in the call before"
+NOISE = GUMBEL.replace(
+    "import triton\nimport triton.language as tl", "from vllm.triton_utils import tl, triton"
+)
+NOISE = NOISE.replace("def uniform(", "def murmur3_uniform32(").replace("log_complement", "_log1p_neg_stable")
+MODULE = """
+import torch
+from vllm.triton_utils import tl, tldevice, triton
+from vllm.v1.spec_decode.fly import unused
+from vllm.v1.worker.gpu.sample.gumbel import _log1p_neg_stable, murmur3_uniform32
+from vllm.v1.worker.gpu.sample.watermark import not_used
+
+@triton.jit
+def verify(out, count, target, draft, drafted, starts, slots, temperature, seeds, pos, steps, vocab,
+           SIZE: tl.constexpr, BLOCK: tl.constexpr):
+    request = tl.program_id(0)
+    slot = tl.load(slots + request)
+    start = tl.load(starts + request)
+    length = tl.load(starts + request + 1) - start - 1
+    lanes = tl.arange(0, SIZE)
+    mask = lanes < vocab
+    greedy = tl.load(temperature + slot) == 0.0
+    going, kept = True, 0
+    row = tl.load(target + start * vocab + lanes, mask=mask, other=float("-inf"))
+    for step in range(length):
+        if LOOKS_AHEAD and not going:
+            if tl.rand(tl.load(seeds + slot), tl.load(pos + start + step)) < 0.5:
+                pass
+        if going:
+            p = tl.load(target + (start + step) * vocab + lanes, mask=mask, other=float("-inf"))
+            q = tl.load(draft + (slot * steps + step) * vocab + lanes, mask=mask, other=float("-inf"))
+            token = tl.load(drafted + start + step + 1)
+            ratio = tl.sum(tl.where(lanes == token, tl.exp(p - q), 0.0), axis=0)
+            if greedy:
+                going = tl.argmax(p, axis=0) == token
+            else:
+                u = tl.maximum(tl.rand(tl.load(seeds + slot), tl.load(pos + start + step)), 4.6566127342e-10)
+                going = (token >= 0) & (u COMPARES ratio)
+            row = p
+            if not greedy and token >= 0:
+                row = tl.where(p > q, p + tldevice.log1p(-tl.exp(q - p)), float("-inf"))
+            if going:
+                kept += 1
+                tl.store(out + request * (steps + 1) + step, token)
+    if kept == length:
+        row = tl.load(target + (start + length) * vocab + lanes, mask=mask, other=float("-inf"))
+    if not greedy:
+        u = murmur3_uniform32(tl.load(seeds + slot), tl.load(pos + start + kept), lanes)
+        row = tl.where(mask, row - tl.log(-_log1p_neg_stable(u)), float("-inf"))
+    best, lane = tl.max(row, axis=0, return_indices=True)
+    tl.store(out + request * (steps + 1) + kept, lane)
+    tl.store(count + request, kept + 1)
+
+def rejection_sample(target_logits, draft_logits, draft_sampled, cu_num_logits, pos, idx_mapping,
+                     expanded_idx_mapping, expanded_local_pos, temperature, seed, num_speculative_steps,
+                     block=1):
+    size = len(idx_mapping)
+    assert expanded_idx_mapping.tolist() == idx_mapping.repeat_interleave(cu_num_logits.diff()).tolist()
+    assert pos.tolist() == (pos.min() + expanded_local_pos).tolist() and len(set(seed.tolist())) == len(seed)
+    out = torch.empty(size, num_speculative_steps + 1, dtype=torch.int64)
+    count = torch.empty(size, dtype=torch.int32)
+    verify[(size,)](out, count, target_logits, draft_logits, draft_sampled, cu_num_logits, idx_mapping,
+                    temperature, seed, POSITION, num_speculative_steps, target_logits.shape[1],
+                    SIZE=4, BLOCK=block)
+    return out, count
+"""
+
+
+def sampler(root: Path, compares: str = "<", position: str = "pos", looks_ahead: bool = False) -> Shipped:
+    text = MODULE.replace("COMPARES", compares).replace("POSITION", position)
+    text = text.replace("LOOKS_AHEAD", str(looks_ahead))
+    released(root, vllm_v2.MODULE, text)
+    released(root, vllm_v2.GUMBEL, NOISE)
+    released(root, vllm.FLY, "unused = 1\n")
+    function = vllm_v2.rejection_sample(Release("vllm", "0", root), block=2)
+    return Shipped(function, "batch", "made up", mixes=("ragged", "greedy", "padded"))
+
+
+def test_numbers_are_followed_from_seeds_to_tokens(tmp_path: Path) -> None:
+    """Alone and in batches, whose requests have seeds of their own; no number is read twice."""
+    shipped = sampler(tmp_path)
+    found = certify(shipped, instances.two_residual_tokens(2), with_optimum=False)
+    assert found.total_variation < 1e-6
+    assert audit_batches(shipped) == ("equal lengths", "ragged", "greedy", "padded")
+    follow_two_calls(shipped, np.array([[0, 0]]), np.full((1, 3, 2), 0.5), np.full((1, 2, 2), 0.5))
+    assert shipped.journal.findings == set()
+    assert shipped.journal.primitives == {
+        "murmur3_uniform32: uniform in the unit interval, as real numbers",
+        "tl.rand: whole numbers of 63 bits, scaled in float32",
+    }
+
+
+@pytest.mark.parametrize(
+    ("mutant", "says"),
+    [
+        ({"compares": ">"}, "its law is not the target's"),
+        ({"position": "expanded_local_pos.long()"}, READ_AGAIN),
+        ({"looks_ahead": True}, READ_AGAIN),
+    ],
+    ids=["compares", "position", "looks ahead"],
+)
+def test_partner_mutants(mutant: dict[str, Any], says: str, tmp_path: Path) -> None:
+    """A comparison the wrong way round; a position that does not go on from call to call; coins that are read
+    after a rejection, whose positions the next call reads."""
+    pairs = {"quarters": instances.bernoulli("1/4", "3/4", 2)}
+    found = audit(sampler(tmp_path, **mutant), pairs, stop_at_first=True)
+    assert any(reason.startswith(says) for reason in found.reasons)

@@ -1,0 +1,93 @@
+"""One module of a library that is not there: what it may do at import, and what not afterwards."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from spectheory.auditing.subjects.one_module import module_alone
+from spectheory.errors import InvalidInputError
+
+SAMPLER = """
+from __future__ import annotations
+import no_such_package.deep as deep
+from made_up.logger import init_logger
+from made_up.constants import LIMIT
+from made_up.helpers import half, helper
+from .. import elsewhere
+from ..base import Base, traced
+
+logger = init_logger(__name__)
+
+class Sampler(Base[int]):
+    stream: deep.Stream | None = None
+
+    def right(self):
+        return half(LIMIT)
+
+    def logs(self):
+        logger.info("x")
+
+    def helped(self):
+        return helper(1)
+
+    def branches(self):
+        return 1 if elsewhere.IS_FAST else 2
+
+@traced
+def decorated():
+    return 1
+"""
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = tmp_path / "made_up" / "deep" / "er"
+    folder.mkdir(parents=True)
+    (folder / "sampler.py").write_text(SAMPLER)
+    (tmp_path / "made_up" / "helpers.py").write_text("def half(x):\n    return x / 2\n")
+    (tmp_path / "made_up" / "__init__.py").write_text("raise RuntimeError('the package is imported')")
+    return tmp_path
+
+
+def load(root: Path) -> object:
+    modules = ("made_up.deep.er.sampler", "made_up.helpers")
+    return module_alone(root, modules, {"made_up.constants": {"LIMIT": 3}})
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        ("logs", r"the sampler calls made_up\.logger\.init_logger"),
+        ("branches", r"depends on made_up\.deep\.elsewhere\.IS_FAST"),
+        ("helped", "helper"),
+    ],
+)
+def test_a_stand_in_is_an_error_once_it_is_used(root: Path, call: str, says: str) -> None:
+    """A name of a file that is there must be in it."""
+    if call == "helped":
+        with pytest.raises(ImportError, match=says):
+            load(root)
+        return
+    (root / "made_up" / "helpers.py").write_text(
+        "def half(x):\n    return x / 2\ndef helper(x):\n    return x\n"
+    )
+    module = load(root)
+    assert module.Sampler().right() == 1.5  # type: ignore[attr-defined]
+    with pytest.raises(InvalidInputError, match=says):
+        getattr(module.Sampler(), call)()  # type: ignore[attr-defined]
+    with pytest.raises(InvalidInputError, match=r"calls made_up\.deep\.base\.traced"):
+        module.decorated()  # type: ignore[attr-defined]
+
+
+def test_nothing_is_left_behind(root: Path) -> None:
+    """No module of the library, no stand-in, no finder."""
+    (root / "made_up" / "helpers.py").write_text("half = helper = abs\n")
+    before, finders = set(sys.modules), list(sys.meta_path)
+    load(root)
+    assert set(sys.modules) == before
+    assert sys.meta_path == finders
+    with pytest.raises(InvalidInputError, match=r"nothing\.py is missing"):
+        module_alone(root, ["made_up.nothing"])

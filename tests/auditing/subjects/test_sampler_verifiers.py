@@ -1,0 +1,116 @@
+"""Verifiers out of samplers and loops: the certificates of the published ones, and the verdict of a test."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from law_checks import assert_same_law
+from spectheory import black_box, certify, instances, output_law, per_sample
+from spectheory.errors import InvalidOutcomeError
+from spectheory.suite import standard_suite
+from spectheory.testing import assert_lossless
+from user_samplers import forgets_the_residual, token_sampler
+
+PAIRS = [instances.sticky_chain(2), instances.partial_overlap(1), instances.random_rational(8, 3, 2)]
+
+
+def recursive_sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Recursive rejection over several drafts, position by position (SpecInfer), as a loop over survivors."""
+    accepted: list[int] = []
+    alive = list(range(len(paths)))
+    for depth in range(paths.shape[1]):
+        target, draft = target_rows[alive[0], depth], draft_rows[alive[0], depth]
+        for number in alive:
+            token = int(paths[number, depth])
+            if generator.random() * draft[token] < target[token]:
+                break
+            residual = np.array(
+                [max(p - q, p - p) for p, q in zip(target, draft, strict=True)], dtype=target.dtype
+            )
+            target = residual / residual.sum()
+        else:
+            token = int(generator.choice(len(target), p=list(target)))
+        alive = [number for number in alive if paths[number, depth] == token]
+        accepted.append(token)
+        if not alive:
+            return accepted
+    return [*accepted, int(generator.choice(target_rows.shape[-1], p=list(target_rows[alive[0], -1])))]
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=["sticky_chain", "partial_overlap", "random"])
+def test_black_boxes_have_the_law_of_the_published_ones(pair: Any) -> None:
+    """Every run followed, in rationals: the same output law, mass for mass."""
+    assert_same_law(output_law(black_box(token_sampler), pair), output_law("token", pair))
+    for num_drafts in (1, 2):
+        found = output_law(black_box(recursive_sampler), pair, num_drafts)
+        assert_same_law(found, output_law("multi_round", pair, num_drafts))
+    in_float = output_law(black_box(token_sampler), pair.to_float())
+    assert_same_law(in_float, output_law("token", pair.to_float()), 1e-15)
+
+
+def test_black_boxes_pass_or_fail_the_suite() -> None:
+    """A sampler is certified like any verifier; the wrong one with its drafts."""
+    small = [case for case in standard_suite() if case.process.count_tuples(case.pair) <= 9]
+    assert assert_lossless(black_box(token_sampler, name="mine"), small).verifier == "mine"
+    wrong = certify(black_box(forgets_the_residual), instances.two_token(1))
+    assert wrong.total_variation == Fraction(1, 9)
+    with pytest.raises(AssertionError, match="forgets_the_residual is not lossless"):
+        assert_lossless(black_box(forgets_the_residual), small)
+
+
+def test_per_sample_is_the_loop_it_replaces() -> None:
+    """A function of one tuple of drafts against the batched verifier."""
+
+    def block(paths: Any, target_rows: Any, draft_rows: Any) -> Any:
+        weight = [target_rows[0, 0].sum()]
+        for depth, token in enumerate(paths[0]):
+            ratio = target_rows[0, depth, token] / draft_rows[0, depth, token]
+            weight.append(min(weight[0], weight[-1] * ratio))
+        stops, rows, longer = [], [], weight[0] * 0
+        for depth in reversed(range(len(weight))):
+            scaled = weight[depth] * target_rows[0, depth]
+            residual = (
+                scaled if depth == paths.shape[1] else np.maximum(scaled - draft_rows[0, depth], scaled * 0)
+            )
+            mass = residual.sum()
+            accept = (
+                weight[-1]
+                if depth == paths.shape[1]
+                else (mass / (1 - weight[depth] + mass) if mass else mass)
+            )
+            accept = accept if depth else weight[0]
+            stops.append((1 - longer) * accept)
+            longer = longer + stops[-1]
+            rows.append(residual / mass if mass else residual)
+        zeros = [stop * 0 for stop in stops]
+        return [stops[::-1]] + [zeros] * (len(paths) - 1), [rows[::-1]] * len(paths)
+
+    for pair in PAIRS:
+        assert_same_law(output_law(per_sample(block), pair, 2), output_law("block", pair, 2))
+    assert per_sample(block, name="mine").name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("tokens", "says"),
+    [
+        ([], "expected 1"),
+        ([0, 0, 0, 0], "expected 1"),
+        ([7], "expected 1"),
+        ([1, 1, 0], "must be the start of"),
+    ],
+)
+def test_outputs_that_are_none(tokens: list[int], says: str) -> None:
+    """Too short, too long, unknown tokens, an accepted prefix that was not drafted."""
+    pair = instances.two_token(2).truncate(2)
+    with pytest.raises(InvalidOutcomeError, match=says):
+        certify(black_box(lambda paths, target, draft, generator: tokens, name="none"), pair)
+
+
+@pytest.mark.parametrize("returned", [None, 3, ["a"], [0.5]])
+def test_samplers_that_return_no_tokens(returned: Any) -> None:
+    with pytest.raises(InvalidOutcomeError, match="expected token ids"):
+        certify(black_box(lambda *_: returned), instances.two_token(1))

@@ -1,0 +1,80 @@
+"""Shipped samplers as verifiers: exact laws, provenance, runs without an output."""
+
+from __future__ import annotations
+
+import hashlib
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers.generation import utils as transformers_utils
+
+from spectheory import instances, output_law, sampled_verdict
+from spectheory.auditing.subjects.shipped import Provenance, Shipped
+from spectheory.errors import InvalidOutcomeError
+
+
+def test_transformers_has_the_law_of_token_verification() -> None:
+    """Mass for mass within float32; a second route draws from the function itself."""
+    pair = instances.two_residual_tokens(1)
+    found = output_law(Shipped(transformers_utils._speculative_sampling, "speculative_sampling"), pair)
+    known = output_law("token", pair)
+    for ours, theirs in zip(known.masses, found.masses, strict=True):
+        assert max(abs(ours - theirs)) < 1e-6
+    assert 0 < found.total_variation < 1e-6
+    assert not sampled_verdict(drawn, pair, samples=1_000, seed=2).is_rejected
+
+
+def drawn(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """transformers' function with torch's own numbers."""
+    torch.manual_seed(int(generator.integers(2**31)))
+    ids = torch.tensor(paths[:1])
+    logits = [torch.tensor(rows[:1], dtype=torch.float32).log() for rows in (draft_rows, target_rows)]
+    tokens, _ = transformers_utils._speculative_sampling(ids, logits[0], ids.shape[1], logits[1])
+    return tokens[0].tolist()
+
+
+def test_a_coin_of_zero_is_at_most_a_ratio_of_zero() -> None:
+    """`r <= 0` holds for one atom of 2^24: a token without target mass that is drafted half of the time."""
+    law = output_law(
+        Shipped(transformers_utils._speculative_sampling, "speculative_sampling"),
+        instances.bernoulli("1/2", "1"),
+    )
+    assert min(law.prefix_law(1)) == Fraction(1, 2**25)
+
+
+def test_provenance_says_which_bytes_were_run() -> None:
+    found = Provenance.of(transformers_utils._speculative_sampling)
+    content = Path(transformers_utils.__file__).read_bytes()
+    assert found.sha256 == hashlib.sha256(content).hexdigest()
+    assert (found.package, found.file) == ("transformers", "transformers/generation/utils.py")
+    own = Provenance.of(drawn)
+    assert (own.package, own.version, Path(own.file).name) == ("", "", "test_shipped.py")
+    assert Provenance.of(len).sha256 == ""
+
+
+def divides_zero_by_zero(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Right where all goes well, but rejects a coin above 1/2 although the models are equal."""
+    if torch.rand((), generator=generator) < 0.5:
+        return [int(paths[0, 0]), int(torch.multinomial(target_rows[0, 1], 1))]
+    residual = (target_rows[0, 0] - draft_rows[0, 0]).clamp(min=0)
+    return [int(torch.multinomial(residual / residual.sum(), 1))]
+
+
+def test_a_draw_from_nothing_is_an_undefined_output() -> None:
+    """Its probability is known, and counts."""
+    shipped = Shipped(divides_zero_by_zero, "sampler")
+    law = output_law(shipped, instances.equal_models(1))
+    assert law.undefined == Fraction(1, 2)
+    assert law.total_variation == Fraction(1, 2)
+    assert "multinomial" in min(shipped.journal.undefined)
+
+
+def test_other_errors_are_one_line() -> None:
+    def fails(*arguments: Any) -> Any:
+        raise KeyError("row")
+
+    with pytest.raises(InvalidOutcomeError, match=r"'fails' failed: KeyError: 'row' \(.*test_shipped"):
+        output_law(Shipped(fails, "sampler"), instances.two_token(1))

@@ -1,0 +1,106 @@
+"""The ways to call a sampler, each with a right one and what is noticed about a wrong one."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+import torch
+from transformers.generation.utils import _speculative_sampling
+
+from spectheory import certify, instances
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import SIGNATURES, signature_called, with_point_mass_drafts
+from spectheory.auditing.subjects.specimens import batch_token_verification, token_verification
+from spectheory.errors import UnknownNameError
+
+FLOAT32 = 1e-6
+PAIR = instances.sticky_chain(2)
+
+
+def with_coins(draft_tokens: Any, target_probs: Any, draft_probs: Any, coins: Any, final_coin: Any) -> Any:
+    """Token verification; the correction token by inversion."""
+    row = target_probs[-1]
+    accepted = len(draft_tokens)
+    for place, token in enumerate(draft_tokens):
+        if coins[place] * draft_probs[place, token] >= target_probs[place, token]:
+            row, accepted = (target_probs[place] - draft_probs[place]).clamp(min=0), place
+            break
+    token = torch.searchsorted(row.cumsum(0) / row.sum(), final_coin[None], right=True)
+    return torch.cat([draft_tokens[:accepted], token])
+
+
+def posterior(logits: Any, candidates: Any, logits_processor: Any) -> Any:
+    """Paths that were drafted deterministically: a token is accepted with the target's probability."""
+    accepted = 0
+    probs = logits_processor(None, logits[0]).softmax(-1)
+    for place, token in enumerate(candidates[0, 1:]):
+        row = probs[place].clone()
+        if random.random() >= row[token]:
+            row[token] = 0
+            return 0, accepted, row / row.sum()
+        accepted += 1
+    return 0, accepted, probs[-1]
+
+
+SAMPLERS = {
+    "coins": with_coins,
+    "sampler": token_verification,
+    "evaluate_posterior": posterior,
+    "speculative_sampling": _speculative_sampling,
+    "batch": batch_token_verification,
+}
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_right_sampler_of_each_signature(signature: str) -> None:
+    """Lossless up to float32, and as many tokens as token verification."""
+    pair = with_point_mass_drafts(PAIR) if SIGNATURES[signature].point_mass_drafts else PAIR
+    found = certify(Shipped(SAMPLERS[signature], signature), pair, with_optimum=False)
+    known = certify("token", pair, with_optimum=False)
+    assert found.total_variation < FLOAT32
+    assert abs(found.block_efficiency - known.block_efficiency) < FLOAT32
+    assert found.arithmetic == "exact"
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_partner_a_wrong_sampler_of_each_signature(signature: str) -> None:
+    """A sampler that takes all drafted tokens is not."""
+
+    def accepts(*arguments: Any) -> Any:
+        if signature == "evaluate_posterior":
+            logits, candidates, processor = arguments
+            return 0, candidates.shape[1] - 1, processor(None, logits[0, -1]).softmax(-1)
+        if signature == "speculative_sampling":
+            tokens = torch.cat([arguments[0][:, -arguments[2] :], torch.zeros((1, 1), dtype=torch.long)], -1)
+            return tokens, arguments[2]
+        if signature == "batch":
+            return [[*row.draft_tokens.tolist(), 0] for row in arguments[0]]
+        paths = arguments[0] if signature == "coins" else arguments[0][0]
+        return [*paths.tolist(), 0]
+
+    pair = with_point_mass_drafts(PAIR) if SIGNATURES[signature].point_mass_drafts else PAIR
+    assert not certify(Shipped(accepts, signature), pair, with_optimum=False).total_variation < 0.01
+
+
+def test_changed_inputs_and_wrong_counts_are_findings() -> None:
+    """Each in one line."""
+
+    def changes(ids: Any, candidate_logits: Any, length: int, new_logits: Any) -> Any:
+        tokens, accepted = _speculative_sampling(ids, candidate_logits, length, new_logits)
+        new_logits[0, 0] = 0
+        return tokens, accepted + 1
+
+    found = Shipped(changes, "speculative_sampling")
+    certify(found, instances.two_token(1), with_optimum=False)
+    kinds = {kind for kind, _ in found.journal.findings}
+    texts = " ".join(text for _, text in found.journal.findings)
+    assert kinds == {"contract"}
+    assert "its argument new_logits is changed in place" in texts
+    assert "returns 1 tokens and says that 1 are accepted" in texts
+
+
+def test_an_unknown_signature() -> None:
+    with pytest.raises(UnknownNameError, match="no signature is called 'coin'; did you mean 'coins'"):
+        signature_called("coin")

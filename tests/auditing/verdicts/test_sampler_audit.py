@@ -1,0 +1,338 @@
+"""Audits: specimens are caught, lossless samplers pass, and the numbers behind a verdict are right."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import socket
+import time
+from fractions import Fraction
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers.generation import utils as transformers_utils
+
+from audit_support import SAID_OF
+from spectheory import audit, certify, instances, output_law
+from spectheory.auditing.following.intercept import GLOBAL_SEED
+from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
+from spectheory.auditing.subjects.libraries import load_subject
+from spectheory.auditing.subjects.relaxations import deferred_rejection, synthetic_acceptance
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.specimens import LOSSLESS, SPECIMENS, token_verification
+from spectheory.auditing.verdicts.audit_certificate import (
+    ARITHMETIC,
+    DEFECT,
+    EXACT,
+    NOT_DECIDED,
+    RELAXATION,
+    AuditCase,
+)
+from spectheory.auditing.verdicts.chi_squared import noncentrality
+from spectheory.auditing.verdicts.sampler_audit import rounding_bound
+from spectheory.errors import InvalidInputError
+from spectheory.testing import assert_lossless, assert_sampler_lossless
+
+SLOW = {
+    "product_of_uniforms": {"thirds": instances.two_token(2)},
+    "coins_of_101_values": {"thirds": instances.two_token(1)},
+}
+"""Pairs for samplers whose laws take many runs."""
+BOUNDARY = {"forbidden token": instances.bernoulli("1/2", "1")}
+"""The only pair that is needed where a forbidden token is all that is found."""
+
+
+@pytest.mark.parametrize("name", SPECIMENS)
+def test_every_specimen_is_caught(name: str) -> None:
+    """With its mechanism, where that is more than a wrong law; what is rarer than rounding is no defect."""
+    sampler, signature = SPECIMENS[name]
+    pairs = BOUNDARY if name == "boundary_comparison" else SLOW.get(name)
+    found = audit(Shipped(sampler, signature), pairs, stop_at_first=True)
+    assert found.verdict == (ARITHMETIC if name == "boundary_comparison" else DEFECT)
+    assert SAID_OF.get(name, "its law is not the target's on ") in " ".join(found.reasons + found.boundary)
+    assert found.is_defective is not found.is_lossless
+
+
+@pytest.mark.parametrize("name", LOSSLESS)
+def test_partner_no_lossless_sampler_is(name: str) -> None:
+    """Nor one whose rounding is the only thing to be seen."""
+    found = audit(Shipped(*LOSSLESS[name]))
+    assert (found.verdict, found.reasons, found.counterexample) == (ARITHMETIC, (), None)
+    assert found.is_lossless
+    assert len(found.cases) == len(audit_pairs())
+    assert 0 < found.total_variation < Fraction(1, 10**6)
+    assert found.samples is not None and found.samples > 10**6  # noqa: PT018
+
+
+def exact(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    return [int(torch.multinomial(target_rows[0, 0], 1, generator=generator))]
+
+
+def test_exactly_lossless() -> None:
+    found = audit(exact, {"dyadic": random_dyadic(1, 2, 2)})
+    assert (found.verdict, found.total_variation, found.samples) == (EXACT, 0, None)
+
+
+def normal_coins(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    return [int(torch.randn(1) < 0)]
+
+
+def calls_home(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    with socket.create_connection(("127.0.0.1", 9)):
+        return [0]
+
+
+def half_of_a_product(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Lossless in distribution only if P(u v < t) is exactly 1/3: boxes cannot say."""
+    u = torch.rand(2, generator=generator)
+    return [0 if bool((u[0] * u[1]) < 0.0985) else 1]
+
+
+@pytest.mark.parametrize(
+    ("sampler", "says"),
+    [
+        (normal_coins, "aten.randn"),
+        (calls_home, "the sampler uses a network, which cannot be followed"),
+        (half_of_a_product, "the total variation on thirds is known to"),
+    ],
+)
+def test_what_is_not_decided_says_why(sampler: Any, says: str) -> None:
+    found = audit(sampler, {"thirds": instances.two_token(1)})
+    assert (found.verdict, len(found.reasons), found.is_lossless) == (NOT_DECIDED, 1, False)
+    assert says in found.headline()
+
+
+def by_a_sequence_of_its_own() -> Any:
+    """Token verification with coins of its own arithmetic, whose state it keeps."""
+    state = [1]
+
+    def sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        state[0] = state[0] * 1103515245 + 12345 & 0x7FFFFFFF
+        return [0 if state[0] / 2**31 < float(target_rows[0, 0, 0]) else 1]
+
+    return sampler
+
+
+def by_the_number_of_the_call() -> Any:
+    """Exactly lossless, but for every fifth call."""
+    calls = count(1)
+
+    def sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        token = int(torch.multinomial(target_rows[0, 0], 1, generator=generator))
+        return [token if next(calls) % 5 else 0]
+
+    return sampler
+
+
+def with_a_generator_that_is_kept() -> Any:
+    """Made in the first run, with the coins of that run."""
+    kept: list[Any] = []
+
+    def sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        if not kept:
+            kept.append(np.random.default_rng())
+        return [int(kept[0].random() >= float(target_rows[0, 0, 0]))]
+
+    return sampler
+
+
+def with_a_generator_of_torch() -> Any:
+    """Lossless: the numbers of torch are answered, whatever seed a sampler gives them, if it changes."""
+    kept = torch.Generator()
+
+    def sampler(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+        kept.manual_seed(time.time_ns())
+        return [int(torch.multinomial(target_rows[0, 0], 1, generator=kept))]
+
+    return sampler
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (by_a_sequence_of_its_own, "randomness that is not replaced"),
+        (by_the_number_of_the_call, "randomness that is not replaced"),
+        (with_a_generator_that_is_kept, "keeps random numbers, or a generator, from one run to the next"),
+    ],
+    ids=lambda made: getattr(made, "__name__", ""),
+)
+def test_a_law_that_other_numbers_decide_is_not_decided(make: Any, says: str) -> None:
+    """Even where the law that was found is wrong; one line."""
+    for stops in (False, True):
+        found = audit(make(), stop_at_first=stops)
+        assert (found.verdict, len(found.reasons), found.counterexample) == (NOT_DECIDED, 1, None)
+        assert says in found.reasons[0]
+
+
+def test_partner_a_generator_whose_numbers_are_answered() -> None:
+    found = audit(with_a_generator_of_torch())
+    assert (found.verdict, found.findings) == (ARITHMETIC, ())
+
+
+def test_transformers() -> None:
+    """Token verification up to float32, but for a coin of 0; the ensemble has the law that it states."""
+    found = audit("transformers")
+    assert found.forbidden == Fraction(1, 2**24)  # of disjoint supports; 2^-25 where half of the drafts can
+    (rare,) = [case for case in found.cases if case.pair == "forbidden token"]
+    assert rare.forbidden == Fraction(1, 2**25)
+    assert rare.samples is not None
+    assert abs(rare.samples / 2**25 - math.log(100)) < 1e-3  # missed so often with probability 1/100
+    assert found.total_variation < Fraction(1, 10**6)
+    assert (found.verdict, found.reasons, len(found.boundary)) == (ARITHMETIC, (), 1)
+    assert found.findings == (("boundary", found.boundary[0]),)
+    assert ("boundary", found.boundary[0]) in found.facts()
+    assert found.headline() == "transformers: lossless up to arithmetic"
+    pairs = {"thirds": instances.two_token(2), "dyadic": random_dyadic(3, 3, 1)}
+    ensemble = audit("transformers-ensemble", pairs)
+    assert (ensemble.verdict, ensemble.relaxation) == (
+        RELAXATION,
+        "tokens at drafted positions have the law 1/2 p + 1/2 q",
+    )
+
+
+def test_partner_the_ensemble_is_not_lossless() -> None:
+    """Judged against the target itself."""
+    sampler = load_subject("transformers-ensemble")
+    found = audit(Shipped(sampler.sampler, "speculative_sampling"), {"thirds": instances.two_token(1)})
+    assert found.verdict == DEFECT
+    assert abs(found.total_variation - Fraction(1, 6)) < Fraction(1, 10**6)
+
+
+def at_given_rates(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """Accepts with 3/4, then with 1/2, whatever the rows are; the token after that is always the first."""
+    accepted = 0
+    while accepted < paths.shape[1] and torch.rand((), generator=generator) < (0.75, 0.5)[accepted]:
+        accepted += 1
+    return [*paths[0, :accepted].tolist(), 0]
+
+
+def test_a_verifier_whose_law_is_stated() -> None:
+    """Rates say nothing of the correction token; the law of FLy does, and of the length."""
+    pairs = {"thirds": instances.two_token(2)}
+    for rates, verdict in (("3/4 1/2", RELAXATION), ("3/4 1/4", DEFECT)):
+        relaxation = synthetic_acceptance(tuple(map(Fraction, rates.split())))
+        found = audit(Shipped(at_given_rates, "sampler", relaxation=relaxation), pairs)
+        assert (found.verdict, found.counterexample) == (verdict, None)
+        assert (found.total_variation == 0) is (verdict == RELAXATION)
+    for threshold, verdict in ((2.0, RELAXATION), (0.5, DEFECT)):
+        stated = Shipped(token_verification, "sampler", relaxation=deferred_rejection(1, threshold, 3))
+        assert audit(stated, pairs).verdict == verdict
+
+
+def test_a_mutant_of_an_audited_file_is_caught(tmp_path: Path) -> None:
+    """One comparison flipped in a copy of the file; the copy itself has the law of the original."""
+    text = Path(transformers_utils.__file__).read_text(encoding="utf-8")
+    flipped = text.replace("is_accepted = r_i <= probability_ratio", "is_accepted = r_i >= probability_ratio")
+    assert flipped != text
+    pairs = {"dyadic": random_dyadic(1, 2, 1)}
+    verdicts = []
+    for number, content in enumerate((text, flipped)):
+        path = tmp_path / f"copy_{number}.py"
+        path.write_text(content, encoding="utf-8")
+        spec = importlib.util.spec_from_file_location(f"transformers.generation.copy_{number}", path)
+        assert spec is not None and spec.loader is not None  # noqa: PT018
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        verdicts.append(audit(Shipped(module._speculative_sampling, "speculative_sampling"), pairs).verdict)
+    assert verdicts == [ARITHMETIC, DEFECT]
+
+
+def test_the_counterexample_is_on_a_smaller_pair() -> None:
+    """The wrong law shows with one drafted token and two tokens of three."""
+    sampler, signature = SPECIMENS["one_sided_temperature"]
+    found = audit(Shipped(sampler, signature), {"random": random_dyadic(3, 3, 2)})
+    assert found.counterexample is not None
+    assert (found.counterexample.vocab_size, found.counterexample.draft_length) == (2, 1)
+    assert len(found.counterexample.counterexample.path) == 1  # type: ignore[union-attr]
+
+
+def test_the_number_of_samples_is_that_of_a_chi_squared_test() -> None:
+    """n Σ Δ²/p is the noncentrality that is needed."""
+    sampler, signature = SPECIMENS["next_position_correction"]
+    pair = audit_pairs()["dyadic"]
+    (case,) = audit(Shipped(sampler, signature), {"dyadic": pair}).cases
+    law = output_law(Shipped(sampler, signature), pair)
+    distance = sum(
+        deviation**2 / p for deviation, p in zip(law.deviation, pair.target_path_probs(2), strict=True)
+    )
+    assert case.samples is not None
+    assert 0 <= case.samples - noncentrality(3, 0.01, 0.99) / distance < 1
+
+
+def test_what_is_undecided_is_said_as_a_bound() -> None:
+    """No counterexample tells of a law that is not known; a sampler whose law is known has one."""
+    open_law = audit(Shipped(*SPECIMENS["product_of_uniforms"]), SLOW["product_of_uniforms"])
+    assert open_law.cases[0].undecided > 0
+    assert open_law.verdict == DEFECT
+    assert open_law.counterexample is None
+    assert any("it earns at least" in reason for reason in open_law.reasons)
+    known = audit(Shipped(*SPECIMENS["uncapped_joint_ratio"]), SLOW["product_of_uniforms"])
+    assert known.counterexample is not None
+    assert not any("at least" in reason for reason in known.reasons)
+
+
+def test_the_second_proof_needs_no_comparison_of_laws() -> None:
+    """Above the optimum by more than rounding; a sampler below it has no such proof."""
+    pairs = {"thirds": instances.two_token(2)}
+    (above,) = audit(Shipped(*SPECIMENS["uncapped_joint_ratio"]), pairs).cases
+    assert above.is_above_the_optimum
+    assert above.optimum == certify("block", pairs["thirds"]).optimum == Fraction(20, 9)
+    (below,) = audit(Shipped(*SPECIMENS["next_position_correction"]), pairs).cases
+    assert not below.is_above_the_optimum
+
+
+def case(total_variation: Fraction, undecided: Fraction) -> AuditCase:
+    zero = Fraction(0)
+    return AuditCase(
+        "pair", 1, total_variation, undecided, Fraction(1, 100), zero, zero, Fraction(1), None, None
+    )
+
+
+def test_what_is_undecided_is_never_held_against_a_sampler() -> None:
+    """Wrong: whatever the undecided runs do.  Open: if they can make the difference."""
+    assert case(Fraction(1, 2), Fraction(1, 4)).is_wrong
+    assert not case(Fraction(1, 4), Fraction(1, 4)).is_wrong
+    assert case(Fraction(1, 4), Fraction(1, 4)).is_open
+    assert not case(Fraction(1, 200), Fraction(1, 400)).is_open
+
+
+def test_the_bound_grows_with_what_is_rounded() -> None:
+    assert rounding_bound(instances.two_token(2)) > rounding_bound(instances.two_token(1))
+    tiny = rounding_bound(instances.tiny_probabilities(200, 2, 2))
+    assert Fraction(1, 10**4) > tiny > rounding_bound(instances.two_token(2))
+
+
+def test_results_print_and_refuse_floats() -> None:
+    pairs = {"thirds": instances.two_token(2)}
+    found = audit(token_verification, pairs)
+    document = found.to_document()
+    assert document["verdict"] == EXACT
+    assert document["cases"][0]["pair"] == "thirds"
+    assert document["provenance"]["file"] == "spectheory/auditing/subjects/specimens.py"
+    assert found.headline() == "token_verification: exactly lossless"
+    assert document["seeds"] == [
+        f"torch's global generator: {GLOBAL_SEED}",
+        "the generator that is handed over: 1",
+    ]
+    assert document["probes"][0] == "inside of every cell of a comparison, at 0.382 and 0.764 of it"
+    repeated, runs = (int(word) for word in document["probes"][1].split() if word.isdigit())
+    assert 4 <= repeated <= runs / 2  # the first run of every drafted path
+    assert document["probes"][2] == "16 runs of two calls in a row"
+    assert ("pairs", "1") in found.facts()
+    with pytest.raises(InvalidInputError, match="write the rows of 'floats' as texts, such as \"1/3\""):
+        audit(token_verification, {"floats": pairs["thirds"].to_float()})
+
+
+def test_an_assertion_for_the_tests_of_a_library() -> None:
+    """Passes with the certificate, fails with a counterexample."""
+    pairs = {"thirds": instances.two_token(2)}
+    assert assert_sampler_lossless(token_verification, pairs=pairs).is_lossless
+    assert assert_lossless(exact).is_lossless
+    with pytest.raises(AssertionError, match=r"coin_reused: defect: .*the completed output starts with"):
+        assert_sampler_lossless(*SPECIMENS["coin_reused"])
+    with pytest.raises(AssertionError, match=r"normal_coins: not decided: .*randn"):
+        assert_sampler_lossless(normal_coins, pairs=pairs)

@@ -1,0 +1,136 @@
+"""spectheory audit: tables, documents, pages, exit codes and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from audited import CACHE, fetched
+from cli_support import run_json, write_pair
+from spectheory.auditing.subjects import specimens
+from spectheory.auditing.subjects.libraries import SUBJECTS
+from spectheory.command_line.main import main
+
+SPECIMENS = "spectheory.auditing.subjects.specimens"
+
+
+def test_a_right_and_a_wrong_function(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Exit 0 and 1; the pair of a file."""
+    pair = write_pair(tmp_path, draft_length=1)
+    right = ["audit", f"{SPECIMENS}:token_verification", "--as", "sampler", "--pair", str(pair)]
+    document = run_json(capsys, *right)
+    assert (document["sampler"], document["verdict"]) == ("token_verification", "exactly lossless")
+    assert [case["pair"] for case in document["cases"]] == [str(pair)]
+    wrong = [word.replace("token_verification", "greedy_acceptance") for word in right]
+    assert main(wrong) == 1
+    assert "its law is not the target's" in capsys.readouterr().out
+
+
+def test_several_samplers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """One object, one table, a line each."""
+    pair = str(write_pair(tmp_path, draft_length=1))
+    names = ["audit", "transformers", "transformers-ensemble", "--pair", pair]
+    assert main([*names, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["audits"]
+    assert [audit["verdict"] for audit in found] == [
+        "lossless up to arithmetic",
+        "equals its stated relaxation",
+    ]
+    assert main(names) == 0
+    assert "audits of shipped samplers" in capsys.readouterr().out
+    assert main([*names, "--csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_what_is_not_there_is_left_out_of_all(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """With a line each; asked for by its name it is an error, in one line."""
+    pair = str(write_pair(tmp_path, draft_length=1))
+    assert main(["audit", "all", "--pair", pair, "--json", "--cache", str(tmp_path)]) == 1
+    captured = capsys.readouterr()
+    audited = [audit["sampler"] for audit in json.loads(captured.out)["audits"]]
+    assert audited == ["transformers", "transformers-ensemble", "transformers-gemma4"]
+    left_out = [line for line in captured.err.splitlines() if line.startswith("note: ")]
+    assert len(left_out) == len(SUBJECTS) - len(audited)
+    assert "note: sglang is left out: sglang==0.5.23 is neither fetched nor installed" in left_out[0]
+    assert main(["audit", "vllm", "--cache", str(tmp_path)]) == 2
+
+
+def test_fetching(capsys: pytest.CaptureFixture[str]) -> None:
+    """What is there is not downloaded again; the version that was tested is the one that is meant."""
+    fetched("sglang-0.5.23")
+    for requirement in ("sglang", "sglang==0.5.23"):
+        assert main(["audit", "fetch", requirement, "--cache", str(CACHE)]) == 0
+        assert capsys.readouterr().out == f"sglang 0.5.23: {CACHE / 'sglang-0.5.23'}\n"
+
+
+def test_findings_in_sarif(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """One JSON object, with the line of the function."""
+    pair = str(write_pair(tmp_path, draft_length=1))
+    wrong = ["audit", f"{SPECIMENS}:greedy_acceptance", "--as", "sampler", "--pair", pair, "--sarif"]
+    assert main(wrong) == 1
+    (found,) = json.loads(capsys.readouterr().out)["runs"][0]["results"]
+    place = found["locations"][0]["physicalLocation"]
+    assert place["artifactLocation"]["uri"] == "spectheory/auditing/subjects/specimens.py"
+    lines = Path(specimens.__file__).read_text(encoding="utf-8").splitlines()
+    assert lines[place["region"]["startLine"] - 1].startswith("def greedy_acceptance(")
+
+
+def test_the_workflow_of_the_documentation_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its step on the file of the page, as it is written there."""
+    page = (Path(__file__).parents[2] / "docs" / "auditing.md").read_text(encoding="utf-8")
+    workflow = page.partition("`.github/workflows/audit.yml`:")[2].partition("```")[2].partition("```")[0]
+    (command,) = re.findall(r"- run: spectheory (.*) > audit\.sarif$", workflow, re.MULTILINE)
+    sampler = page.partition("`my_sampler.py`:")[2].partition("```python\n")[2].partition("```")[0]
+    (tmp_path / "my_sampler.py").write_text(sampler, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_sampler", raising=False)
+    assert main(command.split()) == 0
+    assert json.loads(capsys.readouterr().out)["version"] == "2.1.0"
+    assert "sarif_file: audit.sarif" in workflow
+    sys.modules.pop("my_sampler")
+
+
+def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """What they mix is said with --mix."""
+    pair = str(write_pair(tmp_path, draft_length=1))
+    words = ["audit", f"{SPECIMENS}:batch_is_greedy_if_one_is", "--as", "batch", "--pair", pair, "--json"]
+    assert main(words) == 0
+    assert json.loads(capsys.readouterr().out)["batches"] == ["equal lengths"]
+    assert main([*words, "--mix", "greedy"]) == 1
+    assert "beside another request (greedy)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["nothing"], "no sampler is called 'nothing'"),
+        (
+            [f"{SPECIMENS}:token_verification"],
+            "say how .* is called, with --as SIGNATURE: speculative_sampling",
+        ),
+        ([f"{SPECIMENS}:token_verification", "--as", "coin"], "did you mean 'coins'"),
+        ([f"{SPECIMENS}:SPECIMENS", "--as", "coins"], "is dict, expected a function"),
+        ([f"{SPECIMENS}:nothing", "--as", "coins"], "no attribute of module"),
+        (["transformers", "--as", "coins"], "a library's sampler knows"),
+        (["transformers", "--json", "--page"], "--page and --json were given; ask for one of them"),
+        (["sglang", "--mix", "ragged"], "a library's sampler knows"),
+        (
+            [f"{SPECIMENS}:batch_shares_coins", "--as", "batch", "--mix", "x"],
+            "batches can mix ragged, greedy",
+        ),
+        (["fetch"], "say what to fetch: all, or one of sglang, vllm"),
+        (["fetch", "sglnag"], "did you mean 'sglang'"),
+        (["fetch", "sglang>=1"], "write package or package==version"),
+    ],
+)
+def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: list[str], says: str) -> None:
+    assert main(["audit", *words]) == 2
+    error = capsys.readouterr().err
+    assert re.search(says, error)
+    assert error.count("\n") == 1
