@@ -2,8 +2,8 @@
 
 How a page is read.  A fenced block directly below a line that ends in a file name in backquotes and a colon
 is that file.  The Python blocks of a page are one program.  What it prints stands behind the ``print`` as a
-comment, or below the block in a ``text`` block.  In console blocks ``...`` stands for the rest of a line,
-and ``echo $?`` is answered by the status of the command before it.
+comment, or below the block in a ``text`` block.  In console blocks ``...`` stands for the rest of a line, a
+line ``...`` for any number of lines, and ``echo $?`` is answered by the status of the command before it.
 """
 
 from __future__ import annotations
@@ -76,6 +76,14 @@ def run_page(
     return compared
 
 
+def expected(line: str) -> str:
+    """The pattern of a printed line as the page shows it."""
+    if line == "...":
+        return "(.*\n)*"
+    shown = line.removesuffix("...")
+    return re.escape(shown.strip()) + ("\n" if shown == line else ".*\n")
+
+
 def run_transcript(text: str, capsys: pytest.CaptureFixture[str]) -> int:
     """Run the commands of a console block and compare what they print."""
     assert text.startswith("$ ")
@@ -90,11 +98,8 @@ def run_transcript(text: str, capsys: pytest.CaptureFixture[str]) -> int:
             status = main(arguments)
             captured = capsys.readouterr()
             printed = (captured.err + captured.out).splitlines()
-        assert len(printed) == len(said), printed
-        for line, wanted in zip(printed, said, strict=True):
-            start = wanted.removesuffix("...").strip()  # titles are centred
-            found = line.strip()
-            assert found.startswith(start) if wanted.endswith("...") else found == start, (line, wanted)
+        found = "".join(f"{line.strip()}\n" for line in printed)  # titles are centred
+        assert re.fullmatch("".join(map(expected, said)), found), found
         lines += len(said)
     return lines
 
@@ -120,6 +125,7 @@ def test_blocks_print_what_the_page_says(
         "\n\n```python\nprint(2)\n```\n\n```text\n3\n```\n",
         "\n\n```python\nraise ValueError\n```\n",
         "\n\n```console\n$ spectheory verifiers --nonsense\n$ echo $?\n0\n```\n",
+        "\n\n```console\n$ spectheory verifiers\n...\n│ nonsense...\n...\n```\n",
         '\n\n```console\n$ spectheory acceptance --target 1 --draft 1 --json\n{"target": ["2"]...\n```\n',
         "text\n```python\nprint(2)  # 2\n```\n",
     ],
