@@ -112,7 +112,7 @@ def test_blocks_print_what_the_page_says(
     page = path.read_text(encoding="utf-8")
     compared = run_page(page, tmp_path, capsys, monkeypatch)
     languages = {block.language for block in blocks_of(page)}
-    assert languages <= {"python", "console", "json", "text", "sh"}
+    assert languages <= {"python", "console", "json", "text", "sh", "yaml"}
     assert (compared > 0) == bool(languages & {"python", "console"})
 
 
