@@ -233,7 +233,7 @@ def gallery_page(folder: Path) -> str:
     lines = [
         "# Figures",
         "",
-        "What `spectheory reproduce` writes. Every picture leads to its numbers, its checks and its files.",
+        "The figures that `spectheory reproduce` writes. Each picture links to its numbers, checks and files.",
         "",
         '<div class="gallery">',
     ]
