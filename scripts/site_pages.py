@@ -233,7 +233,7 @@ def gallery_page(folder: Path) -> str:
     lines = [
         "# Figures",
         "",
-        "The figures that `spectheory reproduce` writes. Each picture links to its numbers, checks and files.",
+        "These are the figures of `spectheory reproduce`. Each links to its numbers, checks and files.",
         "",
         '<div class="gallery">',
     ]

@@ -21,7 +21,7 @@ VERDICTS: Mapping[str, str] = {
     "conditional": "true under the assumption that the note adds",
     "misprint": "false as printed; the note has the correct form",
     "refuted": "false; the note has an instance, or the printed numbers that contradict it",
-    "not checkable here": "the note says what a check needs, and has an instance if the claim is not true in general",
+    "not checkable here": "the note says what a check needs, and where the claim is false in general",
     "no claim": "a drawing or a survey, as the note says",
 }
 """Every verdict, and what it means."""
