@@ -2,19 +2,19 @@
 # make test        install into .venv and run all tests and notebooks
 # make fetched     unpack what the tests audit into $(AUDITED): the sampler of one released library
 # make audits      fetch every library that is audited, audit all, and write docs/audits.md
-# make docs        install into .venv and build the documentation site in build/site, with the notebooks run
+# make notebooks   run the notebooks and store their outputs in them
+# make docs        install into .venv and build the documentation site in build/site
 # make mutants     install into .venv and check that wrong changes of the package fail its tests
 PYTHON ?= python3
 OUT ?= figures
 JOBS ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 4 ? 4 : n)))
-EXECUTE_NOTEBOOKS ?= 1
 AUDITED ?= build/audit
 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test fetched audits docs mutants lint types bench clean
+.PHONY: setup reproduce test fetched audits notebooks docs mutants lint types bench clean
 
 setup: $(STAMP)
 
@@ -45,8 +45,11 @@ audits: setup
 	$(BIN)/spectheory audit all --cache $(AUDITED) --page > build/audits.md || test $$? -eq 1
 	mv build/audits.md docs/audits.md
 
+notebooks: setup
+	$(BIN)/python scripts/notebook_outputs.py
+
 docs: setup
-	NO_MKDOCS_2_WARNING=1 EXECUTE_NOTEBOOKS=$(EXECUTE_NOTEBOOKS) $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python scripts/site_links.py build/site
 
 mutants: setup

@@ -4,15 +4,13 @@ README.md, the notebooks, the figures and the benchmarks become pages where they
 and the API pages are made from references.bib, from what ``reproduce`` wrote and from docs/layout.md; a page
 for every test file that is evidence of a claim shows these tests.  Links
 between files of the repository become links between pages.  Formulas become MathML, which browsers show
-without a script.  With EXECUTE_NOTEBOOKS=1 in the environment the
-notebooks are run, and their pages have the outputs.
+without a script.  Pages of notebooks show the outputs that the notebooks hold.
 """
 
 from __future__ import annotations
 
 import ast
 import html
-import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -64,7 +62,7 @@ def on_files(files: Files, config: Any) -> Files:
         **dict(api_pages()),
     }
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        made[f"notebooks/{path.stem}.md"] = notebook_page(path, os.environ.get("EXECUTE_NOTEBOOKS") == "1")
+        made[f"notebooks/{path.stem}.md"] = notebook_page(path)
     for uri, content in made.items():
         files.append(File.generated(config, uri, content=content))
     return files
@@ -182,13 +180,9 @@ def page_of(path: str) -> str:
 # ------------------------------------------------------------------------------------------- made pages
 
 
-def notebook_page(path: Path, execute: bool) -> str:
-    """A notebook as Markdown: texts, code, and outputs where it was run."""
+def notebook_page(path: Path) -> str:
+    """A notebook as Markdown: texts, code and outputs."""
     notebook = nbformat.read(path, as_version=4)
-    if execute:
-        from nbclient import NotebookClient
-
-        NotebookClient(notebook, resources={"metadata": {"path": str(ROOT)}}).execute()
     parts = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
@@ -205,8 +199,6 @@ def _output(output: Any) -> str:
         return f'<img class="output" alt="" src="data:image/png;base64,{data["image/png"].strip()}">'
     if "text/html" in data:
         return f'<div class="output">{data["text/html"]}</div>'
-    if output.get("name") == "stderr":
-        return ""
     text = output.get("text") or data.get("text/plain", "")
     return "" if not text.strip() else f"```text\n{text.rstrip()}\n```"
 
@@ -241,7 +233,7 @@ def gallery_page(folder: Path) -> str:
     lines = [
         "# Figures",
         "",
-        "What `spectheory reproduce` writes. Every picture leads to its numbers, its checks and its files.",
+        "These are the figures of `spectheory reproduce`. Each links to its numbers, checks and files.",
         "",
         '<div class="gallery">',
     ]

@@ -12,25 +12,30 @@ if TYPE_CHECKING:
 _INTRODUCTION = """\
 # Audits of shipped samplers
 
-This page is written by `make audits` ({date}). It speaks of the released code of the versions named, run
-unmodified on a CPU with its random numbers replaced. The hash is of the file that holds the sampler. How an
-audit works, and how to audit a sampler of your own: [Auditing](auditing.md).
+[Auditing](auditing.md) explains how an audit works, and how to audit your sampler. `make audits` wrote this
+page on {date}. It is about the released code of the named versions, run unmodified on a CPU with its random
+numbers replaced.
 
-| sampler | code | verdict | total variation | forbidden token | samples |
-|---|---|---|---|---|---|
+| sampler | release | rule | verdict | total variation | forbidden token | samples |
+|---|---|---|---|---|---|---|
 """
 
 _COLUMNS = """
-The total variation is the largest over {pairs} pairs, between the output completed with the target and the
-target. A relaxation is held against the law that it states. The samples are what a χ² test at 99 % needs to
-see the difference with a power of 99 %, on the pair where it needs the fewest. Where random numbers are
-multiplied, the total variation is a lower bound and the samples are an estimate.
+- **sampler**: the name for `spectheory audit`.
+- **rule**: the verification rule that the sampler implements.
+- **verdict**: one of the five [verdicts](auditing.md#verdicts). A relaxation is compared with the law that
+  it states.
+- **total variation**: the largest over {pairs} pairs, between the output completed with the target and the
+  target. Where random numbers are multiplied it is a lower bound.
+- **forbidden token**: the largest probability of a token to which the target gives probability 0. A coin of
+  exactly 0 that is compared with a ratio of 0 by *at most* accepts one, once in 2^24 numbers of float32 and
+  once in 2^53 of float64. This probability is a part of the total variation, on which the verdict rests. It
+  is reported beside the verdict, because a text that a grammar or a filter excludes may not come out at
+  all, however rare.
+- **samples**: how many samples a χ² test at 99 % needs to find the difference with a power of 99 %, on the
+  pair where it needs the fewest. Where random numbers are multiplied it is an estimate.
 
-A forbidden token is one to which the target gives probability 0. A coin of exactly 0 that is compared with a
-ratio of 0 by *at most* makes one, once in 2^24 numbers of float32 and once in 2^53 of float64. This
-probability is part of the total variation, and the verdict is on the total variation: what is below the bound
-of rounding is lossless up to arithmetic. A forbidden token is said beside the verdict, as a finding at the
-boundary, because a text that a grammar or a filter excludes may not come out at all, however rare.
+## Details
 """
 
 _ASSUMED = """
@@ -49,37 +54,68 @@ _MISSING = """
 - vLLM Ascend is audited where it verifies in torch; its kernels need a device's own compiler.
 """
 
+_RULES = {
+    "block": "block",
+    "ensemble": "token, ensemble",
+    "fly": "deferred rejection (FLy)",
+    "gemma4": "token, with its drafter",
+    "synthetic": "synthetic rates",
+}
+"""Last part of a sampler's name -> the rule; every other sampler verifies token by token."""
+
 
 def page(audits: list[AuditCertificate], date: datetime.date) -> str:
-    """The audits as a Markdown page."""
-    lines = [_INTRODUCTION.format(date=date.isoformat())]
-    for found in audits:
-        code = f"{found.provenance.package} {found.provenance.version}".strip()
-        distance = max((case.total_variation - case.undecided for case in found.cases), default=0)
-        bound = "≥ " if any(case.undecided for case in found.cases) else ""
-        forbidden = str(found.forbidden) if found.forbidden else "no"
-        samples = "never" if found.samples is None else f"{found.samples:.2g}"
-        lines.append(
-            f"| `{found.sampler}` | {code} | {found.verdict} | {bound}{float(distance):.3g} | "
-            f"{forbidden} | {samples} |\n"
-        )
+    """The audits as a Markdown page: one table, and the details of every audited file, folded."""
+    lines = [_INTRODUCTION.format(date=date.isoformat()), *map(_row, audits)]
     lines.append(_COLUMNS.format(pairs=len(audits[0].cases)))
+    of_files: dict[tuple[str, str, str], list[AuditCertificate]] = {}
     for found in audits:
-        where = f"`{found.provenance.file}`, sha256 `{found.provenance.sha256}`"
-        lines.append(f"\n## {found.sampler}\n\n{where}\n\n")
-        boundary = [f"boundary: {text}" for text in found.boundary]
-        lines += [f"- {text}\n" for text in (*found.reasons, *boundary, found.note) if text]
-        if found.counterexample is not None:
-            lines.append(f"- counterexample: {found.counterexample.in_words()}\n")
-        lines += [f"- stated: {found.relaxation}\n"] if found.relaxation else []
-        lines += [f"- batches of two requests: {', '.join(found.batches)}\n"] if found.batches else []
-        lines += [f"- random numbers: {text}\n" for text in found.primitives]
-        lines += [f"- stand-in: {text}\n" for text in found.stand_ins]
-        lines += [f"- probed: {text}\n" for text in found.probes]
+        code = found.provenance
+        of_files.setdefault((code.package, code.file, code.sha256), []).append(found)
+    for (package, file, digest), of_file in of_files.items():
+        name = f"{package}: <code>{file}</code>".removeprefix(": ")
+        lines.append(f'\n<details markdown="1">\n<summary>{name}</summary>\n\nsha256 `{digest}`\n\n')
+        details = [_details(found) for found in of_file]
+        shared = [text for text in details[0] if all(text in others for others in details)]
+        lines += [f"- {text}\n" for text in shared]
+        for found, texts in zip(of_file, details, strict=True):
+            lines += [f"- `{found.sampler}`: {text}\n" for text in texts if text not in shared]
+        lines.append("\n</details>\n")
     lines.append(_ASSUMED)
     lines += [f"- {text}\n" for text in audits[0].assumptions]
     lines.append(_MISSING)
     return "".join(lines)
+
+
+def _row(found: AuditCertificate) -> str:
+    distance = max((case.total_variation - case.undecided for case in found.cases), default=0)
+    bound = "≥ " if any(case.undecided for case in found.cases) else ""
+    cells = [
+        f"`{found.sampler}`",
+        f"{found.provenance.package} {found.provenance.version}".strip(),
+        _RULES.get(found.sampler.rpartition("-")[2], "token"),
+        found.verdict,
+        f"{bound}{float(distance):.3g}",
+        str(found.forbidden) if found.forbidden else "no",
+        "never" if found.samples is None else f"{found.samples:.2g}",
+    ]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _details(found: AuditCertificate) -> list[str]:
+    """What is said of a sampler below the table, one sentence each."""
+    counterexample = found.counterexample
+    return [
+        *found.reasons,
+        *[f"boundary: {text}" for text in found.boundary],
+        *[text for text in (found.note,) if text],
+        *([] if counterexample is None else [f"counterexample: {counterexample.in_words()}"]),
+        *([f"stated: {found.relaxation}"] if found.relaxation else []),
+        *([f"batches of two requests: {', '.join(found.batches)}"] if found.batches else []),
+        *[f"random numbers: {text}" for text in found.primitives],
+        *[f"stand-in: {text}" for text in found.stand_ins],
+        *[f"probed: {text}" for text in found.probes],
+    ]
 
 
 _SARIF_VERSION = "2.1.0"

@@ -17,33 +17,48 @@ PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoull
 
 
 def test_the_page() -> None:
-    """A row and a section each, the date, the hash and what is assumed."""
+    """A row and folded details each, the date, the hash and what is assumed."""
     audits = [
         audit(load_subject("transformers"), PAIRS),
         audit(Shipped(batch_token_verification, "batch", "token_verification"), PAIRS),
     ]
     text = page(audits, datetime.date(2026, 1, 2))
-    assert "(2026-01-02)" in text
-    assert "| lossless up to arithmetic | 2.98e-08 | 1/33554432 | 1.5e+08 |" in text
+    assert "on 2026-01-02." in text
+    assert "| token | lossless up to arithmetic | 2.98e-08 | 1/33554432 | 1.5e+08 |" in text
     assert "| exactly lossless | 0 | no | never |" in text
     assert audits[0].provenance.sha256 in text
     assert "- boundary: a forbidden token is made with probability 1/33554432" in text
     assert f"- probed: {audits[0].probes[1]}\n" in text
     assert text.count("- batches of two requests: equal lengths\n") == 1
-    assert text.count("\n## ") == 4
+    assert text.count("\n## ") == 3
+    assert text.count("<details") == text.count("</details>") == 2
+
+
+def test_details_that_samplers_of_a_file_share_are_said_once() -> None:
+    """Two samplers of one file: their names stand where they differ."""
+    samplers = [load_subject(name) for name in ("transformers", "transformers-ensemble")]
+    text = page([audit(sampler, PAIRS) for sampler in samplers], datetime.date(2026, 1, 2))
+    assert text.count("<details") == 1
+    assert text.count("- random numbers: rand_like") == 1
+    assert "| `transformers-ensemble` | transformers 5.23.0 | token, ensemble | equals" in text
+    assert "\n- `transformers-ensemble`: stated: tokens at drafted positions" in text
+    assert "\n- `transformers`: boundary: a forbidden token" in text
 
 
 def test_the_page_of_the_documentation_is_one_that_was_written() -> None:
     """Its prose is the generator's, and no sampler is missing."""
     text = (Path(__file__).parents[2] / "docs" / "audits.md").read_text(encoding="utf-8")
-    date = datetime.date.fromisoformat(text.partition("`make audits` (")[2][:10])
+    (date,) = map(datetime.date.fromisoformat, re.findall(r"\d{4}-\d\d-\d\d", text))
     assert re.findall(r"^\| `([a-z0-9-]+)`", text, re.MULTILINE) == list(SUBJECTS)
     written = page([audit(Shipped(token_verification, "sampler"), PAIRS)], date)
+    of_the_sampler = ("- random numbers", "- probed", "sha256", "<summary>")
     prose = [
-        part for part in written.split("\n\n") if "token_verification" not in part and "pairs," not in part
+        line
+        for line in written.replace(" 2 pairs", " 12 pairs").splitlines()
+        if "token_verification" not in line and not line.startswith(of_the_sampler)
     ]
-    assert len(prose) > 6
-    assert all(part in text for part in prose if not part.startswith(("- random numbers", "`")))
+    assert len(prose) > 40
+    assert set(prose) <= set(text.splitlines())
 
 
 def test_sarif_names_rule_level_and_place() -> None:

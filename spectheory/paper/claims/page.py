@@ -16,20 +16,20 @@ from spectheory.paper.claims.statements import (
 
 TITLE = "# Claims of the papers"
 INTRODUCTION = """\
-What the four papers claim, statement by statement, in our own words and in the letters of
-[theory.md §1](theory.md#1-notation-output-laws-validity). A verdict is measured: its evidence is a test
-or an exhibit of this repository. `spectheory claims` prints the same table. This page is written by
-`spectheory.paper.claims_page()`.
+This page lists the claims of the four papers, statement by statement, in our words and in the notation of
+[theory.md §1](theory.md#1-notation-output-laws-validity). Every verdict has evidence: a test or an exhibit
+of this repository. `spectheory claims` prints the same table. `spectheory.paper.claims_page()` writes this
+page.
 
-A sentence that a paper reports from an experiment is about the models, data and hardware of that
-experiment. It is *not checkable here*, unless the paper's own printed numbers contradict it: then it is
-*refuted*. Where it is not true in general, the note has an instance. A theorem, or a sentence about an
-algorithm without an experiment, is *refuted* by an instance.
+A claim about an experiment is about the models, data and hardware of that experiment. It is *not checkable
+here*, unless the printed numbers of the paper contradict it: then it is *refuted*. If it is not true in
+general, the note has an instance. A theorem, or a claim about an algorithm without an experiment, is
+*refuted* by an instance.
 
-N is how many instances the counted tests of a row run, for the statement and against it alike, and every
-one of these tests compares the number with what it ran. Two kinds of rows have no N: a refuted one, where
-the one instance of the note is what counts, and one whose evidence is an argument, a single value or an
-exhibit and not a count."""
+N is the number of instances that the counted tests of a row run, for and against the claim. Each of these
+tests compares N with the number of instances that it ran. Two kinds of rows have no N: refuted claims,
+which the instance of the note decides, and claims whose evidence is an argument, a single value or an
+exhibit."""
 
 
 def claims_page() -> str:

@@ -17,12 +17,12 @@ PAPERS = ("spectr2023", "block2024", "greedy2026", "spectrgbv2026")
 
 VERDICTS: Mapping[str, str] = {
     "proved": "true, by the argument that the note names",
-    "holds": "true on every instance that was tried; no proof here",
+    "holds": "true on every instance that was tried, without a proof here",
     "conditional": "true under the assumption that the note adds",
     "misprint": "false as printed; the note has the correct form",
     "refuted": "false; the note has an instance, or the printed numbers that contradict it",
-    "not checkable here": "the note says what would be needed, and where it is not true in general",
-    "no claim": "a drawing or a survey; the note says which",
+    "not checkable here": "the note says what a check needs, and where the claim is false in general",
+    "no claim": "a drawing or a survey, as the note says",
 }
 """Every verdict, and what it means."""
 

@@ -1,0 +1,141 @@
+"""docs/command_line.md defines all that a command prints, column by column and field by field."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_support import run_json, write_pair
+from spectheory.command_line.main import group, main
+from spectheory.exact import suite
+
+PAGE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
+HEAD = "| printed | JSON field | meaning |\n|---|---|---|\n"
+KEYED_BY_DATA = {"first_token_law", "refused", "counts"}
+PART_OF = {"audit": "certify"}
+"""The command whose results are part of the results of another."""
+
+TIMED = ["--tokens", "4", "--time"]
+ONE_CALL = ["--num-drafts", "1", "--one-call"]
+ONE_PAIR = ["--pair", "ONE_TOKEN"]
+ONE_TOKEN = ["ONE_TOKEN", "--num-drafts", "2", "--verifier"]
+RUNS: dict[str, list[list[str]]] = {
+    "verifiers": [[]],
+    "certify": [
+        [*ONE_TOKEN, "spectheory.verification.defective.acceptance_rules:SwappedModels"],
+        [*ONE_TOKEN, "token,block"],
+        ["--suite", "standard", "--verifier", "spectr_gbv"],
+    ],
+    "optimum": [["ONE_TOKEN"], ["ONE_TOKEN", "--calls", "1"]],
+    "acceptance": [["--target", "1/3,2/3", "--draft", "2/3,1/3"]],
+    "generate": [["MODELS", "PROMPTS", "--max-new-tokens", "4", "--time"]],
+    "simulate": [
+        ["MODELS", "PROMPTS", *TIMED, "--num-drafts", "1,2", "--ceilings", "--cost-ratio", "0.1"],
+        ["MODELS", "PROMPTS", *ONE_CALL],
+    ],
+    "merge": [["KEPT", "--out", "MERGED"]],
+    "restrict": [["MODELS", "--prompt", "import os", "--out", "RESTRICTED"]],
+    "audit": [["transformers", *ONE_PAIR], ["transformers", "transformers", *ONE_PAIR]],
+    "claims": [["--verdict", "refuted"]],
+    "reproduce": [["two_token_table", "--out", "REPRODUCED"], ["--list"], ["two_token_table", "--list"]],
+}
+
+
+def section(command: str) -> str:
+    return PAGE.split(f"\n## `{command}`\n")[1].split("\n## ")[0]
+
+
+def defined(text: str, column: int) -> set[str]:
+    """The names in backquotes in a column of the tables of a section."""
+    tables = [part.split("\n\n")[0] for part in text.split(HEAD)[1:]]
+    cells = [row.split(" | ")[column] for table in tables for row in table.splitlines()]
+    return {name for cell in cells for name in re.findall("`([^`]+)`", cell)}
+
+
+def fields(value: Any) -> Iterator[str]:
+    """The fields of a JSON value, at every depth."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield name
+            yield from () if name in KEYED_BY_DATA else fields(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from fields(inner)
+
+
+def columns(printed: str) -> set[str]:
+    """The columns of the printed tables; of a table without a header, what its rows are about."""
+    found = set()
+    for table in re.split("^(?=[┌┏])", printed, flags=re.MULTILINE):
+        lines = [re.split("[┃│]", line)[1:-1] for line in table.splitlines() if line[:1] in ("┃", "│")]
+        if table.startswith("┏"):
+            header = [row for row, line in zip(lines, table.splitlines()[1:], strict=False) if line[0] == "┃"]
+            found |= {" ".join(" ".join(cells).split()) for cells in zip(*header, strict=True)}
+        elif table.startswith("┌"):
+            found |= {row[0].strip() for row in lines}
+    return {re.sub(r"K = \d+", "K = …", name) for name in found if name}
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """The files and the models of the runs."""
+    from models_support import save_pair
+
+    folder = tmp_path_factory.mktemp("documented")
+    target, draft = save_pair(folder, "llama")
+    pair = write_pair(folder, draft_length=1)
+    small = ["--draft-length", "2", "--device", "cpu"]
+    files = {name: [str(folder / name)] for name in ("KEPT", "MERGED", "RESTRICTED", "REPRODUCED")}
+    models = ["--target", str(target), "--draft", str(draft), *small]
+    prompts = folder / "prompts.txt"
+    prompts.write_text("import os\nfor index in\n", encoding="utf-8")
+    asked = ["--prompts", str(prompts)]
+    assert main(["simulate", *models, *asked, *ONE_CALL, "--checkpoint", *files["KEPT"]]) == 0
+    return files | {"ONE_TOKEN": [pair], "MODELS": models, "PROMPTS": asked}
+
+
+@pytest.mark.parametrize("command", group.commands)
+def test_everything_printed_is_defined(
+    command: str,
+    places: dict[str, list[str]],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every field and column has a definition, and every field that is defined is printed."""
+    few = [case for case in suite.standard_suite() if case.name == "two_token-L1"]
+    monkeypatch.setattr(suite, "standard_suite", lambda *_: few)
+    capsys.readouterr()  # saving a model shows a progress bar
+    found, shown = set(), set()
+    for run in RUNS[command]:
+        arguments = [word for name in run for word in places.get(name, [name])]
+        code = 1 if "SwappedModels" in " ".join(run) or "spectr_gbv" in run else 0
+        found |= set(fields(run_json(capsys, command, *arguments, code=code)))
+        Path(*places["MERGED"]).unlink(missing_ok=True)
+        assert main([command, *arguments]) == code
+        shown |= columns(capsys.readouterr().out)
+    own = defined(section(command), 1)
+    known = own | (defined(section(PART_OF[command]), 1) if command in PART_OF else set())
+    assert found - known == set()
+    assert own - found == set()
+    assert shown - defined(section(command), 0) == set()
+
+
+@pytest.mark.parametrize("command", group.commands)
+def test_named_options_exist(command: str) -> None:
+    """A section names options of its command; others stand behind the name of another command."""
+    options = {flag for option in group.commands[command].params for flag in option.opts}
+    text = re.sub(rf"spectheory (?!{command}).*", "", section(command))
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+    assert named - options - {"--shard", "--verifier"} == set()
+
+
+def test_partner_undefined_names_are_found() -> None:
+    text = f"{HEAD}| `a b`, `c` | `d` | of `e` |\n\n{HEAD}| | `f`, `g` | |\n"
+    assert (defined(text, 0), defined(text, 1)) == ({"a b", "c"}, {"d", "f", "g"})
+    assert set(fields({"a": [{"b": {"c": 1}}], "refused": {"case": 1}})) == {"a", "b", "c", "refused"}
+    printed = "┏━━┳━━┓\n┃ a┃c ┃\n┃ b┃  ┃\n┡━━╇━━┩\n│ 1│ 2│\n└──┴──┘\n┌──┬──┐\n│ d│ 1│\n│  │ 2│\n└──┴──┘\n"
+    assert columns(printed) == {"a b", "c", "d"}
