@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from paper_support import small
+from paper_support import small, small_once
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.paper import EXHIBITS, Checks, Findings, exhibit, read_exhibit, write_exhibit, write_report
 
@@ -17,7 +17,7 @@ FIGURES = Path(__file__).parents[2] / "figures"
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_a_rerun_and_every_file_have_the_same_numbers(name: str, tmp_path: Path) -> None:
     """Computed twice; data file and report against what was computed."""
-    findings = small(name)
+    findings = small_once(name)
     assert findings.failures == []
     assert small(name).to_document() == findings.to_document()
     written = write_exhibit(EXHIBITS[name], findings, tmp_path, ["svg"])
@@ -47,7 +47,7 @@ def test_the_committed_file_is_the_exhibit_with_its_defaults(name: str) -> None:
 @pytest.mark.parametrize("name", ["otm_uniform", "spectr_gbv_bound", "latency"])
 def test_the_same_numbers_give_the_same_bytes(name: str, tmp_path: Path) -> None:
     """In every format; the partner: other numbers give another picture."""
-    findings = small(name)
+    findings = small_once(name)
     first, second = tmp_path / "first", tmp_path / "second"
     for folder in (first, second):
         write_report([write_exhibit(EXHIBITS[name], findings, folder, ["pdf", "png", "svg"])], folder)
@@ -73,7 +73,7 @@ def test_the_longest_tables_are_left_to_their_files(tmp_path: Path) -> None:
 
 
 def test_figures_embed_their_fonts(tmp_path: Path) -> None:
-    write_exhibit(EXHIBITS["otm_bernoulli"], small("otm_bernoulli"), tmp_path)
+    write_exhibit(EXHIBITS["otm_bernoulli"], small_once("otm_bernoulli"), tmp_path)
     content = (tmp_path / "otm_bernoulli.pdf").read_bytes()
     assert b"/FontFile2" in content  # TrueType, embedded
     assert b"/Type3" not in content

@@ -9,7 +9,7 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
-from paper_support import small
+from paper_support import small_once
 from spectheory.paper import EXHIBITS, Check, Written, write_exhibit, write_report
 from spectheory.paper.claims.page import claims_counts
 
@@ -43,7 +43,7 @@ def page_of(written: list[Written], folder: Path) -> str:
 def test_page_is_whole_in_itself(tmp_path: Path) -> None:
     """Pictures inside, byte for byte; no script, nothing from elsewhere; links to its sections and files."""
     names = ("two_token_table", "otm_bernoulli")
-    written = [write_exhibit(EXHIBITS[name], small(name), tmp_path) for name in names]
+    written = [write_exhibit(EXHIBITS[name], small_once(name), tmp_path) for name in names]
     page = page_of(written, tmp_path)
     read = Balanced(page)
     assert read.open == []
@@ -65,7 +65,7 @@ def test_page_is_whole_in_itself(tmp_path: Path) -> None:
 
 def test_partner_a_failed_check_is_seen(tmp_path: Path) -> None:
     """At the top, in the contents and at the check; texts are escaped."""
-    written = write_exhibit(EXHIBITS["two_token_table"], small("two_token_table"), tmp_path)
+    written = write_exhibit(EXHIBITS["two_token_table"], small_once("two_token_table"), tmp_path)
     assert 'class="failed"' not in page_of([written], tmp_path)
     false = Check("1 < 0 & more", 1, ["it is not"])
     page = page_of([replace(written, findings=replace(written.findings, checks=[false]))], tmp_path)

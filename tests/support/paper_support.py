@@ -15,14 +15,15 @@ Lie = Callable[[Callable[..., Any]], Callable[..., Any]]
 """A function in place of another one, made of it."""
 
 
-@cache
-def _small(name: str) -> Findings:
-    return EXHIBITS[name](**EXHIBITS[name].small)
-
-
 def small(name: str, **changes: Any) -> Findings:
-    """The small version of an exhibit; without changes it is computed once per process."""
-    return EXHIBITS[name](**{**EXHIBITS[name].small, **changes}) if changes else _small(name)
+    """The small version of an exhibit."""
+    return EXHIBITS[name](**{**EXHIBITS[name].small, **changes})
+
+
+@cache
+def small_once(name: str) -> Findings:
+    """The small version of an exhibit, computed once per process."""
+    return small(name)
 
 
 class Changed:

@@ -8,7 +8,7 @@ from math import comb
 
 import pytest
 
-from paper_support import small
+from paper_support import small, small_once
 from spectheory.exact.law import output_law
 from spectheory.pairs.instances import random_float, sticky_chain, two_token
 from spectheory.paper.figures.frontier import SHOWN, efficiencies
@@ -19,7 +19,7 @@ F = Fraction
 
 def test_acceptance_bounds() -> None:
     """α_1..α_3 of the two-token pair (theory.md §3); the third draft misses a quarter of the target."""
-    (table,) = small("acceptance_bounds").tables
+    (table,) = small_once("acceptance_bounds").tables
     assert table.where(pair="two tokens").column("otm") == [F(2, 3), F(8, 9), 1]
     assert set(table.where(pair="the draft misses 1/4").column("limit")) == {F(3, 4)}
     for row in table.select():
@@ -29,7 +29,7 @@ def test_acceptance_bounds() -> None:
 
 def test_division_factor() -> None:
     """ρ* and its acceptance, and 5/6 > 0.811420 at ρ = 2 (theory.md §3); below ρ* the pairs differ (3.5)."""
-    table, bests = small("division_factor").tables
+    table, bests = small_once("division_factor").tables
     best = bests.select(pair="two_token")[0]
     assert best["best_acceptance"] == pytest.approx(0.811420, abs=1e-6)
     assert best["optimal"] == F(8, 9)
@@ -263,7 +263,7 @@ def test_skewed_drafts() -> None:
 
     The ranking selects the top path whenever it is drafted.
     """
-    laws, _, efficiency = small("skewed_drafts").tables
+    laws, _, efficiency = small_once("skewed_drafts").tables
     earned = {row["law"]: row["block_efficiency"] for row in efficiency.select()}
     assert earned == {"draft": F(20, 9), "ranking": F(2018, 729), "optimal": F(2080, 729)}
     for name in earned:
@@ -273,7 +273,7 @@ def test_skewed_drafts() -> None:
 
 def test_token_tree() -> None:
     """The masses add up to 212/81, the optimum (theory.md §5); 26 antichains at L = 2."""
-    nodes, chains = small("token_tree").tables
+    nodes, chains = small_once("token_tree").tables
     assert sum(nodes.column("mass")) == F(212, 81)
     assert len(chains.rows) == 26
     chosen = nodes.where(in_antichain=True).column("node")
@@ -297,7 +297,7 @@ def test_winners() -> None:
 
 def test_spectr_gbv_bound() -> None:
     """theory.md §2: 41/60 accepted, class 7/9, Bound 5/6, α_2 = 8/9; 2/9 undefined for fair coins."""
-    (table,) = small("spectr_gbv_bound").tables
+    (table,) = small_once("spectr_gbv_bound").tables
     (row,) = table.select(pair="two tokens", num_drafts=2)
     values = [row[name] for name in ("spectr_gbv", "class_maximum", "bound", "otm", "multi_round")]
     assert values == [F(41, 60), F(7, 9), F(5, 6), F(8, 9), F(7, 9)]
