@@ -107,15 +107,6 @@ def largest_listed_excess(
     """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over a list of all antichains T, and its T.
 
     It takes any draft process.  For i.i.d. drafts ``most_violated_antichain`` needs no list.
-
-    Args:
-        pair: the models.
-        node_masses: x(a) by depth 0..L, arrays [V^depth].
-        process: how the paths are drafted.
-        max_antichains: refuse to list more.
-
-    Raises:
-        EnumerationTooLargeError: there are more.
     """
     masses = flint_if_exact(np.concatenate(node_masses))
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)

@@ -184,9 +184,6 @@ def path_selection_optimum(
     return SelectionOptimum(solution, draft, tuple(tuple(sorted(members)) for members in sets))
 
 
-# ------------------------------------------------------------------------------- separation
-
-
 def _violated_sets(law: np.ndarray, pair: ModelPair, num_drafts: int, tolerance: float) -> list[LeafSet]:
     """The level sets whose excess is a local maximum above the tolerance."""
     sets = LevelSets.of(law, pair.draft_path_probs(pair.draft_length), num_drafts)
@@ -264,9 +261,6 @@ def _extended(pair: ModelPair, law: np.ndarray, num_drafts: int) -> np.ndarray:
 
 def _leaf_law(pair: ModelPair, point: np.ndarray) -> np.ndarray:
     return point[count_nodes(pair.vocab_size, pair.draft_length) :]
-
-
-# ------------------------------------------------------------------------------- statement
 
 
 def _all_leaf_sets(leaves: int) -> list[Collection[int]]:

@@ -120,9 +120,6 @@ def best_ranking(
     return BestRanking(best, worst, greedy, optimum, earned.cache_info().currsize)
 
 
-# --------------------------------------------------------------------------- orders of tokens
-
-
 def _as_ranking(orders: Orders) -> Ranking:
     """A ranking that returns the orders depth by depth, as it is called."""
     rest = iter(orders)

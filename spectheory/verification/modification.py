@@ -64,13 +64,6 @@ def modified_rows(
 
     The modified row is undefined at contexts that the modified target never reaches.  There the row stays as
     it was.
-
-    Args:
-        modify: ``modified_target_rows`` of a verifier.
-        target_rows, draft_rows, target_path_probs, draft_path_probs, num_drafts: its arguments.
-
-    Returns:
-        [..., V], of the arithmetic of ``target_rows``.
     """
     rows = modify(target_rows, draft_rows, target_path_probs, draft_path_probs, num_drafts)
     xp = namespace(rows)

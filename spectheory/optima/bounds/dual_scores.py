@@ -42,8 +42,6 @@ from spectheory.optima.bounds.context_tree import (
 from spectheory.optima.bounds.tolerances import FEASIBILITY_TOLERANCE, TIE_TOLERANCE
 from spectheory.pairs.pair import ModelPair
 
-# --------------------------------------------------------------------------- the conditions
-
 
 def needed_scores(tree: ContextTree, slacks: Levels) -> Levels:
     """1 + Σ_x p(x|a) z(a,x) by depth, 1 at depth L: the least y(a) + z(a) that is feasible."""
@@ -69,10 +67,7 @@ def slacks_from_leaves(tree: ContextTree, slack_of: Callable[[int, np.ndarray], 
 
 
 def slacks_of_shares(tree: ContextTree, shares: Sequence[np.ndarray]) -> Levels:
-    """z(a) = u(a) (1 + Σ_x p(x|a) z(a,x)), with shares u in [0, 1] by depth 0..L: numbers or truth values.
-
-    ``least_scores`` takes the rest, so any shares give a feasible point.
-    """
+    """z(a) = u(a) (1 + Σ_x p(x|a) z(a,x)), with shares u in [0, 1] by depth 0..L: numbers or truth values."""
     return slacks_from_leaves(tree, lambda depth, needed: shares[depth] * needed)
 
 
@@ -89,9 +84,6 @@ def block_verification_slacks(tree: ContextTree, skewed_draft: np.ndarray) -> Le
     for law, mass, rows in zip(laws[1:], masses, tree.target_rows, strict=False):
         shares.append(((mass[:, None] * rows).ravel() <= law * tie).astype(int))
     return slacks_of_shares(tree, shares)
-
-
-# ---------------------------------------------------------------------------- the bound
 
 
 class ScoreChain(NamedTuple):
@@ -127,13 +119,7 @@ class ScoreChain(NamedTuple):
 
 
 class CertifiedUpperBound(NamedTuple):
-    """An upper bound, rounded outward, with the point and the chain of leaf sets behind it.
-
-    Attributes:
-        value: tokens per target call.
-        scores, slacks: y and z by depth.
-        chain: the level sets of the path scores.
-    """
+    """An upper bound, rounded outward, with its point y, z and level sets of the path scores behind it."""
 
     value: float
     scores: Levels
@@ -228,9 +214,6 @@ def certified_upper_bound(
         num_drafts: K.
         tolerance: how far the point may be from feasible; the bound makes up for it.
 
-    Returns:
-        The bound in tokens per target call.
-
     Raises:
         InfeasiblePointError, InvalidInputError: as ``upper_bound``.
 
@@ -269,9 +252,6 @@ def _certified(tree: ContextTree, num_drafts: int, point: _Point) -> CertifiedUp
 
 def _chain(tree: ContextTree, scores: Levels) -> ScoreChain:
     return ScoreChain.of(prefix_sums(scores, tree.vocab_size)[-1], tree.draft_probs[-1])
-
-
-# --------------------------------------------------------------------- feasible points
 
 
 def feasible_scores(pair: ModelPair, scores: Sequence[np.ndarray]) -> Levels:

@@ -31,9 +31,6 @@ def ratios(numerator: Array, denominator: Array) -> Array:
     There the sign is that of the numerator, and 0/0 is +∞, so that it comes last in ascending order.
     Rationals have no infinity: a number beyond all other ratios stands for it.
 
-    Args:
-        numerator, denominator: rational, float64 or torch; the denominator is at least 0.
-
     Example:
         >>> ratios(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.0, 0.0]))
         array([ 2., inf, inf])
@@ -53,11 +50,6 @@ class SortedByRatio(NamedTuple):
     """Entries in ascending order of numerator/denominator, ties by number.
 
     All sorts by p/q use it.  A token that is never drafted has an infinite ratio (``ratios``).
-
-    Attributes:
-        ratios: in that order, [..., V].
-        order: the number of the entry at every place, [..., V].
-        numerator, denominator: in that order, [..., V].
     """
 
     ratios: Array
@@ -67,7 +59,6 @@ class SortedByRatio(NamedTuple):
 
     @staticmethod
     def of(numerator: Array, denominator: Array) -> SortedByRatio:
-        """One sort.  [..., V], [..., V]"""
         ascending, order = sort(ratios(numerator, denominator))
         return SortedByRatio(ascending, order, take_along(numerator, order), take_along(denominator, order))
 

@@ -60,15 +60,8 @@ def capped_step(state: Array, target_row: Array, draft_row: Array, cap: Array) -
     return xp.where(hits, limit, uncapped), hits
 
 
-# ------------------------------------------------------------------------- enumerated pairs
-
-
 class CappedScores(NamedTuple):
-    """A point of the dual, by depth 0..L: ``upper_bound`` and ``certified_upper_bound`` take it.
-
-    Attributes:
-        scores, slacks: y and z, arrays [V^depth] in the arithmetic of the pair.
-    """
+    """A point of the dual, y and z by depth 0..L: ``upper_bound`` and ``certified_upper_bound`` take it."""
 
     scores: Levels
     slacks: Levels
@@ -107,12 +100,7 @@ def capped_scores(pair: ModelPair, cap: Any) -> CappedScores:
 
 
 class CappedBound(NamedTuple):
-    """The best bound of a list of caps.
-
-    Attributes:
-        value: tokens per target call: a Fraction that is a proof, or a float up to rounding.
-        cap: C.
-    """
+    """The best bound of a list of caps, a Fraction that is a proof or a float up to rounding, and its cap."""
 
     value: Any
     cap: Any
@@ -146,9 +134,6 @@ def capped_upper_bound(pair: ModelPair, num_drafts: int, caps: Sequence[Any] | N
     if not tried:
         raise InvalidInputError("caps is empty; give at least one")
     return min(CappedBound(upper_bound(pair, num_drafts, *capped_scores(pair, cap)), cap) for cap in tried)
-
-
-# --------------------------------------------------------------------------- drafted paths
 
 
 class Continuations(NamedTuple):

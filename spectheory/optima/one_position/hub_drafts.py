@@ -51,8 +51,7 @@ def hub_plan(
 
     Raises:
         InvalidInputError: rows that are not probabilities over one vocabulary, or a hub that is not a token
-        or
-            is drafted almost surely.
+            or is drafted almost surely.
 
     Example:
         >>> plan = hub_plan(["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"])

@@ -155,11 +155,7 @@ def check_rows(
     draft_probs: Sequence[Any] | Array,
     row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
 ) -> tuple[Array, Array]:
-    """Both rows as arrays of one shape and arithmetic, each a probability distribution.
-
-    Raises:
-        InvalidInputError: they are not.
-    """
+    """Both rows as arrays of one shape and arithmetic, each a probability distribution."""
     target: Array = target_probs if hasattr(target_probs, "dtype") else parse_probs(target_probs)
     draft: Array = draft_probs if hasattr(draft_probs, "dtype") else parse_probs(draft_probs)
     if target.shape != draft.shape or not target.ndim or not target.shape[-1]:
@@ -184,11 +180,7 @@ def check_rows(
 def check_single_rows(
     target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``check_rows`` of one numpy row per model, [V].
-
-    Raises:
-        InvalidInputError: as ``check_rows``, or more than one row, or another library.
-    """
+    """``check_rows`` of one numpy row per model, [V]."""
     target, draft = check_rows(target_probs, draft_probs)
     if target.ndim != 1 or not isinstance(target, np.ndarray):
         raise InvalidInputError(
@@ -200,12 +192,7 @@ def check_single_rows(
 def check_draft_law(
     target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, sum_tolerance: float = SUM_TOLERANCE
 ) -> tuple[np.ndarray, list[tuple[int, ...]], np.ndarray]:
-    """The target row [V], the tuples of a draft law in the order given, and their probabilities [N].
-
-    Raises:
-        InvalidInputError: the row is not a probability distribution, the law is not one over tuples of
-            one length of its tokens, or exact and float numbers are mixed.
-    """
+    """The target row [V], the tuples of a draft law in the order given, and their probabilities [N]."""
     target, _ = check_single_rows(target_probs, target_probs)
     tuples = list(draft_law)
     lengths = sorted({len(drafts) for drafts in tuples})

@@ -96,11 +96,6 @@ def transport_bounds(
 def equation_9(target: np.ndarray, draft: np.ndarray, num_drafts: int, tokens: np.ndarray) -> Any:
     """The expression in braces of spectr2023 Eq. 9 for one Ω_0: an upper bound on α_K for any set.
 
-    Args:
-        target, draft: rows [V] of one arithmetic.
-        num_drafts: K.
-        tokens: Ω_0 as booleans [V].
-
     Example:
         >>> row = np.array([0.5, 0.5])
         >>> float(equation_9(row, row, 2, np.array([True, True])))

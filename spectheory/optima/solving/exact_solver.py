@@ -130,11 +130,7 @@ def solve_exact_by_rows(
 def exact_solution(
     program: LinearProgram, point: Iterable[object], multipliers: Iterable[object]
 ) -> Solution:
-    """The Solution of an exactly optimal primal [n] and dual [m] point, after checking it.
-
-    Raises:
-        CertificationError: the points do not prove each other optimal.
-    """
+    """The Solution of an exactly optimal primal [n] and dual [m] point, after checking it."""
     primal = to_fractions(as_objects(list(point)))
     dual = to_fractions(as_objects(list(multipliers)))
     value = to_fraction(sum(c * x for c, x in zip(program.objective, primal, strict=True)))

@@ -91,7 +91,11 @@ class KSeq(PositionByPosition):
         self.exact = isinstance(division_factor, (int, Fraction))  # type: ignore[misc]
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        self._check_draft_length(paths.shape[-1])
+        if (draft_length := paths.shape[-1]) != 1:
+            raise InvalidInputError(
+                f"verifier 'kseq' works at one position, draft_length 1, got draft_length {draft_length}; "
+                "use 'spectr', which is K-SEQ position by position"
+            )
         if self.division_factor is not None and self.checked:
             # All paths start at one context: the first path's rows are everyone's.
             first = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
@@ -110,13 +114,6 @@ class KSeq(PositionByPosition):
         scaled = rule.division_factor[..., None] * position.on_tokens(draft_rows)
         accept = acceptance_ratio(position.on_tokens(target_rows), scaled, position.is_draft)
         return first_accepted(accept, positive_part(rule.residual))
-
-    def _check_draft_length(self, draft_length: int) -> None:
-        if draft_length != 1:
-            raise InvalidInputError(
-                f"verifier 'kseq' works at one position, draft_length 1, got draft_length {draft_length}; "
-                "use 'spectr', which is K-SEQ position by position"
-            )
 
     def _check_rows(self, target_probs: Array, draft_probs: Array, num_drafts: int, given: Number) -> None:
         xp = namespace(target_probs)
