@@ -106,9 +106,6 @@ def test_bad_budgets_are_refused(budget: Any, says: str) -> None:
         lossy_optimum(two_token(1), budget)
 
 
-# -------------------------------------------------- ε = 0: the unsimplified program (greedy2026 Lemma A.5)
-
-
 @pytest.mark.parametrize("first", range(8))
 def test_unsimplified_program_is_the_antichain_program(first: int) -> None:
     """Lemma A.5 and Theorem 4.3 have one optimum, and the law gives budgets and is zero where p is."""

@@ -82,9 +82,6 @@ def test_importing_the_programs_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
-# ----------------------------------------------------------------- what the optimum depends on
-
-
 def facts(best: Solution | CertifiedInterval) -> tuple[object, ...]:
     """Every number of an optimum and how it was found."""
     return best.value, best.lower, best.upper, best.method, best.status

@@ -27,9 +27,6 @@ from torch_support import drafted, on_device
 CAPS = (Fraction(1, 2), Fraction(1), Fraction(7, 5), Fraction(2))
 
 
-# ------------------------------------------------------------------------- enumerated pairs
-
-
 @pytest.mark.parametrize("group", ["partial_overlap", "equal_models", "random-V2-L3-K2", "random-V3-L2-K3"])
 def test_scores_by_hand(group: str) -> None:
     """theory.md Statement 5.14 in plain Python, exactly; feasible, or the bound would be refused."""
@@ -88,9 +85,6 @@ def test_bad_caps() -> None:
         capped_scores(pair, 0)
     with pytest.raises(InvalidInputError, match="caps is empty"):
         capped_upper_bound(pair, 2, [])
-
-
-# --------------------------------------------------------------------------- drafted paths
 
 
 def continued(pair: ModelPair, paths: np.ndarray, seed: int, by: str = "target") -> Continuations:
@@ -161,9 +155,6 @@ def test_torch_agrees() -> None:
         *on_device(arrays, "cpu"), Continuations(*on_device(tuple(behind), "cpu")), 1.5
     )
     np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-12)
-
-
-# ---------------------------------------------------------------------- the one-sided statement
 
 
 def test_sampled_bound_holds_on_a_real_choice_of_caps() -> None:

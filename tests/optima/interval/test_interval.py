@@ -183,12 +183,6 @@ def test_bad_arguments(keywords: dict[str, float], message: str) -> None:
         multi_path_interval(**{"pair": instances.two_token(), "num_drafts": 2, **keywords})
 
 
-def test_too_many_leaves_are_refused() -> None:
-    """2^19 leaves would not fit the memory limit."""
-    with pytest.raises(EnumerationTooLargeError, match="524288 leaves"):
-        multi_path_interval(ModelPair.context_free_pair([0.5, 0.5], [0.4, 0.6], 19), 2)
-
-
 @pytest.mark.parametrize(
     ("seed", "vocab_size", "draft_length", "num_drafts", "concentration", "agreement"),
     [(1, 2, 8, 4, 1.0, 0.5), (1, 10, 3, 4, 1.0, 0.5), (2, 10, 3, 2, 0.3, 0.0), (3, 10, 3, 8, 0.3, 0.5)],

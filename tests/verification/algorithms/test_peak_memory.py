@@ -46,9 +46,6 @@ measured = cache(benchmark.measure)
 """What the script measures, once for all limits."""
 
 
-# ------------------------------------------------------------------------------- the claim
-
-
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", benchmark.ONE_PASS)
 def test_one_pass_verifiers_stay_below_twice_the_input(name: str, dtype: str) -> None:
@@ -134,9 +131,6 @@ def test_every_published_verifier_is_measured_or_says_why_not() -> None:
     assert not set(VERIFIERS) & excused
 
 
-# ------------------------------------------------------------------------------ the meters
-
-
 def numpy_bytes(size: int) -> np.ndarray:
     """An array of that many bytes."""
     return np.ones(size, dtype=np.uint8)
@@ -197,9 +191,6 @@ def test_check_meter_refuses_a_wrong_meter() -> None:
     for wrong in (0.0, 0.5, 1.05, 2.0, float("nan")):
         with pytest.raises(ValueError, match="the meter sees a copy"):
             benchmark.check_meter(wrong)
-
-
-# ------------------------------------------------------------------------------ the inputs
 
 
 @pytest.mark.parametrize("distinct", [False, True])

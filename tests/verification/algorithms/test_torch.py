@@ -28,9 +28,6 @@ def generator(device: str, seed: int) -> Any:
     return torch.Generator(device).manual_seed(seed)
 
 
-# ------------------------------------------------------------- the same numbers
-
-
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("name", [*GENERAL, *NOT_LOSSLESS])
 @pytest.mark.parametrize(
@@ -39,27 +36,7 @@ def generator(device: str, seed: int) -> Any:
 def test_outcomes_agree_with_numpy(group: str, name: str, device: str) -> None:
     """Stop probabilities and all correction rows, pairs with zeros and ties, to 1e-12."""
     for case in groups()[group]:
-        arrays = drafted(case.pair.to_float(), case.num_drafts, batch=64, seed=17)
-        expected = verifiers[name].outcome(*arrays)
-        found = verifiers[name].outcome(*on_device(arrays, device))
-        stop_probs = found.stop_probs.cpu().numpy()
-        assert found.stop_probs.device.type == device
-        assert found.stop_probs.dtype == torch.float64
-        assert stop_probs.shape == (64, case.num_drafts, case.pair.draft_length + 1)
-        np.testing.assert_allclose(stop_probs, expected.stop_probs, rtol=0, atol=1e-12, err_msg=str(case))
-        np.testing.assert_allclose(
-            found.expected_tokens().cpu().numpy(), expected.expected_tokens(), rtol=0, atol=1e-12
-        )
-        for path_index, length in np.ndindex(stop_probs.shape[1:]):
-            where = np.full(64, path_index), np.full(64, length)
-            rows = found.correction(*on_device(where, device)).cpu().numpy()
-            expected_rows = expected.correction(*where)
-            assert rows.shape == expected_rows.shape == (64, case.pair.vocab_size)
-            # a stop of probability zero has no correction row worth comparing
-            stops = expected.stop_probs[:, path_index, length] > 1e-9
-            np.testing.assert_allclose(
-                rows[stops], expected_rows[stops], rtol=0, atol=1e-12, err_msg=str(case)
-            )
+        assert_agrees_on(device, verifiers[name], case.pair, case.num_drafts, str(case))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -89,9 +66,6 @@ def test_float32_rows_stay_float32(name: str, device: str) -> None:
     outcome = verifiers[name].outcome(paths, *(row.float() for row in rows))
     assert outcome.stop_probs.dtype == torch.float32
     np.testing.assert_allclose(outcome.expected_tokens().cpu().numpy(), expected, rtol=0, atol=2e-4)
-
-
-# ---------------------------------------------------------------------- samples
 
 
 def counts_of(law: OutputLaw, paths: np.ndarray, outcome: Outcome, seed_or_generator: Any) -> np.ndarray:

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 
 from defect_programs import PROGRAMS, exact_law, token_program
 from defect_table import PAIRS, SEVERAL, matrix
@@ -23,7 +22,7 @@ from spectheory.verification.defective.skeletons import Defect
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
 from table import groups
-from torch_support import drafted
+from torch_support import assert_agrees_on
 
 F = Fraction
 
@@ -145,16 +144,8 @@ def test_one_definition_in_float64(name: str) -> None:
 @pytest.mark.parametrize("name", defects)
 def test_one_definition_in_torch(name: str) -> None:
     """The same definition on torch tensors gives the numbers numpy gives."""
-    arrays = drafted(instances.random_float(11, vocab_size=3, draft_length=2), 2, batch=64, seed=5)
-    on_numpy = defects[name].outcome(*arrays)
-    on_torch = defects[name].outcome(*map(torch.from_numpy, arrays))
-    assert np.abs(on_torch.stop_probs.numpy() - on_numpy.stop_probs).max() < 1e-12
-    for path_index in range(2 if name in SEVERAL else 1):
-        for length in range(3):
-            where = np.full(64, path_index), np.full(64, length)
-            expected = on_numpy.correction(*where)
-            found = on_torch.correction(*map(torch.from_numpy, where)).numpy()
-            assert np.abs(found - expected).max() < 1e-12
+    pair = instances.random_float(11, vocab_size=3, draft_length=2)
+    assert_agrees_on("cpu", defects[name], pair, 2, name)
 
 
 @pytest.mark.parametrize("name", [name for name in SEVERAL if defects[name].exchangeable])

@@ -65,9 +65,6 @@ def greedy_block_law(pair: ModelPair, undefined: Fraction) -> Law:
     return without_zeros(law)
 
 
-# ------------------------------------------------------------------ the law
-
-
 def test_law_as_printed_whatever_0_over_0_is() -> None:
     """R equals the acted-out algorithm, with h = 0 and with h = 1 where line 5 is 0/0."""
     undefined_matters = 0
@@ -131,6 +128,3 @@ def test_modified_rows_weigh_path_probabilities() -> None:
             ones = 0 * probs[0] + 1
             others += (found != GreedyBlock().modified_target_rows(*rows, ones, ones, 1)).any()
     assert others > 3
-
-
-# -------------------------------------------------------------------- torch

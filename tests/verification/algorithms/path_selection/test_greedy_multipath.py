@@ -17,8 +17,6 @@ from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
 from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 
-# ----------------------------------------------------------------- greedy, with any ranking
-
 
 @pytest.mark.parametrize("name", RANKINGS)
 @pytest.mark.parametrize("group", [*RANDOM_GROUPS, "partial_overlap"])
@@ -49,6 +47,3 @@ def test_the_ranking_matters() -> None:
     assert values["reversed ratio"] < values["ratio"]
     for ranking in RANKINGS.values():
         assert_same_law(output_law(GreedyMultipath(ranking), pair, 1), output_law("block", pair, 1))
-
-
-# ----------------------------------------------------------------------------- the mixture

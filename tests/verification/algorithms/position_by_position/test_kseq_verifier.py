@@ -25,8 +25,6 @@ from spectheory.verification.algorithms.position_by_position.kseq import (
 )
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 
-# -------------------------------------------------------------------- K-SEQ: ρ*
-
 
 def dirichlet_rows(seed: int, how_many: int = 30) -> list[tuple[np.ndarray, np.ndarray]]:
     """Rows of 2..40 tokens, among them sparse ones and models that hardly overlap."""
@@ -70,9 +68,6 @@ def test_kseq_acceptance_guarantee(num_drafts: int) -> None:
             # what the verifier does: at ρ* no residual token is a drafted one
             reached = output_law(KSeq(), pair, num_drafts).block_efficiency - 1
             assert reached == pytest.approx(acceptance, abs=1e-12)
-
-
-# ------------------------------------------------------------ K-SEQ: the verifier
 
 
 def factors_above(pair: ModelPair, num_drafts: int) -> list[Fraction]:

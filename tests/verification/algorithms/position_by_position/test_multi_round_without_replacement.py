@@ -20,11 +20,6 @@ from spectheory.verification.algorithms.position_by_position.multi_round_without
     MultiRoundWithoutReplacement,
 )
 
-# ------------------------------------------------- one draft: everything is token
-
-
-# -------------------------------------------------------- multi-round rejection
-
 
 @pytest.mark.parametrize(
     ("vocab_size", "widths", "how_many"),

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,14 +29,7 @@ from spectheory.verification.algorithms.position_by_position.positions import Po
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
-
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-
-
-# ------------------------------------------------- one draft: everything is token
-
-
-# -------------------------------------------------------- multi-round rejection
+from torch_support import DEVICES, assert_same_outcomes
 
 
 def test_a_verifier_set_up_for_other_paths_is_refused() -> None:
@@ -46,9 +38,6 @@ def test_a_verifier_set_up_for_other_paths_is_refused() -> None:
     for verifier in (SpecTr(), MultiRound(), OTM()):
         with pytest.raises(InvalidInputError, match="draws 2 paths, but got 3; set it up with bind"):
             verifier.bind(PrefixTree((2,))).outcome(np.array([[0], [1], [1]]), rows, rows[:, :1])
-
-
-# --------------------------------------------- draws on a tree, and what goes wrong
 
 
 class CountsRepeats:
@@ -99,9 +88,6 @@ def test_processes_that_are_not_meant_are_refused(verifier: Verifier, process: D
     """K-SEQ and the plan from q^n suppose drafts from one q, with replacement."""
     with pytest.raises(InvalidInputError, match=f"not valid for '{process.name}' drafts"):
         output_law(verifier, instances.two_token(2), drafts=process)
-
-
-# ------------------------------------------------------------- torch, and memory
 
 
 def batch_of(pair: ModelPair, process: DraftProcess, batch: int, seed: int) -> tuple[np.ndarray, ...]:
@@ -155,23 +141,7 @@ def test_torch_agrees_with_numpy(
 ) -> None:
     """Batches of 8 x 6 tuples: stop probabilities and the rows of all stops made, to 1e-12."""
     arrays = [array.reshape((8, 6, *array.shape[1:])) for array in batch_of(pair, process, 48, seed=5)]
-    verifier = verifier.bind(process)
-    expected = verifier.outcome(*arrays)
-    found = verifier.outcome(*(torch.from_numpy(array).to(device) for array in arrays))
-    assert found.stop_probs.shape == (8, 6, process.num_drafts, pair.draft_length + 1)
-    assert found.stop_probs.dtype == torch.float64
-    assert found.stop_probs.device.type == device
-    np.testing.assert_allclose(found.stop_probs.cpu().numpy(), expected.stop_probs, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(expected.stop_probs.sum(axis=(-2, -1)), 1, rtol=0, atol=1e-12)
-    compared = 0
-    for path_index, length in np.ndindex(expected.stop_probs.shape[2:]):
-        where = np.full((8, 6), path_index), np.full((8, 6), length)
-        rows = found.correction(*(torch.from_numpy(index).to(device) for index in where)).cpu().numpy()
-        stops = expected.stop_probs[:, :, path_index, length] > 1e-9
-        np.testing.assert_allclose(rows[stops], expected.correction(*where)[stops], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(rows[stops].sum(axis=-1), 1, rtol=0, atol=1e-12)
-        compared += int(stops.sum())
-    assert compared >= 48
+    assert_same_outcomes(device, verifier.bind(process), arrays, verifier.name)
 
 
 def test_torch_partner_another_process_disagrees() -> None:
