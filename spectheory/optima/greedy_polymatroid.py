@@ -1,7 +1,4 @@
-"""Rankings as vertices of the polytope of skewed drafts (greedy2026 Appendix H).
-
-``OptimalMultipath`` draws one of the rankings that ``decompose_into_rankings`` finds.
-"""
+"""Rankings as vertices of the polytope of skewed drafts (greedy2026 Appendix H)."""
 
 from __future__ import annotations
 

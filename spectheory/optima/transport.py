@@ -1,8 +1,4 @@
-"""Bipartite transport as a network flow (greedy2026 Lemma A.1).
-
-``min_cut_of_law`` finds its cut here.  ``transport_feasibility`` says which laws a selection rule can have,
-whatever the joint law of the drafts.
-"""
+"""Bipartite transport as a network flow (greedy2026 Lemma A.1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The best and the worst tree-based ranking of greedy multi-path block verification on a small pair.
-
-A figure shows how much of the optimum a ranking can reach, and that the ranking by p/q is not the best one.
-"""
+"""The best and the worst tree-based ranking of greedy multi-path block verification on a small pair."""
 
 from __future__ import annotations
 

@@ -140,9 +140,10 @@ def dual_objective(
     num_drafts: int,
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
-    tolerance: float = FEASIBILITY_TOLERANCE,
 ) -> Any:
     """z(∅) + E[max_k c(X^(k))] for K i.i.d. drafted paths: the objective of the dual at a feasible point.
+
+    A float64 point may break the conditions by 1e-9.  The value is then that of a feasible point nearby.
 
     Args:
         pair: the models.
@@ -150,8 +151,6 @@ def dual_objective(
         scores: y by depth 0..L, arrays [V^depth], in the arithmetic of the pair.
         slacks: z likewise.  ``None`` takes z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a), which must be ≥ 0, and 0 at
             the root.
-        tolerance: in float64, how far the point may be from feasible; the value is that of a feasible point
-            nearby.  An exact point must be feasible exactly.
 
     Returns:
         Tokens per target call: a Fraction for an exact pair, or a float up to rounding.
@@ -169,7 +168,7 @@ def dual_objective(
     """
     num_drafts = check_num_drafts(num_drafts)
     tree = ContextTree.of(pair)
-    point = _checked_point(tree, scores, slacks, float_tolerance(pair, tolerance))
+    point = _checked_point(tree, scores, slacks, float_tolerance(pair, FEASIBILITY_TOLERANCE))
     value = _chain(tree, point.scores).expected_maximum(num_drafts) + point.slacks[0][0]
     return plain_number(value / (1 - point.shortfall))
 
@@ -179,7 +178,6 @@ def upper_bound(
     num_drafts: int,
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
-    tolerance: float = FEASIBILITY_TOLERANCE,
 ) -> Any:
     """An upper bound on the block efficiency of every valid verifier: ``dual_objective``, at most L + 1.
 
@@ -195,7 +193,7 @@ def upper_bound(
         >>> print(upper_bound(pair, 2, scores))
         17/9
     """
-    value = dual_objective(pair, num_drafts, scores, slacks, tolerance)
+    value = dual_objective(pair, num_drafts, scores, slacks)
     return min(value, type(value)(pair.draft_length + 1))
 
 
@@ -204,15 +202,15 @@ def certified_upper_bound(
     num_drafts: int,
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
-    tolerance: float = FEASIBILITY_TOLERANCE,
 ) -> float:
-    """The bound of ``upper_bound`` as a float that is a proof, rounded outward.
+    """The bound of ``upper_bound`` as a float that is a proof, rounded outward (tokens per target call).
+
+    It makes up for a point that is nearly feasible, as ``dual_objective`` does.
 
     Args:
         pair, scores, slacks: as in ``upper_bound``; exact numbers are converted to float64, and the bound
             allows for that.
         num_drafts: K.
-        tolerance: how far the point may be from feasible; the bound makes up for it.
 
     Raises:
         InfeasiblePointError, InvalidInputError: as ``upper_bound``.
@@ -227,7 +225,7 @@ def certified_upper_bound(
     tree = ContextTree.of(pair.to_float())
     y = [np.asarray(level, dtype=float) for level in scores]
     z = None if slacks is None else [np.asarray(level, dtype=float) for level in slacks]
-    bound = _certified(tree, num_drafts, _checked_point(tree, y, z, tolerance))
+    bound = _certified(tree, num_drafts, _checked_point(tree, y, z, FEASIBILITY_TOLERANCE))
     return min(float(bound.value), pair.draft_length + 1.0)
 
 

@@ -30,10 +30,6 @@ def ratios(numerator: Array, denominator: Array) -> Array:
 
     There the sign is that of the numerator, and 0/0 is +∞, so that it comes last in ascending order.
     Rationals have no infinity: a number beyond all other ratios stands for it.
-
-    Example:
-        >>> ratios(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.0, 0.0]))
-        array([ 2., inf, inf])
     """
     xp = namespace(numerator)
     empty, one = denominator == 0, ones_like(denominator[..., :1])

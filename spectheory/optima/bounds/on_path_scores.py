@@ -46,13 +46,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 def capped_step(state: Array, target_row: Array, draft_row: Array, cap: Array) -> tuple[Array, Array]:
-    """s(ax) and whether ax is a hit, for every token x.  [...], [..., V], [..., V], [...] -> [..., V] twice
-
-    Example:
-        >>> half = np.array([0.5, 0.5])
-        >>> capped_step(np.ones(()), np.array([0.9, 0.1]), half, np.array(1.5))
-        (array([1.5, 0.2]), array([ True, False]))
-    """
+    """s(ax) and whether ax is a hit, for every token x.  [...], [..., V], [..., V], [...] -> [..., V] twice"""
     xp = namespace(target_row)
     uncapped = divide_or_zero(state[..., None] * target_row, draft_row)
     limit = cap[..., None] + zeros_like(uncapped)
@@ -293,10 +287,6 @@ def empirical_bernstein(values: np.ndarray, largest: float, confidence: float) -
 
     Source: maurer2009 Theorem 4, mean + sqrt(2 V ln(2/δ)/n) + 7 largest ln(2/δ)/(3 (n-1)), V the sample
     variance.
-
-    Example:
-        >>> empirical_bernstein(np.ones(101), 1.0, 1 - 2 / math.e)
-        1.0233333333333334
     """
     n, log = len(values), math.log(2 / (1 - confidence))
     spread = math.sqrt(2 * float(values.var(ddof=1)) * log / n)

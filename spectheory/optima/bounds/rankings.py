@@ -81,13 +81,7 @@ def global_order(pair: ModelPair) -> np.ndarray:
 
 
 def check_leaf_order(pair: ModelPair, order: LeafOrder) -> np.ndarray:
-    """An explicit order as leaf numbers, [V^L].
-
-    Example:
-        >>> from spectheory import instances
-        >>> check_leaf_order(instances.two_token(2), [(0, 0), (1, 1), (0, 1), (1, 0)]).tolist()
-        [0, 3, 1, 2]
-    """
+    """An explicit order as leaf numbers, [V^L]."""
     V, L = pair.vocab_size, pair.draft_length
     numbers = np.asarray(order)
     if numbers.ndim == 2 and numbers.shape[-1] == L and numbers.dtype.kind == "i":

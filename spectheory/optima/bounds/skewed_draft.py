@@ -91,18 +91,15 @@ class SkewedDraft:
         return tuple(normalise(level) for level in levels)
 
     @staticmethod
-    def from_leaf_law(
-        pair: ModelPair, leaf_law: Sequence[Any] | np.ndarray, tolerance: float = SUM_TOLERANCE
-    ) -> SkewedDraft:
+    def from_leaf_law(pair: ModelPair, leaf_law: Sequence[Any] | np.ndarray) -> SkewedDraft:
         """The draft with this law on the leaves of a pair, [V^L].
 
         ``is_skewed_draft`` says whether K drafts can be selected with it.
 
         Raises:
-            InvalidInputError: not a distribution over the leaves in the pair's arithmetic; in float64 the sum
-                may be off by the tolerance.
+            InvalidInputError: not a distribution over the leaves in the pair's arithmetic.
         """
-        return SkewedDraft.summed(pair, _checked_law(pair, leaf_law, tolerance, nonnegative=True))
+        return SkewedDraft.summed(pair, _checked_law(pair, leaf_law, SUM_TOLERANCE, nonnegative=True))
 
     @staticmethod
     def summed(pair: ModelPair, leaf_law: np.ndarray) -> SkewedDraft:

@@ -11,10 +11,6 @@ from spectheory.optima.bounds.dual_scores import ScoreChain
 def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:
     """Breakpoints spread like |f''(u)|^(1/3), f(u) = 1 - (1 - u)^K: the best spread for a chord's error
     |f''| h³/12 under an even chain.
-
-    Example:
-        >>> print(first_breakpoints(2, 2))
-        [0.  0.5 1. ]
     """
     steps = np.arange(num_segments) / num_segments
     return np.append(-np.expm1(3.0 / (num_drafts + 1.0) * np.log1p(-steps)), 1.0)  # distinct for any K

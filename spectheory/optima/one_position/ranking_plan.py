@@ -151,11 +151,6 @@ def optimal_skewed_row(target: np.ndarray, draft: np.ndarray, num_drafts: int) -
     With m_i = F(z_i) - (p_1 + .. + p_i) in descending order of p/q, whose least entry is the min cut,
 
         r_1 + .. + r_i = p_1 + .. + p_i + max(min_{k≤i} m_k, min_{k≥i} m_k);  r/q descends on both sides.
-
-    Example:
-        >>> best = optimal_skewed_row(np.array([0.25, 0.75]), np.array([0.5, 0.5]), 2)
-        >>> best.skewed_row, best.order, best.cut
-        (array([0.25, 0.75]), array([1, 0]), 0)
     """
     order = SortedByRatio.of(-target, draft).order
     order = order[draft[order] > 0]

@@ -133,9 +133,6 @@ def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequ
     It is what Bound(2) bounds (spectrgbv2026 Lemma 5.1; theory.md §2).  One draft agrees with the output with
     probability Σ min(p, q); the other is independent of both.
 
-    Args:
-        target_row, draft_row: p and q, [2].
-
     Example:
         >>> print(conditionally_independent_maximum([1 / 4, 3 / 4], [3 / 4, 1 / 4]))
         0.625

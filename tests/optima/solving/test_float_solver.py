@@ -108,7 +108,7 @@ def test_presolve_is_not_taken_at_its_word() -> None:
         problem.status = "infeasible" if presolve == "on" else "optimal"
 
     problem = SimpleNamespace(solve=solve_stub, status="")
-    _run(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False), CvxpyProgram(problem, None, {}), 1e-9)
+    _run(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False), CvxpyProgram(problem, None, {}))
     assert tried == ["on", "off"]
 
 

@@ -103,13 +103,6 @@ class OptimalMultipathOfPair(Verifier):
 
 
 def exact_neighbour(pair: ModelPair) -> ModelPair:
-    """A float64 pair as rationals: every entry exactly, every row divided by its exact sum.
-
-    Example:
-        >>> pair = ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75], draft_length=1)
-        >>> print(exact_neighbour(pair).draft[0][0])
-        [Fraction(1, 4) Fraction(3, 4)]
-    """
-
+    """A float64 pair as rationals: every entry exactly, every row divided by its exact sum."""
     target, draft = ([exact_values(level) for level in side] for side in (pair.target, pair.draft))
     return ModelPair(tuple(map(normalise, target)), tuple(map(normalise, draft)), pair.vocab)

@@ -61,7 +61,6 @@ class KSeq(PositionByPosition):
             rational for rational rows.  ρ* is algebraic, so its law is float64.
         checked: whether rows with ρ < ρ* are refused.  ``False`` runs the algorithm on them and leaves out
             the negative part of the residual, which is not lossless in general.
-        tolerance: in float64, the relative amount by which ρ may be below ρ*, because ρ* is rounded.
 
     Raises:
         InvalidInputError: ρ is not a number of at least 1, or too small for the rows; more than one
@@ -80,14 +79,11 @@ class KSeq(PositionByPosition):
     max_draft_length: ClassVar[int | None] = 1
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
 
-    def __init__(
-        self, division_factor: Number | None = None, *, checked: bool = True, tolerance: float = 1e-12
-    ) -> None:
+    def __init__(self, division_factor: Number | None = None, *, checked: bool = True) -> None:
         if division_factor is not None:
             _check_division_factor(division_factor)
         self.division_factor = division_factor
         self.checked = checked
-        self.tolerance = tolerance
         self.exact = isinstance(division_factor, (int, Fraction))  # type: ignore[misc]
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
@@ -125,7 +121,7 @@ class KSeq(PositionByPosition):
             accepted = xp.minimum(rule.division_factor[..., None] * draft_probs, target_probs)
             too_small = rule.acceptance > xp.sum(accepted, axis=-1)
         else:
-            too_small = best * (1 - self.tolerance) > float(given)
+            too_small = best * (1 - 1e-12) > float(given)  # ρ* is rounded
         if bool(xp.asarray(too_small).any()):
             raise InvalidInputError(
                 f"division_factor {given} is smaller than ρ* = {float(xp.max(best))!r} of {num_drafts} "
@@ -172,12 +168,6 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
 
     Returns:
         The ``KSeqRule``.  ρ* is algebraic, so the rule is a float even for rational rows.
-
-    Example:
-        >>> import numpy as np
-        >>> rule = kseq_rule(np.array([1 / 3, 2 / 3]), np.array([2 / 3, 1 / 3]), np.array(2.0))
-        >>> round(float(rule.acceptance), 6)  # theory.md §3
-        0.81142
     """
     xp = namespace(target_probs)
     division_factor = best_division_factor(target_probs, draft_probs, num_drafts)
@@ -210,12 +200,6 @@ def kseq_rule_at(
     target_probs: Array, draft_probs: Array, num_drafts: int, division_factor: Number
 ) -> KSeqRule:
     """K-SEQ with a given division factor ρ, as printed and unchecked: Eq. 5 without 1/(1 - p_acc).
-
-    Args:
-        target_probs: [..., V], exact rationals or floats.
-        draft_probs: [..., V], the same kind.
-        num_drafts: n >= 1.
-        division_factor: ρ > 0; for exact rows a Fraction or a whole number.
 
     Returns:
         The ``KSeqRule``, exact for exact rows.  Its residual can have negative entries where ρ < ρ*.
