@@ -75,13 +75,6 @@ def test_one_path_on_a_large_tree() -> None:
     assert best.lower <= output_law("block", pair).block_efficiency <= best.upper
 
 
-def test_importing_the_programs_is_light() -> None:
-    heavy = "('cvxpy', 'torch', 'highspy')"
-    code = f"import sys, spectheory.optima; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
 def facts(best: Solution | CertifiedInterval) -> tuple[object, ...]:
     """Every number of an optimum and how it was found."""
     return best.value, best.lower, best.upper, best.method, best.status

@@ -66,7 +66,6 @@ def test_lemma_4_5_by_maximum_flow() -> None:
 
 
 def test_transport_bad_input() -> None:
-    """Floats, sums other than 1, negative entries and unknown vertices are refused."""
     half = [Fraction(1, 2), Fraction(1, 2)]
     for law in ([0.5, 0.5], [Fraction(1, 2)], [Fraction(3, 2), Fraction(-1, 2)]):
         with pytest.raises(InvalidInputError, match="left marginal"):

@@ -121,7 +121,6 @@ def test_compiled_verifiers_are_the_same() -> None:
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch's inductor needs a C++ compiler on the CPU")
 def test_inductor_gives_the_same() -> None:
-    """With fused kernels."""
     assert_same("token", "inductor", 1e-12)
 
 

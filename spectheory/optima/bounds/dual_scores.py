@@ -10,11 +10,6 @@ X^(1), .., X^(K) satisfies
 
     E[τ+1] = Σ_a x(a) ≤ z(∅) + Σ_a y(a) x(a) ≤ z(∅) + E[max_k c(X^(k))].
 
-- The first step uses target matching: x(∅) = 1 and x(a,x) ≤ p(x|a) x(a).
-- The second uses prefix matching, Σ_{a∈T} x(a) ≤ f(q(T)) for antichains T.  The contexts at which the score
-  of a path first exceeds t are an antichain T_t of the mass q{c > t}.  So Σ_a y(a) x(a) = ∫ Σ_{a∈T_t} x(a) dt
-  ≤ ∫ f(q{c > t}) dt, which is the expected maximum of K draws.
-
 The right side is the ``dual_objective``.  ``upper_bound`` is the smaller one of it and L + 1: a Fraction and
 a proof for an exact pair, and a float up to rounding for a float pair.  ``certified_upper_bound`` is a float
 that is a proof, rounded outward.

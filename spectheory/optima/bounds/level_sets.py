@@ -1,10 +1,8 @@
 """Level sets of a ratio: the sets that decide whether K drafts can serve a law, found by one sort.
 
 The law r of one of K i.i.d. drafts has r(S) ≤ f(q(S)) for every set S of leaves, f(u) = 1 - (1 - u)^K.  Of
-the 2^M sets of M leaves, M decide (theory.md Statement 5.4).  For every c ≥ 0 the function r - c f(q) of the
-two masses (q(S), r(S)) is convex, grows with r and falls with q.  So its maximum over all sets is at a vertex
-of the upper hull of their masses, and every vertex is a level set {b : r(b)/q(b) ≥ t}.  With c = 1 that is
-the largest excess r(S) - f(q(S)).  The largest ratio r(S)/f(q(S)) is the c at which the maximum is 0.
+the 2^M sets of M leaves, M decide (theory.md Statement 5.4): the level sets {b : r(b)/q(b) ≥ t} hold the
+largest excess r(S) - f(q(S)) and the largest ratio r(S)/f(q(S)).
 """
 
 from __future__ import annotations

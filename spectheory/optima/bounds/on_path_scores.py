@@ -46,7 +46,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 def capped_step(state: Array, target_row: Array, draft_row: Array, cap: Array) -> tuple[Array, Array]:
-    """s(ax) and whether ax is a hit, for every token x.  [...], [..., V], [..., V], [...] -> [..., V] twice"""
+    """s(ax) and whether ax is a hit, for every token x.  [...], [..., V] twice, [...] -> [..., V] twice"""
     xp = namespace(target_row)
     uncapped = divide_or_zero(state[..., None] * target_row, draft_row)
     limit = cap[..., None] + zeros_like(uncapped)

@@ -92,7 +92,6 @@ class Solution(Bracketed):
     upper: float
 
     status: str = field(default="optimal", init=False)
-    """Nothing else is ever returned."""
 
     @property
     def reached(self) -> bool:

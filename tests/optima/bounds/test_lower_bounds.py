@@ -76,7 +76,6 @@ def test_drafts_that_do_not_sum_to_one_are_made_up_for() -> None:
 
 
 def test_negative_masses_are_refused() -> None:
-    """Whatever the other leaves have."""
     with pytest.raises(InvalidInputError, match="at least 0"):
         certified_lower_bound(instances.two_token(1).to_float(), 2, np.array([-0.25, 0.5]))
 

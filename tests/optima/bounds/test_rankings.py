@@ -38,7 +38,6 @@ def test_mass_ranked_up_to_is_a_sum_over_tokens(name: str) -> None:
 
 
 def test_bad_orders_and_rankings() -> None:
-    """A ranking without a key per token; an order that is none."""
     pair = instances.two_token(2)
     with pytest.raises(InvalidInputError, match=r"keys of shape \(1, 1\) for rows of shape \(1, 2\)"):
         ranking_keys(lambda target_rows, draft_rows: draft_rows[..., :1], pair.target[0], pair.draft[0])

@@ -68,6 +68,5 @@ def test_first_breakpoints_are_dense_where_f_bends() -> None:
 
 @pytest.mark.parametrize("more", [1, 2, 3])
 def test_refining_never_passes_the_limit(more: int) -> None:
-    """However many segments it would like to split at once."""
     edges = first_breakpoints(9, 4)
     assert len(refined_breakpoints(edges, 4, chain_of(1), 0.0, 9 + more)) - 1 == 9 + more

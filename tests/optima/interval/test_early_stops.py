@@ -135,7 +135,6 @@ def test_ctrl_c_returns_the_best_interval() -> None:
 
 
 def test_an_error_in_the_callback_is_not_swallowed() -> None:
-    """Only Ctrl-C and the time limit end the search quietly."""
 
     def broken(number: int, lower: float, upper: float) -> None:
         raise ZeroDivisionError

@@ -159,7 +159,6 @@ def test_the_weights_of_the_central_path_sum_to_the_total() -> None:
 
 
 def test_a_correction_that_is_no_number_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The step without corrections is."""
     program, uncorrected = small_program(), small_program()
     monkeypatch.setattr(interior_point, "CORRECTIONS", 0)
     uncorrected.step()

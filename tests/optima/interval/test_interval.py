@@ -178,7 +178,6 @@ def test_rows_that_do_not_quite_sum_to_one_widen_the_bounds() -> None:
     ],
 )
 def test_bad_arguments(keywords: dict[str, float], message: str) -> None:
-    """Each names the argument."""
     with pytest.raises(InvalidInputError, match=message):
         multi_path_interval(**{"pair": instances.two_token(), "num_drafts": 2, **keywords})
 

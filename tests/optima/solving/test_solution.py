@@ -103,7 +103,6 @@ def test_each_residual_is_seen(
 
 @pytest.mark.parametrize("place", ["point", "multiplier", "value"])
 def test_a_nan_is_refused(place: str) -> None:
-    """Whatever the tolerance, and wherever it stands."""
     program = toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False)
     nan = float("nan")
     claim = {"point": (nan, [1.0], 1.0), "multiplier": (1.0, [nan], 1.0), "value": (1.0, [1.0], nan)}[place]

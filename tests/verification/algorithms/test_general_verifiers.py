@@ -19,7 +19,6 @@ from table import (
     GENERAL,
     GENERAL_VERIFIERS,
     ONE_POSITION,
-    Case,
     best_of,
     groups,
     law_of_case,
@@ -189,8 +188,3 @@ def test_disjoint_supports_accept_nothing(name: str) -> None:
     """No token can be shared: one token per target call, whatever K."""
     for case in GROUPS["disjoint_supports"]:
         assert law_of_case(name, case).block_efficiency == pytest.approx(1, abs=1e-12)
-
-
-def test_case_prints_as_its_name() -> None:
-    """Failures name the pair."""
-    assert str(Case("here", GROUPS["two_token"][0].pair, 1, True)) == "here"

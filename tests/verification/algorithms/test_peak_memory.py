@@ -186,7 +186,6 @@ def test_meters_agree_on_a_verifier() -> None:
 
 
 def test_check_meter_refuses_a_wrong_meter() -> None:
-    """The copy of the input must be seen as once the input."""
     benchmark.check_meter(1.001)
     for wrong in (0.0, 0.5, 1.05, 2.0, float("nan")):
         with pytest.raises(ValueError, match="the meter sees a copy"):

@@ -46,12 +46,8 @@ class MixedMultipath(PathSelection):
 
     Lossless: λ and r do not depend on the drafts, so this is path selection followed by block
     verification against the law of the selected path (greedy2026 Lemma 4.4).  λ = 1 is
-    ``block`` on the first path, λ = 0 is ``greedy_multipath``.
-
-    The best λ earns at least as much as both.  The block efficiency is
-    E(λ) = Σ_a min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) r(a_{1:k})  (Eq. 16).  Every r(a_{1:k}) is affine in λ;
-    a minimum of affine functions is concave, and so is a sum of concave functions.  So E is concave and
-    piecewise linear on [0, 1], with max E ≥ max(E(0), E(1)) and E(λ) ≥ λ E(1) + (1-λ) E(0) for every λ.
+    ``block`` on the first path, λ = 0 is ``greedy_multipath``.  The block efficiency is concave in λ, and the
+    best λ earns at least as much as both.
 
     By default λ is chosen from the rows at the root, which all drafts share, to maximise the acceptance
     at the first position (``root_mixture``).  With L = 1 that is the best λ; for longer drafts it is a

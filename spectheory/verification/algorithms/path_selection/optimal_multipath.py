@@ -64,11 +64,7 @@ class OptimalMultipath(LeafRankings):
         self.value = best.value if pair.is_exact else float(best.value)
 
     def skewed_draft(self, num_drafts: int) -> SkewedDraft:
-        """r, the law of the selected path.
-
-        Raises:
-            InvalidInputError: for another number of drafts than the verifier was made for.
-        """
+        """r, the law of the selected path, for the number of drafts the verifier was made for."""
         if num_drafts != self.num_drafts:
             raise InvalidInputError(
                 f"verifier {self.name!r} was made for {self.num_drafts} drafts and given {num_drafts}; "

@@ -52,10 +52,6 @@ class KSeq(PositionByPosition):
     smaller ρ can be lossless as well, where every such token has p/q > ρ.  Otherwise the residual is negative
     somewhere.  At ρ* the acceptance is at least (1 - (1 - 1/K)^K) α_K >= (1 - 1/e) α_K.  K = 1 is ``token``.
 
-    Of all ρ >= ρ*, ρ* maximises p_acc, the probability that step 2 returns a draft.  It does not maximise
-    P(Y is drafted), because with ρ > ρ* step 3 can return a drafted token too (theory.md Statement 3.6).  On
-    the two-token pair with K = 2, P(Y is drafted) is 5/6 at ρ = 2 and 0.811420 at ρ*.
-
     Args:
         division_factor: ρ, or ``None`` for ρ*.  A Fraction or a whole number is exact: the law is then
             rational for rational rows.  ρ* is algebraic, so its law is float64.
@@ -243,9 +239,6 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
 
     Rows that sum to 1 only up to rounding are read as the rows divided by their sums, because f as printed
     magnifies the rounding where β is near 1.  Equal rows give exactly 1.
-
-    All rows are searched at once, by the same code on numpy and torch.  Only the sign of f is used, and an
-    interval is cut into many parts at a time, for few kernels.
     """
     xp = namespace(target_probs)
     ratio, order, *masses = SortedByRatio.of(target_probs, draft_probs)

@@ -80,7 +80,7 @@ class MultiRound(PositionByPosition):
 
 
 def rejections_of_one_row(position: Position) -> DraftSelection:
-    """Steps 1 to 4 where all drafts at a context come from one row q: two numbers instead of a row.
+    """Steps 1 to 4 where all drafts at a context come from one row q; the note is t after the last draft.
 
     The target mass that is left is p_k = max(p - t_k q, 0) / m_k, with
 
@@ -88,9 +88,6 @@ def rejections_of_one_row(position: Position) -> DraftSelection:
 
     Contexts of paths that stand together have the same numbers, so one sum per path is enough.  Nothing is
     left where m = 0.  ``recursive_rejection`` is the same with rows; the tests hold the two together.
-
-    Returns:
-        The law of the selected draft, with t after the last draft as its note.
     """
     xp = namespace(position.target_rows)
     num_drafts = position.tokens.shape[-1]

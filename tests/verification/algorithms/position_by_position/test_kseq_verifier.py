@@ -178,13 +178,11 @@ def test_kseq_exactness_follows_the_factor() -> None:
 
 @pytest.mark.parametrize("factor", [0.5, 0, -1, math.nan, math.inf, True, "2", Fraction(1, 2)])
 def test_bad_division_factors_are_refused(factor: Any) -> None:
-    """The text names the value and what to do."""
     with pytest.raises(InvalidInputError, match="division_factor must be a finite number of at least 1"):
         KSeq(factor)
 
 
 def test_longer_drafts_are_refused_wherever_they_come_from() -> None:
-    """Also by the verifier itself, which is given arrays."""
     row = np.array([0.5, 0.5])
     paths, target, draft = np.zeros((1, 1, 2), int), np.tile(row, (1, 1, 3, 1)), np.tile(row, (1, 1, 2, 1))
     with pytest.raises(InvalidInputError, match="draft_length 1, got draft_length 2"):
