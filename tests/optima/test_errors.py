@@ -1,7 +1,5 @@
 """Every program: errors name it and its size, and too large ones are refused with advice."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Skewed drafts as mixtures of rankings, exactly."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """The front between block efficiency and total variation (theory.md Statement 5.22)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """The optimum: which program answers, what it refuses, and what it depends on."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The optimum over skewed drafts is that over antichains; leaf sets are generated until none is violated."""
 
-from __future__ import annotations
-
 import dataclasses
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Couplings by maximum flow, and Lemma 4.5 by them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, product
 from math import prod

@@ -1,7 +1,5 @@
 """Compiled verifiers: one graph, the same outcomes and samples, and what breaks a graph is seen."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from typing import Any

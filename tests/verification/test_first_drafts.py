@@ -1,7 +1,5 @@
 """A verifier on the first of the drafts is the verifier on fewer and shorter drafts."""
 
-from __future__ import annotations
-
 import pytest
 
 from spectheory import certify, instances, output_law

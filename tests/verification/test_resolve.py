@@ -1,7 +1,5 @@
 """A question settled once: which verifier is meant, made once, bound once; and names that name none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Upper bounds from path scores: exact, in float64 and rounded outward; infeasible points."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product

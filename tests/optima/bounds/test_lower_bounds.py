@@ -1,7 +1,5 @@
 """Certified lower bounds: skewed drafts that attain them, and laws that are refused."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import accumulate
 

@@ -1,7 +1,5 @@
 """Scores with a cap: what Statement 5.14 says of them, and their estimates from drafts and continuations."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Orders of tokens and of leaves against sorting in plain Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

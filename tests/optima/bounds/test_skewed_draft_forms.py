@@ -1,7 +1,5 @@
 """A skewed draft as sums over leaves (greedy2026 Eq. 19) and as rows at nodes (Eqs. 22-23)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

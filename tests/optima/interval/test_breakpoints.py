@@ -1,7 +1,5 @@
 """Breakpoints of the chords under f: where they lie, what the chords miss, and that refining finds it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

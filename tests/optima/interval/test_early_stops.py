@@ -1,7 +1,5 @@
 """The search for the interval is stopped: time limits, signals and errors in the callback."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Iterates of the interior-point method: feasible however inexact, refined with room, finite or refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The certified interval contains the exact optimum, and closes at scale."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

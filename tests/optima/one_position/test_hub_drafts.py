@@ -1,7 +1,5 @@
 """Hub drafts: the plan against the min cut and the transport program of their law; exact marginals."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Optimal transport at one position, for any law of the drafts."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import prod

@@ -1,7 +1,5 @@
 """Exact simplex pivots on their own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

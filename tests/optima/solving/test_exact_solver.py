@@ -1,7 +1,5 @@
 """Rational solutions: tiny coefficients and rows that are generated."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Float solutions: statuses, signs of multipliers, bounds that hold for any multipliers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace

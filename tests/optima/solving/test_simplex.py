@@ -1,7 +1,5 @@
 """The simplex method of HiGHS on a program that grows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import highspy

@@ -1,7 +1,5 @@
 """Solutions are checked against the statement."""
 
-from __future__ import annotations
-
 import dataclasses
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """What a round of every verifier moves: the limits of ``benchmarks/bytes.py``, and its meter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

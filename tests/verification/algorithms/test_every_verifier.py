@@ -1,7 +1,5 @@
 """Every published verifier on the whole table of pairs: validity, the optimum, and what equals what."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 

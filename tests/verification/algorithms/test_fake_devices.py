@@ -5,8 +5,6 @@ shapes that depend on entries raise.  The program runs in a process of its own, 
 registered stays.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """The shared table of pairs crossed with every verifier: validity, optimality and what reduces to what."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise, product
 

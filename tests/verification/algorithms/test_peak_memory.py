@@ -5,8 +5,6 @@ V = 32 000.  Here V = 4 000, on numpy arrays under tracemalloc; the meters are h
 whose allocations are known.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

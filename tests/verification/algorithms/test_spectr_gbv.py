@@ -1,7 +1,5 @@
 """spectr_gbv against its printed equations, acted out with the set H; what it claims and what it does."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """The same verifier objects on torch: the numbers of numpy, and samples that follow the exact law."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """traversal against leaf-to-root verification acted out on the tree; theory.md Statement 5.21."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction

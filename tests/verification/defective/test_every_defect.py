@@ -1,7 +1,5 @@
 """The gallery of known-wrong verifiers: each is proper, each is caught, with the exact total variation."""
 
-from __future__ import annotations
-
 from copy import copy
 from fractions import Fraction
 

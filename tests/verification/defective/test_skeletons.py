@@ -1,7 +1,5 @@
 """The skeletons of the defects are lossless algorithms, and what one overrides in them shows."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Every defect on a pair on which its total variation was derived by hand, K = 2."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 

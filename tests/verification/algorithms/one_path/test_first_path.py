@@ -1,7 +1,5 @@
 """What the verifiers of one path share: ratios along a path, and stops on the first path alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from spectheory import instances

@@ -1,7 +1,5 @@
 """greedy_block against its printed steps, its closed form and its likelihoods; not lossless on its own."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """greedy_multipath with any ranking: lossless, as plain Python has it, and what the ranking is worth."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """mixed_multipath: lossless for every share, concave in it, and the best share at the root."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

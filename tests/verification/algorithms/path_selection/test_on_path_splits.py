@@ -3,8 +3,6 @@
 Where a pair of rows behind a token is one of two, the best split on average is a rational program of its own.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import chain, combinations, pairwise, product
 from typing import Any

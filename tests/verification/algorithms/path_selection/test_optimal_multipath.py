@@ -1,7 +1,5 @@
 """optimal_multipath attains the optimum, exactly, on pairs in rationals and in floats."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 

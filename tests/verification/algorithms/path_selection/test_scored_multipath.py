@@ -1,7 +1,5 @@
 """scored_multipath: lossless exactly, optimal at one position, near the optimum on longer drafts."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """What all verifiers that select one path share: the law of the selection, torch, sampled drafts."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """K-SEQ at one position: the root of Eq. 6, the acceptance probability and the residual of Eq. 5."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

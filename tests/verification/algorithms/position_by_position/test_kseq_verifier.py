@@ -1,7 +1,5 @@
 """kseq as a verifier: lossless from ρ* on, refused below it, exact where its factor is rational."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """multi_round: its values, its closed form, and Algorithm 3 of spectr2023 acted out on explicit trees."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import prod
 

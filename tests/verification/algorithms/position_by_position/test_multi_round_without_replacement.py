@@ -1,7 +1,5 @@
 """multi_round_without_replacement: lossless on distinct draws, as acted out, and on them alone."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

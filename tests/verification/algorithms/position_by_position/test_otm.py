@@ -1,7 +1,5 @@
 """otm: optimal at one position, lossless on longer drafts, and what it keeps of its plans."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

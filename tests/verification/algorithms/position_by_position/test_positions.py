@@ -1,7 +1,5 @@
 """What all algorithms that select position by position share: one draft, trees, torch and memory."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
