@@ -1,7 +1,5 @@
 """The block transport problem: one drafted path coupled with a target path (block2024 Eq. 40-42)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

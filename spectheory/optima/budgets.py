@@ -3,8 +3,6 @@
 The nodes a ∈ V^{≤L} are numbered breadth first (``contexts.py``).
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rankings as vertices of the polytope of skewed drafts (greedy2026 Appendix H)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any, NamedTuple

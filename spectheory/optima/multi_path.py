@@ -1,7 +1,5 @@
 """The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

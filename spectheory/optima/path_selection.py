@@ -1,7 +1,5 @@
 """The optimum over skewed drafts (greedy2026 Theorem 4.6)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """The single-path information-agnostic program (greedy2026 Theorem 3.3)."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from spectheory.foundation.arrays import divide_or_zero

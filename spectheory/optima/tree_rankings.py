@@ -1,7 +1,5 @@
 """The best and the worst tree-based ranking of greedy multi-path block verification on a small pair."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Verifiers whose torch code is compiled: the same definition, fused into few kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property

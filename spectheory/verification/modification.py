@@ -3,8 +3,6 @@
 Exact iterations (``iteration``) and the decoding loop (``decoding``) share one step, ``modified_rows``.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 from spectheory.foundation.arrays import Array, namespace, normalise

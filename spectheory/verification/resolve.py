@@ -1,7 +1,5 @@
 """Resolve a verifier, pair and draft process from user input."""
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Certified lower bounds on the multi-path optimum: block verification against a skewed draft."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

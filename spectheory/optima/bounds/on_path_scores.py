@@ -19,8 +19,6 @@ Two things keep the noise low.  The last step of a continuation is replaced by i
 prefix share its continuation, so that common noise decides no maximum.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import NormalDist

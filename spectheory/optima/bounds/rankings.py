@@ -1,7 +1,5 @@
 """Rankings: orders of the tokens after every context, and the orders of all leaves that they make."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

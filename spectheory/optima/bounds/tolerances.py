@@ -3,8 +3,6 @@
 Tolerances are for float64.  Exact numbers are held to 0.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

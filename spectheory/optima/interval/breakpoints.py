@@ -1,7 +1,5 @@
 """Breakpoints 0 = e_0 < e_1 < .. < e_N = 1 of the piecewise linear function in place of f."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability

@@ -7,8 +7,6 @@ method instead of a linear-programming solver with cuts because it is faster.  O
 violated leaf set per round is still at 2.9e-3 after 30 s (``benchmarks/multi_path_scale.py``).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ H is [B, N], or [1, N] if all its rows are equal (``_row_of``).
 Output arrays come last; the caller allocates them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

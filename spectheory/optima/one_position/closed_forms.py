@@ -1,7 +1,5 @@
 """Optimal acceptance in closed form, of numbers and as sympy expressions (spectr2023 Appendix B.1)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from spectheory.foundation.arrays import hit_probability

@@ -6,8 +6,6 @@ So every pair is {h, x} and has the probability q(x) / (1 - q(h)).  The largest 
 no linear program (theory.md Statement 3.12).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

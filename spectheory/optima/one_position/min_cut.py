@@ -1,7 +1,5 @@
 """Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 

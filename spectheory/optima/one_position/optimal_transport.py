@@ -1,7 +1,5 @@
 """Optimal transport with membership cost at one position (spectr2023 Eq. 3-4), for any law of the drafts."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial, reduce
 from itertools import product

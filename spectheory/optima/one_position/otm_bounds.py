@@ -1,7 +1,5 @@
 """Bounds on the optimal acceptance at one position (spectr2023 Lemma 3), by enumeration."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations_with_replacement, product
 from math import comb, prod

@@ -3,8 +3,6 @@
 The plan of spectr2023 Eq. 4 has V^{K+1} entries; this plan has a few numbers per token, whatever K is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple

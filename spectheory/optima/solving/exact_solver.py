@@ -1,7 +1,5 @@
 """Rational solutions: the basis of HiGHS (highs2018), solved and certified exactly with python-flint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Float solutions with certified bounds, by cvxpy with HiGHS."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Solution of a linear program, and an independent check of it."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The algorithm of spectrgbv2026, as printed: greedy block verification of one draft after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

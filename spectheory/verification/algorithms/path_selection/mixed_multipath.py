@@ -1,7 +1,5 @@
 """Mixed multi-path block verification: sometimes the first draft, otherwise the ranking's choice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """A verifier that attains the multi-path optimum on one enumerated pair."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, normalise

@@ -1,7 +1,5 @@
 """Scored selection: every drafted path draws a private score, and the path with the largest is verified."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from itertools import pairwise
 from typing import ClassVar, NamedTuple

@@ -1,7 +1,5 @@
 """K-SEQ at one position: the verifier, its division factor, acceptance probability and residual."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Multi-round rejection: recursive speculative sampling over drafts drawn with replacement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 

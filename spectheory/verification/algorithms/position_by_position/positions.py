@@ -4,8 +4,6 @@ Each algorithm supplies its rule at one position, ``select``.  The base class tr
 probability of every context, and the end of the round (spectr2023 Algorithm 3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from typing import ClassVar, NamedTuple
