@@ -87,13 +87,6 @@ def largest_violation(
     The capacities are a(x) from the source to x, b(y) from y to the sink, and infinite on the edges.  S holds
     the left vertices on the source's side of the cut.
 
-    Args:
-        left, right: a and b, masses of at least 0.
-        edges: pairs (number of the left vertex, number of the right vertex).
-
-    Raises:
-        MissingDependencyError: networkx is not installed.
-
     Example:
         >>> quarter = Fraction(1, 4)
         >>> print(*largest_violation([quarter, 3 * quarter], [2 * quarter], [(0, 0), (1, 0)]))

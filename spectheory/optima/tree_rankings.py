@@ -23,12 +23,7 @@ Orders = tuple[tuple[int, ...], ...]
 
 
 class RankedEfficiency(NamedTuple):
-    """A ranking and its block efficiency.
-
-    Attributes:
-        value: block efficiency, tokens per target call; a Fraction on exact pairs.
-        leaf_order: the ranking as an order on all leaves, lowest first, [V^L].
-    """
+    """A ranking as an order on all leaves, lowest first, [V^L], and its block efficiency."""
 
     value: Any
     leaf_order: np.ndarray

@@ -102,13 +102,6 @@ def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
     output, and Thm 5.3 says that ``spectr_gbv`` attains it.  It does not bound valid verifiers:
     on the pair of the example E[tau] = 8/9 is attained.
 
-    Args:
-        pair: the enumerated models.
-        num_drafts: K.
-
-    Returns:
-        A Fraction for an exact pair, a float otherwise.
-
     Raises:
         InvalidInputError: K is not a whole number of at least 1.
 

@@ -155,13 +155,8 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
     - ρ* solves 1 - (1 - β(ρ))^n = ρ β(ρ) on [1, n]                                (Eq. 6)
     - the residual is p - min(q, p/ρ) p_acc / β, with p_acc = 1 - (1 - β)^n        (Eq. 5)
 
-    Args:
-        target_probs: [..., V] floats.
-        draft_probs: [..., V].
-        num_drafts: [...] the number n >= 1 of i.i.d. drafts, an array of the same float type.
-
-    Returns:
-        The ``KSeqRule``.  ρ* is algebraic, so the rule is a float even for rational rows.
+    The number n of drafts, [...], has the float type of the rows.  ρ* is algebraic, so the rule is a float
+    even for rational rows.
     """
     xp = namespace(target_probs)
     division_factor = best_division_factor(target_probs, draft_probs, num_drafts)

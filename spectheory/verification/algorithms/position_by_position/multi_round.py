@@ -141,14 +141,7 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
 
         1 - prod_{k=1..K} (1 - sum_x min(p_k(x), q(x))).
 
-    Args:
-        target_probs: [..., V], exact rationals or floats.
-        draft_probs: [..., V], the same kind.
-        num_drafts: K >= 1, drafts with replacement.  What is left of the target settles after a few
-            rejections; from there on the product is a power.
-
-    Returns:
-        A probability, [...]; exact for exact rows.
+    What is left of the target settles after a few rejections.  From there on the product is a power.
 
     Raises:
         EnumerationTooLargeError: it has not settled after 10 000 rejections, and there are more drafts.

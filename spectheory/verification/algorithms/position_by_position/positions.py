@@ -75,12 +75,7 @@ class Selection(NamedTuple):
 
 
 class DraftSelection(NamedTuple):
-    """The law of the next token at C contexts where it is a draft, with a note for the residual.
-
-    Attributes:
-        by_draft, none: as of ``Selection``.
-        note: [..., C], a number for ``PositionByPosition.residual``.
-    """
+    """The law of the next token at C contexts where it is a draft (``Selection``), and a note, [..., C]."""
 
     by_draft: Array
     none: Array
