@@ -74,7 +74,6 @@ def test_one_path_on_a_large_tree() -> None:
 
 
 def facts(best: Solution | CertifiedInterval) -> tuple[object, ...]:
-    """Every number of an optimum and how it was found."""
     return best.value, best.lower, best.upper, best.method, best.status
 
 
@@ -121,7 +120,6 @@ def test_no_bound_is_above_the_longest_output(draft_length: int, num_drafts: int
 
 
 def test_one_path_from_another_model_has_the_optimum_of_that_model() -> None:
-    """Its draft rows count, not the pair's."""
     pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
     other = ModelPair.context_free_pair(TWO_TOKENS[0], ["1/4", "3/4"], 2)
     best = optimum(pair, drafts=PerPath((other,))).value
@@ -131,7 +129,6 @@ def test_one_path_from_another_model_has_the_optimum_of_that_model() -> None:
 
 
 def test_limits_are_handed_on() -> None:
-    """Of antichains listed for a tree, and of the time an interval may take."""
     pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
     with pytest.raises(EnumerationTooLargeError, match="the limit is 10"):
         optimum(pair, max_antichains=10, drafts=PrefixTree((2, 1)))

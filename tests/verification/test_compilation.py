@@ -25,7 +25,6 @@ ROUND = ("token", "block", "multi_round")
 
 @pytest.fixture(autouse=True)
 def no_graphs_before() -> Iterator[None]:
-    """Every test compiles anew."""
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
@@ -64,7 +63,6 @@ class Looks(Token):
 
 
 def test_partner_a_look_at_a_number_breaks_the_graph() -> None:
-    """Without a graph the verifier is as good as any."""
     given = on_device(GIVEN, "cpu")
     one_round(Looks())(UNIFORM, *given)
     with pytest.raises(Exception, match="data-dependent"):
@@ -97,7 +95,6 @@ def test_warnings_are_looked_after_once_per_kind_of_rows() -> None:
 
 
 def assert_same(name: str, backend: str, tolerance: float) -> None:
-    """Outcome, correction rows and the samples of a seed, compiled and not."""
     given = on_device(GIVEN, "cpu")
     found, expected = compiled(name, backend=backend).outcome(*given), verifiers[name].outcome(*given)
     for stops_are_there in (False, True):
@@ -113,7 +110,6 @@ def assert_same(name: str, backend: str, tolerance: float) -> None:
 
 
 def test_compiled_verifiers_are_the_same() -> None:
-    """With graphs that run as they are, K = 2."""
     assert_same("greedy_multipath", "eager", 1e-15)
 
 

@@ -42,7 +42,6 @@ MODULES = {
 def test_modules_that_cannot_be_used(
     module: str, source: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line with the file and the line of the user's code."""
     (tmp_path / f"{module}.py").write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(InvalidInputError, match=says) as caught:
@@ -77,7 +76,6 @@ def test_a_named_class_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_law_carries_its_verifier() -> None:
-    """Bound to the pair and the process it was asked about."""
     law = output_law("optimal_multipath", instances.two_token(1), 3)
     assert law.verifier.name == "optimal_multipath"
     assert law.verifier is not verifiers["optimal_multipath"]

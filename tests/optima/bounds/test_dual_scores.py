@@ -160,7 +160,6 @@ def objective_by_hand(pair: ModelPair, num_drafts: int, y: list[np.ndarray], z: 
 
 
 def exact_pair(pair: ModelPair) -> ModelPair:
-    """The rationals that the floats are."""
     target, draft = ([exact_values(rows) for rows in side] for side in (pair.target, pair.draft))
     return ModelPair(tuple(target), tuple(draft), pair.vocab)
 

@@ -86,7 +86,6 @@ def test_bad_caps() -> None:
 
 
 def continued(pair: ModelPair, paths: np.ndarray, seed: int, by: str = "target") -> Continuations:
-    """One continuation of every prefix, drawn from one of the models."""
     rng = np.random.default_rng(seed)
     V, L = pair.vocab_size, pair.draft_length
     shape = (*paths.shape, L - 1)
@@ -131,7 +130,6 @@ def test_sampled_scores_estimate_the_bound(num_drafts: int, cap: float) -> None:
 
 
 def test_partner_continuing_with_the_draft_is_something_else() -> None:
-    """G is a mean under the target."""
     exact = capped_upper_bound(PAIR, 1, [1.5]).value
     values = samples_of(PAIR, 1, 1.5, seed=5, by="draft")
     assert abs(values.mean() - exact) > 10 * values.std() / math.sqrt(len(values))

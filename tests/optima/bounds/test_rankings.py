@@ -19,7 +19,6 @@ def test_leaf_order_sorts_by_keys_and_tokens(name: str) -> None:
 
 
 def test_leaf_order_partner_rankings_differ() -> None:
-    """No two of these rankings are one on a pair without ties."""
     pair = instances.random_rational(1, 4, 2, max_weight=50, zero_probability=0, equal_row_probability=0)
     assert len({tuple(leaf_order(pair, ranking)) for ranking in RANKINGS.values()}) == len(RANKINGS)
 

@@ -9,7 +9,6 @@ from spectheory.optima.interval.breakpoints import chord_errors, first_breakpoin
 
 
 def chain_of(seed: int) -> ScoreChain:
-    """Random scores on the leaves of a random draft."""
     probs = instances.random_float(seed, 5, 3).draft_path_probs(3)
     return ScoreChain.of(np.random.default_rng(seed).random(len(probs)), probs)
 

@@ -98,7 +98,6 @@ def test_bounds_of_the_exact_solution_hold_to_the_last_bit(pairs: list[ModelPair
 
 
 def test_presolve_is_not_taken_at_its_word() -> None:
-    """What presolve calls infeasible is solved without it."""
     tried = []
 
     def solve_stub(*, presolve: str, **settings: object) -> None:

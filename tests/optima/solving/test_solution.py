@@ -21,7 +21,6 @@ from spectheory.pairs.pair import ModelPair
 
 
 def test_a_wrong_primal_is_rejected() -> None:
-    """A feasible but not optimal point fails complementary slackness or the gap."""
     pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
     program, solution = single_path_program(pair), single_path_optimum(pair)
     lowered = {label: value if not label else value - value for label, value in solution.primal.items()}

@@ -130,17 +130,14 @@ def test_every_published_verifier_is_measured_or_says_why_not() -> None:
 
 
 def numpy_bytes(size: int) -> np.ndarray:
-    """An array of that many bytes."""
     return np.ones(size, dtype=np.uint8)
 
 
 def torch_bytes(size: int) -> torch.Tensor:
-    """A CPU tensor of that many bytes."""
     return torch.ones(size, dtype=torch.uint8)
 
 
 def torch_cpu_peak_bytes(run: Callable[[], Any]) -> int:
-    """The benchmark's meter for torch on the CPU."""
     return benchmark.torch_peak_bytes(run, "cpu")
 
 
@@ -212,7 +209,6 @@ def test_rows_are_laws_and_shared_prefixes_share_them(distinct: bool) -> None:
 
 
 def test_law_check_refuses_what_is_no_law() -> None:
-    """Stop probabilities that sum to 1/2 are not timed."""
     proper = Token().outcome(*rows("float64"))
     benchmark.check_law("token", proper, "float64")
     with pytest.raises(ValueError, match="half: the stop probabilities sum to 1 only up to 5"):

@@ -43,7 +43,6 @@ def rejected_mass(pair: ModelPair, path: Path, num_drafts: int) -> Fraction:
 
 
 def children(pair: ModelPair, path: Path) -> list[Path]:
-    """The paths one token longer."""
     return [(*path, token) for token in range(pair.vocab_size)]
 
 

@@ -20,7 +20,6 @@ MANY_SAMPLES = 200_000
 
 
 def generator(device: str, seed: int) -> Any:
-    """numpy's or torch's generator."""
     if device == "numpy":
         return np.random.default_rng(seed)
     return torch.Generator(device).manual_seed(seed)
@@ -78,7 +77,6 @@ def p_value(counts: np.ndarray, law: OutputLaw) -> float:
 
 
 def distance(law: OutputLaw, other: OutputLaw) -> float:
-    """The largest difference of two probabilities."""
     return max(float(abs(a - b).max()) for a, b in zip(law.masses, other.masses, strict=True))
 
 

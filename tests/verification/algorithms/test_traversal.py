@@ -60,7 +60,6 @@ def acted_out(
 
 
 def law_of_acts(pair: ModelPair, process: DraftProcess) -> dict[Context, Fraction]:
-    """The output law, over all tuples of drafts."""
     size, length = pair.vocab_size, pair.draft_length
     draws = [tuple(row) for row in process.draws(length).tolist()]
     law: dict[Context, Fraction] = defaultdict(Fraction)

@@ -116,7 +116,6 @@ def test_what_short_paths_and_small_vocabularies_hide() -> None:
 
 
 def test_block_residual_without_weight_keeps_the_block_efficiency() -> None:
-    """Its docstring's claim: measured speed says nothing; the law does."""
     for pair in PAIRS.values():
         wrong = output_law(defects["block_residual_without_weight"], pair)
         assert wrong.block_efficiency == output_law("block", pair).block_efficiency
@@ -131,7 +130,6 @@ def test_defects_of_several_drafts_vanish_with_one() -> None:
 
 @pytest.mark.parametrize("name", defects)
 def test_one_definition_in_float64(name: str) -> None:
-    """The same definition in float64 has the same law."""
     for label, pair in PAIRS.items():
         exact = output_law(defects[name], pair, 2)
         rounded = output_law(defects[name], pair.to_float(), 2)
@@ -141,7 +139,6 @@ def test_one_definition_in_float64(name: str) -> None:
 
 @pytest.mark.parametrize("name", defects)
 def test_one_definition_in_torch(name: str) -> None:
-    """The same definition on torch tensors gives the numbers numpy gives."""
     pair = instances.random_float(11, vocab_size=3, draft_length=2)
     assert_agrees_on("cpu", defects[name], pair, 2, name)
 

@@ -36,7 +36,6 @@ def test_greedy_is_lossless_with_every_tree_ranking(group: str, name: str) -> No
 
 
 def test_the_ranking_matters() -> None:
-    """The rankings earn different amounts; with one draft none of them matters."""
     pair = instances.two_token(2)
     values = {
         name: output_law(GreedyMultipath(rank), pair, 2).block_efficiency for name, rank in RANKINGS.items()

@@ -45,7 +45,6 @@ def test_the_law_of_the_selection_must_be_the_one_verified_against() -> None:
 
 
 def torch_verifiers(pair: ModelPair, num_drafts: int) -> list[Verifier]:
-    """Every verifier of this file, with custom parameters."""
     size = pair.vocab_size**pair.draft_length
     return [
         *(GreedyMultipath(ranking) for ranking in RANKINGS.values()),

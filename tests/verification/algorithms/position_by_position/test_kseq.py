@@ -214,7 +214,6 @@ def test_rule_is_a_transport_plan_for_any_rows(weights: list[tuple[int, int]], n
 
 
 def test_batches_equal_their_elements() -> None:
-    """Leading axes, with another number of drafts in each element."""
     rng = np.random.default_rng(7)
     target, draft = rng.dirichlet(np.ones(5), size=(2, 4, 3))
     num_drafts = rng.integers(1, 5, size=(4, 3)).astype(float)

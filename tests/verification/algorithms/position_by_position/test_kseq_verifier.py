@@ -69,7 +69,6 @@ def test_kseq_acceptance_guarantee(num_drafts: int) -> None:
 
 
 def factors_above(pair: ModelPair, num_drafts: int) -> list[Fraction]:
-    """Rational division factors at and above ρ*."""
     rows = pair.target[0][0].astype(float), pair.draft[0][0].astype(float)
     root = float(best_division_factor(*rows, np.array(float(num_drafts))))
     return [

@@ -30,7 +30,6 @@ from torch_support import DEVICES, assert_same_outcomes
 
 
 def test_a_verifier_set_up_for_other_paths_is_refused() -> None:
-    """The draws of two paths say nothing about three."""
     rows = np.full((3, 2, 2), 0.5)
     for verifier in (SpecTr(), MultiRound(), OTM()):
         with pytest.raises(InvalidInputError, match="draws 2 paths, but got 3; set it up with bind"):
@@ -62,7 +61,6 @@ def test_draws_partner_counting_repeats_breaks_validity(widths: tuple[int, ...])
 
 
 def test_trees_of_iid_paths_agree_with_iid() -> None:
-    """PrefixTree((K, 1)) is Iid(K): the same laws."""
     for pair in random_pairs(2, 2, 6, 1300):
         for verifier in (SpecTr(), MultiRound(), OTM()):
             assert_same_law(
@@ -88,7 +86,6 @@ def test_processes_that_are_not_meant_are_refused(verifier: Verifier, process: D
 
 
 def batch_of(pair: ModelPair, process: DraftProcess, batch: int, seed: int) -> tuple[np.ndarray, ...]:
-    """Random tuples of the process with their rows, paths [batch, K, L]."""
     chunks = list(process.tuples(pair, 1000))
     leaves = np.concatenate([chunk.leaves for chunk in chunks])
     probs = np.concatenate([chunk.probs for chunk in chunks]).astype(float)
@@ -169,7 +166,6 @@ def test_drafts_that_all_carry_one_token() -> None:
 
 
 def test_trees_that_are_acted_out_sum_to_one() -> None:
-    """The probabilities of the trees and paths that the references run over."""
     pair = instances.random_rational(43, 3, 2, zero_probability=0)
     for widths, distinct in (((2, 1), False), ((2, 2), True), ((1, 2), True)):
         assert sum(prob for _, prob in drawn_trees(pair, widths, distinct)) == 1
