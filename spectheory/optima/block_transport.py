@@ -1,10 +1,4 @@
-"""The block transport problem: one drafted path coupled with a target path (block2024 Eq. 40-42).
-
-A figure compares its optimum with that of losslessness.  The program cross-checks ``block_transport_value``,
-the closed form that greedy block verification attains.
-"""
-
-from __future__ import annotations
+"""The block transport problem: one drafted path coupled with a target path (block2024 Eq. 40-42)."""
 
 from typing import Any
 

@@ -3,8 +3,6 @@
 The nodes a ∈ V^{≤L} are numbered breadth first (``contexts.py``).
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
@@ -39,9 +37,6 @@ def budget_program(
     """max Σ D p with target matching and Σ_{a∈T} D(a)p(a) ≤ limit(T) for the listed sets T.
 
     Args:
-        pair: the models.
-        name, source: of the program.
-        equations: of target matching and of prefix matching.
         members: (set number, node number) of every member of every set; the first set is {∅}, and
             the first ``count_nodes`` sets are the single nodes.
         limits: limit(T), [sets].
@@ -84,11 +79,6 @@ def feasible_budgets(
     1. D(∅) = 1, and down the tree D(a) = min(D(a), D(parent), limit({a})/p(a)), at least 0.
     2. The largest factor ≤ 1 on all budgets but the root's that satisfies every set's limit.
     3. The rounding allowance is taken off that factor.
-
-    Args:
-        program: a budget program.
-        point: D, [nodes].
-        vocab_size, draft_length: V and L.
     """
     block = program.block(PREFIX_MATCHING)
     target_probs, count = program.matrices.c, program.num_variables

@@ -5,8 +5,6 @@ Statement 4.8).  Block verification is optimal for the fewest calls, whatever n,
 one call (theory.md Statements 4.6 and 4.9).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache

@@ -1,9 +1,4 @@
-"""Rankings as vertices of the polytope of skewed drafts (greedy2026 Appendix H).
-
-``OptimalMultipath`` draws one of the rankings that ``decompose_into_rankings`` finds.
-"""
-
-from __future__ import annotations
+"""Rankings as vertices of the polytope of skewed drafts (greedy2026 Appendix H)."""
 
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """How much block efficiency a deviation from the target can buy: the front that no verifier passes."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

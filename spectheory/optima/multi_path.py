@@ -1,10 +1,4 @@
-"""The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3).
-
-``optimum`` solves it for several drafted paths and any draft process.  ``lossy_optimum``,
-``path_selection_optimum`` and ``multi_path_interval`` cross-check its value.
-"""
-
-from __future__ import annotations
+"""The multi-path information-agnostic program over all antichains (greedy2026 Theorem 4.3)."""
 
 import math
 from collections.abc import Sequence
@@ -92,12 +86,6 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
     return members[np.lexsort((first, np.minimum(sizes, 2)))]
 
 
-def named_antichains(pair: ModelPair, members: np.ndarray) -> list[tuple[Context, ...]]:
-    """The rows of ``antichains`` as tuples of contexts."""
-    nodes = all_contexts(pair.vocab_size, pair.draft_length)
-    return [tuple(nodes[node] for node in np.flatnonzero(row)) for row in members]
-
-
 def largest_listed_excess(
     pair: ModelPair,
     node_masses: Sequence[np.ndarray],
@@ -107,15 +95,6 @@ def largest_listed_excess(
     """The largest Σ_{a∈T} x(a) - P(some draft passes through T) over a list of all antichains T, and its T.
 
     It takes any draft process.  For i.i.d. drafts ``most_violated_antichain`` needs no list.
-
-    Args:
-        pair: the models.
-        node_masses: x(a) by depth 0..L, arrays [V^depth].
-        process: how the paths are drafted.
-        max_antichains: refuse to list more.
-
-    Raises:
-        EnumerationTooLargeError: there are more.
     """
     masses = flint_if_exact(np.concatenate(node_masses))
     members = antichains(pair.vocab_size, pair.draft_length, max_antichains)
@@ -124,7 +103,8 @@ def largest_listed_excess(
     worst = int(np.argmax(excess))
     if not excess[worst] > 0:
         return plain_number(masses[0] - masses[0]), ()
-    return plain_number(excess[worst]), named_antichains(pair, members[worst : worst + 1])[0]
+    nodes = all_contexts(pair.vocab_size, pair.draft_length)
+    return plain_number(excess[worst]), tuple(nodes[node] for node in np.flatnonzero(members[worst]))
 
 
 def multi_path_program(

@@ -5,8 +5,6 @@ they do not (theory.md Statement 5.17), which a family of pairs shows: the verif
 wherever two pairs have the same rows along the drafts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations_with_replacement

@@ -1,7 +1,5 @@
 """The best block efficiency of any valid verifier on a pair."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from spectheory.foundation.errors import EnumerationTooLargeError, SolverError

@@ -1,10 +1,4 @@
-"""The optimum over skewed drafts (greedy2026 Theorem 4.6).
-
-``OptimalMultipath`` selects by its law.  It cross-checks ``multi_path_optimum``: the same optimum, over laws
-of the selected path instead of node budgets.
-"""
-
-from __future__ import annotations
+"""The optimum over skewed drafts (greedy2026 Theorem 4.6)."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
@@ -125,7 +119,6 @@ def path_selection_optimum(
     num_drafts: int,
     max_leaves: int = MAX_LEAVES,
     max_rounds: int = 500,
-    tolerance: float = ROW_TOLERANCE,
 ) -> SelectionOptimum:
     """The best law of the selected path over K i.i.d. drafts, by generating leaf sets.
 
@@ -142,7 +135,6 @@ def path_selection_optimum(
         num_drafts: K.
         max_leaves: refuse more leaves V^L; beyond the default there are many rounds.
         max_rounds: the most rounds of step 2.
-        tolerance: in float64, the excess of a leaf set that does not count as a violation in step 2.
 
     Returns:
         The optimum, exact for exact pairs.
@@ -166,7 +158,7 @@ def path_selection_optimum(
         )
     sets = _starting_sets(pair)
     floats = Simplex().point
-    program, point, sets = _generate(pair.to_float(), num_drafts, sets, floats, max_rounds, tolerance)
+    program, point, sets = _generate(pair.to_float(), num_drafts, sets, floats, max_rounds, ROW_TOLERANCE)
     if pair.is_exact:
         exactly = _Exactly()
         program, point, sets = _generate(pair, num_drafts, sets, exactly.point, max_rounds, 0)
@@ -178,13 +170,10 @@ def path_selection_optimum(
         solution = exact_solution(program, point, exactly.multipliers)
     else:
         # the optimum found cold may be another point than the warm one, with other violated sets
-        program, point, sets = _generate(pair, num_drafts, sets, _unrepaired, max_rounds, tolerance)
+        program, point, sets = _generate(pair, num_drafts, sets, _unrepaired, max_rounds, ROW_TOLERANCE)
         solution = solve(program)
         draft = SkewedDraft.summed(pair, _leaf_law(pair, np.array(list(solution.primal.values()))))
     return SelectionOptimum(solution, draft, tuple(tuple(sorted(members)) for members in sets))
-
-
-# ------------------------------------------------------------------------------- separation
 
 
 def _violated_sets(law: np.ndarray, pair: ModelPair, num_drafts: int, tolerance: float) -> list[LeafSet]:
@@ -264,9 +253,6 @@ def _extended(pair: ModelPair, law: np.ndarray, num_drafts: int) -> np.ndarray:
 
 def _leaf_law(pair: ModelPair, point: np.ndarray) -> np.ndarray:
     return point[count_nodes(pair.vocab_size, pair.draft_length) :]
-
-
-# ------------------------------------------------------------------------------- statement
 
 
 def _all_leaf_sets(leaves: int) -> list[Collection[int]]:

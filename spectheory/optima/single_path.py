@@ -1,10 +1,4 @@
-"""The single-path information-agnostic program (greedy2026 Theorem 3.3).
-
-``optimum`` solves it for one drafted path: in closed form and with its dual for an exact pair, by a solver in
-float64.
-"""
-
-from __future__ import annotations
+"""The single-path information-agnostic program (greedy2026 Theorem 3.3)."""
 
 import numpy as np
 

@@ -1,8 +1,4 @@
-"""Bipartite transport as a network flow (greedy2026 Lemma A.1).
-
-``min_cut_of_law`` finds its cut here.  ``transport_feasibility`` says which laws a selection rule can have,
-whatever the joint law of the drafts.
-"""
+"""Bipartite transport as a network flow (greedy2026 Lemma A.1)."""
 
 from __future__ import annotations
 
@@ -90,13 +86,6 @@ def largest_violation(
 
     The capacities are a(x) from the source to x, b(y) from y to the sink, and infinite on the edges.  S holds
     the left vertices on the source's side of the cut.
-
-    Args:
-        left, right: a and b, masses of at least 0.
-        edges: pairs (number of the left vertex, number of the right vertex).
-
-    Raises:
-        MissingDependencyError: networkx is not installed.
 
     Example:
         >>> quarter = Fraction(1, 4)

@@ -1,9 +1,4 @@
-"""The best and the worst tree-based ranking of greedy multi-path block verification on a small pair.
-
-A figure shows how much of the optimum a ranking can reach, and that the ranking by p/q is not the best one.
-"""
-
-from __future__ import annotations
+"""The best and the worst tree-based ranking of greedy multi-path block verification on a small pair."""
 
 import math
 from dataclasses import dataclass
@@ -28,12 +23,7 @@ Orders = tuple[tuple[int, ...], ...]
 
 
 class RankedEfficiency(NamedTuple):
-    """A ranking and its block efficiency.
-
-    Attributes:
-        value: block efficiency, tokens per target call; a Fraction on exact pairs.
-        leaf_order: the ranking as an order on all leaves, lowest first, [V^L].
-    """
+    """A ranking as an order on all leaves, lowest first, [V^L], and its block efficiency."""
 
     value: Any
     leaf_order: np.ndarray
@@ -118,9 +108,6 @@ def best_ranking(
     best, worst = ranked(max(every, key=earned)), ranked(min(every, key=earned))
     optimum = path_selection_optimum(pair, num_drafts).value if with_optimum else None
     return BestRanking(best, worst, greedy, optimum, earned.cache_info().currsize)
-
-
-# --------------------------------------------------------------------------- orders of tokens
 
 
 def _as_ranking(orders: Orders) -> Ranking:

@@ -1,7 +1,4 @@
-"""Verifiers: the interface, what one returns, users' own, the published algorithms and the wrong ones.
-
-The public names are those of ``__init__.pyi``; each is imported from its file on first use.
-"""
+"""Verifiers: the interface, what one returns, users' own, the published algorithms and the wrong ones."""
 
 import lazy_loader
 

@@ -1,7 +1,5 @@
 """Verifiers whose torch code is compiled: the same definition, fused into few kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
@@ -59,13 +57,7 @@ def _compiled(verifier: Verifier, options: dict[str, Any]) -> Verifier:
 
 
 class Compiled(Verifier):
-    """A verifier whose torch code is compiled.
-
-    Attributes:
-        verifier: it, as it was found.
-        traced: the object whose ``outcome`` is compiled.
-        options: of ``torch.compile``.
-    """
+    """A verifier whose torch code is compiled: that of ``traced``, itself or a user's own object."""
 
     def __init__(self, verifier: Verifier, traced: Any, options: dict[str, Any]) -> None:
         self.verifier, self.traced, self.options = verifier, traced, options
@@ -133,12 +125,7 @@ def _with_own_code(function: Any) -> FunctionType:
 
 
 class CompiledOutcome(Outcome):
-    """An outcome whose graphs run on use, stops and a sample together in one.
-
-    Args:
-        graphs: of ``Compiled``.
-        given: paths, target rows and draft rows.
-    """
+    """An outcome whose graphs run on use, stops and a sample together in one."""
 
     _graphs: dict[str, Callable[..., Any]]
     _given: tuple[Array, ...]

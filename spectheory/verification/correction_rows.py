@@ -1,7 +1,5 @@
 """The rows at the prefix where a verifier stops, from which the correction token is drawn."""
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

@@ -3,8 +3,6 @@
 Exact iterations (``iteration``) and the decoding loop (``decoding``) share one step, ``modified_rows``.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 from spectheory.foundation.arrays import Array, namespace, normalise
@@ -64,13 +62,6 @@ def modified_rows(
 
     The modified row is undefined at contexts that the modified target never reaches.  There the row stays as
     it was.
-
-    Args:
-        modify: ``modified_target_rows`` of a verifier.
-        target_rows, draft_rows, target_path_probs, draft_path_probs, num_drafts: its arguments.
-
-    Returns:
-        [..., V], of the arithmetic of ``target_rows``.
     """
     rows = modify(target_rows, draft_rows, target_path_probs, draft_path_probs, num_drafts)
     xp = namespace(rows)

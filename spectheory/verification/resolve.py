@@ -1,7 +1,5 @@
 """Resolve a verifier, pair and draft process from user input."""
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib import import_module
@@ -95,14 +93,7 @@ def find_verifier(verifier: str | Any) -> Verifier:
 def imported(name: str, what: str, method: str = "") -> Any:
     """The object named ``"package.module:attribute"``; the current directory is searched too.
 
-    Args:
-        name: what the user gave.
-        what: the noun for errors: "verifier".
-        method: a method that objects of this kind have, to suggest names where the attribute does not exist.
-
-    Raises:
-        UnknownNameError: nothing has that name.
-        InvalidOutcomeError: the import failed.
+    ``method`` is one that objects of this kind have, to suggest names where the attribute does not exist.
     """
     module_name, _, attribute = name.partition(":")
     if "" not in sys.path and os.getcwd() not in sys.path:

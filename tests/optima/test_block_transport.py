@@ -1,7 +1,5 @@
 """Block transport against its closed form."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Several calls: one linear program over all calls at once, theory.md Statements 4.8 to 4.10."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Every program: errors name it and its size, and too large ones are refused with advice."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 
@@ -39,7 +37,6 @@ STATEMENTS: dict[str, Statement] = {
 
 
 def with_block(program: LinearProgram, sense: str, rhs: int, keep: bool) -> LinearProgram:
-    """The program with x_0 (sense) rhs added, or with that constraint alone."""
     one = program.objective[:1] * 0 + 1
     zero = np.zeros(1, int)
     block = ConstraintBlock("extra", "-", sense, zero, zero, one, one * rhs)  # type: ignore[arg-type]

@@ -1,7 +1,5 @@
 """Skewed drafts as mixtures of rankings, exactly."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 
@@ -44,7 +42,6 @@ def test_vertices_are_their_own_mixture() -> None:
 
 
 def test_decomposition_partner_refuses_what_is_no_skewed_draft() -> None:
-    """A law outside the polytope, and a float pair."""
     pair = instances.uniform_equal(1)
     with pytest.raises(InvalidInputError, match=r"leaves \[1\] have 1/20 more"):
         decompose_into_rankings(pair, 2, np.array([Fraction(1, 5), Fraction(4, 5)]))

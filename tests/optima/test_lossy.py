@@ -1,7 +1,5 @@
 """The front between block efficiency and total variation (theory.md Statement 5.22)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -104,9 +102,6 @@ def test_floats_and_other_drafts() -> None:
 def test_bad_budgets_are_refused(budget: Any, says: str) -> None:
     with pytest.raises(InvalidInputError, match=says):
         lossy_optimum(two_token(1), budget)
-
-
-# -------------------------------------------------- ε = 0: the unsimplified program (greedy2026 Lemma A.5)
 
 
 @pytest.mark.parametrize("first", range(8))

@@ -1,7 +1,5 @@
 """The multi-path program: golden values, random pairs exact against float, all antichains."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One verifier that sees on-path rows only, on several pairs at once (theory.md Statement 5.17)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

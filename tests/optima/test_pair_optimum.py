@@ -1,7 +1,5 @@
 """The optimum: which program answers, what it refuses, and what it depends on."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys
@@ -75,18 +73,7 @@ def test_one_path_on_a_large_tree() -> None:
     assert best.lower <= output_law("block", pair).block_efficiency <= best.upper
 
 
-def test_importing_the_programs_is_light() -> None:
-    heavy = "('cvxpy', 'torch', 'highspy')"
-    code = f"import sys, spectheory.optima; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
-
-
-# ----------------------------------------------------------------- what the optimum depends on
-
-
 def facts(best: Solution | CertifiedInterval) -> tuple[object, ...]:
-    """Every number of an optimum and how it was found."""
     return best.value, best.lower, best.upper, best.method, best.status
 
 
@@ -133,7 +120,6 @@ def test_no_bound_is_above_the_longest_output(draft_length: int, num_drafts: int
 
 
 def test_one_path_from_another_model_has_the_optimum_of_that_model() -> None:
-    """Its draft rows count, not the pair's."""
     pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
     other = ModelPair.context_free_pair(TWO_TOKENS[0], ["1/4", "3/4"], 2)
     best = optimum(pair, drafts=PerPath((other,))).value
@@ -143,7 +129,6 @@ def test_one_path_from_another_model_has_the_optimum_of_that_model() -> None:
 
 
 def test_limits_are_handed_on() -> None:
-    """Of antichains listed for a tree, and of the time an interval may take."""
     pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
     with pytest.raises(EnumerationTooLargeError, match="the limit is 10"):
         optimum(pair, max_antichains=10, drafts=PrefixTree((2, 1)))

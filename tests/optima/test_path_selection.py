@@ -1,7 +1,5 @@
 """The optimum over skewed drafts is that over antichains; leaf sets are generated until none is violated."""
 
-from __future__ import annotations
-
 import dataclasses
 from fractions import Fraction
 
@@ -103,7 +101,6 @@ def test_one_draft_selects_the_draft_itself() -> None:
 
 
 def test_size_limits_and_bad_input() -> None:
-    """Too many leaves, sets and rounds."""
     pair = instances.two_token(2)
     with pytest.raises(EnumerationTooLargeError, match="128 leaves"):
         path_selection_optimum(instances.two_token(7), 2)

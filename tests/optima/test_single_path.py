@@ -1,7 +1,5 @@
 """The single-path program: golden values, and its closed form against the solver."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 

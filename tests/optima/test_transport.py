@@ -1,7 +1,5 @@
 """Couplings by maximum flow, and Lemma 4.5 by them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, product
 from math import prod
@@ -66,7 +64,6 @@ def test_lemma_4_5_by_maximum_flow() -> None:
 
 
 def test_transport_bad_input() -> None:
-    """Floats, sums other than 1, negative entries and unknown vertices are refused."""
     half = [Fraction(1, 2), Fraction(1, 2)]
     for law in ([0.5, 0.5], [Fraction(1, 2)], [Fraction(3, 2), Fraction(-1, 2)]):
         with pytest.raises(InvalidInputError, match="left marginal"):

@@ -1,7 +1,5 @@
 """The best and the worst tree-based ranking, against plain enumeration."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations, product
 

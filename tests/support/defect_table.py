@@ -21,13 +21,6 @@ def matrix() -> dict[str, dict[str, Any]]:
     return kill_matrix()
 
 
-def defects_of(module: str) -> list[str]:
-    """The names of the defects that a module of ``spectheory.defects`` defines."""
-    return [
-        name for name, defect in defects.items() if type(defect).__module__ == f"spectheory.defects.{module}"
-    ]
-
-
 def assert_total_variation(name: str, label: str, expected: Fraction) -> None:
     """The defect is flagged on the pair of that label, with exactly this total variation."""
     certificate = certify(defects[name], PAIRS[label], drafts=2, with_optimum=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import torch
 
@@ -33,26 +35,32 @@ def drafted(
     return np.stack(paths, axis=-1), np.stack(target_rows, axis=-2), np.stack(draft_rows, axis=-2)
 
 
-def on_device(arrays: tuple[np.ndarray, ...], device: str) -> list[torch.Tensor]:
+def on_device(arrays: Sequence[np.ndarray], device: str) -> list[torch.Tensor]:
     """Torch tensors of the same numbers."""
     return [torch.from_numpy(array).to(device) for array in arrays]
 
 
 def assert_agrees_on(device: str, verifier: Verifier, pair: ModelPair, num_drafts: int, label: str) -> None:
-    """Stop probabilities and correction rows of numpy and of torch, to 1e-12, on 48 drafted tuples."""
+    """``assert_same_outcomes`` on 48 drafted tuples."""
     torch.set_num_threads(1)
-    arrays = drafted(pair.to_float(), num_drafts, batch=48, seed=17)
-    expected = verifier.outcome(*arrays)
+    assert_same_outcomes(device, verifier, drafted(pair.to_float(), num_drafts, batch=48, seed=17), label)
+
+
+def assert_same_outcomes(device: str, verifier: Verifier, arrays: Sequence[np.ndarray], label: str) -> None:
+    """Stop probabilities and correction rows of numpy and of torch, to 1e-12."""
+    expected, batch = verifier.outcome(*arrays), arrays[0].shape[:-2]
     found = verifier.outcome(*on_device(arrays, device))
-    assert found.stop_probs.dtype == torch.float64
-    np.testing.assert_allclose(expected.stop_probs.sum(axis=(1, 2)), 1, rtol=0, atol=1e-12, err_msg=label)
+    assert (found.stop_probs.dtype, found.stop_probs.device.type) == (torch.float64, device)
+    assert found.stop_probs.shape == expected.stop_probs.shape
+    np.testing.assert_allclose(expected.stop_probs.sum(axis=(-2, -1)), 1, rtol=0, atol=1e-12, err_msg=label)
     np.testing.assert_allclose(
         found.stop_probs.cpu().numpy(), expected.stop_probs, rtol=0, atol=1e-12, err_msg=label
     )
-    for path_index, length in np.ndindex(expected.stop_probs.shape[1:]):
-        where = np.full(48, path_index), np.full(48, length)
+    for path_index, length in np.ndindex(expected.stop_probs.shape[-2:]):
+        where = np.full(batch, path_index), np.full(batch, length)
         rows = found.correction(*on_device(where, device)).cpu().numpy()
-        stops = expected.stop_probs[:, path_index, length] > 1e-9
+        # a stop of probability zero has no correction row worth comparing
+        stops = expected.stop_probs[..., path_index, length] > 1e-9
         np.testing.assert_allclose(
             rows[stops], expected.correction(*where)[stops], rtol=0, atol=1e-12, err_msg=label
         )

@@ -1,7 +1,5 @@
 """Compiled verifiers: one graph, the same outcomes and samples, and what breaks a graph is seen."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +25,6 @@ ROUND = ("token", "block", "multi_round")
 
 @pytest.fixture(autouse=True)
 def no_graphs_before() -> Iterator[None]:
-    """Every test compiles anew."""
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
@@ -66,7 +63,6 @@ class Looks(Token):
 
 
 def test_partner_a_look_at_a_number_breaks_the_graph() -> None:
-    """Without a graph the verifier is as good as any."""
     given = on_device(GIVEN, "cpu")
     one_round(Looks())(UNIFORM, *given)
     with pytest.raises(Exception, match="data-dependent"):
@@ -99,7 +95,6 @@ def test_warnings_are_looked_after_once_per_kind_of_rows() -> None:
 
 
 def assert_same(name: str, backend: str, tolerance: float) -> None:
-    """Outcome, correction rows and the samples of a seed, compiled and not."""
     given = on_device(GIVEN, "cpu")
     found, expected = compiled(name, backend=backend).outcome(*given), verifiers[name].outcome(*given)
     for stops_are_there in (False, True):
@@ -115,13 +110,11 @@ def assert_same(name: str, backend: str, tolerance: float) -> None:
 
 
 def test_compiled_verifiers_are_the_same() -> None:
-    """With graphs that run as they are, K = 2."""
     assert_same("greedy_multipath", "eager", 1e-15)
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch's inductor needs a C++ compiler on the CPU")
 def test_inductor_gives_the_same() -> None:
-    """With fused kernels."""
     assert_same("token", "inductor", 1e-12)
 
 

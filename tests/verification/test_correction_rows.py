@@ -1,7 +1,5 @@
 """The rows at a stop and their residual, element by element, in every kind of array."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

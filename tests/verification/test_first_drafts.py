@@ -1,7 +1,5 @@
 """A verifier on the first of the drafts is the verifier on fewer and shorter drafts."""
 
-from __future__ import annotations
-
 import pytest
 
 from spectheory import certify, instances, output_law
@@ -30,7 +28,6 @@ def test_it_is_as_lossless_as_the_verifier() -> None:
 
 
 def test_drafts_that_are_not_independent_are_refused() -> None:
-    """The first paths of a tree need not be independent."""
     from spectheory.pairs.drafts import PrefixTree
 
     with pytest.raises(InvalidInputError, match="not valid for 'prefix_tree'"):

@@ -1,7 +1,5 @@
 """One step of distribution modification; whole iterations are in test_iteration.py."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A question settled once: which verifier is meant, made once, bound once; and names that name none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -44,7 +42,6 @@ MODULES = {
 def test_modules_that_cannot_be_used(
     module: str, source: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One line with the file and the line of the user's code."""
     (tmp_path / f"{module}.py").write_text(source)
     monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(InvalidInputError, match=says) as caught:
@@ -54,7 +51,6 @@ def test_modules_that_cannot_be_used(
 
 @pytest.mark.parametrize("name", [":X", "../x:Y", "x:", "a b:c", "module:a.b", "1:x", "a..b:c", "::"])
 def test_names_that_name_nothing(name: str) -> None:
-    """No import is tried."""
     with pytest.raises(UnknownNameError, match="names no verifier; expected package"):
         find_verifier(name)
 
@@ -80,7 +76,6 @@ def test_a_named_class_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_law_carries_its_verifier() -> None:
-    """Bound to the pair and the process it was asked about."""
     law = output_law("optimal_multipath", instances.two_token(1), 3)
     assert law.verifier.name == "optimal_multipath"
     assert law.verifier is not verifiers["optimal_multipath"]

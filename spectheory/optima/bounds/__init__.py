@@ -1,7 +1,4 @@
-"""Bounds on the optimum that need no solver: tree passes, level sets, skewed drafts, dual scores.
-
-The public names are those of ``__init__.pyi``; each is imported from its file on first use.
-"""
+"""Bounds on the optimum that need no solver: tree passes, level sets, skewed drafts, dual scores."""
 
 import lazy_loader
 

@@ -1,7 +1,5 @@
 """The most violated antichain constraint of greedy2026 Eq. 12, without listing antichains."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

@@ -41,11 +41,6 @@ class ContextTree:
 
     @staticmethod
     def of(pair: ModelPair) -> ContextTree:
-        """The tree of a pair.
-
-        Raises:
-            InvalidInputError: a draft row whose sum is off by 1 or more, as a wide row_sum_tolerance allows.
-        """
         numbers, num_nodes = pair.numbers, count_nodes(pair.vocab_size, pair.draft_length)
         return ContextTree(
             pair=pair,
@@ -85,9 +80,6 @@ def node_probs(pair: ModelPair) -> tuple[np.ndarray, np.ndarray]:
         np.concatenate([pair.target_path_probs(depth) for depth in depths]),
         np.concatenate([pair.draft_path_probs(depth) for depth in depths]),
     )
-
-
-# ------------------------------------------------------------------------------- passes
 
 
 def sum_over_children(level: np.ndarray, vocab_size: int) -> np.ndarray:
@@ -133,17 +125,10 @@ def accepted_masses(node_laws: Sequence[np.ndarray], target_rows: Sequence[np.nd
     return masses
 
 
-# ------------------------------------------------------------------------------- checks
-
-
 def check_levels(
     pair: ModelPair, name: str, levels: Sequence[np.ndarray], nonnegative: bool = False
 ) -> Levels:
-    """One array per depth, as the passes take them: python-flint rationals or float64.
-
-    Raises:
-        InvalidInputError: not one array per depth 0..L that ``check_level`` accepts.
-    """
+    """One array per depth, as the passes take them: python-flint rationals or float64."""
     if len(levels) != pair.draft_length + 1:
         raise InvalidInputError(
             f"{name} has {len(levels)} depths; expected {pair.draft_length + 1}, one per depth 0..L"
@@ -154,12 +139,7 @@ def check_levels(
 def check_level(
     pair: ModelPair, name: str, level: np.ndarray, depth: int, nonnegative: bool = False
 ) -> np.ndarray:
-    """One array of ``check_levels``.
-
-    Raises:
-        InvalidInputError: not V^depth numbers in the pair's arithmetic, or one that must be finite and at
-            least 0 and is not.
-    """
+    """One array of ``check_levels``."""
     array, size = np.asarray(level), pair.vocab_size**depth
     if array.shape != (size,):
         raise InvalidInputError(f"{name} has shape {array.shape}; expected ({size},), one per context")

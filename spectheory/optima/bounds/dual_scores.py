@@ -10,11 +10,6 @@ X^(1), .., X^(K) satisfies
 
     E[τ+1] = Σ_a x(a) ≤ z(∅) + Σ_a y(a) x(a) ≤ z(∅) + E[max_k c(X^(k))].
 
-- The first step uses target matching: x(∅) = 1 and x(a,x) ≤ p(x|a) x(a).
-- The second uses prefix matching, Σ_{a∈T} x(a) ≤ f(q(T)) for antichains T.  The contexts at which the score
-  of a path first exceeds t are an antichain T_t of the mass q{c > t}.  So Σ_a y(a) x(a) = ∫ Σ_{a∈T_t} x(a) dt
-  ≤ ∫ f(q{c > t}) dt, which is the expected maximum of K draws.
-
 The right side is the ``dual_objective``.  ``upper_bound`` is the smaller one of it and L + 1: a Fraction and
 a proof for an exact pair, and a float up to rounding for a float pair.  ``certified_upper_bound`` is a float
 that is a proof, rounded outward.
@@ -42,8 +37,6 @@ from spectheory.optima.bounds.context_tree import (
 from spectheory.optima.bounds.tolerances import FEASIBILITY_TOLERANCE, TIE_TOLERANCE
 from spectheory.pairs.pair import ModelPair
 
-# --------------------------------------------------------------------------- the conditions
-
 
 def needed_scores(tree: ContextTree, slacks: Levels) -> Levels:
     """1 + Σ_x p(x|a) z(a,x) by depth, 1 at depth L: the least y(a) + z(a) that is feasible."""
@@ -69,10 +62,7 @@ def slacks_from_leaves(tree: ContextTree, slack_of: Callable[[int, np.ndarray], 
 
 
 def slacks_of_shares(tree: ContextTree, shares: Sequence[np.ndarray]) -> Levels:
-    """z(a) = u(a) (1 + Σ_x p(x|a) z(a,x)), with shares u in [0, 1] by depth 0..L: numbers or truth values.
-
-    ``least_scores`` takes the rest, so any shares give a feasible point.
-    """
+    """z(a) = u(a) (1 + Σ_x p(x|a) z(a,x)), with shares u in [0, 1] by depth 0..L: numbers or truth values."""
     return slacks_from_leaves(tree, lambda depth, needed: shares[depth] * needed)
 
 
@@ -89,9 +79,6 @@ def block_verification_slacks(tree: ContextTree, skewed_draft: np.ndarray) -> Le
     for law, mass, rows in zip(laws[1:], masses, tree.target_rows, strict=False):
         shares.append(((mass[:, None] * rows).ravel() <= law * tie).astype(int))
     return slacks_of_shares(tree, shares)
-
-
-# ---------------------------------------------------------------------------- the bound
 
 
 class ScoreChain(NamedTuple):
@@ -127,13 +114,7 @@ class ScoreChain(NamedTuple):
 
 
 class CertifiedUpperBound(NamedTuple):
-    """An upper bound, rounded outward, with the point and the chain of leaf sets behind it.
-
-    Attributes:
-        value: tokens per target call.
-        scores, slacks: y and z by depth.
-        chain: the level sets of the path scores.
-    """
+    """An upper bound, rounded outward, with its point y, z and level sets of the path scores behind it."""
 
     value: float
     scores: Levels
@@ -154,9 +135,10 @@ def dual_objective(
     num_drafts: int,
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
-    tolerance: float = FEASIBILITY_TOLERANCE,
 ) -> Any:
     """z(∅) + E[max_k c(X^(k))] for K i.i.d. drafted paths: the objective of the dual at a feasible point.
+
+    A float64 point may break the conditions by 1e-9.  The value is then that of a feasible point nearby.
 
     Args:
         pair: the models.
@@ -164,8 +146,6 @@ def dual_objective(
         scores: y by depth 0..L, arrays [V^depth], in the arithmetic of the pair.
         slacks: z likewise.  ``None`` takes z(a) = 1 + Σ_x p(x|a) z(a,x) - y(a), which must be ≥ 0, and 0 at
             the root.
-        tolerance: in float64, how far the point may be from feasible; the value is that of a feasible point
-            nearby.  An exact point must be feasible exactly.
 
     Returns:
         Tokens per target call: a Fraction for an exact pair, or a float up to rounding.
@@ -183,7 +163,7 @@ def dual_objective(
     """
     num_drafts = check_num_drafts(num_drafts)
     tree = ContextTree.of(pair)
-    point = _checked_point(tree, scores, slacks, float_tolerance(pair, tolerance))
+    point = _checked_point(tree, scores, slacks, float_tolerance(pair, FEASIBILITY_TOLERANCE))
     value = _chain(tree, point.scores).expected_maximum(num_drafts) + point.slacks[0][0]
     return plain_number(value / (1 - point.shortfall))
 
@@ -193,7 +173,6 @@ def upper_bound(
     num_drafts: int,
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
-    tolerance: float = FEASIBILITY_TOLERANCE,
 ) -> Any:
     """An upper bound on the block efficiency of every valid verifier: ``dual_objective``, at most L + 1.
 
@@ -209,7 +188,7 @@ def upper_bound(
         >>> print(upper_bound(pair, 2, scores))
         17/9
     """
-    value = dual_objective(pair, num_drafts, scores, slacks, tolerance)
+    value = dual_objective(pair, num_drafts, scores, slacks)
     return min(value, type(value)(pair.draft_length + 1))
 
 
@@ -218,18 +197,15 @@ def certified_upper_bound(
     num_drafts: int,
     scores: Sequence[np.ndarray],
     slacks: Sequence[np.ndarray] | None = None,
-    tolerance: float = FEASIBILITY_TOLERANCE,
 ) -> float:
-    """The bound of ``upper_bound`` as a float that is a proof, rounded outward.
+    """The bound of ``upper_bound`` as a float that is a proof, rounded outward (tokens per target call).
+
+    It makes up for a point that is nearly feasible, as ``dual_objective`` does.
 
     Args:
         pair, scores, slacks: as in ``upper_bound``; exact numbers are converted to float64, and the bound
             allows for that.
         num_drafts: K.
-        tolerance: how far the point may be from feasible; the bound makes up for it.
-
-    Returns:
-        The bound in tokens per target call.
 
     Raises:
         InfeasiblePointError, InvalidInputError: as ``upper_bound``.
@@ -244,7 +220,7 @@ def certified_upper_bound(
     tree = ContextTree.of(pair.to_float())
     y = [np.asarray(level, dtype=float) for level in scores]
     z = None if slacks is None else [np.asarray(level, dtype=float) for level in slacks]
-    bound = _certified(tree, num_drafts, _checked_point(tree, y, z, tolerance))
+    bound = _certified(tree, num_drafts, _checked_point(tree, y, z, FEASIBILITY_TOLERANCE))
     return min(float(bound.value), pair.draft_length + 1.0)
 
 
@@ -269,9 +245,6 @@ def _certified(tree: ContextTree, num_drafts: int, point: _Point) -> CertifiedUp
 
 def _chain(tree: ContextTree, scores: Levels) -> ScoreChain:
     return ScoreChain.of(prefix_sums(scores, tree.vocab_size)[-1], tree.draft_probs[-1])
-
-
-# --------------------------------------------------------------------- feasible points
 
 
 def feasible_scores(pair: ModelPair, scores: Sequence[np.ndarray]) -> Levels:

@@ -1,10 +1,8 @@
 """Level sets of a ratio: the sets that decide whether K drafts can serve a law, found by one sort.
 
 The law r of one of K i.i.d. drafts has r(S) ≤ f(q(S)) for every set S of leaves, f(u) = 1 - (1 - u)^K.  Of
-the 2^M sets of M leaves, M decide (theory.md Statement 5.4).  For every c ≥ 0 the function r - c f(q) of the
-two masses (q(S), r(S)) is convex, grows with r and falls with q.  So its maximum over all sets is at a vertex
-of the upper hull of their masses, and every vertex is a level set {b : r(b)/q(b) ≥ t}.  With c = 1 that is
-the largest excess r(S) - f(q(S)).  The largest ratio r(S)/f(q(S)) is the c at which the maximum is 0.
+the 2^M sets of M leaves, M decide (theory.md Statement 5.4): the level sets {b : r(b)/q(b) ≥ t} hold the
+largest excess r(S) - f(q(S)) and the largest ratio r(S)/f(q(S)).
 """
 
 from __future__ import annotations
@@ -30,13 +28,6 @@ def ratios(numerator: Array, denominator: Array) -> Array:
 
     There the sign is that of the numerator, and 0/0 is +∞, so that it comes last in ascending order.
     Rationals have no infinity: a number beyond all other ratios stands for it.
-
-    Args:
-        numerator, denominator: rational, float64 or torch; the denominator is at least 0.
-
-    Example:
-        >>> ratios(np.array([0.5, 0.5, 0.0]), np.array([0.25, 0.0, 0.0]))
-        array([ 2., inf, inf])
     """
     xp = namespace(numerator)
     empty, one = denominator == 0, ones_like(denominator[..., :1])
@@ -53,11 +44,6 @@ class SortedByRatio(NamedTuple):
     """Entries in ascending order of numerator/denominator, ties by number.
 
     All sorts by p/q use it.  A token that is never drafted has an infinite ratio (``ratios``).
-
-    Attributes:
-        ratios: in that order, [..., V].
-        order: the number of the entry at every place, [..., V].
-        numerator, denominator: in that order, [..., V].
     """
 
     ratios: Array
@@ -67,7 +53,6 @@ class SortedByRatio(NamedTuple):
 
     @staticmethod
     def of(numerator: Array, denominator: Array) -> SortedByRatio:
-        """One sort.  [..., V], [..., V]"""
         ascending, order = sort(ratios(numerator, denominator))
         return SortedByRatio(ascending, order, take_along(numerator, order), take_along(denominator, order))
 

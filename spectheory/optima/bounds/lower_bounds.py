@@ -1,7 +1,5 @@
 """Certified lower bounds on the multi-path optimum: block verification against a skewed draft."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -22,13 +20,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 class CertifiedLowerBound(NamedTuple):
-    """A lower bound, rounded outward, with its proof.
-
-    Attributes:
-        value: tokens per target call.
-        skewed_draft: the leaf law r behind it, [V^L].
-        masses: feasible node masses x(a) that attain it, by depth.
-    """
+    """A lower bound, rounded outward, with its proof: a leaf law r, and node masses that attain it."""
 
     value: float
     skewed_draft: np.ndarray
@@ -49,9 +41,6 @@ def certified_lower_bound(
         num_drafts: K.
         skewed_draft: r, [V^L]; its sum may be below 1.
         tolerance: the excess of a set, relative to f(q(S)), that still counts as rounding.
-
-    Returns:
-        The bound in tokens per target call.
 
     Raises:
         InfeasiblePointError: a set has r(S) > (1 + tolerance) f(q(S)); it is the witness.
@@ -110,11 +99,6 @@ def target_among(tree: ContextTree, num_drafts: int, allowed: Sequence[np.ndarra
     Where no child with target mass is allowed, it follows the draft.  If the contexts that K drafts reach
     almost surely are allowed, it is nearly a skewed draft, and block verification against it accepts nearly
     all of them.  It is divided by the largest r(S)/f(q(S)) where that is above 1.
-
-    Args:
-        tree: a float64 tree.
-        num_drafts: K.
-        allowed: truth values by depth 0..L.
     """
     law = np.ones(1)
     for level, target, draft in zip(allowed[1:], tree.target_rows, tree.pair.draft, strict=True):

@@ -19,8 +19,6 @@ Two things keep the noise low.  The last step of a continuation is replaced by i
 prefix share its continuation, so that common noise decides no maximum.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
@@ -46,13 +44,7 @@ from spectheory.pairs.pair import ModelPair
 
 
 def capped_step(state: Array, target_row: Array, draft_row: Array, cap: Array) -> tuple[Array, Array]:
-    """s(ax) and whether ax is a hit, for every token x.  [...], [..., V], [..., V], [...] -> [..., V] twice
-
-    Example:
-        >>> half = np.array([0.5, 0.5])
-        >>> capped_step(np.ones(()), np.array([0.9, 0.1]), half, np.array(1.5))
-        (array([1.5, 0.2]), array([ True, False]))
-    """
+    """s(ax) and whether ax is a hit, for every token x.  [...], [..., V] twice, [...] -> [..., V] twice"""
     xp = namespace(target_row)
     uncapped = divide_or_zero(state[..., None] * target_row, draft_row)
     limit = cap[..., None] + zeros_like(uncapped)
@@ -60,15 +52,8 @@ def capped_step(state: Array, target_row: Array, draft_row: Array, cap: Array) -
     return xp.where(hits, limit, uncapped), hits
 
 
-# ------------------------------------------------------------------------- enumerated pairs
-
-
 class CappedScores(NamedTuple):
-    """A point of the dual, by depth 0..L: ``upper_bound`` and ``certified_upper_bound`` take it.
-
-    Attributes:
-        scores, slacks: y and z, arrays [V^depth] in the arithmetic of the pair.
-    """
+    """A point of the dual, y and z by depth 0..L: ``upper_bound`` and ``certified_upper_bound`` take it."""
 
     scores: Levels
     slacks: Levels
@@ -107,12 +92,7 @@ def capped_scores(pair: ModelPair, cap: Any) -> CappedScores:
 
 
 class CappedBound(NamedTuple):
-    """The best bound of a list of caps.
-
-    Attributes:
-        value: tokens per target call: a Fraction that is a proof, or a float up to rounding.
-        cap: C.
-    """
+    """The best bound of a list of caps, a Fraction that is a proof or a float up to rounding, and its cap."""
 
     value: Any
     cap: Any
@@ -146,9 +126,6 @@ def capped_upper_bound(pair: ModelPair, num_drafts: int, caps: Sequence[Any] | N
     if not tried:
         raise InvalidInputError("caps is empty; give at least one")
     return min(CappedBound(upper_bound(pair, num_drafts, *capped_scores(pair, cap)), cap) for cap in tried)
-
-
-# --------------------------------------------------------------------------- drafted paths
 
 
 class Continuations(NamedTuple):
@@ -308,10 +285,6 @@ def empirical_bernstein(values: np.ndarray, largest: float, confidence: float) -
 
     Source: maurer2009 Theorem 4, mean + sqrt(2 V ln(2/δ)/n) + 7 largest ln(2/δ)/(3 (n-1)), V the sample
     variance.
-
-    Example:
-        >>> empirical_bernstein(np.ones(101), 1.0, 1 - 2 / math.e)
-        1.0233333333333334
     """
     n, log = len(values), math.log(2 / (1 - confidence))
     spread = math.sqrt(2 * float(values.var(ddof=1)) * log / n)

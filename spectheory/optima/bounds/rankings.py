@@ -1,7 +1,5 @@
 """Rankings: orders of the tokens after every context, and the orders of all leaves that they make."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -34,11 +32,7 @@ def ratio_ranking(target_rows: Array, draft_rows: Array) -> Array:
 
 
 def ranking_keys(ranking: Ranking, target_rows: Array, draft_rows: Array) -> Array:
-    """The keys of a ranking, one per token.  [..., V], [..., V] -> [..., V]
-
-    Raises:
-        InvalidInputError: the ranking returns another shape.
-    """
+    """The keys of a ranking, one per token.  [..., V], [..., V] -> [..., V]"""
     keys = ranking(target_rows, draft_rows)
     if tuple(keys.shape) != tuple(draft_rows.shape):
         raise InvalidInputError(
@@ -55,10 +49,7 @@ def mass_ranked_up_to(keys: Array, draft_rows: Array) -> Array:
 
 
 def leaf_order(pair: ModelPair, ranking: Ranking = ratio_ranking) -> np.ndarray:
-    """All leaves in the lexicographic order of a tree-based ranking (Def. 5.2), lowest first.
-
-    Returns:
-        Leaf numbers, [V^L].
+    """All leaves in the lexicographic order of a tree-based ranking (Def. 5.2), lowest first: [V^L] numbers.
 
     Example:
         >>> from spectheory import instances
@@ -78,9 +69,6 @@ def global_order(pair: ModelPair) -> np.ndarray:
 
     It is not tree-based: greedy2026 §5 would like this order, and calls it difficult.
 
-    Returns:
-        Leaf numbers, [V^L].
-
     Example:
         >>> from spectheory import instances
         >>> print(global_order(instances.sticky_chain(1)))
@@ -91,16 +79,7 @@ def global_order(pair: ModelPair) -> np.ndarray:
 
 
 def check_leaf_order(pair: ModelPair, order: LeafOrder) -> np.ndarray:
-    """An explicit order as leaf numbers, [V^L].
-
-    Raises:
-        InvalidInputError: it does not list every leaf exactly once.
-
-    Example:
-        >>> from spectheory import instances
-        >>> check_leaf_order(instances.two_token(2), [(0, 0), (1, 1), (0, 1), (1, 0)]).tolist()
-        [0, 3, 1, 2]
-    """
+    """An explicit order as leaf numbers, [V^L]."""
     V, L = pair.vocab_size, pair.draft_length
     numbers = np.asarray(order)
     if numbers.ndim == 2 and numbers.shape[-1] == L and numbers.dtype.kind == "i":

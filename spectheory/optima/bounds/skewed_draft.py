@@ -91,18 +91,15 @@ class SkewedDraft:
         return tuple(normalise(level) for level in levels)
 
     @staticmethod
-    def from_leaf_law(
-        pair: ModelPair, leaf_law: Sequence[Any] | np.ndarray, tolerance: float = SUM_TOLERANCE
-    ) -> SkewedDraft:
+    def from_leaf_law(pair: ModelPair, leaf_law: Sequence[Any] | np.ndarray) -> SkewedDraft:
         """The draft with this law on the leaves of a pair, [V^L].
 
         ``is_skewed_draft`` says whether K drafts can be selected with it.
 
         Raises:
-            InvalidInputError: not a distribution over the leaves in the pair's arithmetic; in float64 the sum
-                may be off by the tolerance.
+            InvalidInputError: not a distribution over the leaves in the pair's arithmetic.
         """
-        return SkewedDraft.summed(pair, _checked_law(pair, leaf_law, tolerance, nonnegative=True))
+        return SkewedDraft.summed(pair, _checked_law(pair, leaf_law, SUM_TOLERANCE, nonnegative=True))
 
     @staticmethod
     def summed(pair: ModelPair, leaf_law: np.ndarray) -> SkewedDraft:
@@ -168,18 +165,10 @@ class SkewedDraft:
 
 
 def ranked_leaf_law(draft_probs: np.ndarray, order: np.ndarray, num_drafts: int) -> np.ndarray:
-    """r(P_i) = F_i^K - F_{i-1}^K, F_i the draft mass of the i lowest leaves (greedy2026 Eq. 19).
+    """r(P_i) = F_i^K - F_{i-1}^K, F_i the draft mass of the i lowest leaves (greedy2026 Eq. 19).  [M]
 
     Printed with q(P_i) inside the sums over j; it is q(P_j).  The greedy polymatroid algorithm (App. H, Eq.
     93) computes the same law with the leaves from the top down.
-
-    Args:
-        draft_probs: q at the leaves, [M].
-        order: leaf numbers, lowest rank first, [M].
-        num_drafts: K.
-
-    Returns:
-        r, [M].
     """
     probs = draft_probs[order]
     upper = probs.cumsum()
@@ -205,11 +194,7 @@ def ranked_powers(
 ) -> RankedPowers:
     """The tokens of one context by rank.
 
-    Args:
-        target_row, draft_row: [..., V].
-        num_drafts: K.
-        ranking: the order of the tokens.
-        below_path, path_prob: B and q(a) of the context a, [...]; 0 and 1, the root's, by default.
+    B and q(a) of the context, [...], are 0 and 1, the root's, by default.
     """
     up_to = mass_ranked_up_to(ranking_keys(ranking, target_row, draft_row), draft_row)
     if below_path is None or path_prob is None:
@@ -226,14 +211,6 @@ def grown_law(law: np.ndarray, draft_probs: np.ndarray, num_drafts: int) -> np.n
     r(b) grows by the least room min_{S ∋ b} f(q(S)) - r(S).  The set with the least room is b with a prefix
     of the others in the order of r/q.  Every leaf then lies in a set without room, and as f∘q is submodular,
     the union of two such sets has none either.  So the sum is the largest possible, f(1) = 1.
-
-    Args:
-        law: r, [M], feasible; exact, or float64 for a result within rounding.
-        draft_probs: q, [M].
-        num_drafts: K.
-
-    Returns:
-        [M], at least r.
 
     Example:
         >>> grown_law(np.zeros(2), np.array([2/3, 1/3]), 2).round(6)
@@ -302,9 +279,6 @@ def skewed_draft_rows(
         below_path = take_token(below, token)
         path_prob = path_prob * take_token(row, token)
     return skewed
-
-
-# ------------------------------------------------------------------------- membership
 
 
 class Membership(NamedTuple):

@@ -3,8 +3,6 @@
 Tolerances are for float64.  Exact numbers are held to 0.
 """
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -39,24 +37,12 @@ def rounding_allowance(num_terms: int) -> float:
     """4 ε (N + 16), ε = 2^-52: a relative error that covers the rounding of sums of N nonnegative numbers.
 
     It leaves room for the rounding of the numbers themselves: path probabilities, f, products.
-
-    Example:
-        >>> rounding_allowance(0) == 64 * MACHINE_EPSILON
-        True
     """
     return 4 * MACHINE_EPSILON * (num_terms + 16)
 
 
 def outward(value: Fraction) -> tuple[float, float]:
-    """The nearest floats around a rational from below and from above.
-
-    Example:
-        >>> outward(Fraction(1, 2))
-        (0.5, 0.5)
-        >>> low, high = outward(Fraction(1, 3))
-        >>> Fraction(low) < Fraction(1, 3) < Fraction(high)
-        True
-    """
+    """The nearest floats around a rational from below and from above."""
     near = float(value)
     low = near if Fraction(near) <= value else math.nextafter(near, -math.inf)
     high = near if Fraction(near) >= value else math.nextafter(near, math.inf)

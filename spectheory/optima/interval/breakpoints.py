@@ -1,7 +1,5 @@
 """Breakpoints 0 = e_0 < e_1 < .. < e_N = 1 of the piecewise linear function in place of f."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from spectheory.foundation.arrays import hit_probability
@@ -11,10 +9,6 @@ from spectheory.optima.bounds.dual_scores import ScoreChain
 def first_breakpoints(num_segments: int, num_drafts: int) -> np.ndarray:
     """Breakpoints spread like |f''(u)|^(1/3), f(u) = 1 - (1 - u)^K: the best spread for a chord's error
     |f''| h³/12 under an even chain.
-
-    Example:
-        >>> print(first_breakpoints(2, 2))
-        [0.  0.5 1. ]
     """
     steps = np.arange(num_segments) / num_segments
     return np.append(-np.expm1(3.0 / (num_drafts + 1.0) * np.log1p(-steps)), 1.0)  # distinct for any K
@@ -33,22 +27,12 @@ def chord_errors(edges: np.ndarray, num_drafts: int, chain: ScoreChain) -> np.nd
 def refined_breakpoints(
     edges: np.ndarray, num_drafts: int, chain: ScoreChain, allowed_error: float, most_segments: int
 ) -> np.ndarray:
-    """Add breakpoints where a chain loses most to the chords.
+    """Add breakpoints where a chain loses most to the chords, until its error is allowed or most are made.
 
     In rounds, the worst sixteenth of the segments is split: at the set with more than 0.3 of the segment's
     error if there is such a set (its loss vanishes, because the new chords touch f there), else where half of
     the error lies on either side.  The cost of a step grows with the square of the number of segments, so few
     are split at a time.
-
-    Args:
-        edges: the breakpoints so far.
-        num_drafts: K.
-        chain: level sets of the scores of the latest solution.
-        allowed_error: stop when the chain's total error is at most this.
-        most_segments: never return more segments.
-
-    Returns:
-        The breakpoints, old ones included.
     """
     while len(edges) - 1 < most_segments:
         errors = chord_errors(edges, num_drafts, chain)

@@ -90,7 +90,8 @@ class ChordProgram:
     @property
     def gap(self) -> float:
         """The duality gap of the iterate under the chords, Σ π s + Σ u y + Σ v z."""
-        return _gap(self.point)
+        point = self.point
+        return float(np.vdot(point.pi, point.s) + point.u @ point.y + point.v @ point.z)
 
     @property
     def bin_law(self) -> np.ndarray:
@@ -116,9 +117,6 @@ class ChordProgram:
         Split in proportion to the widths, π gives the same r, so it stays feasible.  With the slope φ' of
         a new segment inside segment j, s_bj + Δβ - (φ' - φ_j) c_b is dual feasible for the least Δβ that
         leaves at least half of every s_bj.  The gap grows by about the error of the chords.
-
-        Args:
-            edges: breakpoints that include the present ones.
         """
         widths = np.diff(edges)
         slopes = np.diff(hit_probability(edges, self.num_drafts)) / widths
@@ -134,14 +132,7 @@ class ChordProgram:
         return ChordProgram(self.live, self.num_drafts, edges, start._replace(pi=pi, s=s))
 
     def step(self) -> float:
-        """Move to the next iterate.
-
-        Returns:
-            The smaller one of the primal and the dual step length, in (0, 1].
-
-        Raises:
-            SolverError: the Newton system could not be factored, or its solution is not finite.
-        """
+        """Move to the next iterate, and return the smaller one of its primal and dual lengths, in (0, 1]."""
         gap, point = self.gap, self.point
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):  # caught below as not finite
             step, steepest = self._direction(gap)
@@ -272,10 +263,6 @@ def _bin_scores(live: LiveTree, scores: np.ndarray) -> np.ndarray:
         nodes = live.nodes_at(depth)
         sums[nodes.start + 1 : nodes.stop + 1] = sums[live.parent[nodes]] + scores[nodes]
     return sums[live.bin_node]
-
-
-def _gap(point: Point) -> float:
-    return float(np.vdot(point.pi, point.s) + point.u @ point.y + point.v @ point.z)
 
 
 def _predicted_gap(gap: float, point: Point, predictor: Step, primal: float, dual: float) -> float:

@@ -7,8 +7,6 @@ method instead of a linear-programming solver with cuts because it is faster.  O
 violated leaf set per round is still at 2.9e-3 after 30 s (``benchmarks/multi_path_scale.py``).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -231,7 +229,20 @@ def multi_path_interval(
         status = "optimal" if best.gap <= relative_gap * best.below.value else "time limit"
     except KeyboardInterrupt:
         status = "interrupted"
-    return _solution(best, status, time.monotonic() - started)
+    return CertifiedInterval(
+        program="multi-path program, chord form",
+        method="interior point with adaptive chords",
+        status=status,
+        lower=best.below.value,
+        upper=min(best.above.value, best.tree.draft_length + 1.0),
+        rounds=best.rounds,
+        segments=best.segments,
+        seconds=time.monotonic() - started,
+        skewed_draft=best.below.skewed_draft,
+        node_masses=best.below.masses,
+        scores=best.above.scores,
+        slacks=best.above.slacks,
+    )
 
 
 def _close(best: _Best, relative_gap: float, after_round: Callable[[], None]) -> None:
@@ -299,20 +310,3 @@ def _run_stage(
         if best.gap <= goal or above.value - below.value - missed <= share * missed:
             break
     return above, True
-
-
-def _solution(best: _Best, status: str, seconds: float) -> CertifiedInterval:
-    return CertifiedInterval(
-        program="multi-path program, chord form",
-        method="interior point with adaptive chords",
-        status=status,
-        lower=best.below.value,
-        upper=min(best.above.value, best.tree.draft_length + 1.0),
-        rounds=best.rounds,
-        segments=best.segments,
-        seconds=seconds,
-        skewed_draft=best.below.skewed_draft,
-        node_masses=best.below.masses,
-        scores=best.above.scores,
-        slacks=best.above.slacks,
-    )

@@ -101,20 +101,12 @@ class Workspace(NamedTuple):
 
     @staticmethod
     def of(live: LiveTree, segments: int) -> Workspace:
-        """For a tree and a number of segments."""
         counts = (len(live.bin_mass), live.size, int(live.inner.max()) + 1)
         return Workspace(*(np.empty((count, segments)) for count in counts))
 
 
 class NewtonSystem:
     """The factored system at one point.
-
-    Args:
-        live: the tree.
-        slopes: φ_j, [N].
-        widths: w_j, [N].
-        point: the current point; all entries positive.
-        workspace: its memory; earlier systems there are lost.
 
     Attributes:
         predictor: the targets that aim at products of zero, R = -π s.

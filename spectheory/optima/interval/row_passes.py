@@ -12,8 +12,6 @@ H is [B, N], or [1, N] if all its rows are equal (``_row_of``).
 Output arrays come last; the caller allocates them.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -134,13 +132,7 @@ def recentred_targets(
 def recentred_nodes(
     products: np.ndarray, trials: np.ndarray, aims: np.ndarray, present: np.ndarray, targets: np.ndarray
 ) -> None:
-    """The same for the products u y, or v z, of the nodes: all arrays are [n].
-
-    Args:
-        products, trials: at the iterate and at the trial point.
-        aims: of the products.
-        present, targets: as for ``recentred_targets``.
-    """
+    """The same for the products u y, or v z, of the nodes: all arrays are [n]."""
     for a in range(len(products)):
         targets[a] = present[a] + _pull(trials[a], aims[a]) / products[a]
 
@@ -194,12 +186,7 @@ def moved_pairs(
     pi: np.ndarray, s: np.ndarray, direction: SlackDirection, targets: np.ndarray, primal: float, dual: float,
     new_pi: np.ndarray, new_s: np.ndarray,
 ) -> None:  # fmt: skip
-    """π + primal Δπ and s + dual Δs, [B, N] each.
-
-    Args:
-        direction, targets: the step and its H, [B, N] or [1, N].
-        primal, dual: the step lengths.
-    """
+    """π + primal Δπ and s + dual Δs, [B, N] each."""
     slopes, alpha, beta, scores = direction
     for b in range(len(pi)):
         here, margin, goal, out, new = pi[b], s[b], _row_of(targets, b), new_pi[b], new_s[b]

@@ -11,8 +11,6 @@ Nodes are numbered as in ``LiveTree``: children after their parents and next to 
 leaves out the root.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

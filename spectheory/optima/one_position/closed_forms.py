@@ -1,9 +1,4 @@
-"""Optimal acceptance in closed form, of numbers and as sympy expressions (spectr2023 Appendix B.1).
-
-Two figures of the paper use them.  They cross-check the min cut and the linear program.
-"""
-
-from __future__ import annotations
+"""Optimal acceptance in closed form, of numbers and as sympy expressions (spectr2023 Appendix B.1)."""
 
 from typing import Any
 

@@ -11,8 +11,6 @@ it is the same token whatever is drafted (theory.md Statement 3.11).  Verifiers 
 accept more often, up to α_K.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any

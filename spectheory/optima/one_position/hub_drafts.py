@@ -6,8 +6,6 @@ So every pair is {h, x} and has the probability q(x) / (1 - q(h)).  The largest 
 no linear program (theory.md Statement 3.12).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -51,8 +49,7 @@ def hub_plan(
 
     Raises:
         InvalidInputError: rows that are not probabilities over one vocabulary, or a hub that is not a token
-        or
-            is drafted almost surely.
+            or is drafted almost surely.
 
     Example:
         >>> plan = hub_plan(["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"])

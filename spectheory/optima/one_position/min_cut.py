@@ -1,9 +1,4 @@
-"""Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables.
-
-``acceptance`` and the figures use it.  The linear program ``otm_program`` cross-checks it.
-"""
-
-from __future__ import annotations
+"""Optimal acceptance at one position in closed form: a minimum cut instead of V^{K+1} variables."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -46,7 +41,6 @@ def optimal_acceptance(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
     num_drafts: int,
-    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
 ) -> MinCut:
     """The largest probability that the output is one of K i.i.d. drafts, in O(V log V).
 
@@ -64,7 +58,6 @@ def optimal_acceptance(
         target_probs, draft_probs: rows [..., V]: numpy float64 or exact rationals, torch tensors, or
             a list of strings or numbers.
         num_drafts: K.
-        row_sum_tolerance: how far the sum of a float row may be from 1.
 
     Returns:
         The value [...] (Fractions, or float64 whatever the precision of the rows) and the minimising
@@ -79,7 +72,7 @@ def optimal_acceptance(
         8/9 [ True False]
     """
     num_drafts = check_num_drafts(num_drafts)
-    target, draft = check_rows(target_probs, draft_probs, row_sum_tolerance)
+    target, draft = check_rows(target_probs, draft_probs)
     return _min_cut(_sorted_by_ratio(target, draft), num_drafts)
 
 
@@ -87,12 +80,11 @@ def optimal_acceptance_curve(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
     max_num_drafts: int,
-    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
 ) -> list[MinCut]:
     """α_1, .., α_K with their minimising sets; the tokens are sorted once.
 
     Args:
-        target_probs, draft_probs, row_sum_tolerance: as in ``optimal_acceptance``.
+        target_probs, draft_probs: as in ``optimal_acceptance``.
         max_num_drafts: the largest K.
 
     Returns:
@@ -107,7 +99,7 @@ def optimal_acceptance_curve(
         2/3 8/9 1
     """
     max_num_drafts = check_num_drafts(max_num_drafts)
-    target, draft = check_rows(target_probs, draft_probs, row_sum_tolerance)
+    target, draft = check_rows(target_probs, draft_probs)
     tokens = _sorted_by_ratio(target, draft)
     return [_min_cut(tokens, num_drafts) for num_drafts in range(1, max_num_drafts + 1)]
 
@@ -153,13 +145,8 @@ def min_cut_of_law(target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw
 def check_rows(
     target_probs: Sequence[Any] | Array,
     draft_probs: Sequence[Any] | Array,
-    row_sum_tolerance: float = FLOAT32_ROW_SUM_TOLERANCE,
 ) -> tuple[Array, Array]:
-    """Both rows as arrays of one shape and arithmetic, each a probability distribution.
-
-    Raises:
-        InvalidInputError: they are not.
-    """
+    """Both rows as arrays of one shape and arithmetic, each a probability distribution."""
     target: Array = target_probs if hasattr(target_probs, "dtype") else parse_probs(target_probs)
     draft: Array = draft_probs if hasattr(draft_probs, "dtype") else parse_probs(draft_probs)
     if target.shape != draft.shape or not target.ndim or not target.shape[-1]:
@@ -173,7 +160,7 @@ def check_rows(
         )
     for name, rows in (("target_probs", target), ("draft_probs", draft)):
         xp = namespace(rows)
-        allowed = float_tolerance(rows, row_sum_tolerance)
+        allowed = float_tolerance(rows, FLOAT32_ROW_SUM_TOLERANCE)
         sums_to_one = xp.asarray(abs(xp.sum(rows, axis=-1) - 1) <= allowed)
         # a NaN is refused too
         if not (bool((rows >= 0).all()) and bool(sums_to_one.all())):
@@ -184,11 +171,7 @@ def check_rows(
 def check_single_rows(
     target_probs: Sequence[Any] | Array, draft_probs: Sequence[Any] | Array
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``check_rows`` of one numpy row per model, [V].
-
-    Raises:
-        InvalidInputError: as ``check_rows``, or more than one row, or another library.
-    """
+    """``check_rows`` of one numpy row per model, [V]."""
     target, draft = check_rows(target_probs, draft_probs)
     if target.ndim != 1 or not isinstance(target, np.ndarray):
         raise InvalidInputError(
@@ -198,14 +181,9 @@ def check_single_rows(
 
 
 def check_draft_law(
-    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw, sum_tolerance: float = SUM_TOLERANCE
+    target_probs: Sequence[Any] | np.ndarray, draft_law: DraftLaw
 ) -> tuple[np.ndarray, list[tuple[int, ...]], np.ndarray]:
-    """The target row [V], the tuples of a draft law in the order given, and their probabilities [N].
-
-    Raises:
-        InvalidInputError: the row is not a probability distribution, the law is not one over tuples of
-            one length of its tokens, or exact and float numbers are mixed.
-    """
+    """The target row [V], the tuples of a draft law in the order given, and their probabilities [N]."""
     target, _ = check_single_rows(target_probs, target_probs)
     tuples = list(draft_law)
     lengths = sorted({len(drafts) for drafts in tuples})
@@ -221,7 +199,7 @@ def check_draft_law(
         raise InvalidInputError(
             f"target_probs holds {target.dtype} and the draft law {probs.dtype} entries; use one kind"
         )
-    allowed = float_tolerance(probs, sum_tolerance)
+    allowed = float_tolerance(probs, SUM_TOLERANCE)
     if not (bool((probs >= 0).all()) and bool(abs(probs.sum() - 1) <= allowed)):
         raise InvalidInputError(f"a draft law must hold probabilities ≥ 0 that sum to 1, got {probs.sum()}")
     return target, tuples, probs

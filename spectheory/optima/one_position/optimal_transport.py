@@ -1,9 +1,4 @@
-"""Optimal transport with membership cost at one position (spectr2023 Eq. 3-4), for any law of the drafts.
-
-Figures and notebooks show its plans.  Its value cross-checks the min cuts.
-"""
-
-from __future__ import annotations
+"""Optimal transport with membership cost at one position (spectr2023 Eq. 3-4), for any law of the drafts."""
 
 from collections.abc import Sequence
 from functools import partial, reduce

@@ -1,9 +1,4 @@
-"""Bounds on the optimal acceptance at one position (spectr2023 Lemma 3), by enumeration.
-
-A figure compares them with the min cut, which attains the upper bound.
-"""
-
-from __future__ import annotations
+"""Bounds on the optimal acceptance at one position (spectr2023 Lemma 3), by enumeration."""
 
 from collections.abc import Sequence
 from itertools import combinations_with_replacement, product
@@ -40,7 +35,6 @@ def transport_bounds(
     target_probs: Sequence[Any] | np.ndarray,
     draft_probs: Sequence[Any] | np.ndarray,
     num_drafts: int,
-    max_terms: int = MAX_TERMS,
 ) -> TransportBounds:
     """The information-theoretic bounds on α_K with K i.i.d. drafts.
 
@@ -57,14 +51,13 @@ def transport_bounds(
     Args:
         target_probs, draft_probs: one row each, [V]; strings and Fractions are exact.
         num_drafts: K.
-        max_terms: refuse more than this many terms, 2^V subsets times multisets of K tokens.
 
     Returns:
         Both bounds and the minimising set, the first in the order of the numbers Σ_{y∈Ω_0} 2^y.
 
     Raises:
         InvalidInputError: rows that are not probabilities over one vocabulary, or a bad num_drafts.
-        EnumerationTooLargeError: there are more terms.
+        EnumerationTooLargeError: there are more than 200 000 terms, 2^V subsets times multisets of K tokens.
 
     Example:
         >>> bounds = transport_bounds(["1/3", "2/3"], ["2/3", "1/3"], num_drafts=2)
@@ -75,10 +68,10 @@ def transport_bounds(
     target, draft = check_single_rows(target_probs, draft_probs)
     V = len(target)
     terms = 2**V * comb(V + num_drafts - 1, num_drafts)
-    if terms > max_terms:
+    if terms > MAX_TERMS:
         raise EnumerationTooLargeError(
             f"the bounds of spectr2023 Eq. 9 for {num_drafts} drafts over {V} tokens have {terms} terms, the "
-            f"limit is {max_terms}; use optimal_acceptance (the bound is attained), or raise max_terms"
+            f"limit is {MAX_TERMS}; use optimal_acceptance, because the bound is attained"
         )
     target, draft = flint_if_exact(target), flint_if_exact(draft)
     values = [
@@ -94,18 +87,7 @@ def transport_bounds(
 
 
 def equation_9(target: np.ndarray, draft: np.ndarray, num_drafts: int, tokens: np.ndarray) -> Any:
-    """The expression in braces of spectr2023 Eq. 9 for one Ω_0: an upper bound on α_K for any set.
-
-    Args:
-        target, draft: rows [V] of one arithmetic.
-        num_drafts: K.
-        tokens: Ω_0 as booleans [V].
-
-    Example:
-        >>> row = np.array([0.5, 0.5])
-        >>> float(equation_9(row, row, 2, np.array([True, True])))
-        1.0
-    """
+    """The expression in braces of spectr2023 Eq. 9 for one Ω_0: an upper bound on α_K for any set."""
     total = np.minimum(target[tokens], hit_probability(draft[tokens], num_drafts)).sum() + target[0] * 0
     outside: dict[frozenset[int], Any] = {}
     for drafts in combinations_with_replacement(range(len(draft)), num_drafts):

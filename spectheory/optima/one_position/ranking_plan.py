@@ -3,8 +3,6 @@
 The plan of spectr2023 Eq. 4 has V^{K+1} entries; this plan has a few numbers per token, whatever K is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -151,15 +149,6 @@ def optimal_skewed_row(target: np.ndarray, draft: np.ndarray, num_drafts: int) -
     With m_i = F(z_i) - (p_1 + .. + p_i) in descending order of p/q, whose least entry is the min cut,
 
         r_1 + .. + r_i = p_1 + .. + p_i + max(min_{k≤i} m_k, min_{k≥i} m_k);  r/q descends on both sides.
-
-    Args:
-        target, draft: rows that are laws, [V], of one arithmetic.
-        num_drafts: K.
-
-    Example:
-        >>> best = optimal_skewed_row(np.array([0.25, 0.75]), np.array([0.5, 0.5]), 2)
-        >>> best.skewed_row, best.order, best.cut
-        (array([0.25, 0.75]), array([1, 0]), 0)
     """
     order = SortedByRatio.of(-target, draft).order
     order = order[draft[order] > 0]
@@ -183,19 +172,13 @@ def _cut_times(positions: np.ndarray, limits: np.ndarray, reached: np.ndarray, n
     """The times at which the parts of the tokens are cut in two.
 
     A part a < i ≤ b of the tokens is reversed with the largest probability λ that leaves a law for the rest.
-    With V_i the mass of the tokens up to i under the reversal, the rest gives them (P_i - λ V_i) / (1 - λ),
+    With P_i = r_1 + .. + r_i, and V_i the same under the reversal, the rest gives (P_i - λ V_i) / (1 - λ),
     which may not exceed F(z_i):
 
         λ = min_i (F(z_i) - P_i) / (F(z_i) - V_i),   V_i = F(z_a) + F(z_b) - F(z_a + z_b - z_i).
 
     The part is cut where the minimum is attained.  As r/q descends, also in the rest, this goes on until no
     part has two tokens.
-
-    Args:
-        positions: z_0 = 0, .., z_N.
-        limits: F(z_i), [N+1].
-        reached: P_i = r_1 + .. + r_i, [N+1].
-        num_drafts: K.
     """
     times = ones_like(positions[1:-1])
     parts = [(0, len(times) + 1, zeros_like(positions[:1]), reached)]

@@ -3,8 +3,6 @@
 The idea is that of arXiv 2502.18779, whose text was not at hand; the proof is theory.md Statement 3.13.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 from math import comb

@@ -233,18 +233,11 @@ def _peel(
 
 
 def optimise(basis: ExactBasis, max_pivots: int) -> tuple[ExactBasis, int]:
-    """Exact simplex pivots from ``basis`` to an optimal basis, after ``FREE_PIVOTS`` by Bland's rule.
+    """Exact simplex pivots from ``basis`` to an optimal one, Bland's after ``FREE_PIVOTS``: (basis, pivots).
 
     1. Where reduced costs have the wrong sign, shift those costs so that the basis is dual feasible.
     2. Dual simplex on the shifted costs until the basis is primal feasible.
     3. Primal simplex on the true costs until it is optimal.
-
-    Returns:
-        The optimal basis and the number of pivots.
-
-    Raises:
-        SolverError: the program is infeasible or unbounded.
-        CertificationError: ``max_pivots`` pivots were not enough.
     """
     cost = basis.form.cost
     if _infeasible(basis):

@@ -1,7 +1,5 @@
 """Rational solutions: the basis of HiGHS (highs2018), solved and certified exactly with python-flint."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -130,11 +128,7 @@ def solve_exact_by_rows(
 def exact_solution(
     program: LinearProgram, point: Iterable[object], multipliers: Iterable[object]
 ) -> Solution:
-    """The Solution of an exactly optimal primal [n] and dual [m] point, after checking it.
-
-    Raises:
-        CertificationError: the points do not prove each other optimal.
-    """
+    """The Solution of an exactly optimal primal [n] and dual [m] point, after checking it."""
     primal = to_fractions(as_objects(list(point)))
     dual = to_fractions(as_objects(list(multipliers)))
     value = to_fraction(sum(c * x for c, x in zip(program.objective, primal, strict=True)))

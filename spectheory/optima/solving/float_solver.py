@@ -1,7 +1,5 @@
 """Float solutions with certified bounds, by cvxpy with HiGHS."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -15,17 +13,12 @@ UNKNOWN_STATUS = "Cannot unpack invalid solution"
 """The beginning of cvxpy's ``ValueError`` for a status of HiGHS that cvxpy does not know."""
 
 
-def solve(
-    program: LinearProgram,
-    gap_tolerance: float = GAP_TOLERANCE,
-    solver_tolerance: float = SOLVER_TOLERANCE,
-) -> Solution:
+def solve(program: LinearProgram, gap_tolerance: float = GAP_TOLERANCE) -> Solution:
     """Solve a program in float64 through cvxpy with HiGHS.
 
     Args:
         program: the statement.
         gap_tolerance: largest |primal - dual objective| accepted, relative to max(1, |value|).
-        solver_tolerance: primal and dual feasibility tolerance handed to HiGHS (at least 1e-10).
 
     Returns:
         The solution.  Where the program can repair a point, the primal is the repaired, feasible one.
@@ -42,7 +35,7 @@ def solve(
         1.5
     """
     stated = program.to_cvxpy()
-    _run(program, stated, solver_tolerance)
+    _run(program, stated)
     point = np.asarray(stated.variable.value, dtype=float)
     if program.repair is not None:
         point = program.repair(program, point)
@@ -107,7 +100,7 @@ def certified_bounds(
     return (below, above) if up > 0 else (-above, -below)
 
 
-def _run(program: LinearProgram, stated: CvxpyProgram, tolerance: float) -> None:
+def _run(program: LinearProgram, stated: CvxpyProgram) -> None:
     """Solve with presolve, and without it unless the verdict is optimal.
 
     At tight tolerances HiGHS's presolve calls feasible transport programs with tiny marginals infeasible: it
@@ -115,7 +108,9 @@ def _run(program: LinearProgram, stated: CvxpyProgram, tolerance: float) -> None
     """
     import cvxpy
 
-    tolerances = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
+    tolerances = dict.fromkeys(
+        ("primal_feasibility_tolerance", "dual_feasibility_tolerance"), SOLVER_TOLERANCE
+    )
     for presolve in ("on", "off"):
         try:
             stated.problem.solve(solver=cvxpy.HIGHS, presolve=presolve, threads=1, **tolerances)

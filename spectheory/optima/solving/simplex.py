@@ -46,9 +46,6 @@ class Simplex:
     def point(self, program: LinearProgram) -> np.ndarray:
         """An optimal point, [n].
 
-        Args:
-            program: of the last call, with rows added at its end; any program in the first call.
-
         Raises:
             SolverError: HiGHS reports anything but optimal.
         """

@@ -1,7 +1,5 @@
 """Solution of a linear program, and an independent check of it."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -92,7 +90,6 @@ class Solution(Bracketed):
     upper: float
 
     status: str = field(default="optimal", init=False)
-    """Nothing else is ever returned."""
 
     @property
     def reached(self) -> bool:

@@ -6,8 +6,6 @@
 - ``traversal``, ``spectr_gbv``: outside the families.
 """
 
-from __future__ import annotations
-
 from spectheory.verification.verifier import Registry
 
 verifiers = Registry(

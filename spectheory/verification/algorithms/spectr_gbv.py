@@ -1,7 +1,5 @@
 """The algorithm of spectrgbv2026, as printed: greedy block verification of one draft after the other."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -104,13 +102,6 @@ def conditionally_independent_bound(pair: ModelPair, num_drafts: int) -> Any:
     output, and Thm 5.3 says that ``spectr_gbv`` attains it.  It does not bound valid verifiers:
     on the pair of the example E[tau] = 8/9 is attained.
 
-    Args:
-        pair: the enumerated models.
-        num_drafts: K.
-
-    Returns:
-        A Fraction for an exact pair, a float otherwise.
-
     Raises:
         InvalidInputError: K is not a whole number of at least 1.
 
@@ -132,9 +123,6 @@ def conditionally_independent_maximum(target_row: Sequence[Any], draft_row: Sequ
 
     It is what Bound(2) bounds (spectrgbv2026 Lemma 5.1; theory.md §2).  One draft agrees with the output with
     probability Σ min(p, q); the other is independent of both.
-
-    Args:
-        target_row, draft_row: p and q, [2].
 
     Example:
         >>> print(conditionally_independent_maximum([1 / 4, 3 / 4], [3 / 4, 1 / 4]))

@@ -191,12 +191,7 @@ def _earned(
 ) -> tuple[Array, Array]:
     """(P(all is rejected), E[τ+1; something is accepted]) of the contexts of one depth, entered by n drafts.
 
-    Args:
-        draft: [contexts, V].
-        num_drafts: n.
-        accept: [contexts, weights].
-        below: the same two one depth further down, by the number of drafts there.
-        depth: of the contexts.
+    ``below`` holds the same two one depth further down, by the number of drafts there.
     """
     contexts, size = draft.shape
     rejected, earned = zeros_like(accept), zeros_like(accept)

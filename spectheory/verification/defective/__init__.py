@@ -9,8 +9,6 @@ and is not lossless.  ``suite.kill_matrix`` gives the exact total variation of e
 False 1/9
 """
 
-from __future__ import annotations
-
 from spectheory.verification.verifier import Registry
 
 defects = Registry(

@@ -1,7 +1,5 @@
 """Token verification with a wrong acceptance probability, or with another law than the drafts have."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from spectheory.foundation.arrays import (

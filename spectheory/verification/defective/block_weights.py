@@ -1,7 +1,5 @@
 """Block verification with w, the weight of a prefix, used wrongly."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, ones_like, prefix_products

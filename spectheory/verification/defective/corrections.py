@@ -1,7 +1,5 @@
 """Token verification with a wrong law for the token after the accepted prefix."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from spectheory.foundation.arrays import (

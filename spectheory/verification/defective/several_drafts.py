@@ -1,7 +1,5 @@
 """Several drafts: wrong selection of a path, and wrong rules at one position."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import ClassVar
 

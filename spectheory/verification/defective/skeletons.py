@@ -6,8 +6,6 @@ that only a mistake leads to, such as a residual without mass or a weight above 
 lossless.
 """
 
-from __future__ import annotations
-
 import re
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """The most violated antichain against a list of all antichains."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

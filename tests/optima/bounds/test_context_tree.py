@@ -1,7 +1,5 @@
 """Passes over the tree, and how far q(a) and the leaves below a may differ."""
 
-from __future__ import annotations
-
 import re
 from fractions import Fraction
 from math import prod

@@ -1,7 +1,5 @@
 """Upper bounds from path scores: exact, in float64 and rounded outward; infeasible points."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -18,7 +16,6 @@ from spectheory.foundation.exact_numbers import exact_values, to_flint, to_fract
 from spectheory.optima import multi_path_optimum, optimal_scores
 from spectheory.optima.bounds.context_tree import ContextTree, prefix_sums
 from spectheory.optima.bounds.dual_scores import (
-    ScoreChain,
     block_verification_slacks,
     certified_upper_bound,
     dual_objective,
@@ -97,15 +94,6 @@ def test_infeasible_scores_are_refused_with_the_violated_condition() -> None:
         upper_bound(pair, 0, best)
 
 
-def test_expected_maximum_of_ties_and_single_draws() -> None:
-    """K = 1 is the mean; equal values are worth that value for every K."""
-    values = np.array([Fraction(2), Fraction(1), Fraction(2)], dtype=object)
-    probs = np.array([Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)], dtype=object)
-    assert ScoreChain.of(values, probs).expected_maximum(1) == Fraction(7, 4)
-    assert ScoreChain.of(values, probs).expected_maximum(2) == 2 - Fraction(1, 16)
-    assert ScoreChain.of(values * 0 + 3, probs).expected_maximum(5) == 3
-
-
 def test_infeasible_scores_and_slacks_are_rejected_with_their_node() -> None:
     """Optimal scores and slacks pass; lowered at one node, negative, or of a wrong shape they do not."""
     pair = instances.random_float(3, 2, 4)
@@ -125,9 +113,6 @@ def test_infeasible_scores_and_slacks_are_rejected_with_their_node() -> None:
         certified_upper_bound(pair, 2, y, z)
     with pytest.raises(InvalidInputError, match="depths"):
         certified_upper_bound(pair, 2, y[:3], z)
-
-
-# ------------------------------------------------------------------- exact, plain and certified
 
 
 def dyadic_pair(rng: np.random.Generator, vocab_size: int, draft_length: int) -> ModelPair:
@@ -175,7 +160,6 @@ def objective_by_hand(pair: ModelPair, num_drafts: int, y: list[np.ndarray], z: 
 
 
 def exact_pair(pair: ModelPair) -> ModelPair:
-    """The rationals that the floats are."""
     target, draft = ([exact_values(rows) for rows in side] for side in (pair.target, pair.draft))
     return ModelPair(tuple(target), tuple(draft), pair.vocab)
 

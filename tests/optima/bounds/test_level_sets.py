@@ -1,7 +1,5 @@
 """f, ratios with a denominator of 0, and the level sets against all sets of leaves."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Certified lower bounds: skewed drafts that attain them, and laws that are refused."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import accumulate
 
@@ -76,7 +74,6 @@ def test_drafts_that_do_not_sum_to_one_are_made_up_for() -> None:
 
 
 def test_negative_masses_are_refused() -> None:
-    """Whatever the other leaves have."""
     with pytest.raises(InvalidInputError, match="at least 0"):
         certified_lower_bound(instances.two_token(1).to_float(), 2, np.array([-0.25, 0.5]))
 

@@ -1,7 +1,5 @@
 """Scores with a cap: what Statement 5.14 says of them, and their estimates from drafts and continuations."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 
@@ -25,9 +23,6 @@ from theory_examples import bound_with_cap, cap_scores
 from torch_support import drafted, on_device
 
 CAPS = (Fraction(1, 2), Fraction(1), Fraction(7, 5), Fraction(2))
-
-
-# ------------------------------------------------------------------------- enumerated pairs
 
 
 @pytest.mark.parametrize("group", ["partial_overlap", "equal_models", "random-V2-L3-K2", "random-V3-L2-K3"])
@@ -90,11 +85,7 @@ def test_bad_caps() -> None:
         capped_upper_bound(pair, 2, [])
 
 
-# --------------------------------------------------------------------------- drafted paths
-
-
 def continued(pair: ModelPair, paths: np.ndarray, seed: int, by: str = "target") -> Continuations:
-    """One continuation of every prefix, drawn from one of the models."""
     rng = np.random.default_rng(seed)
     V, L = pair.vocab_size, pair.draft_length
     shape = (*paths.shape, L - 1)
@@ -139,7 +130,6 @@ def test_sampled_scores_estimate_the_bound(num_drafts: int, cap: float) -> None:
 
 
 def test_partner_continuing_with_the_draft_is_something_else() -> None:
-    """G is a mean under the target."""
     exact = capped_upper_bound(PAIR, 1, [1.5]).value
     values = samples_of(PAIR, 1, 1.5, seed=5, by="draft")
     assert abs(values.mean() - exact) > 10 * values.std() / math.sqrt(len(values))
@@ -161,9 +151,6 @@ def test_torch_agrees() -> None:
         *on_device(arrays, "cpu"), Continuations(*on_device(tuple(behind), "cpu")), 1.5
     )
     np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-12)
-
-
-# ---------------------------------------------------------------------- the one-sided statement
 
 
 def test_sampled_bound_holds_on_a_real_choice_of_caps() -> None:

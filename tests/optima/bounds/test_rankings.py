@@ -1,7 +1,5 @@
 """Orders of tokens and of leaves against sorting in plain Python."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -21,7 +19,6 @@ def test_leaf_order_sorts_by_keys_and_tokens(name: str) -> None:
 
 
 def test_leaf_order_partner_rankings_differ() -> None:
-    """No two of these rankings are one on a pair without ties."""
     pair = instances.random_rational(1, 4, 2, max_weight=50, zero_probability=0, equal_row_probability=0)
     assert len({tuple(leaf_order(pair, ranking)) for ranking in RANKINGS.values()}) == len(RANKINGS)
 
@@ -38,7 +35,6 @@ def test_mass_ranked_up_to_is_a_sum_over_tokens(name: str) -> None:
 
 
 def test_bad_orders_and_rankings() -> None:
-    """A ranking without a key per token; an order that is none."""
     pair = instances.two_token(2)
     with pytest.raises(InvalidInputError, match=r"keys of shape \(1, 1\) for rows of shape \(1, 2\)"):
         ranking_keys(lambda target_rows, draft_rows: draft_rows[..., :1], pair.target[0], pair.draft[0])

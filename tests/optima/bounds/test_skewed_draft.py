@@ -1,7 +1,5 @@
 """Which laws are skewed drafts, what a skewed draft earns, and Lemma 4.7."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 

@@ -1,7 +1,5 @@
 """Rounding that is allowed for: outward floats and the allowance of sums."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

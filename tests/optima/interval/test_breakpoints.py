@@ -1,7 +1,5 @@
 """Breakpoints of the chords under f: where they lie, what the chords miss, and that refining finds it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,6 @@ from spectheory.optima.interval.breakpoints import chord_errors, first_breakpoin
 
 
 def chain_of(seed: int) -> ScoreChain:
-    """Random scores on the leaves of a random draft."""
     probs = instances.random_float(seed, 5, 3).draft_path_probs(3)
     return ScoreChain.of(np.random.default_rng(seed).random(len(probs)), probs)
 
@@ -68,6 +65,5 @@ def test_first_breakpoints_are_dense_where_f_bends() -> None:
 
 @pytest.mark.parametrize("more", [1, 2, 3])
 def test_refining_never_passes_the_limit(more: int) -> None:
-    """However many segments it would like to split at once."""
     edges = first_breakpoints(9, 4)
     assert len(refined_breakpoints(edges, 4, chain_of(1), 0.0, 9 + more)) - 1 == 9 + more

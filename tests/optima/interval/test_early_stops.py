@@ -1,7 +1,5 @@
 """The search for the interval is stopped: time limits, signals and errors in the callback."""
 
-from __future__ import annotations
-
 import itertools
 import signal
 from collections.abc import Callable, Iterator
@@ -119,23 +117,7 @@ def test_a_signal_before_there_is_an_interval(
         multi_path_interval(instances.two_token(), 2)
 
 
-def test_ctrl_c_returns_the_best_interval() -> None:
-    """KeyboardInterrupt out of the progress callback, as Ctrl-C raises it."""
-
-    def interrupt(number: int, lower: float, upper: float) -> None:
-        if number == 12:
-            raise KeyboardInterrupt
-
-    pair = instances.random_float(1, 10, 3, 1.0, 0.5)
-    best = multi_path_interval(pair, 4, progress=interrupt)
-    assert (best.status, best.rounds) == ("interrupted", 12)
-    assert best.lower < 3.90817 < best.upper
-    assert 1e-6 < best.relative_gap < 1
-    proofs_hold(pair, 4, best)
-
-
 def test_an_error_in_the_callback_is_not_swallowed() -> None:
-    """Only Ctrl-C and the time limit end the search quietly."""
 
     def broken(number: int, lower: float, upper: float) -> None:
         raise ZeroDivisionError

@@ -1,7 +1,5 @@
 """Iterates of the interior-point method: feasible however inexact, refined with room, finite or refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -16,9 +14,10 @@ from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.interval.newton import NewtonSystem, Point, Step, Targets, Workspace
 
 
-def small_program() -> ChordProgram:
-    tree = ContextTree.of(instances.random_float(1, 3, 2, 1.0, 0.5))
-    return ChordProgram(LiveTree.of(tree, 2, 1e-9), 2, first_breakpoints(6, 2))
+def small_program(draft_length: int = 2, num_drafts: int = 2, segments: int = 6) -> ChordProgram:
+    tree = ContextTree.of(instances.random_float(1, 3, draft_length, 1.0, 0.5))
+    live = LiveTree.of(tree, num_drafts, 1e-9)
+    return ChordProgram(live, num_drafts, first_breakpoints(segments, num_drafts))
 
 
 def copied(point: Point) -> Point:
@@ -34,24 +33,20 @@ def same(one: Point, other: Point) -> bool:
 @pytest.mark.parametrize("tilt", [False, True])
 def test_the_transport_is_repaired(factor: float, tilt: bool) -> None:
     """Too little mass is made up for, too much is scaled down, row by row and column by column."""
-    tree = ContextTree.of(instances.random_float(1, 3, 2, 1.0, 0.5))
-    live = LiveTree.of(tree, 2, 1e-9)
-    program = ChordProgram(live, 2, first_breakpoints(6, 2))
+    program = small_program()
     pi = factor * program.point.pi
     if tilt:
         pi = pi * np.random.default_rng(0).uniform(0.2, 2.0, pi.shape)
     program.point = program.point._replace(pi=pi)
-    law = live.leaf_law(program.bin_law)
+    law = program.live.leaf_law(program.bin_law)
     assert law.sum() == pytest.approx(1, rel=1e-12)
-    assert LevelSets.of(law, tree.draft_probs[-1], 2).is_feasible(1e-12)
+    assert LevelSets.of(law, program.live.tree.draft_probs[-1], 2).is_feasible(1e-12)
 
 
 def test_more_breakpoints_keep_the_iterate_feasible_with_room() -> None:
     """Half of the tightest s of every segment stays, and π keeps its marginals and its law."""
-    tree = ContextTree.of(instances.random_float(1, 3, 2, 1.0, 0.5))
-    live = LiveTree.of(tree, 3, 1e-9)
-    edges = first_breakpoints(6, 3)
-    program = ChordProgram(live, 3, edges)
+    program = small_program(num_drafts=3)
+    edges = program.edges
     for _ in range(4):
         program.step()
     finer = np.sort(np.concatenate([edges, 0.5 * (edges[1:] + edges[:-1])]))
@@ -65,8 +60,7 @@ def test_more_breakpoints_keep_the_iterate_feasible_with_room() -> None:
 
 def test_new_breakpoints_start_from_the_last_iterate_of_a_larger_gap() -> None:
     """At first from where the program started, then from a few times the gap before the latest step."""
-    tree = ContextTree.of(instances.random_float(1, 3, 3, 1.0, 0.5))
-    program = ChordProgram(LiveTree.of(tree, 3, 1e-9), 3, first_breakpoints(24, 3))
+    program = small_program(3, 3, 24)
     assert program.restart is program.point
     points, gaps, copies = [program.point], [program.gap], [copied(program.point)]
     for _ in range(12):
@@ -105,9 +99,8 @@ def infeasibility(program: ChordProgram) -> dict[str, float]:
 
 def test_every_iterate_solves_the_equations_of_both_programs() -> None:
     """All to rounding, and s is of the form α + β - φ c; a spoilt iterate breaks those it is part of."""
-    tree = ContextTree.of(instances.random_float(1, 3, 3, 1.0, 0.5))
-    live = LiveTree.of(tree, 3, 1e-9)
-    program = ChordProgram(live, 3, first_breakpoints(24, 3))
+    program = small_program(3, 3, 24)
+    live = program.live
     for _ in range(12):
         program.step()
         errors = infeasibility(program)
@@ -159,7 +152,6 @@ def test_the_weights_of_the_central_path_sum_to_the_total() -> None:
 
 
 def test_a_correction_that_is_no_number_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The step without corrections is."""
     program, uncorrected = small_program(), small_program()
     monkeypatch.setattr(interior_point, "CORRECTIONS", 0)
     uncorrected.step()

@@ -1,7 +1,5 @@
 """Which contexts are worth a variable: min{p(a), K q(a)} decides, and which of the two limits the others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

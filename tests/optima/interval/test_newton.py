@@ -1,7 +1,5 @@
 """A Newton step solves the equations that it linearises, one by one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

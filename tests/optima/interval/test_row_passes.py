@@ -1,7 +1,5 @@
 """The passes over pairs against the same formulas in whole arrays."""
 
-from __future__ import annotations
-
 from math import inf, nan
 
 import numpy as np

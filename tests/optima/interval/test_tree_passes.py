@@ -1,7 +1,5 @@
 """Eliminating the nodes against the matrix of all nodes, inverted as a whole."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Closed forms of the optimal acceptance, of numbers and of symbols."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

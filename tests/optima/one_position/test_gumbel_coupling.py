@@ -1,7 +1,5 @@
 """The Gumbel coupling: its acceptance against quadrature, draws and bounds; drafter invariance."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

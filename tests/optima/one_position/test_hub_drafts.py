@@ -1,7 +1,5 @@
 """Hub drafts: the plan against the min cut and the transport program of their law; exact marginals."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 
@@ -46,7 +44,6 @@ def test_the_transport_program_agrees() -> None:
 
 
 def test_partner_the_first_row_of_another_hub_is_not_lossless() -> None:
-    """Drafts of one hub and the plan of another do not give the target."""
     target, draft = (np.array([Fraction(n, 6) for n in row]) for row in ((3, 2, 1), (1, 2, 3)))
     drafts, plan = hub_plan(target, draft, 2).draft_law, hub_plan(target, draft, 1).output_given
     output = sum(prob * plan.get(pair, target) for pair, prob in drafts.items())

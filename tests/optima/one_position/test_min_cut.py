@@ -1,7 +1,5 @@
 """The min cut at one position: golden values, against the transport program, batched."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

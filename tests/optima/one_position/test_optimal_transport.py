@@ -1,7 +1,5 @@
 """Optimal transport at one position, for any law of the drafts."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import prod
@@ -179,7 +177,6 @@ def test_draft_laws_that_are_none_are_refused() -> None:
 
 
 def test_drafts_are_given_in_one_way() -> None:
-    """A row with K, or a law: not both, not neither, and no row without K."""
     row = ["1/2", "1/2"]
     law = {(0,): "1/2", (1,): "1/2"}
     assert otm_optimum(row, row, 1).value == otm_optimum(row, draft_law=law).value == 0

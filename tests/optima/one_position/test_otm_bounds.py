@@ -1,7 +1,5 @@
 """spectr2023 Lemma 3 and Eq. 9."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import prod

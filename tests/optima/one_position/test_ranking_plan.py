@@ -1,7 +1,5 @@
 """Plans made of rankings: optimal, lossless, and as few rankings as tokens (theory.md Statement 3.10)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import prod

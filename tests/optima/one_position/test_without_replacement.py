@@ -1,7 +1,5 @@
 """Drafts without replacement: level sets against the cut over all sets, and condition (Q) itself."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 from math import prod

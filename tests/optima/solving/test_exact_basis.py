@@ -1,7 +1,5 @@
 """Exact simplex pivots on their own."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 
@@ -102,7 +100,6 @@ def test_the_systems_of_a_basis_are_solved() -> None:
 
 
 def test_the_systems_partner_a_singular_basis_is_refused() -> None:
-    """Two variables with the same column."""
     form = random_form(0, 4)
     twice = replace(form, columns=(form.columns[0], form.columns[0], *form.columns[2:]))
     with pytest.raises(ZeroDivisionError):

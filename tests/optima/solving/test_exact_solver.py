@@ -1,7 +1,5 @@
 """Rational solutions: tiny coefficients and rows that are generated."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -81,7 +79,6 @@ def test_points_that_prove_nothing_are_refused() -> None:
 
 
 def test_a_basis_that_is_singular_in_rationals_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two equal columns are no basis; the slacks are one."""
     one, place = np.array([Fraction(1)] * 2, dtype=object), np.arange(2)
     rows = ConstraintBlock.of_terms(
         "rows", "-", "<=", one, (place, 0 * place, one), (place, 0 * place + 1, one)

@@ -1,7 +1,5 @@
 """Float solutions: statuses, signs of multipliers, bounds that hold for any multipliers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -11,14 +9,13 @@ import cvxpy
 import numpy as np
 import pytest
 
-from program_support import PAIRS, TWO_TOKENS, toy
+from program_support import PAIRS, toy
 from spectheory.foundation.errors import SolverError
 from spectheory.optima import (
     certified_bounds,
     check_solution,
     multi_path_optimum,
     multi_path_program,
-    single_path_program,
     solve,
     solve_exact,
 )
@@ -36,22 +33,6 @@ def test_bounds_hold_for_bad_multipliers_and_points() -> None:
         point = program.repair(program, rng.normal(0.5, 0.5, program.num_variables))
         lower, upper = certified_bounds(program, point, rng.normal(0.2, 0.5, program.num_constraints))
         assert Fraction(lower) <= best <= Fraction(upper)
-
-
-@pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize(
-    ("rows", "status"),
-    [
-        ([(1.0, "<=", 1.0), (1.0, ">=", 2.0)], "infeasible"),
-        ([(1.0, ">=", 2.0)], "unbounded"),
-    ],
-)
-def test_infeasible_and_unbounded_raise(
-    rows: list[tuple[float, str, float]], status: str, exact: bool
-) -> None:
-    program = toy("max", 1.0, rows, exact)
-    with pytest.raises(SolverError, match=rf"toy \(1 variables, {len(rows)} constraints\).*{status}"):
-        solve_exact(program) if exact else solve(program)
 
 
 FAILURES = [cvxpy.error.SolverError("gave up"), ValueError(f"{UNKNOWN_STATUS}: Solution()")]
@@ -98,12 +79,6 @@ def test_multiplier_signs(direction: str, sense: str, exact: bool) -> None:
     check_solution(program, solution, 0 if exact else 1e-9)
 
 
-def test_a_gap_above_the_tolerance_is_refused() -> None:
-    program = single_path_program(ModelPair.context_free_pair(*TWO_TOKENS, 2).to_float())
-    with pytest.raises(SolverError, match="differ by"):
-        solve(program, gap_tolerance=-1.0)
-
-
 def next_to_one() -> list[ModelPair]:
     """Models that agree on 10^-8 or so, next to nothing: the rounding of 1 + 10^-8 is no small part of it."""
     smalls = [Fraction(1 + 7 * number, 10**8) for number in range(30)]
@@ -123,7 +98,6 @@ def test_bounds_of_the_exact_solution_hold_to_the_last_bit(pairs: list[ModelPair
 
 
 def test_presolve_is_not_taken_at_its_word() -> None:
-    """What presolve calls infeasible is solved without it."""
     tried = []
 
     def solve_stub(*, presolve: str, **settings: object) -> None:
@@ -131,7 +105,7 @@ def test_presolve_is_not_taken_at_its_word() -> None:
         problem.status = "infeasible" if presolve == "on" else "optimal"
 
     problem = SimpleNamespace(solve=solve_stub, status="")
-    _run(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False), CvxpyProgram(problem, None, {}), 1e-9)
+    _run(toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False), CvxpyProgram(problem, None, {}))
     assert tried == ["on", "off"]
 
 

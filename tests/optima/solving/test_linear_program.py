@@ -1,7 +1,5 @@
 """Statements of programs: what they refuse, and the cvxpy problem they become."""
 
-from __future__ import annotations
-
 import dataclasses
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """The simplex method of HiGHS on a program that grows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import highspy
@@ -23,7 +21,6 @@ def test_the_status_of_highs_is_read() -> None:
 
 
 def test_presolve_is_not_taken_at_its_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What presolve calls infeasible is solved without it."""
     read = highspy.Highs.getModelStatus
 
     def wrong_with_presolve(solver: highspy.Highs) -> object:

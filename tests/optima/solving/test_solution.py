@@ -1,7 +1,5 @@
 """Solutions are checked against the statement."""
 
-from __future__ import annotations
-
 import dataclasses
 from fractions import Fraction
 
@@ -23,7 +21,6 @@ from spectheory.pairs.pair import ModelPair
 
 
 def test_a_wrong_primal_is_rejected() -> None:
-    """A feasible but not optimal point fails complementary slackness or the gap."""
     pair = ModelPair.context_free_pair(*TWO_TOKENS, 2)
     program, solution = single_path_program(pair), single_path_optimum(pair)
     lowered = {label: value if not label else value - value for label, value in solution.primal.items()}
@@ -103,7 +100,6 @@ def test_each_residual_is_seen(
 
 @pytest.mark.parametrize("place", ["point", "multiplier", "value"])
 def test_a_nan_is_refused(place: str) -> None:
-    """Whatever the tolerance, and wherever it stands."""
     program = toy("max", 1.0, [(1.0, "<=", 1.0)], exact=False)
     nan = float("nan")
     claim = {"point": (nan, [1.0], 1.0), "multiplier": (1.0, [nan], 1.0), "value": (1.0, [1.0], nan)}[place]

@@ -1,7 +1,5 @@
 """Settings shared by the tests of algorithms."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """What a round of every verifier moves: the limits of ``benchmarks/bytes.py``, and its meter."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -106,5 +104,4 @@ CASES: list[tuple[str, Callable[[], Any], int]] = [
 
 @pytest.mark.parametrize(("run", "moved"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
 def test_the_meter_on_operators_whose_traffic_is_known(run: Callable[[], Any], moved: int) -> None:
-    """Bytes by hand."""
     assert benchmark.counted(run).moved == moved

@@ -1,7 +1,5 @@
 """Every published verifier on the whole table of pairs: validity, the optimum, and what equals what."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 
@@ -126,7 +124,6 @@ def test_optimal_multipath_attains_the_optimum(group: str) -> None:
 
 
 def test_every_special_verifier_meets_an_optimum() -> None:
-    """No name is left out of the comparison: 20 pairs of each have an optimum."""
     for name in SPECIAL:
         cases = [case for group in GROUPS.values() for case in group if case.has_optimum]
         assert sum(process_of(name, case) is not None for case in cases) >= 20, name
@@ -207,7 +204,6 @@ ONE_DRAFT = {
 
 @pytest.mark.parametrize("name", ONE_DRAFT)
 def test_one_draft_reductions(name: str) -> None:
-    """K = 1: the whole output law is that of the algorithm on one path."""
     cases = [case for group in GROUPS.values() for case in group if case.pair.vocab_size**2 <= 9]
     compared = 0
     for case in cases[::3]:

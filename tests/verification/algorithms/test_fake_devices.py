@@ -5,8 +5,6 @@ shapes that depend on entries raise.  The program runs in a process of its own, 
 registered stays.
 """
 
-from __future__ import annotations
-
 import json
 
 import pytest
@@ -77,7 +75,6 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[str] | str]:
-    """The devices of what every verifier returned, or its error."""
     done = run_forked(PROGRAM % (ON_THE_CPU,))
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
@@ -86,7 +83,6 @@ def found() -> dict[str, list[str] | str]:
 @pytest.mark.parametrize("num_drafts", [1, 3])
 @pytest.mark.parametrize("name", [name for name in verifiers if name not in ON_THE_CPU])
 def test_a_round_stays_on_its_device(name: str, num_drafts: int, found: dict[str, list[str] | str]) -> None:
-    """Outcome and sample, without a look at any number."""
     assert found[f"{name} {num_drafts}"] == ["fakegpu"]
 
 

@@ -1,7 +1,5 @@
 """The shared table of pairs crossed with every verifier: validity, optimality and what reduces to what."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise, product
 
@@ -19,7 +17,6 @@ from table import (
     GENERAL,
     GENERAL_VERIFIERS,
     ONE_POSITION,
-    Case,
     best_of,
     groups,
     law_of_case,
@@ -33,7 +30,6 @@ GROUPS = groups()
 
 
 def test_table_holds_every_named_instance_and_300_random_pairs() -> None:
-    """The table is as large as it claims, and is not made of trivial pairs."""
     random = [case for key, cases in GROUPS.items() if key.startswith("random") for case in cases]
     assert len(random) >= 300
     assert len({case.name for case in random}) == len(random)
@@ -123,7 +119,6 @@ def test_no_verifier_exceeds_the_optimum(group: str) -> None:
 
 @pytest.mark.parametrize("group", ONE_POSITION)
 def test_no_verifier_exceeds_the_transport_of_one_position(group: str) -> None:
-    """At L = 1 no verifier of i.i.d. drafts accepts with more than α_K."""
     for case in (case for case in GROUPS[group] if case.pair.draft_length == 1):
         best = optimal_acceptance(case.pair.target[0][0], case.pair.draft[0][0], case.num_drafts).value
         for name in GENERAL:
@@ -186,11 +181,5 @@ def test_identical_models_accept_every_draft_of_one_path(name: str) -> None:
 
 @pytest.mark.parametrize("name", GENERAL)
 def test_disjoint_supports_accept_nothing(name: str) -> None:
-    """No token can be shared: one token per target call, whatever K."""
     for case in GROUPS["disjoint_supports"]:
         assert law_of_case(name, case).block_efficiency == pytest.approx(1, abs=1e-12)
-
-
-def test_case_prints_as_its_name() -> None:
-    """Failures name the pair."""
-    assert str(Case("here", GROUPS["two_token"][0].pair, 1, True)) == "here"

@@ -5,8 +5,6 @@ V = 32 000.  Here V = 4 000, on numpy arrays under tracemalloc; the meters are h
 whose allocations are known.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable
@@ -44,9 +42,6 @@ def multiple_of_input(verifier: Any, dtype: str) -> float:
 
 measured = cache(benchmark.measure)
 """What the script measures, once for all limits."""
-
-
-# ------------------------------------------------------------------------------- the claim
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
@@ -134,21 +129,15 @@ def test_every_published_verifier_is_measured_or_says_why_not() -> None:
     assert not set(VERIFIERS) & excused
 
 
-# ------------------------------------------------------------------------------ the meters
-
-
 def numpy_bytes(size: int) -> np.ndarray:
-    """An array of that many bytes."""
     return np.ones(size, dtype=np.uint8)
 
 
 def torch_bytes(size: int) -> torch.Tensor:
-    """A CPU tensor of that many bytes."""
     return torch.ones(size, dtype=torch.uint8)
 
 
 def torch_cpu_peak_bytes(run: Callable[[], Any]) -> int:
-    """The benchmark's meter for torch on the CPU."""
     return benchmark.torch_peak_bytes(run, "cpu")
 
 
@@ -192,14 +181,10 @@ def test_meters_agree_on_a_verifier() -> None:
 
 
 def test_check_meter_refuses_a_wrong_meter() -> None:
-    """The copy of the input must be seen as once the input."""
     benchmark.check_meter(1.001)
     for wrong in (0.0, 0.5, 1.05, 2.0, float("nan")):
         with pytest.raises(ValueError, match="the meter sees a copy"):
             benchmark.check_meter(wrong)
-
-
-# ------------------------------------------------------------------------------ the inputs
 
 
 @pytest.mark.parametrize("distinct", [False, True])
@@ -224,7 +209,6 @@ def test_rows_are_laws_and_shared_prefixes_share_them(distinct: bool) -> None:
 
 
 def test_law_check_refuses_what_is_no_law() -> None:
-    """Stop probabilities that sum to 1/2 are not timed."""
     proper = Token().outcome(*rows("float64"))
     benchmark.check_law("token", proper, "float64")
     with pytest.raises(ValueError, match="half: the stop probabilities sum to 1 only up to 5"):

@@ -1,7 +1,5 @@
 """spectr_gbv against its printed equations, acted out with the set H; what it claims and what it does."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 from itertools import product
@@ -45,7 +43,6 @@ def rejected_mass(pair: ModelPair, path: Path, num_drafts: int) -> Fraction:
 
 
 def children(pair: ModelPair, path: Path) -> list[Path]:
-    """The paths one token longer."""
     return [(*path, token) for token in range(pair.vocab_size)]
 
 
@@ -123,9 +120,6 @@ def _act_out(
     _act_out(pair, drafts, k, i + 1, tau, block, rejected | {prefix}, weight * (1 - accept), *rest)
 
 
-# ----------------------------------------------------------------- as printed
-
-
 def test_smallest_counterexample() -> None:
     """theory.md §2: V = 2, L = 1, K = 2 gives A with 31/120, not 1/3; total variation 3/40."""
     certificate = certify(SpecTrGbv(), instances.two_token(1), 2, with_optimum=False)
@@ -194,9 +188,6 @@ def test_acceptance_never_leaves_the_interval() -> None:
     assert strictly_inside > 100
 
 
-# ---------------------------------------------------------- where it is undefined
-
-
 @pytest.mark.parametrize("draft_length", [1, 2])
 def test_identical_models_leave_no_correction(draft_length: int) -> None:
     """Two drafts of identical fair coins can all be rejected, and Eq. 4 is 0/0."""
@@ -236,9 +227,6 @@ def test_undefined_acceptance_can_matter() -> None:
     assert as_zero != as_one
     assert law_of(output_law(SpecTrGbv(), pair, 2)) == as_zero
     assert printed_law(pair, 1, ZERO) == printed_law(pair, 1, ONE)
-
-
-# --------------------------------------------------------------- what it claims
 
 
 def test_bound_is_equation_5() -> None:
@@ -315,9 +303,6 @@ def test_complete_procedure_is_not_lossless() -> None:
     assert first_two.tolist() == [completed[path] for path in leaves(pair)]
     one_draft = completed_law(SpecTrGbv(), pair, 1)  # partner: lossless at K = 1
     assert (one_draft == pair.target_path_probs(3)).all()
-
-
-# -------------------------------------------------------------------- torch
 
 
 def test_agreement_partner_order_of_drafts() -> None:

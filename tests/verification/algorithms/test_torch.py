@@ -1,7 +1,5 @@
 """The same verifier objects on torch: the numbers of numpy, and samples that follow the exact law."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -13,7 +11,7 @@ from spectheory import instances
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.outcome import Outcome
-from table import GENERAL, GENERAL_VERIFIERS, groups
+from table import GENERAL, groups
 from torch_support import DEVICES, assert_agrees_on, drafted, on_device
 
 NOT_LOSSLESS = [name for name, verifier in verifiers.items() if not verifier.lossless]
@@ -22,13 +20,9 @@ MANY_SAMPLES = 200_000
 
 
 def generator(device: str, seed: int) -> Any:
-    """numpy's or torch's generator."""
     if device == "numpy":
         return np.random.default_rng(seed)
     return torch.Generator(device).manual_seed(seed)
-
-
-# ------------------------------------------------------------- the same numbers
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -39,44 +33,7 @@ def generator(device: str, seed: int) -> Any:
 def test_outcomes_agree_with_numpy(group: str, name: str, device: str) -> None:
     """Stop probabilities and all correction rows, pairs with zeros and ties, to 1e-12."""
     for case in groups()[group]:
-        arrays = drafted(case.pair.to_float(), case.num_drafts, batch=64, seed=17)
-        expected = verifiers[name].outcome(*arrays)
-        found = verifiers[name].outcome(*on_device(arrays, device))
-        stop_probs = found.stop_probs.cpu().numpy()
-        assert found.stop_probs.device.type == device
-        assert found.stop_probs.dtype == torch.float64
-        assert stop_probs.shape == (64, case.num_drafts, case.pair.draft_length + 1)
-        np.testing.assert_allclose(stop_probs, expected.stop_probs, rtol=0, atol=1e-12, err_msg=str(case))
-        np.testing.assert_allclose(
-            found.expected_tokens().cpu().numpy(), expected.expected_tokens(), rtol=0, atol=1e-12
-        )
-        for path_index, length in np.ndindex(stop_probs.shape[1:]):
-            where = np.full(64, path_index), np.full(64, length)
-            rows = found.correction(*on_device(where, device)).cpu().numpy()
-            expected_rows = expected.correction(*where)
-            assert rows.shape == expected_rows.shape == (64, case.pair.vocab_size)
-            # a stop of probability zero has no correction row worth comparing
-            stops = expected.stop_probs[:, path_index, length] > 1e-9
-            np.testing.assert_allclose(
-                rows[stops], expected_rows[stops], rtol=0, atol=1e-12, err_msg=str(case)
-            )
-
-
-@pytest.mark.parametrize("device", DEVICES)
-def test_agreement_partner_another_verifier_disagrees(device: str) -> None:
-    """On the same drafts another verifier's stop probabilities are far from these."""
-    arrays = drafted(instances.two_token(3).to_float(), 2, batch=64, seed=3)
-    outcomes = {
-        name: verifier.outcome(*on_device(arrays, device)) for name, verifier in GENERAL_VERIFIERS.items()
-    }
-    # At this root the best mixture of mixed_multipath is the ranking alone.
-    names = ["token", "block", "spectr", "multi_round", "greedy_multipath"]
-    for i, one in enumerate(names):
-        for other in names[i + 1 :]:
-            assert (outcomes[one].stop_probs - outcomes[other].stop_probs).abs().max() > 0.01, (one, other)
-    for name, outcome in outcomes.items():  # and every one differs from some
-        far = [(outcome.stop_probs - outcomes[other].stop_probs).abs().max() > 0.01 for other in names]
-        assert sum(far) >= 3, name
+        assert_agrees_on(device, verifiers[name], case.pair, case.num_drafts, str(case))
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -89,9 +46,6 @@ def test_float32_rows_stay_float32(name: str, device: str) -> None:
     outcome = verifiers[name].outcome(paths, *(row.float() for row in rows))
     assert outcome.stop_probs.dtype == torch.float32
     np.testing.assert_allclose(outcome.expected_tokens().cpu().numpy(), expected, rtol=0, atol=2e-4)
-
-
-# ---------------------------------------------------------------------- samples
 
 
 def counts_of(law: OutputLaw, paths: np.ndarray, outcome: Outcome, seed_or_generator: Any) -> np.ndarray:
@@ -123,7 +77,6 @@ def p_value(counts: np.ndarray, law: OutputLaw) -> float:
 
 
 def distance(law: OutputLaw, other: OutputLaw) -> float:
-    """The largest difference of two probabilities."""
     return max(float(abs(a - b).max()) for a, b in zip(law.masses, other.masses, strict=True))
 
 

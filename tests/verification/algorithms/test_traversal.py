@@ -1,19 +1,15 @@
 """traversal against leaf-to-root verification acted out on the tree; theory.md Statement 5.21."""
 
-from __future__ import annotations
-
 from collections import defaultdict
-from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Self
 
-import numpy as np
 import pytest
 
+from reference import draft_row, law_of, target_row, without_zeros
 from spectheory import ModelPair, Outcome, instances, output_law
-from spectheory.exact.law import OutputLaw
 from spectheory.foundation.arrays import normalise
-from spectheory.pairs.contexts import context_number, numbered_context
+from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree
 from spectheory.pairs.instances import random_rational
 from spectheory.verification.algorithms.traversal import Traversal
@@ -24,10 +20,6 @@ Context = tuple[int, ...]
 SHAPES = ((2, 2, 2), (3, 1, 3), (2, 2, 3), (3, 2, 2), (2, 3, 2), (2, 1, 4), (3, 1, 2), (2, 2, 1))
 
 
-def row(levels: Sequence[np.ndarray], context: Context, size: int) -> list[Fraction]:
-    return list(levels[len(context)][context_number(context, size)])
-
-
 Drawn = tuple[Context, tuple[bool, ...]]
 """A path, and which of its tokens it draws itself."""
 
@@ -36,10 +28,10 @@ def acted_out(
     pair: ModelPair, context: Context, paths: list[Drawn], weight: Fraction
 ) -> tuple[dict[Context, Fraction], Fraction]:
     """({output: probability}, P(the context and all below it are rejected)), given that it is entered."""
-    size, outputs, reach = pair.vocab_size, defaultdict[Context, Fraction](Fraction), ONE
-    target = row(pair.target, context, size)
+    outputs, reach = defaultdict[Context, Fraction](Fraction), ONE
+    target = target_row(pair, context)
     if len(context) < pair.draft_length:
-        draft, tested = row(pair.draft, context, size), set[int]()
+        draft, tested = draft_row(pair, context), set[int]()
         for path, draws in paths:
             token = path[len(context)]
             if not draws[len(context)]:
@@ -62,7 +54,6 @@ def acted_out(
 
 
 def law_of_acts(pair: ModelPair, process: DraftProcess) -> dict[Context, Fraction]:
-    """The output law, over all tuples of drafts."""
     size, length = pair.vocab_size, pair.draft_length
     draws = [tuple(row) for row in process.draws(length).tolist()]
     law: dict[Context, Fraction] = defaultdict(Fraction)
@@ -71,23 +62,14 @@ def law_of_acts(pair: ModelPair, process: DraftProcess) -> dict[Context, Fractio
             paths = [numbered_context(leaf, length, size) for leaf in leaves]
             for output, share in acted_out(pair, (), list(zip(paths, draws, strict=True)), ONE)[0].items():
                 law[output] += prob * share
-    return law
-
-
-def masses(law: OutputLaw) -> dict[Context, Any]:
-    return {
-        law.pair.context(length, int(number)): level[number]
-        for length, level in enumerate(law.masses, start=1)
-        for number in np.flatnonzero(level)
-    }
+    return without_zeros(law)
 
 
 @pytest.mark.parametrize("number", range(8))
 def test_the_law_is_that_of_the_traversal(number: int) -> None:
     size, length, drafts = SHAPES[number]
     pair = random_rational([431, number], size, length, zero_probability=number % 3 / 6)
-    acts = {output: prob for output, prob in law_of_acts(pair, Iid(drafts)).items() if prob}
-    assert masses(output_law(Traversal(), pair, drafts)) == acts
+    assert law_of(output_law(Traversal(), pair, drafts)) == law_of_acts(pair, Iid(drafts))
 
 
 TREES = ((2, (1, 2)), (2, (2, 1)), (2, (2, 2)), (3, (2, 1)), (2, (1, 2, 1)), (3, (1, 2)), (2, (2, 1, 2)))
@@ -101,8 +83,7 @@ def test_on_a_tree_it_is_the_traversal_and_lossless(size: int, widths: tuple[int
         pair = random_rational([433, seed], size, len(widths), zero_probability=seed % 2 / 5)
         law = output_law(Traversal(), pair, drafts=process)
         assert law.total_variation == 0
-        acts = {output: prob for output, prob in law_of_acts(pair, process).items() if prob}
-        assert masses(law) == acts
+        assert law_of(law) == law_of_acts(pair, process)
 
 
 class Unbound(Traversal):

@@ -1,13 +1,10 @@
 """The gallery of known-wrong verifiers: each is proper, each is caught, with the exact total variation."""
 
-from __future__ import annotations
-
 from copy import copy
 from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 
 from defect_programs import PROGRAMS, exact_law, token_program
 from defect_table import PAIRS, SEVERAL, matrix
@@ -23,7 +20,7 @@ from spectheory.verification.defective.skeletons import Defect
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
 from table import groups
-from torch_support import drafted
+from torch_support import assert_agrees_on
 
 F = Fraction
 
@@ -119,7 +116,6 @@ def test_what_short_paths_and_small_vocabularies_hide() -> None:
 
 
 def test_block_residual_without_weight_keeps_the_block_efficiency() -> None:
-    """Its docstring's claim: measured speed says nothing; the law does."""
     for pair in PAIRS.values():
         wrong = output_law(defects["block_residual_without_weight"], pair)
         assert wrong.block_efficiency == output_law("block", pair).block_efficiency
@@ -134,7 +130,6 @@ def test_defects_of_several_drafts_vanish_with_one() -> None:
 
 @pytest.mark.parametrize("name", defects)
 def test_one_definition_in_float64(name: str) -> None:
-    """The same definition in float64 has the same law."""
     for label, pair in PAIRS.items():
         exact = output_law(defects[name], pair, 2)
         rounded = output_law(defects[name], pair.to_float(), 2)
@@ -144,17 +139,8 @@ def test_one_definition_in_float64(name: str) -> None:
 
 @pytest.mark.parametrize("name", defects)
 def test_one_definition_in_torch(name: str) -> None:
-    """The same definition on torch tensors gives the numbers numpy gives."""
-    arrays = drafted(instances.random_float(11, vocab_size=3, draft_length=2), 2, batch=64, seed=5)
-    on_numpy = defects[name].outcome(*arrays)
-    on_torch = defects[name].outcome(*map(torch.from_numpy, arrays))
-    assert np.abs(on_torch.stop_probs.numpy() - on_numpy.stop_probs).max() < 1e-12
-    for path_index in range(2 if name in SEVERAL else 1):
-        for length in range(3):
-            where = np.full(64, path_index), np.full(64, length)
-            expected = on_numpy.correction(*where)
-            found = on_torch.correction(*map(torch.from_numpy, where)).numpy()
-            assert np.abs(found - expected).max() < 1e-12
+    pair = instances.random_float(11, vocab_size=3, draft_length=2)
+    assert_agrees_on("cpu", defects[name], pair, 2, name)
 
 
 @pytest.mark.parametrize("name", [name for name in SEVERAL if defects[name].exchangeable])

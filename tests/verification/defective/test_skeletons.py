@@ -1,7 +1,5 @@
 """The skeletons of the defects are lossless algorithms, and what one overrides in them shows."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -38,7 +36,6 @@ def test_skeletons_are_the_algorithms_they_stand_for(num_drafts: int) -> None:
 
 
 def test_uncapped_weight_is_greedy_block_verification() -> None:
-    """Block verification without the cap is block2024 Algorithm 4, law for law."""
     for pair in PAIRS.values():
         assert_same_law(output_law(defects["block_uncapped_weight"], pair), output_law(GreedyBlock(), pair))
 

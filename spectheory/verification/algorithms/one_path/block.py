@@ -1,7 +1,5 @@
 """Block verification: accept prefixes jointly; the optimal verifier on one path."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from spectheory.foundation.arrays import (

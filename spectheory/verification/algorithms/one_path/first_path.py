@@ -1,7 +1,5 @@
 """The frame of the verifiers of one drafted path: they look at the first path and stop on no other."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Greedy block verification: more tokens in one call, at the price of a modified target afterwards."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from spectheory.foundation.arrays import (

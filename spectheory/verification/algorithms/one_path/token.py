@@ -1,7 +1,5 @@
 """Token verification: accept or reject the drafted tokens one after the other."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, at_most_one, namespace, prefix_products, zeros_like

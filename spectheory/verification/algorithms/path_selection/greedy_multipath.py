@@ -1,7 +1,5 @@
 """Greedy multi-path block verification: take the highest-ranked path, block-verify against its law."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, ones_like, take_paths

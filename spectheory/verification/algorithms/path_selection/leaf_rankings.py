@@ -1,7 +1,5 @@
 """Rankings of the leaves of one enumerated pair: draw one, select its top draft, block-verify."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Mixed multi-path block verification: sometimes the first draft, otherwise the ranking's choice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, ClassVar
@@ -28,6 +26,9 @@ from spectheory.verification.algorithms.path_selection.selection import (
     select_highest_ranked,
 )
 
+SLOPE_TOLERANCE = 1e-9
+"""In floating point, slopes this close to 0 count as 0, so that rounding does not decide ties."""
+
 
 class MixedMultipath(PathSelection):
     """Block verification of the first draft with probability λ, otherwise of the highest-ranked one.
@@ -43,12 +44,8 @@ class MixedMultipath(PathSelection):
 
     Lossless: λ and r do not depend on the drafts, so this is path selection followed by block
     verification against the law of the selected path (greedy2026 Lemma 4.4).  λ = 1 is
-    ``block`` on the first path, λ = 0 is ``greedy_multipath``.
-
-    The best λ earns at least as much as both.  The block efficiency is
-    E(λ) = Σ_a min_{k ≤ |a|} p(a_{k+1:} | a_{1:k}) r(a_{1:k})  (Eq. 16).  Every r(a_{1:k}) is affine in λ;
-    a minimum of affine functions is concave, and so is a sum of concave functions.  So E is concave and
-    piecewise linear on [0, 1], with max E ≥ max(E(0), E(1)) and E(λ) ≥ λ E(1) + (1-λ) E(0) for every λ.
+    ``block`` on the first path, λ = 0 is ``greedy_multipath``.  The block efficiency is concave in λ, and the
+    best λ earns at least as much as both.
 
     By default λ is chosen from the rows at the root, which all drafts share, to maximise the acceptance
     at the first position (``root_mixture``).  With L = 1 that is the best λ; for longer drafts it is a
@@ -59,7 +56,6 @@ class MixedMultipath(PathSelection):
         first_draft_prob: λ, a Fraction, an int or a float in [0, 1]; a float is taken at its exact
             value.  None chooses λ from the rows at the root.
         ranking: any tree-based ranking; default p/q.
-        slope_tolerance: in floating point, slopes this close to 0 count as 0 in the choice of λ.
 
     Raises:
         InvalidInputError: λ is not a number in [0, 1].
@@ -78,15 +74,9 @@ class MixedMultipath(PathSelection):
     name: ClassVar[str] = "mixed_multipath"
     source: ClassVar[str] = "this package (theory.md Statement 5.8)"
 
-    def __init__(
-        self,
-        first_draft_prob: Any = None,
-        ranking: Ranking = ratio_ranking,
-        slope_tolerance: float = 1e-9,
-    ) -> None:
+    def __init__(self, first_draft_prob: Any = None, ranking: Ranking = ratio_ranking) -> None:
         self.first_draft_prob = None if first_draft_prob is None else _as_fraction(first_draft_prob)
         self.ranking = ranking
-        self.slope_tolerance = slope_tolerance
 
     def select(self, paths: Array, target_rows: Array, draft_rows: Array) -> SelectedPaths:
         xp = namespace(target_rows)
@@ -116,15 +106,11 @@ class MixedMultipath(PathSelection):
         """λ, one per batch element, from the rows at the root.  [..., V] -> [...]"""
         if self.first_draft_prob is not None:
             return like_entries(self.first_draft_prob, target_row[..., 0])
-        return _best_share(target_row, draft_row, powers, self.slope_tolerance)
+        return _best_share(target_row, draft_row, powers)
 
 
 def root_mixture(
-    target_row: Array,
-    draft_row: Array,
-    num_drafts: int,
-    ranking: Ranking = ratio_ranking,
-    slope_tolerance: float = 1e-9,
+    target_row: Array, draft_row: Array, num_drafts: int, ranking: Ranking = ratio_ranking
 ) -> Array:
     """The λ that maximises the acceptance at one position, in closed form.  [..., V] -> [...]
 
@@ -146,8 +132,6 @@ def root_mixture(
         target_row, draft_row: the rows at the root, [..., V].
         num_drafts: K.
         ranking: the order of the tokens.
-        slope_tolerance: in floating point, a slope this close to 0 counts as 0, so that rounding does
-            not decide ties; not used for exact rows.
 
     Returns:
         λ, [...], rational for rational rows.
@@ -158,11 +142,12 @@ def root_mixture(
         >>> print(root_mixture(row, row, 2), root_mixture(row, row[::-1], 2))
         1 0
     """
-    root = ranked_powers(target_row, draft_row, num_drafts, ranking)
-    return _best_share(target_row, draft_row, root.powers, slope_tolerance)
+    return _best_share(
+        target_row, draft_row, ranked_powers(target_row, draft_row, num_drafts, ranking).powers
+    )
 
 
-def _best_share(target_row: Array, draft_row: Array, powers: Array, slope_tolerance: float) -> Array:
+def _best_share(target_row: Array, draft_row: Array, powers: Array) -> Array:
     """``root_mixture`` with S(U_x, B_x) of every token at hand, so that q^Γ = q S."""
     xp, size = namespace(draft_row), draft_row.shape[-1]
     skewed = draft_row * powers
@@ -184,7 +169,7 @@ def _best_share(target_row: Array, draft_row: Array, powers: Array, slope_tolera
         place = xp.where(turns == 0, zeros_like(place), place)
         return xp.where(turns > size, ones_like(place), place)
 
-    tolerance = float_tolerance(draft_row, slope_tolerance)
+    tolerance = float_tolerance(draft_row, SLOPE_TOLERANCE)
     smallest = place_of(lambda slopes: slopes > tolerance)
     largest = place_of(lambda slopes: slopes >= -tolerance)
     return (smallest + largest) / 2

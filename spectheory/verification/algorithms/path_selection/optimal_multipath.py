@@ -1,7 +1,5 @@
 """A verifier that attains the multi-path optimum on one enumerated pair."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, normalise
@@ -64,11 +62,7 @@ class OptimalMultipath(LeafRankings):
         self.value = best.value if pair.is_exact else float(best.value)
 
     def skewed_draft(self, num_drafts: int) -> SkewedDraft:
-        """r, the law of the selected path.
-
-        Raises:
-            InvalidInputError: for another number of drafts than the verifier was made for.
-        """
+        """r, the law of the selected path, for the number of drafts the verifier was made for."""
         if num_drafts != self.num_drafts:
             raise InvalidInputError(
                 f"verifier {self.name!r} was made for {self.num_drafts} drafts and given {num_drafts}; "
@@ -103,13 +97,6 @@ class OptimalMultipathOfPair(Verifier):
 
 
 def exact_neighbour(pair: ModelPair) -> ModelPair:
-    """A float64 pair as rationals: every entry exactly, every row divided by its exact sum.
-
-    Example:
-        >>> pair = ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75], draft_length=1)
-        >>> print(exact_neighbour(pair).draft[0][0])
-        [Fraction(1, 4) Fraction(3, 4)]
-    """
-
+    """A float64 pair as rationals: every entry exactly, every row divided by its exact sum."""
     target, draft = ([exact_values(level) for level in side] for side in (pair.target, pair.draft))
     return ModelPair(tuple(map(normalise, target)), tuple(map(normalise, draft)), pair.vocab)

@@ -4,8 +4,6 @@ A coupling maps a ``ScoreNode`` and levels R [..., N] to a plan [..., N, M]: row
 cells after token x.  Whatever the levels, Σ_x q_x μ_x = μ, which is all that losslessness needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from spectheory.foundation.arrays import (

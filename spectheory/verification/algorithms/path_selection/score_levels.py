@@ -149,11 +149,7 @@ def proportional_levels(node: ScoreNode) -> Array:
 
 @dataclass(frozen=True)
 class MixedLevels:
-    """A mixture of ``lazy_levels`` and ``proportional_levels``; both attain the min cut, so it does.
-
-    Attributes:
-        proportional_share: of the second.
-    """
+    """A mixture of ``lazy_levels`` and ``proportional_levels``; both attain the min cut, so it does."""
 
     proportional_share: Fraction
 

@@ -1,7 +1,5 @@
 """Scored selection: every drafted path draws a private score, and the path with the largest is verified."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from itertools import pairwise
 from typing import ClassVar, NamedTuple
@@ -200,10 +198,6 @@ def winning_chances(masses: Array) -> Array:
 
     The product is expanded in the basis u^i (1-u)^(K-1-i), whose coefficients are not negative; the
     integral of one is 1 / (K binom(K-1, i)).
-
-    Example:
-        >>> winning_chances(np.array([[0.5, 0.5], [0.0, 1.0]]))
-        array([0.25, 0.75])
     """
     xp = namespace(masses)
     num_drafts = masses.shape[-2]

@@ -1,7 +1,5 @@
 """Scored multi-path selection: keep all drafted paths in the race, and decide where the models disagree."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Path selection: choose one of the drafted paths, then block-verify it against the law of the choice."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """K-SEQ at one position: the verifier, its division factor, acceptance probability and residual."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction
@@ -52,16 +50,11 @@ class KSeq(PositionByPosition):
     smaller ρ can be lossless as well, where every such token has p/q > ρ.  Otherwise the residual is negative
     somewhere.  At ρ* the acceptance is at least (1 - (1 - 1/K)^K) α_K >= (1 - 1/e) α_K.  K = 1 is ``token``.
 
-    Of all ρ >= ρ*, ρ* maximises p_acc, the probability that step 2 returns a draft.  It does not maximise
-    P(Y is drafted), because with ρ > ρ* step 3 can return a drafted token too (theory.md Statement 3.6).  On
-    the two-token pair with K = 2, P(Y is drafted) is 5/6 at ρ = 2 and 0.811420 at ρ*.
-
     Args:
         division_factor: ρ, or ``None`` for ρ*.  A Fraction or a whole number is exact: the law is then
             rational for rational rows.  ρ* is algebraic, so its law is float64.
         checked: whether rows with ρ < ρ* are refused.  ``False`` runs the algorithm on them and leaves out
             the negative part of the residual, which is not lossless in general.
-        tolerance: in float64, the relative amount by which ρ may be below ρ*, because ρ* is rounded.
 
     Raises:
         InvalidInputError: ρ is not a number of at least 1, or too small for the rows; more than one
@@ -80,18 +73,19 @@ class KSeq(PositionByPosition):
     max_draft_length: ClassVar[int | None] = 1
     draft_processes: ClassVar[frozenset[str]] = frozenset({"iid", "prefix_tree"})
 
-    def __init__(
-        self, division_factor: Number | None = None, *, checked: bool = True, tolerance: float = 1e-12
-    ) -> None:
+    def __init__(self, division_factor: Number | None = None, *, checked: bool = True) -> None:
         if division_factor is not None:
             _check_division_factor(division_factor)
         self.division_factor = division_factor
         self.checked = checked
-        self.tolerance = tolerance
         self.exact = isinstance(division_factor, (int, Fraction))  # type: ignore[misc]
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        self._check_draft_length(paths.shape[-1])
+        if (draft_length := paths.shape[-1]) != 1:
+            raise InvalidInputError(
+                f"verifier 'kseq' works at one position, draft_length 1, got draft_length {draft_length}; "
+                "use 'spectr', which is K-SEQ position by position"
+            )
         if self.division_factor is not None and self.checked:
             # All paths start at one context: the first path's rows are everyone's.
             first = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
@@ -111,13 +105,6 @@ class KSeq(PositionByPosition):
         accept = acceptance_ratio(position.on_tokens(target_rows), scaled, position.is_draft)
         return first_accepted(accept, positive_part(rule.residual))
 
-    def _check_draft_length(self, draft_length: int) -> None:
-        if draft_length != 1:
-            raise InvalidInputError(
-                f"verifier 'kseq' works at one position, draft_length 1, got draft_length {draft_length}; "
-                "use 'spectr', which is K-SEQ position by position"
-            )
-
     def _check_rows(self, target_probs: Array, draft_probs: Array, num_drafts: int, given: Number) -> None:
         xp = namespace(target_probs)
         target, draft = (xp.astype(rows, xp.float64) for rows in (target_probs, draft_probs))
@@ -128,7 +115,7 @@ class KSeq(PositionByPosition):
             accepted = xp.minimum(rule.division_factor[..., None] * draft_probs, target_probs)
             too_small = rule.acceptance > xp.sum(accepted, axis=-1)
         else:
-            too_small = best * (1 - self.tolerance) > float(given)
+            too_small = best * (1 - 1e-12) > float(given)  # ρ* is rounded
         if bool(xp.asarray(too_small).any()):
             raise InvalidInputError(
                 f"division_factor {given} is smaller than ρ* = {float(xp.max(best))!r} of {num_drafts} "
@@ -168,19 +155,8 @@ def kseq_rule(target_probs: Array, draft_probs: Array, num_drafts: Array) -> KSe
     - ρ* solves 1 - (1 - β(ρ))^n = ρ β(ρ) on [1, n]                                (Eq. 6)
     - the residual is p - min(q, p/ρ) p_acc / β, with p_acc = 1 - (1 - β)^n        (Eq. 5)
 
-    Args:
-        target_probs: [..., V] floats.
-        draft_probs: [..., V].
-        num_drafts: [...] the number n >= 1 of i.i.d. drafts, an array of the same float type.
-
-    Returns:
-        The ``KSeqRule``.  ρ* is algebraic, so the rule is a float even for rational rows.
-
-    Example:
-        >>> import numpy as np
-        >>> rule = kseq_rule(np.array([1 / 3, 2 / 3]), np.array([2 / 3, 1 / 3]), np.array(2.0))
-        >>> round(float(rule.acceptance), 6)  # theory.md §3
-        0.81142
+    The number n of drafts, [...], has the float type of the rows.  ρ* is algebraic, so the rule is a float
+    even for rational rows.
     """
     xp = namespace(target_probs)
     division_factor = best_division_factor(target_probs, draft_probs, num_drafts)
@@ -213,12 +189,6 @@ def kseq_rule_at(
     target_probs: Array, draft_probs: Array, num_drafts: int, division_factor: Number
 ) -> KSeqRule:
     """K-SEQ with a given division factor ρ, as printed and unchecked: Eq. 5 without 1/(1 - p_acc).
-
-    Args:
-        target_probs: [..., V], exact rationals or floats.
-        draft_probs: [..., V], the same kind.
-        num_drafts: n >= 1.
-        division_factor: ρ > 0; for exact rows a Fraction or a whole number.
 
     Returns:
         The ``KSeqRule``, exact for exact rows.  Its residual can have negative entries where ρ < ρ*.
@@ -262,9 +232,6 @@ def best_division_factor(target_probs: Array, draft_probs: Array, num_drafts: Ar
 
     Rows that sum to 1 only up to rounding are read as the rows divided by their sums, because f as printed
     magnifies the rounding where β is near 1.  Equal rows give exactly 1.
-
-    All rows are searched at once, by the same code on numpy and torch.  Only the sign of f is used, and an
-    interval is cut into many parts at a time, for few kernels.
     """
     xp = namespace(target_probs)
     ratio, order, *masses = SortedByRatio.of(target_probs, draft_probs)

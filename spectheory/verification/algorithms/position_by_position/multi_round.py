@@ -1,7 +1,5 @@
 """Multi-round rejection: recursive speculative sampling over drafts drawn with replacement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -80,7 +78,7 @@ class MultiRound(PositionByPosition):
 
 
 def rejections_of_one_row(position: Position) -> DraftSelection:
-    """Steps 1 to 4 where all drafts at a context come from one row q: two numbers instead of a row.
+    """Steps 1 to 4 where all drafts at a context come from one row q; the note is t after the last draft.
 
     The target mass that is left is p_k = max(p - t_k q, 0) / m_k, with
 
@@ -88,9 +86,6 @@ def rejections_of_one_row(position: Position) -> DraftSelection:
 
     Contexts of paths that stand together have the same numbers, so one sum per path is enough.  Nothing is
     left where m = 0.  ``recursive_rejection`` is the same with rows; the tests hold the two together.
-
-    Returns:
-        The law of the selected draft, with t after the last draft as its note.
     """
     xp = namespace(position.target_rows)
     num_drafts = position.tokens.shape[-1]
@@ -146,14 +141,7 @@ def multi_round_acceptance(target_probs: Array, draft_probs: Array, num_drafts: 
 
         1 - prod_{k=1..K} (1 - sum_x min(p_k(x), q(x))).
 
-    Args:
-        target_probs: [..., V], exact rationals or floats.
-        draft_probs: [..., V], the same kind.
-        num_drafts: K >= 1, drafts with replacement.  What is left of the target settles after a few
-            rejections; from there on the product is a power.
-
-    Returns:
-        A probability, [...]; exact for exact rows.
+    What is left of the target settles after a few rejections.  From there on the product is a power.
 
     Raises:
         EnumerationTooLargeError: it has not settled after 10 000 rejections, and there are more drafts.

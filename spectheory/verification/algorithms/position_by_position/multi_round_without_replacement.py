@@ -1,7 +1,5 @@
 """Multi-round rejection over distinct drafts: recursive rejection sampling without replacement."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """OTM: draft selection with an optimal transport plan at every position."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@ Each algorithm supplies its rule at one position, ``select``.  The base class tr
 probability of every context, and the end of the round (spectr2023 Algorithm 3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import product
 from typing import ClassVar, NamedTuple
@@ -77,12 +75,7 @@ class Selection(NamedTuple):
 
 
 class DraftSelection(NamedTuple):
-    """The law of the next token at C contexts where it is a draft, with a note for the residual.
-
-    Attributes:
-        by_draft, none: as of ``Selection``.
-        note: [..., C], a number for ``PositionByPosition.residual``.
-    """
+    """The law of the next token at C contexts where it is a draft (``Selection``), and a note, [..., C]."""
 
     by_draft: Array
     none: Array

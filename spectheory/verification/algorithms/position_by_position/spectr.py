@@ -1,7 +1,5 @@
 """SpecTr: K-SEQ position by position over the drafts that survive."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, first_true, namespace, take_along, where_true

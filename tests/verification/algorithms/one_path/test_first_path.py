@@ -1,7 +1,5 @@
 """What the verifiers of one path share: ratios along a path, and stops on the first path alone."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from spectheory import instances
@@ -14,7 +12,6 @@ from spectheory.verification.algorithms.one_path.first_path import (
 
 
 def test_stops_stand_on_the_first_path() -> None:
-    """The other paths have none."""
     stop_probs = np.array([0.25, 0.5, 0.25])
     found = first_path_only(stop_probs, np.array([[0, 1], [1, 1], [1, 0]]))
     assert found.tolist() == [[0.25, 0.5, 0.25], [0, 0, 0], [0, 0, 0]]

@@ -1,7 +1,5 @@
 """greedy_block against its printed steps, its closed form and its likelihoods; not lossless on its own."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 from itertools import product
@@ -63,9 +61,6 @@ def greedy_block_law(pair: ModelPair, undefined: Fraction) -> Law:
             for y, mass in enumerate(row):
                 law[(*path[:tau], y)] += chance * mass
     return without_zeros(law)
-
-
-# ------------------------------------------------------------------ the law
 
 
 def test_law_as_printed_whatever_0_over_0_is() -> None:
@@ -131,6 +126,3 @@ def test_modified_rows_weigh_path_probabilities() -> None:
             ones = 0 * probs[0] + 1
             others += (found != GreedyBlock().modified_target_rows(*rows, ones, ones, 1)).any()
     assert others > 3
-
-
-# -------------------------------------------------------------------- torch

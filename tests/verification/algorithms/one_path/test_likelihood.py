@@ -1,7 +1,5 @@
 """P(tau >= l) on a path, of token, block and greedy_block: as the enumerated law has it, and in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

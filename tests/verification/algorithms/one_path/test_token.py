@@ -1,7 +1,5 @@
 """token on one path, by hand.  Its law on all paths is acted out in test_law.py."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

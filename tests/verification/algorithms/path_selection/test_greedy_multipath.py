@@ -1,7 +1,5 @@
 """greedy_multipath with any ranking: lossless, as plain Python has it, and what the ranking is worth."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest
@@ -16,8 +14,6 @@ from spectheory.optima.bounds.rankings import leaf_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
 from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
-
-# ----------------------------------------------------------------- greedy, with any ranking
 
 
 @pytest.mark.parametrize("name", RANKINGS)
@@ -40,7 +36,6 @@ def test_greedy_is_lossless_with_every_tree_ranking(group: str, name: str) -> No
 
 
 def test_the_ranking_matters() -> None:
-    """The rankings earn different amounts; with one draft none of them matters."""
     pair = instances.two_token(2)
     values = {
         name: output_law(GreedyMultipath(rank), pair, 2).block_efficiency for name, rank in RANKINGS.items()
@@ -49,6 +44,3 @@ def test_the_ranking_matters() -> None:
     assert values["reversed ratio"] < values["ratio"]
     for ranking in RANKINGS.values():
         assert_same_law(output_law(GreedyMultipath(ranking), pair, 1), output_law("block", pair, 1))
-
-
-# ----------------------------------------------------------------------------- the mixture

@@ -1,7 +1,5 @@
 """Verifiers bound to one pair: explicit orders of the leaves, and what happens on any other pair."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 

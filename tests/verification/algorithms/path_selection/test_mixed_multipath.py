@@ -1,7 +1,5 @@
 """mixed_multipath: lossless for every share, concave in it, and the best share at the root."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 
@@ -22,7 +20,6 @@ from spectheory.optima.bounds.rankings import Ranking, ratio_ranking
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.pairs.pair import ModelPair
-from spectheory.testing.strategies import pairs
 from spectheory.verification.algorithms.path_selection.greedy_multipath import GreedyMultipath
 from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.verification.algorithms.path_selection.mixed_multipath import MixedMultipath, root_mixture
@@ -30,9 +27,6 @@ from spectheory.verification.algorithms.path_selection.optimal_multipath import 
 from spectheory.verification.outcome import Outcome
 
 LAMBDAS = [Fraction(number, 5) for number in range(6)]
-
-
-# ----------------------------------------------------------------------------- the mixture
 
 
 def mixture_value(pair: ModelPair, num_drafts: int, share: Fraction, ranking: Ranking) -> Fraction:
@@ -146,12 +140,6 @@ def test_shape_of_the_measured_means(agreement: float, greedy_wins: bool | None)
         assert (greedy > block + 0.1) == greedy_wins
         assert (greedy < block - 0.1) == (not greedy_wins)
     assert root > max(block, greedy) + 0.02
-
-
-@given(pairs(), st.integers(1, 3))
-def test_rule_at_the_root_on_any_pair(pair: ModelPair, num_drafts: int) -> None:
-    """Exact or float, V = 1 included: lossless."""
-    assert output_law(MixedMultipath(), pair, num_drafts).total_variation <= (0 if pair.is_exact else 1e-12)
 
 
 def test_mixture_parameters() -> None:

@@ -3,8 +3,6 @@
 Where a pair of rows behind a token is one of two, the best split on average is a rational program of its own.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import chain, combinations, pairwise, product
 from typing import Any
@@ -48,7 +46,6 @@ class Example:
         return found
 
     def mean_over_samples(self, size: int, score: Any) -> float:
-        """Of the program's value, over all samples of this size."""
         samples = product((0, 1), repeat=size)
         return sum(
             float(np.prod([PROBS[one] for one in which])) * self.best_split(which, score)[0]
@@ -56,7 +53,6 @@ class Example:
         )
 
     def mean_efficiency(self, name: str, num_drafts: int) -> Fraction:
-        """Of a verifier, over the rows behind the three tokens."""
         mean = Fraction(0)
         for which in product((0, 1), repeat=VOCAB):
             target, draft = (np.array([self.next_rows[one][side] for one in which]) for side in (0, 1))
@@ -110,7 +106,6 @@ def rational_optimum(example: Example, values: list[Fraction], masses: list[Frac
 
 
 def cells(count: int, num_drafts: int) -> tuple[list[Fraction], list[Fraction]]:
-    """φ at its mean in each of some equal cells."""
     edges = [Fraction(number, count) for number in range(count + 1)]
     values = [power_sum(high, low, num_drafts) for low, high in pairwise(edges)]
     return values, [Fraction(1, count)] * count

@@ -1,32 +1,16 @@
 """optimal_multipath attains the optimum, exactly, on pairs in rationals and in floats."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import permutations
 
 import pytest
 
-from rankings import RANDOM_GROUPS, some_cases
-from spectheory import certify, instances
+from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima import multi_path_optimum
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.verification.algorithms.path_selection.leaf_rankings import ExplicitRanking
 from spectheory.verification.algorithms.path_selection.optimal_multipath import OptimalMultipath
-
-
-@pytest.mark.parametrize("group", ["two_token", "uniform_equal", "partial_overlap", *RANDOM_GROUPS])
-def test_optimal_multipath_attains_the_optimum(group: str) -> None:
-    """Theorem 4.6: lossless exactly, and its exact law earns the optimum of the antichain program."""
-    for case in (case for case in some_cases(group, 12) if case.has_optimum):
-        verifier = OptimalMultipath(case.pair, case.num_drafts)
-        certificate = certify(verifier, case.pair, case.num_drafts)
-        assert certificate.is_valid, case
-        assert certificate.total_variation == 0, case
-        assert certificate.block_efficiency == certificate.optimum == verifier.value, case
-        assert certificate.optimum == multi_path_optimum(case.pair, case.num_drafts).value, case
 
 
 def test_optimal_multipath_beats_every_ranking_somewhere() -> None:

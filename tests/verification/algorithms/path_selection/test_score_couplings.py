@@ -1,7 +1,5 @@
 """Couplings: every plan splits the law of the score, and the tilted cuts meet the levels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

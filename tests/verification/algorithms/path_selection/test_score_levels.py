@@ -1,7 +1,5 @@
 """Levels: feasible, at the min cut, and each what it says it is."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

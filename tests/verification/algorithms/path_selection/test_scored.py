@@ -1,7 +1,5 @@
 """Scored selection: lossless for every split, and block, rankings and their mixtures are instances."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

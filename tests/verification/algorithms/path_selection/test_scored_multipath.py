@@ -1,7 +1,5 @@
 """scored_multipath: lossless exactly, optimal at one position, near the optimum on longer drafts."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 
@@ -184,7 +182,6 @@ def test_rows_of_many_tokens(dtype: torch.dtype) -> None:
 
 
 def test_hat_masses_share_every_token_between_two_knots() -> None:
-    """Against one token at a time."""
     row, lower, share = np.array([[0.5, 0.25, 0.25]]), np.array([[0, 1, 0]]), np.array([[0.5, 1.0, 0.0]])
     assert hat_masses(row, lower, share, 3).tolist() == [[0.5, 0.25, 0.25]]
 
@@ -198,7 +195,6 @@ def test_demands_between_knots() -> None:
 
 
 def test_parameters() -> None:
-    """Cells and knots are whole numbers."""
     for wrong in ({"num_cells": 0}, {"num_knots": 2}, {"num_cells": 1.5}):
         with pytest.raises(InvalidInputError, match="must be a whole number"):
             ScoredMultipath(**wrong)  # type: ignore[arg-type]

@@ -1,7 +1,5 @@
 """kseq as a verifier: lossless from ρ* on, refused below it, exact where its factor is rational."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any
@@ -24,8 +22,6 @@ from spectheory.verification.algorithms.position_by_position.kseq import (
     kseq_rule_at,
 )
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
-
-# -------------------------------------------------------------------- K-SEQ: ρ*
 
 
 def dirichlet_rows(seed: int, how_many: int = 30) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -72,11 +68,7 @@ def test_kseq_acceptance_guarantee(num_drafts: int) -> None:
             assert reached == pytest.approx(acceptance, abs=1e-12)
 
 
-# ------------------------------------------------------------ K-SEQ: the verifier
-
-
 def factors_above(pair: ModelPair, num_drafts: int) -> list[Fraction]:
-    """Rational division factors at and above ρ*."""
     rows = pair.target[0][0].astype(float), pair.draft[0][0].astype(float)
     root = float(best_division_factor(*rows, np.array(float(num_drafts))))
     return [
@@ -183,13 +175,11 @@ def test_kseq_exactness_follows_the_factor() -> None:
 
 @pytest.mark.parametrize("factor", [0.5, 0, -1, math.nan, math.inf, True, "2", Fraction(1, 2)])
 def test_bad_division_factors_are_refused(factor: Any) -> None:
-    """The text names the value and what to do."""
     with pytest.raises(InvalidInputError, match="division_factor must be a finite number of at least 1"):
         KSeq(factor)
 
 
 def test_longer_drafts_are_refused_wherever_they_come_from() -> None:
-    """Also by the verifier itself, which is given arrays."""
     row = np.array([0.5, 0.5])
     paths, target, draft = np.zeros((1, 1, 2), int), np.tile(row, (1, 1, 3, 1)), np.tile(row, (1, 1, 2, 1))
     with pytest.raises(InvalidInputError, match="draft_length 1, got draft_length 2"):

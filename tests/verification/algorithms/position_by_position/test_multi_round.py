@@ -1,7 +1,5 @@
 """multi_round: its values, its closed form, and Algorithm 3 of spectr2023 acted out on explicit trees."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import prod
 
@@ -22,8 +20,6 @@ from spectheory.verification.algorithms.position_by_position.multi_round import 
     multi_round_acceptance,
 )
 from spectheory.verification.outcome import Outcome
-
-# -------------------------------------------------------- multi-round rejection
 
 
 def test_multi_round_reference_partner_one_survivor_earns_less() -> None:
@@ -95,9 +91,6 @@ def test_model_per_path_partner_one_row_for_all_is_not_lossless() -> None:
     assert output_law(FirstRowForAll(), pair, drafts=PerPath(models)).total_variation > Fraction(1, 100)
     same = output_law(MultiRound(), pair, drafts=PerPath((pair, pair)))
     assert_same_law(same, output_law(MultiRound(), pair, 2))
-
-
-# ------------------------------------------------------------- torch, and memory
 
 
 def test_laws_do_not_depend_on_how_tokens_are_named() -> None:

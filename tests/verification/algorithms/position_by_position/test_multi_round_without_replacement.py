@@ -1,7 +1,5 @@
 """multi_round_without_replacement: lossless on distinct draws, as acted out, and on them alone."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -19,11 +17,6 @@ from spectheory.verification.algorithms.position_by_position.multi_round import 
 from spectheory.verification.algorithms.position_by_position.multi_round_without_replacement import (
     MultiRoundWithoutReplacement,
 )
-
-# ------------------------------------------------- one draft: everything is token
-
-
-# -------------------------------------------------------- multi-round rejection
 
 
 @pytest.mark.parametrize(

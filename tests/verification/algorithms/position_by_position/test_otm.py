@@ -1,7 +1,5 @@
 """otm: optimal at one position, lossless on longer drafts, and what it keeps of its plans."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np
@@ -46,7 +44,6 @@ def test_otm_at_two_positions_is_not_the_block_optimum() -> None:
 
 
 def test_otm_float_rows_agree_with_exact_ones() -> None:
-    """The float plan is lossless to rounding and as good as the exact one."""
     for pair in random_pairs(3, 1, 10, 1600):
         exact, in_float = output_law(OTM(), pair, 2), output_law(OTM(), pair.to_float(), 2)
         assert in_float.total_variation < 1e-12

@@ -1,13 +1,9 @@
 """What all algorithms that select position by position share: one draft, trees, torch and memory."""
 
-from __future__ import annotations
-
-import tracemalloc
 from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,25 +26,14 @@ from spectheory.verification.algorithms.position_by_position.positions import Po
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.verifier import Verifier
-
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
-
-
-# ------------------------------------------------- one draft: everything is token
-
-
-# -------------------------------------------------------- multi-round rejection
+from torch_support import DEVICES, assert_same_outcomes
 
 
 def test_a_verifier_set_up_for_other_paths_is_refused() -> None:
-    """The draws of two paths say nothing about three."""
     rows = np.full((3, 2, 2), 0.5)
     for verifier in (SpecTr(), MultiRound(), OTM()):
         with pytest.raises(InvalidInputError, match="draws 2 paths, but got 3; set it up with bind"):
             verifier.bind(PrefixTree((2,))).outcome(np.array([[0], [1], [1]]), rows, rows[:, :1])
-
-
-# --------------------------------------------- draws on a tree, and what goes wrong
 
 
 class CountsRepeats:
@@ -76,7 +61,6 @@ def test_draws_partner_counting_repeats_breaks_validity(widths: tuple[int, ...])
 
 
 def test_trees_of_iid_paths_agree_with_iid() -> None:
-    """PrefixTree((K, 1)) is Iid(K): the same laws."""
     for pair in random_pairs(2, 2, 6, 1300):
         for verifier in (SpecTr(), MultiRound(), OTM()):
             assert_same_law(
@@ -101,11 +85,7 @@ def test_processes_that_are_not_meant_are_refused(verifier: Verifier, process: D
         output_law(verifier, instances.two_token(2), drafts=process)
 
 
-# ------------------------------------------------------------- torch, and memory
-
-
 def batch_of(pair: ModelPair, process: DraftProcess, batch: int, seed: int) -> tuple[np.ndarray, ...]:
-    """Random tuples of the process with their rows, paths [batch, K, L]."""
     chunks = list(process.tuples(pair, 1000))
     leaves = np.concatenate([chunk.leaves for chunk in chunks])
     probs = np.concatenate([chunk.probs for chunk in chunks]).astype(float)
@@ -155,23 +135,7 @@ def test_torch_agrees_with_numpy(
 ) -> None:
     """Batches of 8 x 6 tuples: stop probabilities and the rows of all stops made, to 1e-12."""
     arrays = [array.reshape((8, 6, *array.shape[1:])) for array in batch_of(pair, process, 48, seed=5)]
-    verifier = verifier.bind(process)
-    expected = verifier.outcome(*arrays)
-    found = verifier.outcome(*(torch.from_numpy(array).to(device) for array in arrays))
-    assert found.stop_probs.shape == (8, 6, process.num_drafts, pair.draft_length + 1)
-    assert found.stop_probs.dtype == torch.float64
-    assert found.stop_probs.device.type == device
-    np.testing.assert_allclose(found.stop_probs.cpu().numpy(), expected.stop_probs, rtol=0, atol=1e-12)
-    np.testing.assert_allclose(expected.stop_probs.sum(axis=(-2, -1)), 1, rtol=0, atol=1e-12)
-    compared = 0
-    for path_index, length in np.ndindex(expected.stop_probs.shape[2:]):
-        where = np.full((8, 6), path_index), np.full((8, 6), length)
-        rows = found.correction(*(torch.from_numpy(index).to(device) for index in where)).cpu().numpy()
-        stops = expected.stop_probs[:, :, path_index, length] > 1e-9
-        np.testing.assert_allclose(rows[stops], expected.correction(*where)[stops], rtol=0, atol=1e-12)
-        np.testing.assert_allclose(rows[stops].sum(axis=-1), 1, rtol=0, atol=1e-12)
-        compared += int(stops.sum())
-    assert compared >= 48
+    assert_same_outcomes(device, verifier.bind(process), arrays, verifier.name)
 
 
 def test_torch_partner_another_process_disagrees() -> None:
@@ -180,27 +144,6 @@ def test_torch_partner_another_process_disagrees() -> None:
     arrays = batch_of(pair, PrefixTree((2, 2)), 48, seed=5)
     told = SpecTr().bind(PrefixTree((2, 2))).outcome(*arrays)
     assert np.abs(told.stop_probs - SpecTr().outcome(*arrays).stop_probs).max() > 1e-3
-
-
-@pytest.mark.parametrize("verifier", [SpecTr(), MultiRound()], ids=repr)
-def test_memory_does_not_grow_with_the_draft_length(verifier: Verifier) -> None:
-    """V = 30 000: from L = 2 to L = 8 the peak beyond the given rows grows by less than a third.
-
-    Correction rows at all prefixes would be [K, L+1, V], three times as large.
-    """
-    peaks = []
-    for length in (2, 8):
-        rng = np.random.default_rng(length)
-        paths = rng.integers(0, 30_000, size=(4, length))
-        rows = rng.random((4, length + 1, 30_000))
-        rows /= rows.sum(axis=-1, keepdims=True)
-        draft_rows = rows[:, :-1, ::-1].copy()
-        tracemalloc.start()
-        outcome = verifier.outcome(paths, rows, draft_rows)
-        outcome.correction(np.array(1), np.array(length))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < peaks[0] * 4 / 3
 
 
 def test_drafts_that_all_carry_one_token() -> None:
@@ -223,7 +166,6 @@ def test_drafts_that_all_carry_one_token() -> None:
 
 
 def test_trees_that_are_acted_out_sum_to_one() -> None:
-    """The probabilities of the trees and paths that the references run over."""
     pair = instances.random_rational(43, 3, 2, zero_probability=0)
     for widths, distinct in (((2, 1), False), ((2, 2), True), ((1, 2), True)):
         assert sum(prob for _, prob in drawn_trees(pair, widths, distinct)) == 1

@@ -1,7 +1,5 @@
 """spectr: kseq at every position, on i.i.d. drafts and on trees that are acted out."""
 
-from __future__ import annotations
-
 from math import prod
 
 import numpy as np
