@@ -35,9 +35,9 @@ def curve(cut: Callable[[Any], Any]) -> Lie:
     return after(lambda cuts, *_: [Changed(one, value=cut) for one in cuts])
 
 
-def late(*_: Any, process: Any) -> bool:
+def late(*_: Any, drafts: Any) -> bool:
     """Whether a tree branches after its root only."""
-    return bool(process.widths[0] == 1)
+    return bool(drafts.widths[0] == 1)
 
 
 def crossing(*_: Any, progress: Any = None, **__: Any) -> Any:
