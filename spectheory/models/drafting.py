@@ -64,7 +64,6 @@ class PrefilledPrompts:
 
     @property
     def num_prompts(self) -> int:
-        """B, the number of texts."""
         return self.texts.num_texts
 
     def accept(
@@ -221,7 +220,6 @@ def _draft(
     processors: ScoreProcessors | None,
     check: LogitsCheck,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """(paths, token_ids, draft_rows, candidates) of a ``DraftedBatch``."""
     pair, B, (K, draft_length) = prefilled.pair, prefilled.num_prompts, draws.shape
     paths = token_ids = torch.zeros((B, K, 0), dtype=torch.int64, device=pair.device)
     draft_rows, candidates = [], []

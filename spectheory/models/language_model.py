@@ -338,7 +338,6 @@ def _check_probs_dtype(dtype: torch.dtype) -> None:
 
 
 def _as_list(draft: Any) -> list[Any]:
-    """The draft models that were given: one, or several in a list or tuple."""
     drafts = list(draft) if isinstance(draft, (list, tuple)) else [draft]
     if not drafts:
         raise InvalidInputError("the list of draft models is empty; give at least one")

@@ -200,7 +200,6 @@ class RecomputedReading:
 
     @staticmethod
     def of(model: Any, texts: Texts) -> RecomputedReading:
-        """As ``CachedReading.of``; nothing is read yet."""
         return RecomputedReading(model)
 
     def follow(self, texts: Texts, paths: Tensor, first: int) -> Tensor:
@@ -289,5 +288,4 @@ def run_model(
 
 @lru_cache(maxsize=16)
 def _parameters(forward: Callable[..., Any]) -> frozenset[str]:
-    """The names that a function takes."""
     return frozenset(inspect.signature(forward).parameters)

@@ -59,7 +59,6 @@ class Exhibit:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What can be changed about it."""
         return parameters_of(self.compute)
 
     def settings(self, *arguments: Any, **parameters: Any) -> dict[str, Any]:

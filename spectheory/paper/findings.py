@@ -109,7 +109,6 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Whether it held in every case, and there was a case."""
         return self.tried > 0 and not self.failures
 
     @property

@@ -289,7 +289,6 @@ def _plain(tally: Tally) -> dict[str, Any]:
 
 
 def _line(content: Mapping[str, Any], chain: str = "") -> bytes:
-    """One line of the file; Python's floats survive JSON bit by bit."""
     return json.dumps({"sha256": json_sha256(content, chain), "content": content}).encode() + b"\n"
 
 

@@ -78,7 +78,6 @@ def identity_of_weights(pair: LanguageModelPair) -> dict[str, Any]:
 
 
 def _one_or_all(entries: list[Any]) -> Any:
-    """The entry of the one draft model, or the list for one per path."""
     return entries[0] if len(entries) == 1 else entries
 
 
@@ -120,7 +119,6 @@ class _Sources:
         self._inside: list[int] = []
 
     def describe(self, value: Any) -> Any:
-        """The content of a value, as JSON can hold it."""
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if id(value) in self._inside:

@@ -113,7 +113,6 @@ class LanguageModelSource:
 
     @cached_property
     def pair(self) -> LanguageModelPair:
-        """The language models, their weights loaded on first use."""
         return self.unloaded.loaded()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -141,7 +140,6 @@ class LanguageModelSource:
         return draw
 
     def _restriction_of(self, batch: int) -> Restriction | None:
-        """The restriction of this batch: the token sets of its prompts where there is one per prompt."""
         restriction = self.settings.restriction
         if restriction is None or restriction.token_sets is None or len(restriction.token_sets) == 1:
             return restriction
@@ -150,7 +148,6 @@ class LanguageModelSource:
         return Restriction.fixed(*restriction.token_sets[self._places(batch)])
 
     def _places(self, batch: int) -> slice:
-        """Which of the prompts are those of a batch."""
         return slice(batch * self.settings.batch_size, (batch + 1) * self.settings.batch_size)
 
     def generator(self, seed: int) -> Any:

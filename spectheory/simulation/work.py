@@ -37,7 +37,6 @@ class Stream:
 
     @property
     def num_drafts(self) -> int:
-        """K."""
         return self.process.num_drafts
 
     @staticmethod

@@ -97,7 +97,6 @@ def test_top_p_that_is_reached_exactly_needs_no_further_token() -> None:
 
 
 def test_top_p_counts_among_what_top_k_leaves() -> None:
-    """0.4 of 0.7 is more than one half."""
     logits = torch.log(torch.tensor([0.4, 0.3, 0.2, 0.1], dtype=torch.float64))
     probs = logits_to_probs(logits, SamplingOptions(top_k=2, top_p=0.5))
     assert probs.tolist() == [1, 0, 0, 0]

@@ -101,7 +101,6 @@ def test_a_seed_gives_the_numbers_it_always_gave() -> None:
 
 
 def test_progress_counts_draws() -> None:
-    """(draws done, draws in all), chunk by chunk."""
     steps: list[tuple[int, int]] = []
     simulate_enumerated(
         instances.two_token(1),

@@ -69,7 +69,6 @@ def test_a_model_that_is_its_own_draft_earns_all(pair: LanguageModelPair) -> Non
 
 
 def test_a_run_goes_on_from_its_checkpoint(pair: LanguageModelPair, tmp_path: Path) -> None:
-    """Cut off after its first batch; the same bytes at the end, and another length of texts is refused."""
     settings: dict[str, Any] = {"batch_size": 1, "samples": 2}
     whole = simulated(pair, ["token", "block"], checkpoint=tmp_path / "whole", **settings)
     lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
@@ -165,7 +164,6 @@ def test_what_is_refused(
 
 
 def test_every_answer_of_a_text_is_checked(pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of a verifier that answered well when it was asked before the run."""
     monkeypatch.setattr("spectheory.simulation.work.check_users_own", lambda *_: None)
     with pytest.raises(InvalidOutcomeError, match="correction rows that are not laws, after prompt"):
         simulated(pair, [Twice()], samples=1)

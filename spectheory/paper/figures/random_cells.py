@@ -30,7 +30,6 @@ class Cell(NamedTuple):
 
     @property
     def columns(self) -> dict[str, float]:
-        """Where the cell is."""
         return {key: getattr(self, key) for key in ("agreement", "num_drafts", "draft_length")}
 
     def expect_at_most_optimal(self, checks: Checks, values: Mapping[str, Sequence[float]]) -> None:

@@ -171,7 +171,6 @@ def test_two_token_table_values() -> None:
 
 @pytest.mark.parametrize("num_drafts", [2, 3])
 def test_recursions_of_the_frontier_are_the_laws(num_drafts: int) -> None:
-    """The same numbers from all tuples of drafts."""
     for agreement in (0.0, 0.6):
         pair = random_float([77, 5], 3, 2, agreement=agreement)
         found = efficiencies(pair, num_drafts)
