@@ -78,9 +78,6 @@ def iterations(
         processors: change the logits of both models before that.
         lap: called with one of ``PARTS`` whenever it has ended.
 
-    Yields:
-        The paths, outcome and sample of each call.
-
     Raises:
         ComputationError: a model returned logits without a finite maximum.
         InvalidOutcomeError: the verifier's answer is not a law where it was drawn from.

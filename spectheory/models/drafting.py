@@ -52,7 +52,6 @@ class PrefilledPrompts:
     """Texts that both models have read up to their last token; a draw behind them leaves them as they are.
 
     Attributes:
-        pair: the language models.
         texts: the prompts, and what was accepted behind them.
         target, draft: the models on these texts.
     """
@@ -125,7 +124,6 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
     To draw many independent sets of paths for one prompt in one batch, repeat it in ``prompts``.
 
     Args:
-        pair: the language models.
         prompts: B texts or lists of token ids.
 
     Raises:
@@ -280,15 +278,7 @@ def _score(
 def _draw(
     rows: Tensor, process: DraftProcess, draws: np.ndarray, paths: Tensor, generator: torch.Generator
 ) -> Tensor:
-    """The next token of every path: its own draw, or that of the path before it which it repeats.
-
-    Args:
-        rows: [B, K, N].
-        process: i.i.d. or a tree.
-        draws: which paths draw their own token, [K].
-        paths: so far, [B, K, i].
-        generator: of the draws.
-    """
+    """Each path's own draw, or that of the earlier path which it repeats.  [B, K, N] -> [B, K]"""
     if draws.all() and not isinstance(process, WithoutReplacement):
         return sample_rows(rows, generator)
     own = np.maximum.accumulate(np.where(draws, np.arange(len(draws)), 0))

@@ -21,10 +21,7 @@ class Printed(NamedTuple):
 
     Attributes:
         table: where it is printed: "block2024 Table 1".
-        target, draft: the models, as the paper names them.
-        dataset: as the paper names it.
         temperature: ``None`` where the paper does not print it.
-        num_drafts, draft_length: K and L.
         verifier: its name in this package.
         block_efficiency: tokens per target call.
         printed_gain: in percent over token verification, where the table prints it beside the number.
@@ -58,8 +55,6 @@ class PrintedTime(NamedTuple):
     """What greedy2026 prints of greedy multi-path in Tables 1 and 2; with one draft it is ``block``.
 
     Attributes:
-        target, draft, dataset: as the paper names them.
-        num_drafts: K.
         block_efficiency: tokens per target call, Table 1.
         ms_per_token: wall time in milliseconds, Table 2.
     """
@@ -90,7 +85,6 @@ class Latency(NamedTuple):
     Attributes:
         where: the printed table, or the machine of the bundled models.
         model: ``"target"`` or ``"draft"``.
-        parameters: of the model.
         batch, length: how many texts are read at once, and how many tokens of each.
         relative, deviation: mean and standard deviation, relative to the target's call at batch 1, length 4.
         milliseconds: the mean; None where it is not printed.

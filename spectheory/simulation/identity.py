@@ -35,13 +35,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 def identity_before_loading(
     pair: LanguageModelPair | UnloadedPair, prompts: Sequence[Sequence[int]], verifiers: Sequence[Verifier]
 ) -> dict[str, Any]:
-    """All of the identity of a run that is known before weights are loaded.
-
-    Args:
-        pair: the language models, loaded or not.
-        prompts: token ids of all prompts.
-        verifiers: as they were given, not yet bound.
-    """
+    """All of the identity of a run that is known before weights are loaded."""
     import torch
     import transformers
 

@@ -43,13 +43,8 @@ def results(
     """The sums of all tasks in their order, whatever process does them and in whatever order they end.
 
     Args:
-        work: everything that a task needs.
-        tasks: to be done.
         jobs: how many processes; None: as many as a surrounding ``joblib.parallel_config`` says, or one.
         step: called with the draws that were made.
-
-    Yields:
-        What ``Work.do`` returns.
     """
     # Where joblib was not imported, it is not configured either.
     if jobs == 1 or len(tasks) < 2 or (jobs is None and "joblib" not in sys.modules):

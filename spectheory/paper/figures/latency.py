@@ -1,5 +1,3 @@
-"""What one call of a model costs over batch and length, as spectr2023 prints it and of the bundled models."""
-
 from functools import cache
 
 from matplotlib.figure import Figure

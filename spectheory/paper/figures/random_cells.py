@@ -16,8 +16,6 @@ class Cell(NamedTuple):
 
     Attributes:
         agreement: a; the draft row is a times the target's and 1 − a times an independent one.
-        num_drafts: K.
-        draft_length: L.
         pairs: the same for every K.
         optima: of the pairs, certified from both sides.
     """

@@ -74,11 +74,6 @@ def defects_on_two_tokens(name: str, verifiers: Sequence[str], temperatures: Seq
 
     The two tokens are the likeliest there.  K and L are those of ``ENUMERATED``; verifiers of one path have
     K = 1, the others K from 2 on.
-
-    Args:
-        name: of the table.
-        verifiers: their names.
-        temperatures: of both models, before the restriction.
     """
     from spectheory.exact.certificate import certify
     from spectheory.models import (

@@ -21,7 +21,6 @@ from spectheory.pairs.contexts import Context, numbered_context
 from spectheory.pairs.drafts import PrefixTree
 from spectheory.pairs.instances import random_rational
 from spectheory.pairs.pair import ModelPair
-from spectheory.paper.figures.frontier import position_by_position_efficiency
 from spectheory.verification.algorithms.position_by_position.otm import OTM
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from table import GENERAL
@@ -120,7 +119,7 @@ def test_no_optimal_plan_per_position_is_optimal_per_sequence() -> Iterator[None
     """
     behind = [Fraction(0)] + [1 + 5 * (1 - Fraction(1, 2) ** drafts) for drafts in (1, 2, 3)]
     for drafts in (1, 2, 3):
-        found = position_by_position_efficiency(verifiers["spectr"], pair_of(behind_a, 5).to_float(), drafts)
+        found = SpecTr().block_efficiency(pair_of(behind_a, 5).to_float(), drafts)
         assert found == pytest.approx(float(behind[drafts]), abs=1e-9)
         yield
     pair, further = pair_of(whole, 6), [float(value) for value in behind]
