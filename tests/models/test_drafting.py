@@ -153,15 +153,3 @@ def test_bad_sizes_are_refused(
 ) -> None:
     with pytest.raises(InvalidInputError, match=words):
         draft_and_score(prefill(pair, PROMPTS), num_drafts, draft_length, pair.generator(0))
-
-
-def test_bad_prompts_are_refused(gpt2_pair: LanguageModelPair) -> None:
-    for prompts, words in (
-        ([], "at least one prompt"),
-        ("text", "list"),
-        ([[]], "empty"),
-        ([[280]], "0..279"),
-        ([[1] * 65], "64 positions"),
-    ):
-        with pytest.raises(InvalidInputError, match=words):
-            prefill(gpt2_pair, prompts)

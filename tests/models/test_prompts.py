@@ -99,6 +99,8 @@ def test_long_prompts_can_be_cut(pair: LanguageModelPair) -> None:
     assert encoded == [ids[-60:], pair.encode("x")]
     with pytest.raises(InvalidInputError, match=r"prompt 1 .* with max_prompt_tokens"):
         encode_prompts(pair, ["import argparse" * 40], 4, 61)
+    with pytest.raises(InvalidInputError, match="expected a list"):
+        encode_prompts(pair, "text", 4)
     with pytest.raises(InvalidInputError, match="max_prompt_tokens must be a whole number of at least 1"):
         encode_prompts(pair, ["x"], 4, 0)
 

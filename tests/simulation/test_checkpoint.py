@@ -163,14 +163,6 @@ def test_a_line_of_something_else_is_named(
     assert "\n" not in str(caught.value)
 
 
-def test_edited_numbers_are_refused(models: LanguageModelPair, written: list[bytes], tmp_path: Path) -> None:
-    state = tmp_path / "state.jsonl"
-    more_tokens = edited(written[3], lambda content: block(content)["expected"].__setitem__(0, 9.0))
-    state.write_bytes(b"".join([*written[:3], more_tokens]))
-    with pytest.raises(InvalidInputError, match=r"line 4 .* is damaged \(its checksum is wrong"):
-        run(models, state)
-
-
 def test_a_line_of_another_run_is_refused(
     models: LanguageModelPair, written: list[bytes], tmp_path: Path
 ) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from montecarlo_support import NAMES, PROMPTS, run
 from spectheory import instances
@@ -15,8 +14,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction, restrict
 from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 from spectheory.simulation import simulate, simulate_enumerated
-
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+from torch_support import DEVICES
 
 
 @pytest.mark.parametrize("device", DEVICES)

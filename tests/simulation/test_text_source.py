@@ -154,6 +154,7 @@ class Twice:
         ({"max_new_tokens": 60}, InvalidInputError, "64 positions"),
         ({"samples": 0}, InvalidInputError, "samples must be a whole number of at least 1"),
         ({"restriction": Restriction.fixed([0, 1])}, InvalidInputError, "not restricted"),
+        ({"prompts": [[1]]}, InvalidInputError, "at least 2 prompts"),
     ],
 )
 def test_what_is_refused(
@@ -177,8 +178,3 @@ def test_trees_without_replacement_are_drawn_with_common_numbers(pair: LanguageM
     assert texts.block_efficiency == pytest.approx(calls.block_efficiency, abs=5 * calls.standard_error)
     (fewer,) = simulated(pair, [name], drafts=WithoutReplacement((1, 1)), max_new_tokens=1).estimates
     assert texts.block_efficiency > fewer.block_efficiency + 0.2  # the partner
-
-
-def test_one_prompt_has_no_interval(pair: LanguageModelPair) -> None:
-    with pytest.raises(InvalidInputError, match="at least 2 prompts"):
-        simulate(pair, [[1]], ["block"], max_new_tokens=3)

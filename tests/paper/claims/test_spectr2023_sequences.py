@@ -14,7 +14,7 @@ from scipy.stats import multinomial
 
 from counted import counted
 from counted_numbers import operations_of
-from spectheory import instances, output_law, verifiers
+from spectheory import instances, output_law
 from spectheory.exact.iteration import expected_decoded_tokens
 from spectheory.optima import optimal_acceptance, otm_program
 from spectheory.pairs.contexts import Context, numbered_context
@@ -229,8 +229,3 @@ def test_multi_round_costs_grow_linearly_in_the_vocabulary() -> Iterator[None]:
     sizes = [otm_program([Fraction(1, n)] * n, [Fraction(1, n)] * n, 2).num_variables for n in (5, 10, 20)]
     assert sizes == [n**3 for n in (5, 10, 20)]
     yield
-
-
-def test_the_verifiers_compared_here_are_published() -> None:
-    """The names above are those of the registry."""
-    assert {"otm", "spectr", "multi_round", "token", "block"} <= set(verifiers)
