@@ -70,8 +70,6 @@ def iterations(
     Args:
         prefilled: B texts that both models have read; used up.
         verifier: bound to the process.
-        process: how the K paths are drafted.
-        draft_length: L.
         stopping: when a text is finished.
         generator: on the models' device; or a function that gives the one of each call.
         options: temperature, top-k and top-p of both models.

@@ -315,10 +315,6 @@ def _share(values: Tensor, paths: Tensor) -> Tensor:
 
     Batched kernels may give two batch rows with the same text different last bits; a verifier
     credits a shared prefix to its first path, so that all must see that path's rows.
-
-    Args:
-        values: [B, K, i+1, N] at all prefixes of the paths, or [B, K, N] at the paths themselves.
-        paths: [B, K, i].
     """
     if values.shape[1] == 1:
         return values

@@ -123,7 +123,6 @@ class UnloadedPair(_Texts):
     Attributes:
         target, draft: where the models are; of several draft models the first.
         configs: of target and draft, and of the other draft models.
-        tokenizer: the one tokenizer of both.
         device, weights_dtype, probs_dtype: where they will be, with weights and probabilities of which type.
         vocab_size: V, the number of token ids all models score.
         other_drafts: where the draft models of all paths but the first are, if they have their own.

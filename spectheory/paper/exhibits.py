@@ -35,7 +35,6 @@ class Exhibit:
 
     Attributes:
         section: one of ``SECTIONS``.
-        title: what it shows.
         source: the paper's figure, table or equation.
         plot: draws what was found, in plain values; ``None`` for a table without a picture.
         small: parameters of a version that takes seconds, for the tests that all exhibits share.

@@ -69,13 +69,7 @@ class PrintedTime(NamedTuple):
 
 @cache
 def printed_times() -> tuple[PrintedTime, ...]:
-    """All of them, K = 1 to 4 of a data set one after the other.
-
-    Example:
-        >>> row = printed_times()[3]
-        >>> row.draft, row.dataset, row.num_drafts, row.block_efficiency, row.ms_per_token
-        ('OPT 350M', 'GSM8K', 4, 3.884, 48.473)
-    """
+    """All of them, K = 1 to 4 of a data set one after the other."""
     return _read(PrintedTime, "printed_times.csv")
 
 
@@ -102,12 +96,7 @@ class Latency(NamedTuple):
 
 @cache
 def printed_latencies() -> tuple[Latency, ...]:
-    """spectr2023 Tables 2 and 3, of models with 97 and 6 million parameters on a GPU.
-
-    Example:
-        >>> printed_latencies()[0].relative
-        1.0
-    """
+    """spectr2023 Tables 2 and 3, of models with 97 and 6 million parameters on a GPU."""
     return _read(Latency, "printed_latencies.csv")
 
 

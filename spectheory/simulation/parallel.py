@@ -23,10 +23,6 @@ def processes(jobs: Jobs, threads: int | None) -> int | None:
     Args:
         jobs: as in ``SimulationSettings``.
         threads: of the CPU, in each process; None: the models are on another device.
-
-    Example:
-        >>> processes(3, 1), processes(None, 1), processes("auto", None)
-        (3, None, 1)
     """
     if not isinstance(jobs, str):
         return jobs

@@ -112,12 +112,7 @@ def count_verdicts(claims: Sequence[Claim]) -> dict[str, int]:
 
 
 def counts_text(claims: Sequence[Claim]) -> str:
-    """How many statements, and how many of each verdict, in words.
-
-    Example:
-        >>> counts_text([])
-        '0 statements'
-    """
+    """How many statements, and how many of each verdict, in words."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items() if count)
     total = f"{len(claims)} statement{'' if len(claims) == 1 else 's'}"
     return f"{total}: {counts}" if counts else total

@@ -15,12 +15,7 @@ TITLES = ("as printed, on a GPU", "bundled models, on a CPU")
 
 @cache
 def measured() -> tuple[Latency, ...]:
-    """The bundled models, as ``benchmarks/latency.py`` measured them.
-
-    Example:
-        >>> measured()[0].relative
-        1.0
-    """
+    """The bundled models, as ``benchmarks/latency.py`` measured them."""
     found = measurement("latency")
     (first,) = found.select(model="target", batch=1, length=4)
     unit = first["milliseconds"]

@@ -22,12 +22,7 @@ Setting = tuple[int, int, int]
 
 
 def setting_text(setting: Setting) -> str:
-    """A restriction in words.
-
-    Example:
-        >>> setting_text((3, 2, 2))
-        '3 tokens, draft length 2, 2 drafts'
-    """
+    """A restriction in words."""
     tokens, length, drafts = setting
     return f"{tokens} tokens, draft length {length}, {drafts} drafts"
 

@@ -101,18 +101,6 @@ def test_draft_length_gain() -> None:
             assert abs(100 * (row["block"] / row["token"] - 1) - gain) < 0.5
 
 
-def test_iterations() -> None:
-    """theory.md §4: E[N(i)] on the two-token pair, and 57/8 < 29/4 on that of Statement 4.6."""
-    (table,) = small("iterations", num_iterations=3, checked_tokens=2).tables
-    for pair, verifier, tokens in (
-        ("two_token", "greedy_block", [F(7, 3), F(40, 9), F(59, 9)]),
-        ("two_token", "block", [F(20, 9), F(40, 9), F(60, 9)]),
-        ("forced_start", "block", [5, F(57, 8)]),
-        ("forced_start", "block_on_prefix", [4, F(29, 4)]),
-    ):
-        assert table.where(pair=pair, verifier=verifier).column("tokens") == tokens
-
-
 def test_several_calls() -> None:
     """theory.md Statement 4.9: the calls for n tokens.  Statement 4.10: (1-ρ)((L-1)ρ - 1), where positive."""
     needed, losses = small("several_calls", max_tokens=6, draft_lengths=(3, 4), steps=6).tables
@@ -195,24 +183,6 @@ def test_monotone_ratios() -> None:
     widths = [after - before for before, after in pairwise([0.0, *along.column("draft_mass")])]
     for name in ("selected_over_draft", "target_over_draft"):
         assert sum(w * r for w, r in zip(widths, along.column(name), strict=True)) == pytest.approx(1)
-
-
-def test_ranking_search() -> None:
-    """theory.md §5: 889/540 against 911/540 at one position; all of 2^3 rankings at V = 2, L = 2."""
-    (table,) = small("ranking_search", num_pairs=0).tables
-    row = table.select(pair="two near ratios")[0]
-    assert (row["greedy"], row["best"]) == (F(889, 540), F(911, 540))
-    assert table.select(pair="two_token")[0]["rankings_tried"] == 8
-
-
-def test_several_paths() -> None:
-    """theory.md §5: optimum 17/9 and 212/81, greedy_multipath the same, spectr 1.811420 and 2.405487."""
-    (table,) = small("several_paths", num_drafts=(2,)).tables
-    for length, optimum, spectr in ((1, F(17, 9), 1.811420), (2, F(212, 81), 2.405487)):
-        rows = {row["verifier"]: row for row in table.select(draft_length=length)}
-        assert rows["spectr"]["optimum"] == optimum
-        assert rows["spectr"]["block_efficiency"] == pytest.approx(spectr, abs=1e-6)
-        assert rows["greedy_multipath"]["block_efficiency"] == pytest.approx(float(optimum), abs=1e-9)
 
 
 def test_skewed_drafts() -> None:
