@@ -44,11 +44,7 @@ class DecodedText:
         return sum(length + 1 for length in self.accepted) / len(self.accepted)
 
     def to_document(self, decode: Callable[[list[int]], str]) -> dict[str, Any]:
-        """One entry of ``texts`` in the JSON object of ``spectheory generate --json``.
-
-        Args:
-            decode: from token ids to text.
-        """
+        """One entry of ``texts`` in the JSON object of ``spectheory generate --json``."""
         pieces = [{"text": decode(tokens), "accepted": drafted} for tokens, drafted in self.pieces()]
         return {
             "prompt": decode(self.prompt_ids),
@@ -95,7 +91,6 @@ def decode(
     With a lossless verifier the texts follow the target's own law.
 
     Args:
-        pair: the models.
         prompts: texts or token ids.
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
         drafts: K paths drafted i.i.d., or a draft process; of several draft models the first K draft a path
@@ -112,9 +107,6 @@ def decode(
         max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
         watch: called with (number of the batch's first prompt, iteration) after every call of the target.
         lap: called with the part of an iteration that has just ended, see ``iterations``.
-
-    Returns:
-        One entry per prompt.
 
     Raises:
         InvalidInputError: an argument is out of range, a prompt cannot be read on from, or the verifier is

@@ -70,16 +70,11 @@ def decoding_iterations(
     Args:
         prefilled: B texts that both models have read; used up.
         verifier: bound to the process.
-        process: how the K paths are drafted.
-        draft_length: L.
         stopping: when a text is finished.
         generator: on the models' device; or a function that gives the one of each call.
         options: temperature, top-k and top-p of both models.
         processors: change the logits of both models before that.
         lap: called with one of ``PARTS`` whenever it has ended.
-
-    Yields:
-        The paths, outcome and sample of each call.
 
     Raises:
         ComputationError: a model returned logits without a finite maximum.

@@ -43,7 +43,6 @@ class Modifications:
 
     @staticmethod
     def none(modify: ModifiedTargetRows, batch: int, draft_length: int, like: Tensor) -> Modifications:
-        """Before the first iteration."""
         ones = like.new_ones((batch, draft_length - 1), dtype=torch.float64)
         return Modifications(modify, torch.zeros_like(ones, dtype=torch.int64), ones, ones)
 
@@ -87,7 +86,6 @@ class Modifications:
         )
 
     def select(self, rows: Tensor) -> Modifications:
-        """These texts alone."""
         return Modifications(
             self.modify, self.remaining[rows], self.target_probs[rows], self.draft_probs[rows]
         )

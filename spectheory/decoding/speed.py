@@ -106,9 +106,6 @@ def timed_decode(
         prompts, verifier, settings: as in ``decode``.
         plain: what ``plain_decoding`` returned for these prompts; None: it is called.
 
-    Returns:
-        The texts, which are those of ``decode``, and the speed.
-
     Raises:
         InvalidInputError, InvalidOutcomeError: as ``decode``.
     """

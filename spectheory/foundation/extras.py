@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
+
+import lazy_loader
 
 from spectheory.foundation.errors import MissingDependencyError
 
@@ -49,3 +52,14 @@ def installed() -> Iterator[None]:
         raise MissingDependencyError(
             f'{library} is not installed; run: pip install "spectheory[{EXTRA_OF[library]}]"'
         ) from None
+
+
+def attach_room(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """``lazy_loader.attach_stub`` for a room that needs optional libraries."""
+    find, names, public = lazy_loader.attach_stub(name, file)
+
+    def found(wanted: str) -> Any:
+        with installed():
+            return find(wanted)
+
+    return found, names, public

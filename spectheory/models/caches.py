@@ -74,7 +74,6 @@ class _SlotLayer(CacheLayerMixin):
     def update(
         self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
     ) -> tuple[Tensor, Tensor]:
-        """Write the new tokens to their slots; all that can be seen."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         width = self._cache.width
@@ -87,13 +86,11 @@ class _SlotLayer(CacheLayerMixin):
         return self.keys[:, :, :width], self.values[:, :, :width]
 
     def read(self, slots: Tensor) -> tuple[Tensor, Tensor]:
-        """Keys and values of slots [B, n]."""
         rows = torch.arange(len(slots), device=slots.device)[:, None]
         keys, values = (array[rows, :, slots].transpose(1, 2) for array in (self.keys, self.values))
         return keys, values
 
     def write(self, keys: Tensor, values: Tensor, slots: Tensor) -> None:
-        """Put keys and values to slots [B, n]."""
         rows = torch.arange(len(slots), device=slots.device)[:, None]
         self.keys[rows, :, slots] = keys.transpose(1, 2)
         self.values[rows, :, slots] = values.transpose(1, 2)

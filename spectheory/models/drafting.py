@@ -52,7 +52,6 @@ class PrefilledPrompts:
     """Texts that both models have read up to their last token; a draw behind them leaves them as they are.
 
     Attributes:
-        pair: the language models.
         texts: the prompts, and what was accepted behind them.
         target, draft: the models on these texts.
     """
@@ -64,7 +63,6 @@ class PrefilledPrompts:
 
     @property
     def num_prompts(self) -> int:
-        """B, the number of texts."""
         return self.texts.num_texts
 
     def accept(
@@ -126,7 +124,6 @@ def prefill(pair: LanguageModelPair, prompts: Sequence[Prompt]) -> PrefilledProm
     To draw many independent sets of paths for one prompt in one batch, repeat it in ``prompts``.
 
     Args:
-        pair: the language models.
         prompts: B texts or lists of token ids.
 
     Raises:
@@ -221,7 +218,6 @@ def _draft(
     processors: ScoreProcessors | None,
     check: LogitsCheck,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """(paths, token_ids, draft_rows, candidates) of a ``DraftedBatch``."""
     pair, B, (K, draft_length) = prefilled.pair, prefilled.num_prompts, draws.shape
     paths = token_ids = torch.zeros((B, K, 0), dtype=torch.int64, device=pair.device)
     draft_rows, candidates = [], []
@@ -282,15 +278,7 @@ def _score(
 def _draw(
     rows: Tensor, process: DraftProcess, draws: np.ndarray, paths: Tensor, generator: torch.Generator
 ) -> Tensor:
-    """The next token of every path: its own draw, or that of the path before it which it repeats.
-
-    Args:
-        rows: [B, K, N].
-        process: i.i.d. or a tree.
-        draws: which paths draw their own token, [K].
-        paths: so far, [B, K, i].
-        generator: of the draws.
-    """
+    """Each path's own draw, or that of the earlier path which it repeats.  [B, K, N] -> [B, K]"""
     if draws.all() and not isinstance(process, WithoutReplacement):
         return sample_rows(rows, generator)
     own = np.maximum.accumulate(np.where(draws, np.arange(len(draws)), 0))
@@ -327,10 +315,6 @@ def _share(values: Tensor, paths: Tensor) -> Tensor:
 
     Batched kernels may give two batch rows with the same text different last bits; a verifier
     credits a shared prefix to its first path, so that all must see that path's rows.
-
-    Args:
-        values: [B, K, i+1, N] at all prefixes of the paths, or [B, K, N] at the paths themselves.
-        paths: [B, K, i].
     """
     if values.shape[1] == 1:
         return values

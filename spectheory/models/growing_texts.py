@@ -46,7 +46,6 @@ class Texts:
 
     @property
     def num_texts(self) -> int:
-        """B."""
         return self.token_ids.shape[0]
 
     @property

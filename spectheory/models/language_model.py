@@ -123,7 +123,6 @@ class UnloadedPair(_Texts):
     Attributes:
         target, draft: where the models are; of several draft models the first.
         configs: of target and draft, and of the other draft models.
-        tokenizer: the one tokenizer of both.
         device, weights_dtype, probs_dtype: where they will be, with weights and probabilities of which type.
         vocab_size: V, the number of token ids all models score.
         other_drafts: where the draft models of all paths but the first are, if they have their own.
@@ -338,7 +337,6 @@ def _check_probs_dtype(dtype: torch.dtype) -> None:
 
 
 def _as_list(draft: Any) -> list[Any]:
-    """The draft models that were given: one, or several in a list or tuple."""
     drafts = list(draft) if isinstance(draft, (list, tuple)) else [draft]
     if not drafts:
         raise InvalidInputError("the list of draft models is empty; give at least one")

@@ -114,7 +114,6 @@ def find_model(side: str, name: str | Path) -> ModelSource:
     """Where a model is; a hub name is looked up once, without retries.
 
     Args:
-        side: ``"target"`` or ``"draft"``; names the model in errors and picks the bundled one.
         name: a local folder in Hugging Face format, a hub name, or ``"bundled"``.
 
     Raises:

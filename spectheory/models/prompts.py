@@ -79,8 +79,6 @@ def encode_prompts(
     """Token ids of all prompts; needs tokenizer and configs, but no weights.
 
     Args:
-        models: a pair, loaded or not.
-        prompts: texts, or their token ids.
         draft_length: L; prompt and draft must fit into both models.
         max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
 

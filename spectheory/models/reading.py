@@ -59,9 +59,6 @@ class CachedReading:
 
     A layer that attends to a sliding window is read like any other while all of a text lies in the window.
     Beyond it the texts are read anew at every call.
-
-    Args:
-        model: a causal language model in Hugging Face format.
     """
 
     def __init__(self, model: Any) -> None:
@@ -190,9 +187,6 @@ class RecomputedReading:
     """Reading without a cache: texts of one length are read together from their first token, unpadded.
 
     Slower, and right for every causal model, whatever it keeps between tokens.
-
-    Args:
-        model: a causal language model in Hugging Face format.
     """
 
     def __init__(self, model: Any) -> None:
@@ -200,7 +194,6 @@ class RecomputedReading:
 
     @staticmethod
     def of(model: Any, texts: Texts) -> RecomputedReading:
-        """As ``CachedReading.of``; nothing is read yet."""
         return RecomputedReading(model)
 
     def follow(self, texts: Texts, paths: Tensor, first: int) -> Tensor:
@@ -223,12 +216,7 @@ class RecomputedReading:
 
 
 class ReadingPerPath:
-    """One model per path: model k reads the texts and path k alone.
-
-    Args:
-        readings: of the models on the same texts.
-        vocab_size: V, how many logits are wanted of each.
-    """
+    """One model per path: model k reads the texts and path k alone."""
 
     def __init__(self, readings: Sequence[Reading], vocab_size: int) -> None:
         self._readings, self._vocab_size = readings, vocab_size
@@ -264,7 +252,6 @@ def run_model(
     """One forward call; the logits of the last ``keep`` positions, and the cache if asked for.
 
     Args:
-        model: a causal language model in Hugging Face format.
         input_ids: [N, n] new tokens.
         keep: how many of the n positions are wanted; others need not be computed.
         attention_mask: [N, 1, n, width], added to the scores of attention.
@@ -289,5 +276,4 @@ def run_model(
 
 @lru_cache(maxsize=16)
 def _parameters(forward: Callable[..., Any]) -> frozenset[str]:
-    """The names that a function takes."""
     return frozenset(inspect.signature(forward).parameters)

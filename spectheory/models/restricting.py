@@ -40,11 +40,9 @@ def restrict(
     All contexts are scored from their full text, without a cache: a route independent of drafting.
 
     Args:
-        pair: the language models.
         prompt: a text or its token ids; the root context of the result.
         tokens: m, to keep the m most likely tokens of the *target* at the prompt, everywhere; or the
             restriction that paths were drafted with.
-        draft_length: L.
         options: temperature, top-k and top-p, applied before the restriction to both models.
         max_contexts: the largest m^L that is enumerated.
         batch_size: contexts per forward call.

@@ -4,15 +4,6 @@ The public names are those of ``__init__.pyi``; each is imported from its file o
 (``pip install "spectheory[paper]"``).
 """
 
-from typing import Any
+from spectheory.foundation.extras import attach_room
 
-import lazy_loader
-
-from spectheory.foundation.extras import installed
-
-_import, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
-
-
-def __getattr__(name: str) -> Any:
-    with installed():
-        return _import(name)
+__getattr__, __dir__, __all__ = attach_room(__name__, __file__)

@@ -116,12 +116,10 @@ def note(axes: Axes, text: str, place: tuple[float, float] = (0.98, 0.02), **opt
 def label_point(
     axes: Axes, text: str, point: tuple[float, float], offset: tuple[float, float], **options: Any
 ) -> None:
-    """A text beside a point, moved by an offset in points."""
     axes.annotate(text, point, xytext=offset, textcoords="offset points", **options)
 
 
 def zero_line(axes: Axes) -> None:
-    """A thin grey line at zero."""
     axes.axhline(0, color=GREY, linewidth=0.8)
 
 

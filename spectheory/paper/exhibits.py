@@ -34,9 +34,7 @@ class Exhibit:
     """One figure or table: call it with its parameters to compute, ``draw`` what it found.
 
     Attributes:
-        compute: the function.
         section: one of ``SECTIONS``.
-        title: what it shows.
         source: the paper's figure, table or equation.
         plot: draws what was found, in plain values; ``None`` for a table without a picture.
         small: parameters of a version that takes seconds, for the tests that all exhibits share.
@@ -59,7 +57,6 @@ class Exhibit:
 
     @property
     def parameters(self) -> tuple[Parameter, ...]:
-        """What can be changed about it."""
         return parameters_of(self.compute)
 
     def settings(self, *arguments: Any, **parameters: Any) -> dict[str, Any]:
@@ -95,14 +92,8 @@ def exhibit(
 ) -> Callable[[Callable[..., Findings]], Exhibit]:
     """Decorate the function that computes an exhibit; its name is the exhibit's.
 
-    A file in ``spectheory/paper/figures`` with a decorated function is all that a new exhibit needs.
-
-    Args:
-        section: one of ``SECTIONS``.
-        title: what it shows.
-        source: the paper's figure, table or equation.
-        plot: draws the findings.
-        small: parameters of a version that takes seconds.
+    A file in ``spectheory/paper/figures`` with a decorated function is all that a new exhibit needs.  The
+    arguments are the attributes of ``Exhibit``.
     """
     if section not in SECTIONS:
         raise InvalidInputError(f"section is one of {', '.join(SECTIONS)}, got {section!r}")
@@ -153,12 +144,6 @@ def write_exhibit(
 
     The JSON file comes last: where it lies in the folder, the exhibit is finished.  The same findings
     give the same bytes.
-
-    Args:
-        shown: the exhibit.
-        findings: what it computed.
-        folder: made if it is not there.
-        formats: of the pictures.
     """
     from spectheory.paper.style import figure_bytes
 

@@ -20,9 +20,7 @@ class ResultTable:
     """Numbers in rows; the source of the data file, the report and every plotted point.
 
     Attributes:
-        name: of the table, in its exhibit's data file.
         caption: what the rows are, with units.
-        columns: column names.
         rows: Fractions, floats, integers, booleans or texts, one per column.
 
     Example:
@@ -82,12 +80,7 @@ def select(
 
 
 def as_float(value: Any) -> Any:
-    """A rational, or the text of a rational, as a float; any other value as it is.
-
-    Example:
-        >>> as_float("2/3"), as_float(3), as_float("block")
-        (0.6666666666666666, 3, 'block')
-    """
+    """A rational, or the text of a rational, as a float; any other value as it is."""
     if isinstance(value, Fraction) or (isinstance(value, str) and RATIONAL.fullmatch(value)):
         return float(Fraction(value))
     return value
@@ -109,17 +102,11 @@ class Check:
 
     @property
     def passed(self) -> bool:
-        """Whether it held in every case, and there was a case."""
         return self.tried > 0 and not self.failures
 
     @property
     def evidence(self) -> str:
-        """The number of cases; where the claim failed, also the first cases.
-
-        Example:
-            >>> Check("no verifier exceeds the optimum", 2, ["token does: 3 > 2"]).evidence
-            '1 of 2 failed: token does: 3 > 2'
-        """
+        """The number of cases; where the claim failed, also the first cases."""
         if not self.failures:
             return f"{self.tried} of {self.tried}"
         shown = "; ".join(self.failures[:3]) + ("; ..." if len(self.failures) > 3 else "")
@@ -160,8 +147,6 @@ class Findings:
 
     Attributes:
         explanation: how to read it, in a few sentences.
-        tables: all numbers.
-        checks: the claims that were tested.
         settings: the arguments that determine the numbers; the exhibit records them.
     """
 

@@ -21,10 +21,7 @@ class Printed(NamedTuple):
 
     Attributes:
         table: where it is printed: "block2024 Table 1".
-        target, draft: the models, as the paper names them.
-        dataset: as the paper names it.
         temperature: ``None`` where the paper does not print it.
-        num_drafts, draft_length: K and L.
         verifier: its name in this package.
         block_efficiency: tokens per target call.
         printed_gain: in percent over token verification, where the table prints it beside the number.
@@ -58,8 +55,6 @@ class PrintedTime(NamedTuple):
     """What greedy2026 prints of greedy multi-path in Tables 1 and 2; with one draft it is ``block``.
 
     Attributes:
-        target, draft, dataset: as the paper names them.
-        num_drafts: K.
         block_efficiency: tokens per target call, Table 1.
         ms_per_token: wall time in milliseconds, Table 2.
     """
@@ -74,13 +69,7 @@ class PrintedTime(NamedTuple):
 
 @cache
 def printed_times() -> tuple[PrintedTime, ...]:
-    """All of them, K = 1 to 4 of a data set one after the other.
-
-    Example:
-        >>> row = printed_times()[3]
-        >>> row.draft, row.dataset, row.num_drafts, row.block_efficiency, row.ms_per_token
-        ('OPT 350M', 'GSM8K', 4, 3.884, 48.473)
-    """
+    """All of them, K = 1 to 4 of a data set one after the other."""
     return _read(PrintedTime, "printed_times.csv")
 
 
@@ -90,7 +79,6 @@ class Latency(NamedTuple):
     Attributes:
         where: the printed table, or the machine of the bundled models.
         model: ``"target"`` or ``"draft"``.
-        parameters: of the model.
         batch, length: how many texts are read at once, and how many tokens of each.
         relative, deviation: mean and standard deviation, relative to the target's call at batch 1, length 4.
         milliseconds: the mean; None where it is not printed.
@@ -108,12 +96,7 @@ class Latency(NamedTuple):
 
 @cache
 def printed_latencies() -> tuple[Latency, ...]:
-    """spectr2023 Tables 2 and 3, of models with 97 and 6 million parameters on a GPU.
-
-    Example:
-        >>> printed_latencies()[0].relative
-        1.0
-    """
+    """spectr2023 Tables 2 and 3, of models with 97 and 6 million parameters on a GPU."""
     return _read(Latency, "printed_latencies.csv")
 
 

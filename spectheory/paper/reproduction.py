@@ -123,7 +123,6 @@ def reproduce_each(
 
 
 def _refuse_others(shown: Exhibit, folder: Path, parameters: Mapping[str, Any]) -> None:
-    """Refuse to overwrite what was computed with other parameters."""
     try:
         found = read_exhibit(shown.name, folder)
     except InvalidInputError:  # not a file of an exhibit: it is computed anew
@@ -139,7 +138,6 @@ def _refuse_others(shown: Exhibit, folder: Path, parameters: Mapping[str, Any]) 
 
 
 def _made(names: Sequence[str], jobs: int, how: tuple[Any, ...]) -> Iterator[Written]:
-    """The exhibits as they are finished."""
     if jobs == 1:
         yield from (_make(name, *how) for name in names)
         return

@@ -48,7 +48,10 @@ class Checkpoint:
     def add(self, batch: int, tallies: dict[str, Tally]) -> None:
         """Keep a finished batch: it is on disk when this returns."""
         if self._file is not None:
-            sums = {name: _plain(tally) for name, tally in tallies.items()}
+            sums = {
+                name: {entry: array.tolist() for entry, array in vars(tally).items()}
+                for name, tally in tallies.items()
+            }
             self._file.write(_line({"batch": batch, "tallies": sums}, self._chain))
             self._file.flush()
         self.tallies[batch] = tallies  # written: an interrupt while the disk is waited for loses nothing
@@ -69,9 +72,6 @@ def open_checkpoint(
     Args:
         path: the file; None keeps finished batches in memory only.
         identity: all that determines the numbers.
-        verifiers: their names.
-        strata_per_batch: how many strata each batch has.
-        draft_length: L.
 
     Raises:
         InvalidInputError: the file is not a checkpoint, is damaged, belongs to another run, has no folder, or
@@ -262,9 +262,9 @@ def _difference(key: str, there: Any, here: Any) -> str:
 
 
 def _damaged(path: Path, number: int, error: BaseException) -> InvalidInputError:
+    reason = (str(error).splitlines() or [type(error).__name__])[0]
     return InvalidInputError(
-        f"line {number} of the checkpoint {path} is damaged ({_first_line(error)}); remove that "
-        "line, or the file"
+        f"line {number} of the checkpoint {path} is damaged ({reason}); remove that line, or the file"
     )
 
 
@@ -284,12 +284,7 @@ def _tally(sums: Any, like: Tally) -> Tally:
 # ------------------------------------------------------------------------------------------ lines
 
 
-def _plain(tally: Tally) -> dict[str, Any]:
-    return {entry.name: getattr(tally, entry.name).tolist() for entry in fields(Tally)}
-
-
 def _line(content: Mapping[str, Any], chain: str = "") -> bytes:
-    """One line of the file; Python's floats survive JSON bit by bit."""
     return json.dumps({"sha256": json_sha256(content, chain), "content": content}).encode() + b"\n"
 
 
@@ -298,10 +293,6 @@ def _content(line: bytes, chain: str = "") -> Any:
     if record["sha256"] != json_sha256(record["content"], chain):
         raise ValueError("its checksum is wrong")
     return record["content"]
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
 
 
 @contextmanager

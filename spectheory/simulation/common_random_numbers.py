@@ -20,10 +20,8 @@ class CommonRandomNumbers:
 
     Args:
         seed: whole numbers that tell the batch from all others.
-        texts: how many.
         max_new_tokens: the longest text; a call starts at 0..max_new_tokens - 1 tokens.
         draws: of a call: L draws of K tokens, the stop, and the token behind it.
-        num_drafts: K.
         device: where the numbers are wanted.
 
     Example:

@@ -35,13 +35,7 @@ _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 def identity_before_loading(
     pair: LanguageModelPair | UnloadedPair, prompts: Sequence[Sequence[int]], verifiers: Sequence[Verifier]
 ) -> dict[str, Any]:
-    """All of the identity of a run that is known before weights are loaded.
-
-    Args:
-        pair: the language models, loaded or not.
-        prompts: token ids of all prompts.
-        verifiers: as they were given, not yet bound.
-    """
+    """All of the identity of a run that is known before weights are loaded."""
     import torch
     import transformers
 
@@ -78,7 +72,6 @@ def identity_of_weights(pair: LanguageModelPair) -> dict[str, Any]:
 
 
 def _one_or_all(entries: list[Any]) -> Any:
-    """The entry of the one draft model, or the list for one per path."""
     return entries[0] if len(entries) == 1 else entries
 
 
@@ -120,7 +113,6 @@ class _Sources:
         self._inside: list[int] = []
 
     def describe(self, value: Any) -> Any:
-        """The content of a value, as JSON can hold it."""
         if value is None or isinstance(value, (bool, int, float, str)):
             return value
         if id(value) in self._inside:

@@ -39,8 +39,6 @@ class Judge:
 
     Args:
         verifier: bound to the draft process.
-        strata: of the batch.
-        draft_length: L.
         tolerance: how far an answer may be from a law, in probability; None: ``LAW_TOLERANCE``.
     """
 
@@ -70,9 +68,6 @@ class Judge:
 
     def tally(self, place: Callable[[int], str]) -> Tally:
         """The sums over all draws, once they are found to rest on laws.
-
-        Args:
-            place: from a stratum to its name in an error.
 
         Raises:
             InvalidOutcomeError: an answer is not a law; the text names verifier, fault and stratum.

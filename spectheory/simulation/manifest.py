@@ -44,15 +44,7 @@ def write_results(
     interrupted: bool,
     identity: Mapping[str, Any],
 ) -> None:
-    """Write rows and manifest of a run, each at once or not at all.
-
-    Args:
-        folder: it exists.
-        rows: one per estimate.
-        settings: as they were resolved.
-        interrupted: whether the run was.
-        identity: of the run, as in a checkpoint.
-    """
+    """Write rows and manifest of a run, each at once or not at all."""
     manifest = {
         "format": FORMAT,
         "settings": settings,

@@ -23,10 +23,6 @@ def processes(jobs: Jobs, threads: int | None) -> int | None:
     Args:
         jobs: as in ``SimulationSettings``.
         threads: of the CPU, in each process; None: the models are on another device.
-
-    Example:
-        >>> processes(3, 1), processes(None, 1), processes("auto", None)
-        (3, None, 1)
     """
     if not isinstance(jobs, str):
         return jobs
@@ -43,13 +39,8 @@ def results(
     """The sums of all tasks in their order, whatever process does them and in whatever order they end.
 
     Args:
-        work: everything that a task needs.
-        tasks: to be done.
         jobs: how many processes; None: as many as a surrounding ``joblib.parallel_config`` says, or one.
         step: called with the draws that were made.
-
-    Yields:
-        What ``Work.do`` returns.
     """
     # Where joblib was not imported, it is not configured either.
     if jobs == 1 or len(tasks) < 2 or (jobs is None and "joblib" not in sys.modules):

@@ -51,7 +51,6 @@ def setting(default: Any, *flags: str, **about: Any) -> Any:
 
 
 def read_jobs(text: str) -> Jobs:
-    """The number of processes, or the text itself."""
     return int(text) if text.isdecimal() else text
 
 
@@ -78,7 +77,6 @@ def read_numbers(text: str) -> int | list[int]:
 
 
 def read_shard(text: str | None) -> tuple[int, int] | None:
-    """The shard 2/8 as (2, 8)."""
     if text is None:
         return None
     number, _, shards = text.partition("/")
@@ -136,7 +134,6 @@ class DrawSettings:
 
     @property
     def whole_texts(self) -> bool:
-        """Whether whole texts are decoded."""
         return False
 
     @property

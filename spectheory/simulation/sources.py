@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -43,35 +43,6 @@ Draw = Callable[[Any, int], DraftedPaths]
 """(generator, number of draws) -> drafted paths with leading axes draws * strata."""
 
 
-class DraftSource(Protocol):
-    """Strata in batches, each batch drawn from again and again.
-
-    Attributes:
-        draft_length: L.
-        draws_at_once: the most draws that one call of a ``Draw`` makes.
-    """
-
-    draft_length: int
-    draws_at_once: int
-
-    @property
-    def process(self) -> DraftProcess:
-        """How the K paths of a draw are drafted."""
-
-    @property
-    def strata_per_batch(self) -> Sequence[int]:
-        """How many strata each batch has."""
-
-    def open_batch(self, batch: int) -> Draw:
-        """What draws from this batch."""
-
-    def generator(self, seed: int) -> Any:
-        """A random generator of the kind and device that the drafts are drawn with."""
-
-    def place(self, batch: int, stratum: int) -> str:
-        """Where a stratum's paths are drafted, for an error: ``"after prompt 3 ('def main(')"``."""
-
-
 class LanguageModelSource:
     """Prompts in batches; both models read a batch once and draft from it any number of times.
 
@@ -79,16 +50,13 @@ class LanguageModelSource:
     ``pair``.
 
     Args:
-        pair: the language models, loaded or not.
         prompts: texts or token ids; the strata.
-        process: how the paths of a draw are drafted.
-        settings: of the run.
 
     Raises:
         InvalidInputError: there are no prompts, one cannot be read on from, or a number is out of range.
     """
 
-    draws_at_once = 1
+    draws_at_once = 1  # the most that one call of a ``Draw`` makes
 
     def __init__(
         self,
@@ -113,7 +81,6 @@ class LanguageModelSource:
 
     @cached_property
     def pair(self) -> LanguageModelPair:
-        """The language models, their weights loaded on first use."""
         return self.unloaded.loaded()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -141,7 +108,6 @@ class LanguageModelSource:
         return draw
 
     def _restriction_of(self, batch: int) -> Restriction | None:
-        """The restriction of this batch: the token sets of its prompts where there is one per prompt."""
         restriction = self.settings.restriction
         if restriction is None or restriction.token_sets is None or len(restriction.token_sets) == 1:
             return restriction
@@ -150,7 +116,6 @@ class LanguageModelSource:
         return Restriction.fixed(*restriction.token_sets[self._places(batch)])
 
     def _places(self, batch: int) -> slice:
-        """Which of the prompts are those of a batch."""
         return slice(batch * self.settings.batch_size, (batch + 1) * self.settings.batch_size)
 
     def generator(self, seed: int) -> Any:
@@ -167,8 +132,6 @@ class EnumeratedSource:
     """One stratum, an enumerated pair in float64; many draws at a time.
 
     Args:
-        pair: the models.
-        process: how the paths of a draw are drafted.
         device: ``"cpu"`` runs on numpy, ``"cuda"`` on torch.
 
     Raises:
@@ -228,3 +191,7 @@ class EnumeratedSource:
 
     def place(self, batch: int, stratum: int) -> str:
         return "on the enumerated pair"
+
+
+DraftSource = LanguageModelSource | EnumeratedSource
+"""Strata in batches, each batch drawn from again and again."""

@@ -59,11 +59,6 @@ class TextSource(LanguageModelSource):
     def tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
         """Sums over all calls of one verifier's texts behind the prompts of a batch.
 
-        Args:
-            verifier: bound to the process.
-            process: how its paths are drafted.
-            batch: its number.
-
         Raises:
             InvalidOutcomeError: an answer is not a law.
         """

@@ -37,7 +37,6 @@ class Stream:
 
     @property
     def num_drafts(self) -> int:
-        """K."""
         return self.process.num_drafts
 
     @staticmethod
@@ -50,8 +49,6 @@ class Stream:
         """The streams of every verifier and K, by the verifier's name, with K where there are several.
 
         Args:
-            verifiers: as they were looked up.
-            processes: one for each K, ascending.
             on_one_path: the one process of a verifier that looks at one path only.
             pair: the enumerated pair that is drafted from, if one is.
         """
@@ -76,8 +73,6 @@ class Work:
     """All that a task needs; a task's numbers depend on (seed, batch, stream) alone.
 
     Attributes:
-        source: of the drafted paths.
-        streams: by name.
         settings: of the run, without its progress, which cannot go to another process.
         threads: of the CPU, in every process; None leaves them as they are.
     """
@@ -109,7 +104,6 @@ class Work:
         """The sums of every stream of a task.
 
         Args:
-            task: one of ``tasks``.
             step: called with the draws that were made, as soon as they are.
 
         Raises:

@@ -115,7 +115,6 @@ def test_one_seed_one_text_whatever_comes_after(bundled: LanguageModelPair) -> N
 
 
 def test_the_parts_of_a_text() -> None:
-    """Runs of accepted and of other tokens; a last call that was cut off counts in full."""
     text = DecodedText([9], [1, 2, 3, 4, 5, 6], [3, 1, 2], [2, 0, 4], "length")
     assert text.pieces() == [([1, 2], True), ([3], False), ([4], False), ([5, 6], True)]
     assert text.tokens_per_call == pytest.approx(9 / 3)

@@ -23,7 +23,6 @@ def pair() -> LanguageModelPair:
 
 
 def padded(texts: list[list[int]]) -> dict[str, torch.Tensor]:
-    """Token ids and mask, padded at the left."""
     width = max(map(len, texts))
     ids = torch.tensor([[0] * (width - len(text)) + text for text in texts])
     mask = torch.tensor([[0] * (width - len(text)) + [1] * len(text) for text in texts])

@@ -32,7 +32,6 @@ def drafted_at(pair: ModelPair, context: tuple[int, ...], path: tuple[int, ...])
 
 
 def below(pair: ModelPair, context: tuple[int, ...]) -> ModelPair:
-    """The pair of draft length L at a context."""
     size, number = pair.vocab_size, context_number(context, pair.vocab_size)
     levels = [
         [

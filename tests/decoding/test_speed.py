@@ -83,7 +83,6 @@ def test_plain_decoding_counts_tokens_up_to_the_end(
 
 
 def test_simulate_takes_the_time(pair: LanguageModelPair) -> None:
-    """For every estimate, and the estimates are what they are without."""
     settings: dict[str, Any] = {"drafts": [1, 2], "draft_length": 2, "max_new_tokens": 6}
     timed = simulate(pair, list(PROMPTS), ["block", "spectr"], with_time=True, **settings)
     plain = simulate(pair, list(PROMPTS), ["block", "spectr"], **settings)

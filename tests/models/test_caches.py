@@ -12,8 +12,6 @@ from spectheory.models.caches import FIRST_CAPACITY, SlotCache, narrowest_window
 
 
 class Holder:
-    """A model as far as its configuration."""
-
     def __init__(self, config: object) -> None:
         self.config = config
 

@@ -92,7 +92,6 @@ def test_shared_prefixes_carry_bitwise_equal_rows(
 
 
 def test_rows_are_taken_from_the_first_path_with_the_prefix() -> None:
-    """Whatever a kernel returns, rows follow the first path that shares the prefix (and only it)."""
     paths = torch.tensor([[[1, 2], [3, 2], [1, 2], [1, 4], [3, 2]]])
     values = torch.arange(5.0).reshape(1, 5, 1)
     found = [[0, 0, 0, 0, 0], [0, 1, 0, 0, 1], [0, 1, 0, 3, 1]]
@@ -103,7 +102,6 @@ def test_rows_are_taken_from_the_first_path_with_the_prefix() -> None:
 
 
 def test_a_draft_model_per_path(pair: LanguageModelPair) -> None:
-    """Path k has the rows of model k, and the target's rows are shared as ever."""
     several = LanguageModelPair.of(pair.target_model, [pair.draft_model, pair.target_model], pair.tokenizer)
     prefilled = prefill(several, PROMPTS)
     batch = draft_and_score(prefilled, 2, 3, several.generator(5))
@@ -155,15 +153,3 @@ def test_bad_sizes_are_refused(
 ) -> None:
     with pytest.raises(InvalidInputError, match=words):
         draft_and_score(prefill(pair, PROMPTS), num_drafts, draft_length, pair.generator(0))
-
-
-def test_bad_prompts_are_refused(gpt2_pair: LanguageModelPair) -> None:
-    for prompts, words in (
-        ([], "at least one prompt"),
-        ("text", "list"),
-        ([[]], "empty"),
-        ([[280]], "0..279"),
-        ([[1] * 65], "64 positions"),
-    ):
-        with pytest.raises(InvalidInputError, match=words):
-            prefill(gpt2_pair, prompts)

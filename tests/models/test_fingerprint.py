@@ -34,7 +34,6 @@ def test_one_entry_of_a_small_parameter_is_seen(folders: tuple[Path, Path]) -> N
 
 
 def test_training_a_large_parameter_further_is_seen() -> None:
-    """Nearly all entries change, so the evenly spaced ones do."""
     torch.manual_seed(0)
     model = torch.nn.Linear(500, 100, bias=False)
     model.dtype = torch.float32  # type: ignore[assignment]

@@ -9,7 +9,6 @@ from spectheory.models.growing_texts import Texts
 
 
 def as_lists(texts: Texts) -> list[list[int]]:
-    """The token ids of every text."""
     rows = zip(texts.token_ids.tolist(), texts.starts.tolist(), texts.ends.tolist(), strict=True)
     return [ids[start:end] for ids, start, end in rows]
 

@@ -164,7 +164,6 @@ def answers(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[str]:
 def test_a_hub_that_cannot_be_asked_is_asked_once(
     monkeypatch: pytest.MonkeyPatch, folders: dict[str, tuple[Path, Path]]
 ) -> None:
-    """No retries: the cache has the model, or there is one line."""
     asked = answers(monkeypatch, ConnectionError("no route to host\nsecond line"))
     with pytest.raises(InvalidInputError, match=r"cannot be asked \(ConnectionError: no route") as caught:
         LanguageModelPair.load("nobody/no-such-model", folders["llama"][1], device="cpu")

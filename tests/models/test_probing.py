@@ -38,7 +38,6 @@ def forgetful_read(
 
 
 def test_a_wrong_cache_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache that can be copied and used, and gives other rows, is not used."""
     pair = LanguageModelPair.load(*save_pair(tmp_path, "llama"), device="cpu")
     monkeypatch.setattr(CachedReading, "_read", forgetful_read)
     with pytest.warns(Notice, match="cannot read on from a cache"):
@@ -51,7 +50,6 @@ def test_a_wrong_cache_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_a_model_that_looks_ahead_is_refused(tmp_path: Path) -> None:
-    """Called causal, and it is not: BERT with a head for language modelling, no decoder."""
     with pytest.raises(InvalidInputError, match=r"the target model .* looks ahead"):
         loaded(tmp_path / "encoder", is_decoder=False)
     loaded(tmp_path / "decoder", is_decoder=True)  # the partner

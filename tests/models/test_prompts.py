@@ -30,7 +30,6 @@ from spectheory.simulation import simulate
 )
 @pytest.mark.parametrize("name", ["prompts.txt", "prompts.jsonl", "prompts"])
 def test_read_prompts(tmp_path: Path, name: str, content: str, expected: list[object]) -> None:
-    """The content decides, not the name of the file."""
     (tmp_path / name).write_bytes(content.encode())
     assert read_prompts(tmp_path / name) == expected
 
@@ -94,19 +93,19 @@ def test_bad_prompts_are_named_before_weights_are_loaded(
 
 
 def test_long_prompts_can_be_cut(pair: LanguageModelPair) -> None:
-    """The last tokens are kept; a prompt that is short enough keeps all of its own."""
     ids = pair.encode("import argparse" * 40)
     assert len(ids) > 64
     encoded = encode_prompts(pair, ["import argparse" * 40, "x"], 4, 60)
     assert encoded == [ids[-60:], pair.encode("x")]
     with pytest.raises(InvalidInputError, match=r"prompt 1 .* with max_prompt_tokens"):
         encode_prompts(pair, ["import argparse" * 40], 4, 61)
+    with pytest.raises(InvalidInputError, match="expected a list"):
+        encode_prompts(pair, "text", 4)
     with pytest.raises(InvalidInputError, match="max_prompt_tokens must be a whole number of at least 1"):
         encode_prompts(pair, ["x"], 4, 0)
 
 
 def test_the_bundled_pair(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The shipped pair loads, shares its tokenizer and predicts its own prompts better than chance."""
     monkeypatch.setattr("spectheory.models.loading.BUNDLED_FOLDER", tmp_path)
     with pytest.raises(InvalidInputError, match="bundled target model is not installed"):
         LanguageModelPair.load("bundled", "bundled")

@@ -60,7 +60,6 @@ def difference(pair: LanguageModelPair, prompts: list[list[int]]) -> float:
 
 
 def test_a_recurrent_model_is_read_without_a_cache() -> None:
-    """Slower, right, and said once of each model."""
     pair, prompts = family_pair("mamba"), [[5], [7, 3, 9, 4], [1, 30]]
     with pytest.warns(Notice, match="the (target|draft) model .* cannot read on from a cache") as caught:
         assert difference(pair, prompts) < 1e-5

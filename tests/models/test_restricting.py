@@ -60,7 +60,6 @@ def test_a_restriction_holds_the_real_conditionals(pair: LanguageModelPair, per_
 
 @pytest.mark.parametrize("kind", ["per context", "per prompt", "one set"])
 def test_drafting_under_a_restriction_agrees_with_the_enumeration(pair: LanguageModelPair, kind: str) -> None:
-    """Rows and numbering of cached drafting are those of the enumerated pair, prompt by prompt."""
     prefilled = prefill(pair, PROMPTS)
     restriction = {
         "per context": Restriction.per_context(4),
@@ -89,7 +88,6 @@ def test_drafting_under_a_restriction_agrees_with_the_enumeration(pair: Language
 
 
 def test_restrict_picks_the_set_drafting_picks(pair: LanguageModelPair) -> None:
-    """The fixed set of ``restrict`` is that of ``most_likely_at_prompts``."""
     restriction = most_likely_at_prompts(prefill(pair, PROMPTS), 4)
     assert restriction.token_sets is not None
     for prompt, ids in zip(PROMPTS, restriction.token_sets, strict=True):

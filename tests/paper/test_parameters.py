@@ -90,6 +90,5 @@ def test_parameters_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_divisors_are_asked_for() -> None:
-    """U(50) is not a target of this exhibit."""
     with pytest.raises(InvalidInputError, match="divisors of 120, got 50"):
         EXHIBITS["otm_uniform"](target_supports=(50,))

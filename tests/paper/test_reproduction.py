@@ -50,7 +50,6 @@ def make(name: str, height: Any = 1, holds: bool = True, interrupts: bool = Fals
 
 @pytest.fixture
 def exhibits(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Sets the table of exhibits."""
     CALLS.clear()
 
     def install(*shown: Exhibit) -> None:
@@ -134,7 +133,6 @@ def test_a_file_that_is_none_of_ours_is_refused(exhibits: Callable[..., None], t
 
 
 def test_jobs_give_the_same_bytes(tmp_path: Path) -> None:
-    """Processes of their own, in whatever order they finish."""
     names = ["two_token_table", "full_information"]
     for folder, jobs in (("alone", 1), ("together", 2)):
         found = reproduce(names, tmp_path / folder, jobs=jobs, formats=["svg"])

@@ -69,7 +69,6 @@ def test_looks_follow_the_registry() -> None:
 
 
 def test_colours_are_apart_for_every_vision() -> None:
-    """Those of the palette that no verifier has yet, too."""
     distance, *who = closest({colour: colour for colour, _ in PALETTE})
     assert distance > LEAST_DISTANCE, who
 

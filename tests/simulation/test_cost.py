@@ -10,7 +10,6 @@ from spectheory.simulation.estimates import Estimate
 
 
 def clock(tokens_per_call: list[int], draft_length: int, cost_ratio: float) -> float:
-    """Time of plain decoding over that of speculative decoding, call by call."""
     plain = sum(tokens_per_call) * 1.0
     speculative = 0.0
     for _ in tokens_per_call:

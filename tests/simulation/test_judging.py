@@ -35,12 +35,10 @@ class Changed:
 
 
 def with_stops(change: Callable[[Any], Any]) -> Callable[[Outcome, Any], Outcome]:
-    """The outcome with other stop probabilities."""
     return lambda outcome, _: Outcome(change(outcome.stop_probs), outcome.correction)
 
 
 def with_rows(change: Callable[[Any], Any]) -> Callable[[Outcome, Any], Outcome]:
-    """The outcome with other correction rows."""
     return lambda outcome, _: Outcome(
         outcome.stop_probs, lambda path_index, length: change(outcome.correction(path_index, length))
     )
@@ -171,7 +169,6 @@ def test_wrong_shapes_are_refused(models: LanguageModelPair) -> None:
 
 
 def by_state() -> Changed:
-    """Every other answer is another one."""
     numbers = itertools.count()
     return Changed(
         lambda outcome, _: outcome if next(numbers) % 2 else with_stops(lambda s: s.flip(-1))(outcome, None)
@@ -179,8 +176,6 @@ def by_state() -> Changed:
 
 
 def by_the_batch() -> Changed:
-    """The first tuple of a batch is answered differently."""
-
     def first_differs(outcome: Outcome, paths: Any) -> Outcome:
         stops = outcome.stop_probs.clone()
         stops[0] = stops[0].flip(-1)
@@ -223,7 +218,6 @@ def test_no_function_of_its_inputs(
 
 
 def test_vetting_moves_no_number(models: LanguageModelPair) -> None:
-    """A user's copy of block gets block's numbers, and the others theirs."""
     alone = run(models)
     mixed = simulate(
         models,

@@ -17,7 +17,6 @@ ASKED = {"max_new_tokens": 4, "samples": 1}
 
 
 def test_rows_and_manifest(models: LanguageModelPair, tmp_path: Path) -> None:
-    """All that the numbers depend on; with a checkpoint, and gone on with from one, the same bytes."""
     found = run(models, out=tmp_path / "plain", **ASKED)
     rows = [json.loads(line) for line in (tmp_path / "plain" / ROWS).read_text().splitlines()]
     assert rows == found.rows()

@@ -45,7 +45,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> UnloadedPair:
 
 
 def run(pair: UnloadedPair, checkpoint: Path | None, **changes: Any) -> Simulation:
-    """Three batches of two prompts, three streams."""
     settings: dict[str, Any] = {
         "drafts": [1, 2], "draft_length": 2, "max_new_tokens": 5, "batch_size": 2, "seed": 3,
     }  # fmt: skip
@@ -55,14 +54,12 @@ def run(pair: UnloadedPair, checkpoint: Path | None, **changes: Any) -> Simulati
 
 @pytest.fixture(scope="module")
 def whole(pair: UnloadedPair, tmp_path_factory: pytest.TempPathFactory) -> tuple[Simulation, bytes]:
-    """The run in one process, and the bytes of its checkpoint."""
     file = tmp_path_factory.mktemp("whole") / "whole.jsonl"
     return run(pair, file), file.read_bytes()
 
 
 @pytest.fixture(scope="module")
 def cluster(workers_are_forks: None) -> Iterator[Client]:
-    """A real local dask cluster of two worker processes."""
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as local,
         Client(local) as client,
@@ -130,7 +127,6 @@ def test_the_width_stops_a_merged_run_as_it_stops_a_whole_one(pair: UnloadedPair
 
 
 def test_what_cannot_be_merged(pair: UnloadedPair, whole: tuple[Simulation, bytes], tmp_path: Path) -> None:
-    """Another run, a damaged line, other numbers for one batch, a file that is there; nothing is written."""
     mine, other, out = tmp_path / "mine.jsonl", tmp_path / "other.jsonl", tmp_path / "out.jsonl"
     mine.write_bytes(whole[1])
     run(pair, other, seed=4, shard=(3, 3))
@@ -151,8 +147,6 @@ def test_what_cannot_be_merged(pair: UnloadedPair, whole: tuple[Simulation, byte
 
 
 class NoLaw:
-    """A verifier whose answers are no laws."""
-
     def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Any:
         from spectheory import verifiers
         from spectheory.verification.outcome import Outcome

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from montecarlo_support import NAMES, PROMPTS, run
 from spectheory import instances
@@ -15,8 +14,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction, restrict
 from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 from spectheory.simulation import simulate, simulate_enumerated
-
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+from torch_support import DEVICES
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -101,7 +99,6 @@ def test_a_seed_gives_the_numbers_it_always_gave() -> None:
 
 
 def test_progress_counts_draws() -> None:
-    """(draws done, draws in all), chunk by chunk."""
     steps: list[tuple[int, int]] = []
     simulate_enumerated(
         instances.two_token(1),

@@ -34,7 +34,6 @@ class Undescribed(SimulationSettings):
 
 
 def test_a_new_setting_is_one_declaration() -> None:
-    """Its option has type, default and help; its value is recorded; without a description it is an error."""
     *others, option = More.command_options()
     assert [entry.opts for entry in others] == [e.opts for e in SimulationSettings.command_options()]
     assert (option.name, option.opts, option.default, option.metavar) == ("patience", ["--patience"], 3, "N")
@@ -48,7 +47,6 @@ def test_a_new_setting_is_one_declaration() -> None:
     ("function", "kind"), [(simulate, SimulationSettings), (simulate_enumerated, EnumeratedSettings)]
 )
 def test_functions_show_all_settings(function: Any, kind: Any) -> None:
-    """As keywords with their defaults; a keyword that does not exist is refused."""
     shown = inspect.signature(function).parameters
     assert {e.name: e.default for e in fields(kind)}.items() <= {
         n: p.default for n, p in shown.items()
@@ -58,7 +56,6 @@ def test_functions_show_all_settings(function: Any, kind: Any) -> None:
 
 
 def test_settings_to_start_from(models: LanguageModelPair) -> None:
-    """The object, or the same settings as keywords; keywords change the object for one run."""
     settings = SimulationSettings(drafts=2, draft_length=2, samples=2, seed=3)
     found = simulate(models, PROMPTS, ["spectr"], settings)
     assert found == simulate(models, PROMPTS, ["spectr"], drafts=2, draft_length=2, samples=2, seed=3)
@@ -86,7 +83,6 @@ def test_the_record_is_what_determines_the_numbers() -> None:
 
 
 def test_drafts_are_numbers_or_a_process() -> None:
-    """The record names a tree; one number in a list is that number, and i.i.d. paths are K."""
     assert SimulationSettings(drafts=[2]) == SimulationSettings(drafts=2)
     assert SimulationSettings(drafts=Iid(2)).record() == SimulationSettings(drafts=2).record()
     found = SimulationSettings(drafts=PrefixTree((2, 3))).record()

@@ -26,7 +26,6 @@ def test_the_last_batch_has_what_is_left(models: LanguageModelPair) -> None:
 
 
 def test_every_prompt_has_its_own_tokens(models: LanguageModelPair) -> None:
-    """Prompts of the second batch have theirs, and not those of the first."""
     whole, restricted = source(models), source(models, Restriction.fixed(*SETS))
     for batch, sets in enumerate((SETS[:2], SETS[2:])):
         rows = [found.open_batch(batch)(found.generator(0), 1).target_rows for found in (whole, restricted)]

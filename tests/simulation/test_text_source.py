@@ -69,7 +69,6 @@ def test_a_model_that_is_its_own_draft_earns_all(pair: LanguageModelPair) -> Non
 
 
 def test_a_run_goes_on_from_its_checkpoint(pair: LanguageModelPair, tmp_path: Path) -> None:
-    """Cut off after its first batch; the same bytes at the end, and another length of texts is refused."""
     settings: dict[str, Any] = {"batch_size": 1, "samples": 2}
     whole = simulated(pair, ["token", "block"], checkpoint=tmp_path / "whole", **settings)
     lines = (tmp_path / "whole").read_bytes().splitlines(keepends=True)
@@ -155,6 +154,7 @@ class Twice:
         ({"max_new_tokens": 60}, InvalidInputError, "64 positions"),
         ({"samples": 0}, InvalidInputError, "samples must be a whole number of at least 1"),
         ({"restriction": Restriction.fixed([0, 1])}, InvalidInputError, "not restricted"),
+        ({"prompts": [[1]]}, InvalidInputError, "at least 2 prompts"),
     ],
 )
 def test_what_is_refused(
@@ -165,7 +165,6 @@ def test_what_is_refused(
 
 
 def test_every_answer_of_a_text_is_checked(pair: LanguageModelPair, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of a verifier that answered well when it was asked before the run."""
     monkeypatch.setattr("spectheory.simulation.work.check_users_own", lambda *_: None)
     with pytest.raises(InvalidOutcomeError, match="correction rows that are not laws, after prompt"):
         simulated(pair, [Twice()], samples=1)
@@ -179,8 +178,3 @@ def test_trees_without_replacement_are_drawn_with_common_numbers(pair: LanguageM
     assert texts.block_efficiency == pytest.approx(calls.block_efficiency, abs=5 * calls.standard_error)
     (fewer,) = simulated(pair, [name], drafts=WithoutReplacement((1, 1)), max_new_tokens=1).estimates
     assert texts.block_efficiency > fewer.block_efficiency + 0.2  # the partner
-
-
-def test_one_prompt_has_no_interval(pair: LanguageModelPair) -> None:
-    with pytest.raises(InvalidInputError, match="at least 2 prompts"):
-        simulate(pair, [[1]], ["block"], max_new_tokens=3)

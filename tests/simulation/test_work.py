@@ -26,7 +26,6 @@ def text_work() -> Work:
 
 
 def done(work: Work, task: Task) -> tuple[dict[str, Tally], int]:
-    """The sums of a task, and how many draws it reported."""
     steps: list[int] = []
     return work.do(task, steps.append), sum(steps)
 
@@ -37,7 +36,6 @@ def assert_same(found: Tally, wanted: Tally) -> None:
 
 
 def test_streams_are_named_by_verifier_and_where_there_are_several_by_drafts() -> None:
-    """A verifier of one path is one stream, with the K that is asked for it."""
     several = Stream.of(GIVEN, [Iid(2), Iid(4)], on_one_path=Iid(1))
     assert [(name, stream.num_drafts) for name, stream in several.items()] == [
         ("token", 1), ("spectr K=2", 2), ("spectr K=4", 4),
@@ -57,7 +55,6 @@ def test_texts_are_a_task_per_stream_and_common_drafts_are_one() -> None:
 
 
 def test_a_task_depends_on_no_other() -> None:
-    """In any order and twice; its draws are reported once; another batch is another."""
     work = text_work()
     tasks = work.tasks([0, 1])
     forward = {task: done(work, task) for task in tasks}

@@ -44,7 +44,6 @@ def claims_page() -> str:
 
 
 def claims_summary() -> str:
-    """``claims_counts`` as a Markdown table."""
     header, *rows = claims_counts()
     return markdown_table(header, rows)
 

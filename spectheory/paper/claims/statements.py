@@ -33,10 +33,8 @@ class Claim:
 
     Attributes:
         id: its name in the inventory, such as ``SP-L1a``.
-        paper: the key of the paper.
         place: where it stands: theorem, equation, figure, section.
         claim: the statement in our own words and in the letters of theory.md §1.
-        verdict: one of ``VERDICTS``.
         note: the argument, the assumption, the correct form, the refuting instance, or what would be needed.
         evidence: tests (``tests/file.py::test``), exhibits (``exhibit:name``) and notebooks
             (``notebook:name``).
@@ -91,10 +89,6 @@ def all_claims() -> tuple[Claim, ...]:
 def select_claims(paper: str | None = None, verdict: str | None = None) -> list[Claim]:
     """The statements of one paper, with one verdict, or both; all of them by default.
 
-    Args:
-        paper: a key of ``PAPERS``.
-        verdict: one of ``VERDICTS``.
-
     Raises:
         UnknownNameError: there is no such paper or verdict.
 
@@ -118,12 +112,7 @@ def count_verdicts(claims: Sequence[Claim]) -> dict[str, int]:
 
 
 def counts_text(claims: Sequence[Claim]) -> str:
-    """How many statements, and how many of each verdict, in words.
-
-    Example:
-        >>> counts_text([])
-        '0 statements'
-    """
+    """How many statements, and how many of each verdict, in words."""
     counts = ", ".join(f"{count} {verdict}" for verdict, count in count_verdicts(claims).items() if count)
     total = f"{len(claims)} statement{'' if len(claims) == 1 else 's'}"
     return f"{total}: {counts}" if counts else total

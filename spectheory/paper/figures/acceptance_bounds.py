@@ -1,5 +1,3 @@
-"""The optimal acceptance as the drafts grow in number: where it tends, and the bounds around it."""
-
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -1,5 +1,3 @@
-"""The law of the accepted length, block2024 Figure 3."""
-
 from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
@@ -58,7 +56,6 @@ def acceptance_length(
     intervals (clopper1934).
 
     Args:
-        draft_length: L; the paper's figure has 10.
         samples: sampled drafts.
         confidence: with which all points of the figure together lie in their intervals.
     """

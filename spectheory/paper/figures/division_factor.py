@@ -1,5 +1,3 @@
-"""Acceptance and defect of K-SEQ as functions of its division factor, with the best one marked."""
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any

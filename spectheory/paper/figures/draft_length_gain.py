@@ -1,5 +1,3 @@
-"""The gain of block over token verification as the draft grows, and a pair where it shrinks."""
-
 from collections import Counter, defaultdict
 from itertools import accumulate, pairwise
 from typing import Any

@@ -1,5 +1,3 @@
-"""The frontier: scored selection between the other verifiers, the optimum and the capped bound."""
-
 from collections.abc import Sequence
 from itertools import product
 
@@ -58,11 +56,7 @@ def frontier(
     seed: int = 77,
     vocab_size: int = 3,
 ) -> Findings:
-    """Mean block efficiency over the same random pairs, cell by cell, with the optimum and an upper bound.
-
-    Args:
-        num_pairs: random pairs per agreement and length, the same for every K.
-    """
+    """Mean block efficiency over the same random pairs, cell by cell, with the optimum and an upper bound."""
     checks = Checks()
     table = ResultTable(
         "frontier", f"Means over {num_pairs} random pairs, V = {vocab_size}, in tokens per target call."

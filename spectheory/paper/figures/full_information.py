@@ -1,5 +1,3 @@
-"""What full information would accept in block2024's first example, and why no lossless verifier does."""
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any

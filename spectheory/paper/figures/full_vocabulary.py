@@ -1,5 +1,3 @@
-"""Block efficiency of the verifiers on the bundled language models, all tokens allowed."""
-
 from collections.abc import Sequence
 from itertools import pairwise, product
 
@@ -84,9 +82,6 @@ def full_vocabulary(
     With k drafts of l tokens a verifier sees the first k drafts and their first l tokens, so differences
     along a curve are no accident of the draws.  The picture has every K at the largest L and every L at the
     largest K.
-
-    Args:
-        num_drafts: the numbers K of drafted paths.
     """
     from spectheory.models import bundled_prompts
 

@@ -1,5 +1,3 @@
-"""More drafts, fewer tokens: the fall of greedy multi-path block verification."""
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction

@@ -1,5 +1,3 @@
-"""The certified interval around the optimum of many paths, round by round, and its time by leaves."""
-
 from collections.abc import Sequence
 from itertools import cycle
 from typing import Any

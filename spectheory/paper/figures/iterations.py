@@ -1,5 +1,3 @@
-"""Tokens decoded in several calls: block verification leads after one, not always after two."""
-
 from typing import Any
 
 from matplotlib.axes import Axes

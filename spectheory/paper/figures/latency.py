@@ -1,5 +1,3 @@
-"""What one call of a model costs over batch and length, as spectr2023 prints it and of the bundled models."""
-
 from functools import cache
 
 from matplotlib.figure import Figure
@@ -17,12 +15,7 @@ TITLES = ("as printed, on a GPU", "bundled models, on a CPU")
 
 @cache
 def measured() -> tuple[Latency, ...]:
-    """The bundled models, as ``benchmarks/latency.py`` measured them.
-
-    Example:
-        >>> measured()[0].relative
-        1.0
-    """
+    """The bundled models, as ``benchmarks/latency.py`` measured them."""
     found = measurement("latency")
     (first,) = found.select(model="target", batch=1, length=4)
     unit = first["milliseconds"]

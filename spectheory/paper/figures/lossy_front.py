@@ -1,5 +1,3 @@
-"""What a deviation from the target can buy: the front, and verifiers that are not lossless below it."""
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
@@ -42,12 +40,9 @@ def _panel(axes: Axes, front: ResultTable, points: ResultTable) -> None:
     published = points.where(kind="published")
     for name in published["verifier"]:
         row = published.where(verifier=name)
-        filled: Look = {
-            "markersize": 7,
-            "markerfacecolor": VERIFIER_STYLES[name].colour,
-            "linestyle": "none",
-        }
-        verifier_curve(axes, name, row["total_variation"], row["block_efficiency"], **filled, zorder=3)
+        filled: Look = {"markerfacecolor": VERIFIER_STYLES[name].colour, "markersize": 7, "zorder": 3}
+        places = row["total_variation"], row["block_efficiency"]
+        verifier_curve(axes, name, *places, linestyle="none", **filled)
     axes.set(xlabel="total variation from the target")
 
 
@@ -62,7 +57,6 @@ def lossy_front(draft_length: int = 2, num_drafts: Sequence[int] = (1, 2), steps
     """The largest block efficiency by total variation, and where verifiers are; the two-token pair.
 
     Args:
-        num_drafts: the numbers K, a panel each.
         steps: in which the total variation goes from 0 to 1/2.
     """
     checks, pair = Checks(), two_token(draft_length)

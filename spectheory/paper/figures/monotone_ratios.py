@@ -1,5 +1,3 @@
-"""Ratios along a ranking: what grows by theorem, and what was meant to grow."""
-
 from itertools import pairwise
 
 from matplotlib.figure import Figure

@@ -1,5 +1,3 @@
-"""The program of one path against the verifiers of one path, pair by pair."""
-
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
@@ -47,7 +45,6 @@ def one_path_optimum(
 
     Args:
         shapes: (V, L).
-        num_pairs: random pairs per shape.
     """
     checks = Checks()
     table = ResultTable(

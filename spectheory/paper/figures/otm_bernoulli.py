@@ -1,5 +1,3 @@
-"""Acceptance at one position for Bernoulli pairs, spectr2023 Figures 4 and 6."""
-
 from collections.abc import Sequence
 from fractions import Fraction
 

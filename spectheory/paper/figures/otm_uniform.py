@@ -1,5 +1,3 @@
-"""Acceptance at one position for uniform pairs, spectr2023 Figure 5."""
-
 from collections.abc import Sequence
 from itertools import cycle
 
@@ -27,13 +25,8 @@ def _plot(findings: Findings) -> Figure:
             rows = table.where(target_support=support)
             drafts = rows["num_drafts"]
             axes.plot(drafts, rows["otm"], line, color=colour, label=f"target U({support})")
-            points: Look = {
-                "color": colour,
-                "markersize": 3.5,
-                "markerfacecolor": "white",
-                "clip_on": False,
-            }
-            axes.plot(drafts, rows["kseq"], "o", **points)
+            look: Look = {"color": colour, "markersize": 3.5, "markerfacecolor": "white"}
+            axes.plot(drafts, rows["kseq"], "o", **look, clip_on=False)
         axes.set(xlabel="number of drafts K", ylabel="acceptance probability", ylim=(0, 1.02))
         axes.set(xlim=(1, max(table["num_drafts"])))
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -1,5 +1,3 @@
-"""Which tree of drafts is best: every shape with a given number of leaves."""
-
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, product
 from math import prod

@@ -1,5 +1,3 @@
-"""What the papers measured: gains over token verification as printed, beside those of the bundled models."""
-
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
@@ -77,13 +75,8 @@ def _gains(axes: Axes, rows: Sequence[dict[str, Any]], verifier: str, label: str
     axes.plot(*zip(*points, strict=True), style.marker, **faint)
     if line:
         means = sorted((length, mean(gains)) for length, gains in by_length.items())
-        look: Look = {
-            "color": style.colour,
-            "marker": style.marker,
-            "markersize": 5,
-            "markerfacecolor": "white",
-        }
-        axes.plot(*zip(*means, strict=True), line, label=label or style.label, **look)
+        look: Look = {"color": style.colour, "marker": style.marker, "label": label or style.label}
+        axes.plot(*zip(*means, strict=True), line, **look, markersize=5, markerfacecolor="white")
 
 
 def _here(axes: Axes, rows: Sequence[dict[str, Any]]) -> None:
@@ -150,6 +143,7 @@ def printed_gains(
         [(*gain.row, gain.percent) for gain in gains],
     )
     temperatures = sorted({shape.temperature for shape in ours})
+    defects = defects_on_two_tokens("printed_gains_defect", LOSSY, temperatures)
     return Findings(
         "Points are data sets. Lines are their means on the left, and HumanEval with DeepSeek 6.7B and "
         "1.3B on the right, where greedy block has one draft. The gains of block are the printed ones. "
@@ -161,12 +155,7 @@ def printed_gains(
         "and what greedy block's modification costs the next calls is in the printed numbers only. "
         "SpecTr-GBV and greedy block are not lossless as they stand. printed_gains_defect has their "
         "total variation on two tokens.",
-        tables=[
-            table,
-            measured,
-            defects_on_two_tokens("printed_gains_defect", LOSSY, temperatures),
-            everything,
-        ],
+        tables=[table, measured, defects, everything],
         checks=checks,
     )
 

@@ -16,8 +16,6 @@ class Cell(NamedTuple):
 
     Attributes:
         agreement: a; the draft row is a times the target's and 1 − a times an independent one.
-        num_drafts: K.
-        draft_length: L.
         pairs: the same for every K.
         optima: of the pairs, certified from both sides.
     """
@@ -30,7 +28,6 @@ class Cell(NamedTuple):
 
     @property
     def columns(self) -> dict[str, float]:
-        """Where the cell is."""
         return {key: getattr(self, key) for key in ("agreement", "num_drafts", "draft_length")}
 
     def expect_at_most_optimal(self, checks: Checks, values: Mapping[str, Sequence[float]]) -> None:

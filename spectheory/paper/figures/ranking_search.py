@@ -1,5 +1,3 @@
-"""How good the ranking by p/q is among all tree-based rankings."""
-
 from collections.abc import Sequence
 from itertools import product
 from operator import itemgetter

@@ -1,5 +1,3 @@
-"""How far every verifier is from the optimum on many real conditionals, as a distribution."""
-
 from collections.abc import Sequence
 from itertools import product
 from statistics import mean, quantiles

@@ -1,5 +1,3 @@
-"""Real models restricted to a few tokens: exact law, optimum and Monte Carlo side by side."""
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,17 +94,10 @@ def real_pair(
         prompts: numbers of bundled held-out prompts.
         settings: m tokens, the most likely ones of the target after the prompt, L drafted tokens, K drafts.
         verifiers: names, or objects with ``outcome``.
-        samples: drafted K-tuples per prompt and setting.
         confidence: with which all intervals of the table together cover (Bonferroni).
         drafts_at_once: copies of the prompt in one batch.
     """
-    from spectheory.models import (
-        bundled_prompts,
-        cpu_threads,
-        most_likely_at_prompts,
-        prefill,
-        restrict,
-    )
+    from spectheory.models import bundled_prompts, cpu_threads, most_likely_at_prompts, prefill, restrict
 
     checks, models = Checks(), bundled_pair()
     comparisons = 2 * len(prompts) * len(settings) * len(verifiers)
@@ -123,17 +114,10 @@ def real_pair(
             enumerated = restrict(models, text, restriction, length)
             best = optimum(enumerated, drafts)
             simulation = simulate(
-                models,
-                [text] * drafts_at_once,
-                verifiers,
-                drafts=drafts,
-                draft_length=length,
-                samples=max(2, samples // drafts_at_once),
-                seed=seed + prompt,
-                restriction=restriction,
-                confidence=1 - (1 - confidence) / comparisons,
-                batch_size=drafts_at_once,
-            )
+                models, [text] * drafts_at_once, verifiers, drafts=drafts, draft_length=length,
+                samples=max(2, samples // drafts_at_once), seed=seed + prompt, restriction=restriction,
+                confidence=1 - (1 - confidence) / comparisons, batch_size=drafts_at_once,
+            )  # fmt: skip
             certificates = [
                 certify(verifier, enumerated, drafts, with_optimum=False) for verifier in verifiers
             ]

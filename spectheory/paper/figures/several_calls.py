@@ -1,5 +1,3 @@
-"""The optimum of several calls: block verification needs the fewest, and can lose tokens in two."""
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import cycle
@@ -64,7 +62,6 @@ def several_calls(
 
     Args:
         max_tokens: the largest n.
-        draft_lengths: L of the pairs ``early_stop``.
         steps: in which their ratio ρ goes from 0 to 1.
     """
     checks, pair = Checks(), two_token(TWO_TOKEN_LENGTH)

@@ -1,5 +1,3 @@
-"""The optimum of several paths against every verifier, over the number of drafts and their length."""
-
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any

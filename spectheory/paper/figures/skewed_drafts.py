@@ -1,5 +1,3 @@
-"""What selecting a path does to its law: the skewed drafts of the ranking and of the optimum."""
-
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure

@@ -1,5 +1,3 @@
-"""Bound(K) of spectrgbv2026 next to what can be accepted at one position."""
-
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure

@@ -1,5 +1,3 @@
-"""SpecTr-GBV as printed: its counterexample, and its efficiency and defect on random pairs."""
-
 from fractions import Fraction
 
 from matplotlib.figure import Figure

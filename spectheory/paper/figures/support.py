@@ -22,12 +22,7 @@ Setting = tuple[int, int, int]
 
 
 def setting_text(setting: Setting) -> str:
-    """A restriction in words.
-
-    Example:
-        >>> setting_text((3, 2, 2))
-        '3 tokens, draft length 2, 2 drafts'
-    """
+    """A restriction in words."""
     tokens, length, drafts = setting
     return f"{tokens} tokens, draft length {length}, {drafts} drafts"
 
@@ -74,11 +69,6 @@ def defects_on_two_tokens(name: str, verifiers: Sequence[str], temperatures: Seq
 
     The two tokens are the likeliest there.  K and L are those of ``ENUMERATED``; verifiers of one path have
     K = 1, the others K from 2 on.
-
-    Args:
-        name: of the table.
-        verifiers: their names.
-        temperatures: of both models, before the restriction.
     """
     from spectheory.exact.certificate import certify
     from spectheory.models import (

@@ -1,5 +1,3 @@
-"""Block efficiency on the bundled language models against the temperature."""
-
 from collections.abc import Sequence
 
 from matplotlib.figure import Figure
@@ -64,7 +62,6 @@ def temperature(
 
     Args:
         temperatures: of both models.
-        num_drafts: K; the verifiers of one path see the first.
     """
     from spectheory.models import SamplingOptions, bundled_prompts
 

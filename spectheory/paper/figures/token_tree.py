@@ -1,5 +1,3 @@
-"""The tree of drafted tokens with an antichain, and the inequality that it stands for."""
-
 from typing import Any
 
 import networkx
@@ -46,11 +44,7 @@ def _tree(axes: Axes, table: ResultTable) -> None:
         node_color=[ACCENT if name in chosen else "white" for name in tree],
     )  # fmt: skip
     for name, point in places.items():
-        bold: Look = {
-            "fontsize": 9,
-            "fontweight": "bold",
-            "color": "white" if name in chosen else BLACK,
-        }
+        bold: Look = {"fontsize": 9, "fontweight": "bold", "color": "white" if name in chosen else BLACK}
         axes.annotate(name[-1], point, ha="center", va="center", **bold)
         offset, across = ((0, -16), "center") if name in leaves else ((14, 3), "left")
         label_point(

@@ -1,5 +1,3 @@
-"""The motivating example of block2024, section 2, for more draft lengths."""
-
 from collections.abc import Sequence
 from fractions import Fraction
 

@@ -1,5 +1,3 @@
-"""Whole texts of the bundled language models: tokens per call and time per token by number of drafts."""
-
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import pairwise
@@ -83,7 +81,6 @@ def whole_texts(
     they are measured by benchmarks/decoding_speed.py, and the table names the machine.
 
     Args:
-        num_drafts: the numbers K of verifiers of several paths.
         tokens: of every text.
         confidence: level of the intervals, which are clustered by prompt.
     """

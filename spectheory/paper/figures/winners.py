@@ -1,5 +1,3 @@
-"""Which verifier earns most: a map over the agreement of the models, the number of paths and their length."""
-
 from collections import Counter
 from collections.abc import Sequence
 
@@ -61,11 +59,7 @@ def winners(
     seed: int = 31,
     vocab_size: int = 2,
 ) -> Findings:
-    """Mean block efficiency of published lossless verifiers over the same random pairs, cell by cell.
-
-    Args:
-        num_pairs: random pairs per agreement and length, the same for every K.
-    """
+    """Mean block efficiency of published lossless verifiers over the same random pairs, cell by cell."""
     checks = Checks()
     best = ResultTable(
         "winners",

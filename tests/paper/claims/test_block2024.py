@@ -28,6 +28,11 @@ def exact_pairs() -> Iterator[ModelPair]:
     return (pair for pair in every_pair() if pair.vocab_size**pair.draft_length <= 27)
 
 
+def gain_of_block(pair: ModelPair) -> Fraction:
+    """Its block efficiency over that of token verification."""
+    return output_law("block", pair).block_efficiency / output_law("token", pair).block_efficiency
+
+
 def weights(pair: ModelPair) -> list[np.ndarray]:
     """w of block verification by depth, on drafted contexts; elsewhere 0."""
     levels = [np.array([Fraction(1)], dtype=object)]
@@ -75,9 +80,8 @@ def test_block_is_strictly_better_exactly_where_the_weight_can_recover() -> Iter
             for node in range(pair.vocab_size**depth)
             for p, q in zip(pair.target[depth][node], pair.draft[depth][node], strict=True)
         )
-        block, token = (output_law(name, pair).block_efficiency for name in ("block", "token"))
-        assert block >= token
-        assert (block > token) == recovers
+        assert gain_of_block(pair) >= 1
+        assert (gain_of_block(pair) > 1) == recovers
         verdicts.add(recovers)
         yield
     assert verdicts == {True, False}
@@ -152,11 +156,9 @@ def test_deterministic_models_make_block_token() -> Iterator[None]:
             for side, levels in (("target", pair.target), ("draft", pair.draft))
         )
         cold = ModelPair.from_contexts(target, draft, 2)
-        block, token = output_law("block", cold), output_law("token", cold)
-        assert block.block_efficiency == token.block_efficiency
+        assert gain_of_block(cold) == 1
         yield
-    warm = instances.two_token(2)
-    assert output_law("block", warm).block_efficiency > output_law("token", warm).block_efficiency
+    assert gain_of_block(instances.two_token(2)) > 1
 
 
 def one_hot(row: np.ndarray) -> list[Fraction]:
@@ -178,15 +180,10 @@ def test_the_gain_of_block_need_not_grow_with_the_draft_length() -> Iterator[Non
                 if depth < length:
                     draft[context] = draft_row if depth < 2 else ["0", "1"] if disjoint else fair
         pair = ModelPair.from_contexts(target, draft, length)
-        block, token = (output_law(name, pair).block_efficiency for name in ("block", "token"))
-        gains.append(block / token)
+        gains.append(gain_of_block(pair))
         yield
     assert gains == [1, Fraction(20, 19), Fraction(23, 22)]
-    toy = [
-        output_law("block", instances.two_token(n)).block_efficiency
-        / output_law("token", instances.two_token(n)).block_efficiency
-        for n in (1, 2, 3, 4)
-    ]
+    toy = [gain_of_block(instances.two_token(n)) for n in (1, 2, 3, 4)]
     assert toy == sorted(toy)  # on the toy it does grow
 
 
@@ -200,9 +197,7 @@ def test_the_gain_of_block_rises_and_falls_as_the_models_agree() -> Iterator[Non
     for agreement in (0.0, 0.05, 0.1, 0.2, 0.6, 0.9, 1.0):
         gains = []
         for number in range(20):
-            pair = random_float([224, number], 3, 3, agreement=agreement)
-            block, token = (output_law(name, pair).block_efficiency for name in ("block", "token"))
-            gains.append(block / token - 1)
+            gains.append(gain_of_block(random_float([224, number], 3, 3, agreement=agreement)) - 1)
             yield
         means.append(float(np.mean(gains)))
     assert means[:3] == sorted(means[:3])
@@ -221,8 +216,7 @@ def test_the_gain_of_block_can_fall_with_the_temperature() -> Iterator[None]:
         target = [value / sum(row) for value in row]
         assert power == 1 or target == [Fraction(1, 5), Fraction(4, 5)]
         pair = ModelPair.context_free_pair(target, target[::-1], 2)
-        block, token = (output_law(name, pair).block_efficiency for name in ("block", "token"))
-        gains.append(block / token - 1)
+        gains.append(gain_of_block(pair) - 1)
         yield
     assert gains == [Fraction(1, 13), Fraction(1, 19)]
 

@@ -13,7 +13,7 @@ from spectheory import instances, output_law, verifiers
 from spectheory.exact.law import OutputLaw
 from spectheory.optima import antichains, transport_feasibility
 from spectheory.optima.bounds import is_skewed_draft
-from spectheory.pairs.contexts import numbered_context
+from spectheory.pairs.contexts import context_number, numbered_context
 from spectheory.pairs.drafts import Iid
 from spectheory.pairs.instances import random_rational
 from spectheory.pairs.pair import ModelPair
@@ -41,7 +41,7 @@ def outputs_given(name: str, pair: ModelPair, paths: tuple[Path, ...]) -> dict[t
     L, V = pair.draft_length, pair.vocab_size
     target, draft = (
         np.array(
-            [[levels[depth][number_of(path[:depth], V)] for depth in range(count)] for path in paths],
+            [[levels[depth][context_number(path[:depth], V)] for depth in range(count)] for path in paths],
             dtype=object,
         )[None]
         for levels, count in ((problem.pair.target, L + 1), (problem.pair.draft, L))
@@ -56,13 +56,6 @@ def outputs_given(name: str, pair: ModelPair, paths: tuple[Path, ...]) -> dict[t
                 key = paths[k][:depth], token
                 law[key] = law.get(key, ZERO) + Fraction(stop) * Fraction(row[token])
     return law
-
-
-def number_of(path: Path, size: int) -> int:
-    number = 0
-    for token in path:
-        number = number * size + token
-    return number
 
 
 @counted
@@ -213,9 +206,9 @@ def test_block_weights_unrolled() -> Iterator[None]:
                 path = numbered_context(node, depth, size)
                 values = []
                 for k in range(depth + 1):
-                    value = pair.draft_path_probs(k)[number_of(path[:k], size)]
+                    value = pair.draft_path_probs(k)[context_number(path[:k], size)]
                     for j in range(k, depth):
-                        value = value * pair.target[j][number_of(path[:j], size), path[j]]
+                        value = value * pair.target[j][context_number(path[:j], size), path[j]]
                     values.append(value)
                 assert law.node_budgets[depth][node] * p[node] == min(values) * (p[node] > 0)
                 assert law.accepted_masses[depth][node] == min(values)

@@ -14,14 +14,13 @@ from scipy.stats import multinomial
 
 from counted import counted
 from counted_numbers import operations_of
-from spectheory import instances, output_law, verifiers
+from spectheory import instances, output_law
 from spectheory.exact.iteration import expected_decoded_tokens
 from spectheory.optima import optimal_acceptance, otm_program
 from spectheory.pairs.contexts import Context, numbered_context
 from spectheory.pairs.drafts import PrefixTree
 from spectheory.pairs.instances import random_rational
 from spectheory.pairs.pair import ModelPair
-from spectheory.paper.figures.frontier import position_by_position_efficiency
 from spectheory.verification.algorithms.position_by_position.otm import OTM
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
 from table import GENERAL
@@ -120,7 +119,7 @@ def test_no_optimal_plan_per_position_is_optimal_per_sequence() -> Iterator[None
     """
     behind = [Fraction(0)] + [1 + 5 * (1 - Fraction(1, 2) ** drafts) for drafts in (1, 2, 3)]
     for drafts in (1, 2, 3):
-        found = position_by_position_efficiency(verifiers["spectr"], pair_of(behind_a, 5).to_float(), drafts)
+        found = SpecTr().block_efficiency(pair_of(behind_a, 5).to_float(), drafts)
         assert found == pytest.approx(float(behind[drafts]), abs=1e-9)
         yield
     pair, further = pair_of(whole, 6), [float(value) for value in behind]
@@ -230,8 +229,3 @@ def test_multi_round_costs_grow_linearly_in_the_vocabulary() -> Iterator[None]:
     sizes = [otm_program([Fraction(1, n)] * n, [Fraction(1, n)] * n, 2).num_variables for n in (5, 10, 20)]
     assert sizes == [n**3 for n in (5, 10, 20)]
     yield
-
-
-def test_the_verifiers_compared_here_are_published() -> None:
-    """The names above are those of the registry."""
-    assert {"otm", "spectr", "multi_round", "token", "block"} <= set(verifiers)

@@ -25,7 +25,6 @@ LOSSY = {"greedy_block", "spectr_gbv"}
 
 @cache
 def once(name: str) -> Findings:
-    """The small version, computed once."""
     return small(name)
 
 
@@ -113,7 +112,6 @@ def test_verifiers_that_are_not_lossless_have_a_defect_at_their_temperatures() -
 
 
 def test_a_row_of_real_gaps_is_the_certificate_of_its_text() -> None:
-    """Restricted anew and certified with the optimum; every text is another one."""
     table = once("real_gaps").table("real_gaps")
     texts = {(row["prompt"], row["prompt_tokens"]) for row in table.select(verifier="token")}
     assert len(texts) == len(table.rows) / len(VERIFIERS) == 4

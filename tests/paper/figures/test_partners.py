@@ -27,7 +27,6 @@ def ninth(value: Any) -> Any:
 
 
 def earns(factor: Callable[[str], int]) -> Lie:
-    """Laws whose block efficiency is multiplied, verifier by verifier."""
     return after(lambda law, name, *_: Changed(law, block_efficiency=lambda value: value * factor(name)))
 
 
@@ -36,7 +35,6 @@ def curve(cut: Callable[[Any], Any]) -> Lie:
 
 
 def late(*_: Any, drafts: Any) -> bool:
-    """Whether a tree branches after its root only."""
     return bool(drafts.widths[0] == 1)
 
 
@@ -49,14 +47,12 @@ def crossing(*_: Any, progress: Any = None, **__: Any) -> Any:
 
 
 def estimating(wanted: Callable[[str], bool], **changes: Any) -> Lie:
-    """A simulation in which the estimates of some verifiers are changed."""
     return told(
         estimates=lambda found: [Changed(one, **changes) if wanted(one.verifier) else one for one in found]
     )
 
 
 def slower(factor: float, model: str) -> Lie:
-    """Latencies of a model whose calls are longer."""
     return after(
         lambda rows: tuple(
             row._replace(relative=row.relative * (factor if row.model == model else 1)) for row in rows

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import pairwise
-from math import comb
 
 import pytest
 
@@ -49,26 +48,6 @@ def test_kseq_ratio() -> None:
     for drafts in (2, 4):
         rows = {row["search"]: row["ratio"] for row in table.select(num_drafts=drafts)}
         assert rows["V = 2"] >= rows["two tokens"] - 1e-6
-
-
-def test_otm_bernoulli() -> None:
-    """OTM by summing over the number of heads: only all-tails and all-heads drafts can fail."""
-    for row in small("otm_bernoulli", max_drafts=6).tables[0].select():
-        b, c, k = F(1, 4), row["target_head"], row["num_drafts"]
-        law = [comb(k, heads) * b**heads * (1 - b) ** (k - heads) for heads in range(k + 1)]
-        # Both tokens drafted: anything is accepted.  Otherwise at most the mass of that token.
-        assert row["otm"] == min(1, sum(law[1:-1]) + min(law[-1], c) + min(law[0], 1 - c))
-        assert row["multi_round"] <= row["otm"]
-        if row["target_head"] == 1:
-            assert row["kseq"] == pytest.approx(float(row["otm"]), abs=1e-12)
-
-
-def test_otm_uniform() -> None:
-    """By counting: no draft falls on the r-th part of the tokens with probability (1 - 1/r)^K."""
-    for row in small("otm_uniform", target_supports=(60, 12), max_drafts=5).tables[0].select():
-        part = F(row["target_support"], 120)
-        assert row["otm"] == row["printed"] == 1 - (1 - part) ** row["num_drafts"]
-        assert row["kseq"] == pytest.approx(float(row["otm"]), abs=1e-12)
 
 
 def test_prefix_trees() -> None:
@@ -122,31 +101,6 @@ def test_draft_length_gain() -> None:
             assert abs(100 * (row["block"] / row["token"] - 1) - gain) < 0.5
 
 
-def test_full_information() -> None:
-    """10/9, 11/9 and 12/9 as printed; block 5/3 and greedy block 50/27 at length 3 (theory.md §4)."""
-    table, blocks = small("full_information", draft_lengths=(2, 3)).tables
-    accepted = {(row["draft_length"], row["algorithm"]): row["accepted"] for row in table.select()}
-    assert [accepted[2, name] for name in ("token", "block", "ideal")] == [F(10, 9), F(11, 9), F(12, 9)]
-    assert accepted[3, "block"] == F(5, 3)
-    assert accepted[3, "greedy_block"] == accepted[3, "ideal"] == F(50, 27)
-    assert table.select(draft_length=2, algorithm="greedy_block")[0]["total_variation"] == F(1, 9)
-    rows = {row[0]: row[1:4] for row in blocks.rows}
-    assert rows["AA"] == (F(3, 4), 0, F(1, 4))
-    assert rows["BA"] == (0, F(1, 2), F(1, 2))
-
-
-def test_iterations() -> None:
-    """theory.md §4: E[N(i)] on the two-token pair, and 57/8 < 29/4 on that of Statement 4.6."""
-    (table,) = small("iterations", num_iterations=3, checked_tokens=2).tables
-    for pair, verifier, tokens in (
-        ("two_token", "greedy_block", [F(7, 3), F(40, 9), F(59, 9)]),
-        ("two_token", "block", [F(20, 9), F(40, 9), F(60, 9)]),
-        ("forced_start", "block", [5, F(57, 8)]),
-        ("forced_start", "block_on_prefix", [4, F(29, 4)]),
-    ):
-        assert table.where(pair=pair, verifier=verifier).column("tokens") == tokens
-
-
 def test_several_calls() -> None:
     """theory.md Statement 4.9: the calls for n tokens.  Statement 4.10: (1-ρ)((L-1)ρ - 1), where positive."""
     needed, losses = small("several_calls", max_tokens=6, draft_lengths=(3, 4), steps=6).tables
@@ -171,7 +125,6 @@ def test_two_token_table_values() -> None:
 
 @pytest.mark.parametrize("num_drafts", [2, 3])
 def test_recursions_of_the_frontier_are_the_laws(num_drafts: int) -> None:
-    """The same numbers from all tuples of drafts."""
     for agreement in (0.0, 0.6):
         pair = random_float([77, 5], 3, 2, agreement=agreement)
         found = efficiencies(pair, num_drafts)
@@ -232,32 +185,6 @@ def test_monotone_ratios() -> None:
         assert sum(w * r for w, r in zip(widths, along.column(name), strict=True)) == pytest.approx(1)
 
 
-def test_one_path_optimum() -> None:
-    """Block is on the diagonal, token below."""
-    (table,) = small("one_path_optimum", shapes=((2, 2), (3, 2))).tables
-    for block, token in zip(table.select(verifier="block"), table.select(verifier="token"), strict=True):
-        assert block["block_efficiency"] == block["optimum"]
-        assert token["block_efficiency"] <= block["block_efficiency"]
-
-
-def test_ranking_search() -> None:
-    """theory.md §5: 889/540 against 911/540 at one position; all of 2^3 rankings at V = 2, L = 2."""
-    (table,) = small("ranking_search", num_pairs=0).tables
-    row = table.select(pair="two near ratios")[0]
-    assert (row["greedy"], row["best"]) == (F(889, 540), F(911, 540))
-    assert table.select(pair="two_token")[0]["rankings_tried"] == 8
-
-
-def test_several_paths() -> None:
-    """theory.md §5: optimum 17/9 and 212/81, greedy_multipath the same, spectr 1.811420 and 2.405487."""
-    (table,) = small("several_paths", num_drafts=(2,)).tables
-    for length, optimum, spectr in ((1, F(17, 9), 1.811420), (2, F(212, 81), 2.405487)):
-        rows = {row["verifier"]: row for row in table.select(draft_length=length)}
-        assert rows["spectr"]["optimum"] == optimum
-        assert rows["spectr"]["block_efficiency"] == pytest.approx(spectr, abs=1e-6)
-        assert rows["greedy_multipath"]["block_efficiency"] == pytest.approx(float(optimum), abs=1e-9)
-
-
 def test_skewed_drafts() -> None:
     """theory.md §5: 2018/729 by the ranking and 2080/729 by the optimum, K = 3, L = 2; 20/9 by the draft.
 
@@ -306,14 +233,3 @@ def test_spectr_gbv_bound() -> None:
     for row in table.select(num_drafts=1):
         assert row["bound"] == row["otm"] == row["multi_round"] == row["spectr_gbv"]
         assert row["total_variation"] == 0
-
-
-def test_spectr_gbv_defect() -> None:
-    """theory.md §2: 31/120 and 3/40 at L = 1, K = 2; two drafts earn less than one at L = 2."""
-    table, counterexample = small("spectr_gbv_defect", num_pairs=2).tables
-    one, two = counterexample.select()
-    assert (one["first_token_is_A"], one["total_variation"]) == (F(31, 120), F(3, 40))
-    assert two["accepted"] == F(74693, 57120)
-    assert two["accepted"] < two["accepted_from_one_draft"] == F(4, 3)
-    for row in table.select():
-        assert (row["total_variation"] > 0) == (row["verifier"] == "spectr_gbv")
