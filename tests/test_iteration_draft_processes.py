@@ -188,7 +188,7 @@ def test_draft_models_must_go_on_as_the_pair_does() -> None:
 def test_trees_belong_to_one_draft_length() -> None:
     """Widths are one per token of an iteration, on a deeper pair too."""
     deep = instances.random_rational(6, 2, 5, zero_probability=0)
-    with pytest.raises(InvalidInputError, match=r"the tree has 2 widths \[2, 2\], got draft length 5"):
+    with pytest.raises(InvalidInputError, match=r"2 widths \[2, 2\]; expected one per drafted token, 5"):
         decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)))
     laws = decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)), draft_length=2)
     assert [law.sum() for law in laws] == [1, 1]
