@@ -14,7 +14,6 @@ NOTEBOOKS = sorted((Path(__file__).parent.parent / "notebooks").glob("*.ipynb"))
 
 
 def show() -> None:
-    """Draws all figures, as a notebook does."""
     for number in plt.get_fignums():
         plt.figure(number).canvas.draw()
     plt.close("all")
@@ -33,7 +32,6 @@ def run_cell(source: str, file: Path, names: dict[str, Any]) -> None:
 
 
 def run_notebook(document: dict[str, Any], folder: Path) -> int:
-    """Run all its cells of code; how many there are."""
     names: dict[str, Any] = {"__name__": "notebook"}
     cells = ["".join(cell["source"]) for cell in document["cells"] if cell["cell_type"] == "code"]
     for number, source in enumerate(cells):

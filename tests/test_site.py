@@ -55,7 +55,6 @@ def test_links_between_files_become_links_between_pages(uri: str, markdown: str,
 
 
 def test_code_is_left_alone() -> None:
-    """Fences, indented blocks and code in a line."""
     page = "a `a`\n\n    a\n\n```python\na\n```\na"
     assert pages.outside_code(page, str.upper) == "A `a`\n\n    a\n\n```python\na\n```\nA"
 
@@ -120,7 +119,6 @@ def test_gallery_shows_every_exhibit() -> None:
 
 
 def test_every_test_that_is_evidence_is_shown() -> None:
-    """Its whole source, decorators included, and the claims that it is evidence of."""
     from spectheory.paper.claims.statements import all_claims
 
     made = dict(pages.evidence_pages(all_claims()))
@@ -142,7 +140,6 @@ def test_api_pages_have_every_module() -> None:
 
 @pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
 def test_notebooks_are_stripped_and_end_with_something_to_try(path: Path) -> None:
-    """No outputs in the repository; a reader is left with questions."""
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
@@ -168,7 +165,6 @@ def test_examples_and_formulas_of_docstrings_become_code() -> None:
 
 
 def test_dead_links_of_a_site_are_found(tmp_path: Path) -> None:
-    """Links to pages, to ids, to pictures; and partners that lead nowhere."""
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "b.html").write_text('<h1 id="here">B</h1><a href="../a.html#top">a</a>')
     good = '<p id="top"><a href="sub/b.html#here">b</a> <a href="#top">t</a> <a href="https://x.y/z">z</a>'

@@ -114,7 +114,6 @@ def test_whole_texts_by_the_number_of_drafts(
 def test_shards_are_merged(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
 ) -> None:
-    """The command without --shard prints from the merged file what an unbroken run prints."""
     arguments = ["simulate", *tiny_models, "-l", "2", "--tokens", "4", "-v", "block", "-k", "1"]
     arguments += ["--jobs", "1", "--batch-size", "1"]
     files = [str(tmp_path / f"{number}.jsonl") for number in (1, 2)]
@@ -168,7 +167,6 @@ def test_simulate_drafts_a_tree(capsys: pytest.CaptureFixture[str], tiny_models:
 def test_a_draft_model_per_path(
     capsys: pytest.CaptureFixture[str], tiny_models: list[str], tmp_path: Path
 ) -> None:
-    """All of them are used; a tree and verifiers of i.i.d. paths are refused."""
     more = [*tiny_models, "--another-draft", tiny_models[1], "--draft-length", "3"]
     generated = run_json(capsys, "generate", *more, "-n", "6", "-v", "multi_round")
     assert (generated["draft_process"], generated["num_drafts"]) == ("per_path", 2)
@@ -220,7 +218,6 @@ def test_what_is_kept_is_said_with_the_error(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Memory runs out at the second prompt."""
     from spectheory.models import drafting
 
     score, calls = drafting._score, itertools.count()
@@ -382,7 +379,6 @@ def test_restrict_writes_a_pair_that_certify_takes(
 
 
 def test_restrict_prints_the_pair_itself(capsys: pytest.CaptureFixture[str]) -> None:
-    """The models' own conditionals, renormalised on the tokens that are kept."""
     models = LanguageModelPair.load("bundled", "bundled", device="cpu")
     expected = restrict(models, bundled_prompts()[1], 2, 1, options=SamplingOptions(temperature=0.5))
     capsys.readouterr()  # loading a model shows a progress bar

@@ -19,7 +19,6 @@ Report = Callable[[int, float, float], None]
 
 @pytest.fixture(scope="module")
 def large_pair(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Ten tokens, draft length 3: beyond the exact program."""
     path = tmp_path_factory.mktemp("large") / "pair.json"
     instances.random_float(1, 10, 3, agreement=0.3).save(path)
     return str(path)

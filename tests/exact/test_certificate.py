@@ -61,7 +61,6 @@ def test_optimum_lies_between_its_bounds(num_drafts: int) -> None:
 
 
 def test_float_pairs_are_certified_within_a_tolerance() -> None:
-    """float64 rows: the same verdicts, ``None`` for nothing, bounds around the optimum."""
     for case in random_cases(2, 2, 2, 6):
         exact, in_float = (certify("block", pair, 2) for pair in (case.pair, case.pair.to_float()))
         assert in_float.arithmetic == "float64"
@@ -156,7 +155,6 @@ def test_misprinted_block_is_right_where_the_weight_is_one() -> None:
 
 
 def test_published_verifiers_have_no_counterexample() -> None:
-    """The partner of the wrong ones: nothing is found where nothing is wrong."""
     for name in GENERAL:
         certificate = certify(name, instances.sticky_chain(2), 2)
         assert certificate.is_valid
@@ -167,7 +165,6 @@ def test_published_verifiers_have_no_counterexample() -> None:
 
 @pytest.mark.parametrize("what", MALFORMED)
 def test_what_is_not_a_conditional_law_is_refused(what: str) -> None:
-    """Shapes, signs, sums and arithmetic are checked; the error names verifier and defect."""
     verifier, message = MALFORMED[what]
     with pytest.raises(InvalidOutcomeError, match=message) as caught:
         certify(verifier, instances.two_token(2))
@@ -175,7 +172,6 @@ def test_what_is_not_a_conditional_law_is_refused(what: str) -> None:
 
 
 def test_undefined_outputs_are_part_of_the_defect() -> None:
-    """A row of zeros says that the output is undefined: certified, with the probability of it."""
     verifier = Altered("silent", rows=lambda array: array * 0)
     certificate = certify(verifier, instances.two_token(1))
     assert certificate.undefined == 1
@@ -186,8 +182,6 @@ def test_undefined_outputs_are_part_of_the_defect() -> None:
 
 
 class Broken:
-    """A user's verifier whose code fails."""
-
     name = "broken"
 
     def outcome(self, *arguments: object) -> Outcome:
@@ -195,14 +189,11 @@ class Broken:
 
 
 class NotAnOutcome:
-    """A user's verifier that returns a number."""
-
     def outcome(self, *arguments: object) -> int:
         return 3
 
 
 def test_users_code_that_fails_is_named() -> None:
-    """The error names the verifier and what happened, and chains the original."""
     with pytest.raises(InvalidOutcomeError, match=r"'broken' failed: KeyError: 'x'") as caught:
         certify(Broken(), instances.two_token(1))
     assert isinstance(caught.value.__cause__, KeyError)
@@ -224,13 +215,11 @@ def test_a_float_optimum_is_never_below_a_valid_verifier() -> None:
 @pytest.mark.parametrize(("verifier", "name"), [(UserToken(), "token"), (UserBlock(), "block")])
 @pytest.mark.parametrize("group", ["two_token", "partial_overlap", "equal_models", "random-V3-L2-K2"])
 def test_users_verifiers_have_the_law_of_the_built_in_ones(group: str, verifier: Any, name: str) -> None:
-    """A duck-typed object in Fractions: the law of the built-in verifier, exactly."""
     for case in groups()[group]:
         assert_same_law(output_law(verifier, case.pair, 2), output_law(name, case.pair, 2))
 
 
 def test_certificate_of_a_users_verifier() -> None:
-    """Its own name, the safe defaults, the same numbers."""
     certificate = certify(UserBlock(), instances.two_token(3))
     assert certificate.verifier == "user_block"
     assert certificate.source == "user-defined"
@@ -271,7 +260,6 @@ def test_document_of_an_exact_certificate() -> None:
 
 
 def test_document_of_a_float_certificate() -> None:
-    """Where the law is float64 the exact block efficiency is null and its float is given."""
     document = certify("spectr", instances.two_token(1), 2).to_document()
     assert json.loads(json.dumps(document)) == document
     assert document["arithmetic"] == "float64"
@@ -328,7 +316,6 @@ def test_only_the_program_is_too_large() -> None:
 
 
 def test_optimum_can_be_left_out() -> None:
-    """``with_optimum=False`` solves nothing."""
     certificate = certify("block", instances.two_token(2), with_optimum=False)
     assert certificate.optimum is None
     assert certificate.gap_float is None

@@ -37,7 +37,6 @@ Rows = Callable[[Path], list[Any]]
 
 
 def path_prob(rows: Rows, start: Path, path: Path) -> Fraction:
-    """The probability of ``path`` after ``start``."""
     prob = ONE
     for i, token in enumerate(path):
         prob *= rows(start + path[:i])[token]
@@ -101,7 +100,6 @@ def modified_target(target: Rows, draft: Rows, start: Path, window: tuple[int, i
 
 
 def functions_of(pair: ModelPair) -> tuple[Rows, Rows]:
-    """The models as functions; a context-free pair goes on for ever."""
     if pair.context_free:
         return lambda context: target_row(pair, ()), lambda context: draft_row(pair, ())
     return lambda context: target_row(pair, context), lambda context: draft_row(pair, context)
@@ -226,7 +224,6 @@ def test_several_drafts(name: str) -> None:
 
 
 def exceedance(law: np.ndarray) -> np.ndarray:
-    """P(N >= n)."""
     return law[::-1].cumsum()[::-1]
 
 
@@ -326,7 +323,6 @@ def test_several_drafts_are_lossless_over_iterations() -> None:
 
 @pytest.mark.parametrize("verifier", ["block", GreedyBlock()], ids=str)
 def test_float_pairs(verifier: Any) -> None:
-    """The law of N(i) of a float64 pair is the exact one to rounding."""
     for pair, options in (
         (instances.two_token(3), {}),
         (instances.random_rational(3, 2, 8), {"draft_length": 2}),
@@ -340,7 +336,6 @@ def test_float_pairs(verifier: Any) -> None:
 
 
 def test_a_pair_that_ends_too_early_is_refused() -> None:
-    """The text names the draft length that is needed; one token deeper would do."""
     deep = instances.random_rational(1, 2, 8)
     with pytest.raises(InvalidInputError, match="need a pair of draft length 8, and this one has 7"):
         decoded_tokens_law("block", deep.truncate(7), 3, draft_length=2)
@@ -353,7 +348,6 @@ def test_a_pair_that_ends_too_early_is_refused() -> None:
 
 
 def test_memory_is_checked() -> None:
-    """Rows that depend on more tokens are refused, with the context; so is a pair too short to show it."""
     chain, pair = instances.sticky_chain(3), instances.random_rational(1, 2, 3)
     with pytest.raises(InvalidInputError, match=r"the target row at context \(0, \d\) differs"):
         decoded_tokens_law("block", pair, 2, memory=1)
@@ -379,7 +373,6 @@ def test_memory_is_checked() -> None:
     ],
 )
 def test_bad_numbers_are_refused(arguments: Any, options: Any, message: str) -> None:
-    """Counts are whole numbers of at least 1, memory of at least 0."""
     with pytest.raises(InvalidInputError, match=message):
         decoded_tokens_law("block", instances.two_token(2), *arguments, **options)
     with pytest.raises(InvalidInputError, match="num_tokens must be a whole number"):

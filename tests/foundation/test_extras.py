@@ -74,7 +74,6 @@ def test_help_needs_no_extra() -> None:
 def test_a_missing_library_is_one_line(
     tmp_path: Path, without: list[str], cases: list[tuple[list[str], str, str]]
 ) -> None:
-    """Exit code 2, the library and what installs it, nothing on stdout."""
     out = ["--out", str(tmp_path)]
     commands = [[*words, *(out if words[0] == "reproduce" else []), "--json"] for words, _, _ in cases]
     for done, (_, library, advice) in zip(run_commands(commands, without), cases, strict=True):
@@ -82,7 +81,6 @@ def test_a_missing_library_is_one_line(
 
 
 def test_a_missing_library_in_python() -> None:
-    """The exception is an ImportError, and its text what to install."""
     cases = {
         "from spectheory.models import LanguageModelPair": "torch",
         "import spectheory; spectheory.models.restrict": "torch",
@@ -123,7 +121,6 @@ def test_transformers_missing_in_this_process(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_extras_are_those_of_the_project() -> None:
-    """Every optional library stands in its extra of pyproject.toml, and none in the core dependencies."""
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
     extras = {
         extra: {requirement.partition(">=")[0] for requirement in requirements}

@@ -28,7 +28,6 @@ Law = dict[tuple[Path, ...], Any]
 
 
 def path_of(pair: ModelPair, leaf: int) -> Path:
-    """The tokens of a numbered path."""
     return pair.context(pair.draft_length, leaf)
 
 
@@ -92,7 +91,6 @@ TREES = {1: ((1,), (2,), (3,)), 2: ((1, 1), (2, 1), (1, 2), (2, 2))}
 
 
 def other_model(pair: ModelPair, seed: int) -> ModelPair:
-    """A random model of the pair's shape."""
     return instances.random_rational(seed, pair.vocab_size, pair.draft_length)
 
 
@@ -139,7 +137,6 @@ def test_tuple_law_is_the_drawing_procedure() -> None:
 
 
 def test_first_path_has_the_marginal_it_says() -> None:
-    """first_path is the exact marginal law of path 0, which single-path verifiers are judged on."""
     for name, pair, process, expected in CASES:
         marginal: Law = defaultdict(Fraction)
         for paths, prob in expected.items():
@@ -163,7 +160,6 @@ def all_antichains(pair: ModelPair) -> list[list[Path]]:
 
 
 def passes(paths: Collection[Path], antichain: list[Path]) -> bool:
-    """Whether one of the paths starts with one of the contexts."""
     return any(path[: len(context)] == context for path in paths for context in antichain)
 
 
@@ -182,7 +178,6 @@ def test_hit_probability_is_the_sum_over_tuples() -> None:
 
 
 def test_hit_probability_partner_processes_differ() -> None:
-    """The same antichain is hit with different probabilities: no process stands in for another."""
     pair = instances.three_token_reversed(1)
     hits = [
         process.hit_probability(pair, [(2,)])
@@ -194,7 +189,6 @@ def test_hit_probability_partner_processes_differ() -> None:
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3])
 def test_a_tree_that_branches_at_the_root_only_is_iid(num_drafts: int) -> None:
-    """PrefixTree((K, 1, ..)) has the law of Iid(K)."""
     for name, pair in PAIRS.items():
         if pair.vocab_size ** (num_drafts * pair.draft_length) > 1000:
             continue
@@ -204,7 +198,6 @@ def test_a_tree_that_branches_at_the_root_only_is_iid(num_drafts: int) -> None:
 
 
 def test_trees_partner_branching_later_is_not_iid() -> None:
-    """PrefixTree((1, 2)) shares its first token, and the paths are not independent."""
     pair = instances.two_token(2)
     assert law_of(PrefixTree((1, 2)), pair) != law_of(Iid(2), pair)
 
@@ -254,7 +247,6 @@ def test_draws_mark_the_first_path_below_every_node(process: DraftProcess, expec
     ],
 )
 def test_bad_processes_are_refused(build: Any, says: str) -> None:
-    """The text names the argument and the value."""
     with pytest.raises(InvalidInputError, match=says):
         build()
 
@@ -344,7 +336,6 @@ def test_refusal_partner_greedy_multipath_on_a_tree_is_not_lossless() -> None:
 
 
 def test_refusal_partner_greedy_multipath_without_replacement_is_not_lossless() -> None:
-    """Three tokens, two distinct drafts: another exact defect."""
     law = output_law(
         Unchecked("greedy_multipath"), instances.three_token_reversed(1), drafts=WithoutReplacement((2,))
     )
@@ -380,7 +371,6 @@ def test_optimum_at_one_position_is_the_cut(pair: ModelPair, process: DraftProce
 
 
 def test_optimum_partner_distinct_drafts_are_worth_more() -> None:
-    """The value does depend on the process: distinct drafts beat i.i.d. ones on this pair."""
     pair = instances.three_token_reversed(1)
     iid, distinct = (optimum(pair, drafts=process).value for process in (Iid(2), WithoutReplacement((2,))))
     assert iid == 1 + Fraction(29, 36)  # theory.md §3

@@ -22,7 +22,6 @@ from spectheory.testing.strategies import pairs
 
 
 def test_document_with_contexts() -> None:
-    """Strings are exact, decimals too; keys are contexts."""
     pair = ModelPair.from_document(DOCUMENT)
     assert (pair.vocab_size, pair.draft_length, pair.arithmetic) == (2, 1, "exact")
     assert pair.target[1].tolist() == [[Fraction(1, 2), Fraction(1, 2)], [1, 0]]
@@ -30,7 +29,6 @@ def test_document_with_contexts() -> None:
 
 
 def test_document_with_numbers_is_float() -> None:
-    """JSON numbers are float64, whole ones too."""
     pair = ModelPair.from_document({**CONTEXT_FREE, "target": [1, 0], "draft": [0.25, 0.75]})
     assert pair.arithmetic == "float64"
     assert pair.target[0].dtype == np.float64
@@ -40,13 +38,11 @@ def test_document_with_numbers_is_float() -> None:
 
 @given(pair=pairs())
 def test_documents_round_trip(pair: ModelPair) -> None:
-    """Writing and reading gives the same pair, through JSON text, exact and float."""
     assert_same_pair(ModelPair.from_document(json.loads(json.dumps(pair.to_document()))), pair)
 
 
 @pytest.mark.parametrize("name", instances.NAMED)
 def test_files_round_trip(name: str, tmp_path: Path) -> None:
-    """save and load, in both arithmetics."""
     for number, pair in enumerate((instances.NAMED[name](2), instances.NAMED[name](2).to_float())):
         path = tmp_path / f"{number}.json"
         pair.save(path)
@@ -56,7 +52,6 @@ def test_files_round_trip(name: str, tmp_path: Path) -> None:
 
 
 def test_both_forms_give_one_law() -> None:
-    """The two-token example written with a row per context has the law of its context-free form."""
     rows = {side: getattr(instances.two_token(2), side) for side in ("target", "draft")}
     document = {**CONTEXT_FREE, "context_free": False}
     for side, levels in rows.items():
@@ -140,7 +135,6 @@ BAD_DOCUMENTS: dict[str, tuple[dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("what", BAD_DOCUMENTS)
 def test_bad_documents_are_refused(what: str) -> None:
-    """Every bad pair is an InvalidPairError (a ValueError) that says what was found and what is expected."""
     fields, message = BAD_DOCUMENTS[what]
     with pytest.raises(InvalidPairError, match=message):
         ModelPair.from_document({**DOCUMENT, **fields})
@@ -150,7 +144,6 @@ def test_bad_documents_are_refused(what: str) -> None:
 
 @pytest.mark.parametrize("field", ["vocab", "draft_length", "target", "draft"])
 def test_missing_fields_are_named(field: str) -> None:
-    """Each required field."""
     document = {key: value for key, value in DOCUMENT.items() if key != field}
     with pytest.raises(InvalidPairError, match=f"missing fields: {field}"):
         ModelPair.from_document(document)
@@ -158,13 +151,11 @@ def test_missing_fields_are_named(field: str) -> None:
 
 @pytest.mark.parametrize("document", [[1], "pair", None, {}, {"format": None}])
 def test_other_json_is_refused(document: Any) -> None:
-    """JSON that is not a pair file."""
     with pytest.raises(InvalidPairError, match=r'not a pair file: expected "format"'):
         ModelPair.from_document(document)
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
-    """The file's name is in every error."""
     broken = tmp_path / "broken.json"
     contents: dict[bytes, str] = {
         b"{": r"broken\.json is not JSON",
@@ -211,7 +202,6 @@ def test_odd_json_is_refused(change: dict[str, object], message: str) -> None:
 
 
 def test_repeated_keys_are_refused(tmp_path: Path) -> None:
-    """Plain JSON keeps the last of two equal keys; a pair file may not have two."""
     text = json.dumps(DOCUMENT).replace('"": ["1/3", "2/3"]', '"": ["1/3", "2/3"], "": ["1/2", "1/2"]', 1)
     (tmp_path / "twice.json").write_text(text)
     with pytest.raises(InvalidPairError, match="the key '' stands twice"):
@@ -242,14 +232,12 @@ def test_every_context_has_one_spelling(key: str, context: tuple[int, ...], spel
 
 
 def test_optional_fields_are_those_that_are_read() -> None:
-    """Every optional field is accepted beside the required ones, and comes back as it was."""
     document = {**CONTEXT_FREE, "row_sum_tolerance": 1e-6}
     assert set(document) == {*REQUIRED_FIELDS, *OPTIONAL_FIELDS}
     assert ModelPair.from_document(document).to_document() == document
 
 
 def test_the_tolerance_is_written_and_read(tmp_path: Path) -> None:
-    """A pair whose rows need its tolerance is read back with it; a file without the field has the default."""
     pair = ModelPair.context_free_pair([0.5, 0.5 + 1e-5], [0.5, 0.5], 1, row_sum_tolerance=1e-4)
     pair.save(tmp_path / "pair.json")
     document = json.loads((tmp_path / "pair.json").read_text())

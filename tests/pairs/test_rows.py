@@ -18,7 +18,6 @@ from spectheory.pairs.rows import parse_probs, parse_rows
 
 
 def test_parse_probs() -> None:
-    """Strings, Fractions and integers are exact; a float makes the whole row float64."""
     assert parse_probs(["1/3", Fraction(2, 3), 0]).tolist() == [Fraction(1, 3), Fraction(2, 3), 0]
     assert parse_probs([0.25, 1]).dtype == np.float64
     assert parse_probs(np.array([0.5, 0.5])).dtype == np.float64
@@ -71,7 +70,6 @@ WHOLE: dict[str, Any] = {
 
 @pytest.mark.parametrize("kind", EXACT)
 def test_rationals_of_any_library_are_exact(kind: str) -> None:
-    """Entries become Fractions of the same value, and pairs made of them are exact."""
     row = parse_probs(EXACT[kind])
     assert row.sum() == 1
     assert row[0] == Fraction(1, 4)
@@ -92,7 +90,6 @@ def test_floats_of_any_library_are_float64(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", WHOLE)
 def test_whole_numbers_go_with_both(kind: str) -> None:
-    """Alone they are exact; beside a row of floats they are floats, beside an exact row exact."""
     assert parse_probs(WHOLE[kind]).tolist() == [Fraction(0), Fraction(1)]
     for other, exact in ((["1/2", "1/2"], True), ([0.5, 0.5], False)):
         rows = parse_rows({"whole": WHOLE[kind], "other": other})

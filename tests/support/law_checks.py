@@ -14,7 +14,6 @@ def budget_masses(law: OutputLaw) -> list[np.ndarray]:
 
 
 def assert_same_law(one: OutputLaw, other: OutputLaw, tolerance: float = 0.0) -> None:
-    """Equal masses at every depth: exactly, or within a tolerance."""
     assert len(one.masses) == len(other.masses)
     for mass, expected in zip(one.masses, other.masses, strict=True):
         assert mass.shape == expected.shape
