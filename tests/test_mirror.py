@@ -38,6 +38,7 @@ ELSEWHERE = {
     "paper/__init__": "test_imports",
     "paper/drawing": "paper/test_exhibits",
     "paper/figures": "paper/test_exhibits",
+    "pairs/drafts": "pairs/test_drafts",
     "optima/budgets": "optima/test_pair_optimum",
     "testing/assertions": "exact/test_suite",
 }

@@ -1,4 +1,4 @@
-"""certify(): golden values of the papers, wrong verifiers caught, users' own verifiers, the JSON document."""
+"""certify(): bounds of the optimum, wrong verifiers caught, users' own verifiers, the JSON document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from defect_programs import PROGRAMS, exact_law
 from law_checks import assert_same_law
 from spectheory import certify, instances
 from spectheory.exact.law import output_law
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError, UnknownNameError
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.drafts import PrefixTree
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
@@ -21,32 +21,6 @@ from spectheory.verification.outcome import Outcome
 from table import GENERAL, groups, random_cases
 from user_verifiers import UserBlock, UserToken
 from wrong_verifiers import MALFORMED, Altered, BlockWithoutWeight
-
-# --------------------------------------------------------------- golden values
-
-
-@pytest.mark.parametrize(
-    ("draft_length", "num_drafts", "efficiency"), [(1, 2, "17/9"), (2, 2, "212/81"), (2, 3, "2018/729")]
-)
-def test_two_token_example_with_greedy_multipath(draft_length: int, num_drafts: int, efficiency: str) -> None:
-    """theory.md §5; at L = 1, K = 2 it is the optimum (1 + α_2 = 1 + 8/9)."""
-    certificate = certify("greedy_multipath", instances.two_token(draft_length), num_drafts)
-    assert certificate.block_efficiency == Fraction(efficiency)
-    assert certificate.block_efficiency <= certificate.optimum
-    if draft_length == 1:
-        assert certificate.optimum == Fraction(17, 9)
-
-
-@pytest.mark.parametrize(
-    ("draft_length", "num_drafts", "efficiency"), [(1, 2, 1.811420), (2, 2, 2.405487), (2, 3, 2.593306)]
-)
-def test_two_token_example_with_spectr(draft_length: int, num_drafts: int, efficiency: float) -> None:
-    """theory.md §5, to the six decimals given."""
-    certificate = certify("spectr", instances.two_token(draft_length), num_drafts)
-    assert certificate.block_efficiency == pytest.approx(efficiency, abs=5e-7)
-    assert certificate.arithmetic == "float64"
-    assert certificate.is_valid
-    assert certificate.gap_float > 0
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3])
@@ -267,17 +241,7 @@ def test_document_of_a_float_certificate() -> None:
     assert document["block_efficiency_float"] == pytest.approx(1.811420, abs=5e-7)
     assert document["total_variation"] == pytest.approx(0, abs=1e-12)
     assert document["optimum_float"] == 17 / 9
-
-
-def test_document_of_a_counterexample() -> None:
-    """The counterexample is written with token names and rationals."""
-    document = certify(defects["target_correction"], instances.two_token(1)).to_document()
-    assert json.loads(json.dumps(document)) == document
-    assert document["target_matching"] is False
-    assert document["total_variation"] == "1/9"
-    assert document["counterexample"] == {
-        "path": ["A"], "law": "4/9", "target": "1/3", "drafts": [["A"]], "given_drafts": "2/3",
-    }  # fmt: skip
+    assert document["gap_float"] > 0
 
 
 # ----------------------------------------------------------------------- limits
@@ -320,11 +284,3 @@ def test_optimum_can_be_left_out() -> None:
     assert certificate.optimum is None
     assert certificate.gap_float is None
     assert certificate.optimum_note == "not asked for"
-
-
-def test_errors_pass_through() -> None:
-    """The law is too large, or the verifier unknown: no certificate, a clear error."""
-    with pytest.raises(EnumerationTooLargeError, match="exceed max_tuples = 100"):
-        certify("spectr", instances.two_token(4), 2, max_tuples=100)
-    with pytest.raises(UnknownNameError, match="greedy_multipath"):
-        certify("greedy", instances.two_token(1))

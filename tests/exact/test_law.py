@@ -11,7 +11,7 @@ import pytest
 
 import reference
 from drawn_trees import acted_out, drawn_paths, given_paths, kseq_rule_by_hand
-from law_checks import assert_same_law, budget_masses
+from law_checks import all_antichains, assert_same_law, budget_masses
 from spectheory import instances
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.errors import (
@@ -221,14 +221,6 @@ def test_chunks_do_not_change_the_law(name: str) -> None:
 
 
 # ------------------------------------------------------- what follows from R
-
-
-def all_antichains(vocab_size: int, depth: int, node: tuple[int, ...] = ()) -> list[list[tuple[int, ...]]]:
-    """Every antichain at or below a node, the empty one included."""
-    if depth == 0:
-        return [[], [node]]
-    below = [all_antichains(vocab_size, depth - 1, (*node, token)) for token in range(vocab_size)]
-    return [[node], *([n for part in parts for n in part] for parts in product(*below))]
 
 
 def largest_excess(law: OutputLaw, num_drafts: int) -> Any:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from drawn_trees import Draw, drawn_trees
-from reference import draft_row
+from drawn_trees import Draw, drawn_paths, drawn_trees
+from law_checks import all_antichains
 from spectheory import certify, instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
@@ -34,25 +34,10 @@ def path_of(pair: ModelPair, leaf: int) -> Path:
 # ------------------------------------------------- the drawing procedures, acted out
 
 
-def independent_law(pair: ModelPair, models: list[ModelPair]) -> Law:
-    """One path after the other, each token by token from its own model: nested loops over all tokens."""
-    law: Law = {}
-    tokens = range(pair.vocab_size)
-    for drawn in product(tokens, repeat=len(models) * pair.draft_length):
-        paths = tuple(drawn[k * pair.draft_length : (k + 1) * pair.draft_length] for k in range(len(models)))
-        prob = Fraction(1)
-        for model, path in zip(models, paths, strict=True):
-            for i, token in enumerate(path):
-                prob *= draft_row(model, path[:i])[token]
-        if prob:
-            law[paths] = prob
-    return law
-
-
-def tree_law(pair: ModelPair, widths: tuple[int, ...], distinct: bool) -> Law:
+def law_of_draws(trees: Iterable[tuple[list[Draw], Any]]) -> Law:
     """The leaves of every tree of draws, in order, with its probability."""
     law: Law = defaultdict(Fraction)
-    for draws, prob in drawn_trees(pair, widths, distinct):
+    for draws, prob in trees:
         law[tuple(leaves_below(draws))] += prob
     return dict(law)
 
@@ -99,19 +84,24 @@ def cases() -> Iterator[tuple[str, ModelPair, DraftProcess, Law]]:
     for name, pair in PAIRS.items():
         for num_drafts in (1, 2, 3):
             if pair.vocab_size ** (num_drafts * pair.draft_length) <= 1000:
-                expected = independent_law(pair, [pair] * num_drafts)
+                expected = law_of_draws(drawn_paths(pair, [pair] * num_drafts))
                 yield f"{name}-iid{num_drafts}", pair, Iid(num_drafts), expected
         models = [other_model(pair, 71), other_model(pair, 72)]
-        yield f"{name}-per_path", pair, PerPath(tuple(models)), independent_law(pair, models)
+        yield f"{name}-per_path", pair, PerPath(tuple(models)), law_of_draws(drawn_paths(pair, models))
         for widths in TREES[pair.draft_length]:
-            yield f"{name}-tree{widths}", pair, PrefixTree(widths), tree_law(pair, widths, False)
+            yield (
+                f"{name}-tree{widths}",
+                pair,
+                PrefixTree(widths),
+                law_of_draws(drawn_trees(pair, widths, False)),
+            )
             process = WithoutReplacement(widths)
             enough = all(
                 int((level > 0).sum(axis=1).min()) >= width
                 for level, width in zip(pair.draft, widths, strict=True)
             )
             if enough:
-                yield f"{name}-distinct{widths}", pair, process, tree_law(pair, widths, True)
+                yield f"{name}-distinct{widths}", pair, process, law_of_draws(drawn_trees(pair, widths, True))
 
 
 CASES = list(cases())
@@ -144,21 +134,6 @@ def test_first_path_has_the_marginal_it_says() -> None:
         assert law_of(process.first_path(), pair) == dict(marginal), name
 
 
-def all_antichains(pair: ModelPair) -> list[list[Path]]:
-    """Every set of contexts of depth 0..L of which none is a prefix of another (brute force)."""
-    nodes = [
-        node
-        for depth in range(pair.draft_length + 1)
-        for node in product(range(pair.vocab_size), repeat=depth)
-    ]
-    return [
-        list(subset)
-        for size in range(len(nodes) + 1)
-        for subset in combinations(nodes, size)
-        if not any(a != b and b[: len(a)] == a for a in subset for b in subset)
-    ]
-
-
 def passes(paths: Collection[Path], antichain: list[Path]) -> bool:
     return any(path[: len(context)] == context for path in paths for context in antichain)
 
@@ -170,7 +145,7 @@ def test_hit_probability_is_the_sum_over_tuples() -> None:
     """P(some draft passes through T) for all antichains T, exactly."""
     counts = {(2, 1): 5, (2, 2): 26, (3, 1): 9, (4, 1): 17}
     for name, pair, process, expected in SMALL:
-        antichains = all_antichains(pair)
+        antichains = all_antichains(pair.vocab_size, pair.draft_length)
         assert len(antichains) == counts[pair.vocab_size, pair.draft_length]
         for antichain in antichains:
             by_hand = sum((prob for paths, prob in expected.items() if passes(paths, antichain)), Fraction(0))
@@ -242,6 +217,7 @@ def test_draws_mark_the_first_path_below_every_node(process: DraftProcess, expec
         (lambda: Iid(0), "num_drafts must be a whole number of at least 1, got 0"),
         (lambda: PerPath(()), "num_drafts must be a whole number of at least 1, got 0"),
         (lambda: PrefixTree(()), "needs one width per drafted token, got none"),
+        (lambda: PrefixTree(2), "widths must be a tuple of whole numbers, one per depth, got 2"),
         (lambda: PrefixTree((2, 0)), "a width of the tree must be a whole number of at least 1, got 0"),
         (lambda: WithoutReplacement((1.5,)), "a width of the tree must be a whole number"),
     ],

@@ -33,8 +33,6 @@ def test_plain_constructor_checks_its_arrays() -> None:
 def test_context_free_rows_must_fit() -> None:
     with pytest.raises(InvalidPairError, match="the draft row at context '' has 3 entries; expected 2"):
         ModelPair.context_free_pair(["1/2", "1/2"], ["1", "0", "0"], 1)
-    with pytest.raises(InvalidPairError, match="mixed"):
-        ModelPair.context_free_pair(["1/2", "1/2"], [0.5, 0.5], 1)
     with pytest.raises(InvalidPairError, match="draft_length must be"):
         ModelPair.context_free_pair(["1/2", "1/2"], ["1/2", "1/2"], 0)
 
