@@ -190,7 +190,7 @@ class Certificate(Result):
         found = self.counterexample
         if found is not None:
             numbers = (found.law, found.target, found.given_drafts)
-            law, target, given = (_short(number) for number in numbers)
+            law, target, given = (number_text(number, decimal=False) for number in numbers)
             drafts = " and ".join(f"({_words(path)})" for path in found.drafts)
             return (
                 f"the completed output starts with {_words(found.path)} with probability {law}; the target "
@@ -203,7 +203,7 @@ class Certificate(Result):
         nodes = ", ".join(_words(context) or "the empty prefix" for context in violation.antichain)
         return (
             f"the output passes through {{{nodes}}} more often than any draft does, "
-            f"by probability {_short(violation.excess)}: no verifier can do that"
+            f"by probability {number_text(violation.excess, decimal=False)}: no verifier can do that"
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -364,10 +364,6 @@ def _counterexample(law: OutputLaw, slack: Any) -> Counterexample | None:
             named = tuple(_names(law, path) for path in drafts)
             return Counterexample(_names(law, found[0]), *found[1:], named, given)
     return None
-
-
-def _short(value: Any) -> str:
-    return number_text(value, decimal=False)
 
 
 def _words(names: tuple[str, ...]) -> str:

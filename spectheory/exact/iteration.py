@@ -85,9 +85,7 @@ def completed_law(
     is drawn from the target's own row.
 
     Args:
-        verifier: a name or any object with ``outcome``.
-        pair: the enumerated models.
-        drafts: K, for paths drafted i.i.d., or another draft process.
+        verifier, pair, drafts: as in ``modified_pair``.
         with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
 
@@ -253,8 +251,7 @@ def first_tokens_law(
     would meet.  Every iteration decodes at least one token, so ``num_iterations`` >= m leaves no rest.
 
     Args:
-        verifier: a name or any object with ``outcome``.
-        pair: the models.
+        verifier, pair: as in ``decoded_tokens_law``.
         num_tokens: m.
         num_iterations: how many iterations; by default m.
         options: ``drafts``, ``draft_length``, ``memory``, ``with_modification`` and ``max_tuples`` as in

@@ -56,7 +56,6 @@ class Iid(DraftProcess):
             yield DraftTuples(leaves, path_probs[leaves].prod(axis=1) * orders)
 
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
-        """f of the antichain's draft mass, f(u) = 1 - (1 - u)^K."""
         return hit_probability(path_hits(pair, members), self.num_drafts)
 
 
@@ -85,7 +84,7 @@ def draft_process(drafts: int | DraftProcess) -> DraftProcess:
 
 
 def _all_tuples(leaves: int, num_drafts: int, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """(positions [N, K], 1): every tuple on its own."""
+    """(positions [N, K], in how many orders each is drawn: 1)."""
     count = leaves**num_drafts
     for start in range(0, count, size):
         numbers = np.arange(start, min(start + size, count))

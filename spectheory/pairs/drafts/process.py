@@ -17,12 +17,7 @@ ALL_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "per_pat
 
 
 class DraftTuples(NamedTuple):
-    """Some of the K-tuples a process can draw.
-
-    Attributes:
-        leaves: [N, K], the number of each drafted path among the V^L paths.
-        probs: [N], the probability of each tuple, in the arithmetic of the pair.
-    """
+    """Some K-tuples: the numbers of their paths among the V^L, [N, K], and their probabilities, [N]."""
 
     leaves: np.ndarray
     probs: np.ndarray

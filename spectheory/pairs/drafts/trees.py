@@ -62,7 +62,6 @@ class Tree(DraftProcess):
         return np.stack([number % below == 0 for below in leaves_below], axis=1)
 
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
-        """By recursion over contexts; the numbers of tuples below a node multiply and add up."""
         counts = np.ones(pair.vocab_size**pair.draft_length, dtype=object)
         for depth in reversed(range(pair.draft_length)):
             children = counts.reshape(-1, pair.vocab_size) * (pair.draft[depth] > 0)
