@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import sys
 import tomllib
 from pathlib import Path
 
@@ -110,14 +109,6 @@ def test_blocker_partner_only_the_named_libraries_are_missing() -> None:
     assert run_python("import networkx", without=["networkx"]).returncode == 1
     with pytest.raises(ModuleNotFoundError, match="no_such_library"), installed():
         import no_such_library  # type: ignore[import-not-found]  # noqa: F401
-
-
-def test_transformers_missing_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spectheory.models.loading import import_transformers
-
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingDependencyError, match=r'run: pip install "spectheory\[models\]"'):
-        import_transformers()
 
 
 def test_extras_are_those_of_the_project() -> None:

@@ -66,10 +66,6 @@ def test_rows_along_paths() -> None:
     assert swapped[0].tolist() != expected  # the partner: the order of tokens matters
 
 
-def test_texts() -> None:
-    assert [contexts.context_text(context) for context in ((), (3,), (0, 12))] == ["", "3", "0 12"]
-
-
 @given(paths=PATHS)
 def test_prefix_helpers_agree_with_loops(paths: np.ndarray) -> None:
     """Which paths share a prefix, and which holds it first, against plain comparison."""

@@ -170,10 +170,7 @@ def test_a_tree_that_branches_at_the_root_only_is_iid(num_drafts: int) -> None:
         tree = PrefixTree((num_drafts,) + (1,) * (pair.draft_length - 1))
         assert law_of(tree, pair) == law_of(Iid(num_drafts), pair), name
         assert tree.draws(pair.draft_length).all()
-
-
-def test_trees_partner_branching_later_is_not_iid() -> None:
-    pair = instances.two_token(2)
+    pair = instances.two_token(2)  # partner: a tree that branches later shares its first token
     assert law_of(PrefixTree((1, 2)), pair) != law_of(Iid(2), pair)
 
 
@@ -298,7 +295,7 @@ class Unchecked:
         return self.verifier.outcome(paths, target_rows, draft_rows)
 
 
-def test_refusal_partner_greedy_multipath_on_a_tree_is_not_lossless() -> None:
+def test_refusal_partner_greedy_multipath_on_other_drafts_is_not_lossless() -> None:
     """With the check bypassed the defect is exact and positive; on a tree that is i.i.d. it is 0."""
     pair = instances.two_token(2)
     certificate = certify(Unchecked("greedy_multipath"), pair, drafts=PrefixTree((1, 2)), with_optimum=False)
@@ -309,9 +306,6 @@ def test_refusal_partner_greedy_multipath_on_a_tree_is_not_lossless() -> None:
     iid = output_law(Unchecked("greedy_multipath"), pair, drafts=PrefixTree((2, 1)))
     assert iid.total_variation == 0
     assert iid.block_efficiency == output_law(GreedyMultipath(), pair, 2).block_efficiency
-
-
-def test_refusal_partner_greedy_multipath_without_replacement_is_not_lossless() -> None:
     law = output_law(
         Unchecked("greedy_multipath"), instances.three_token_reversed(1), drafts=WithoutReplacement((2,))
     )

@@ -85,6 +85,8 @@ BAD_DOCUMENTS: dict[str, tuple[dict[str, Any], str]] = {
         {"target": {**DOCUMENT["target"], "00": ["1/2", "1/2"]}},
         "context '00' must be written '0': plain token ids with one space between them",
     ),
+    "context_free a text": ({"context_free": "yes"}, "context_free must be true or false"),
+    "beyond float64": ({"target": {"": [10**400, 0]}}, "too large for a float64"),
     "contexts where none are expected": (
         {"context_free": True},
         "a context-free target is one list of probabilities",
