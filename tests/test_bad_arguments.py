@@ -9,14 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spectheory import ModelPair, acceptance, certify, instances, optimum, output_law, sampled_verdict
+from spectheory import acceptance, certify, instances, optimum, output_law, sampled_verdict
 from spectheory.exact.iteration import expected_decoded_tokens
 from spectheory.exact.suite import certify_suite, standard_suite
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima.bounds.dual_scores import upper_bound
 from spectheory.optima.bounds.lower_bounds import certified_lower_bound
 from spectheory.optima.interval.interval import multi_path_interval
-from spectheory.pairs.drafts import Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.simulation import simulate_enumerated
 from spectheory.testing import assert_lossless
 
@@ -49,26 +48,6 @@ CASES: dict[str, tuple[Callable[[], Any], str]] = {
     "acceptance: sum": (lambda: acceptance([0.5, 0.6], [0.5, 0.5], 2), "sum"),
     "acceptance: mixed": (lambda: acceptance(ROW, [0.5, 0.5], 2), ""),
     "acceptance: nan": (lambda: acceptance([float("nan"), 1.0], [0.5, 0.5], 2), ""),
-    "pair: lengths": (lambda: ModelPair.context_free_pair(ROW, [1], 2), ""),
-    "pair: no tokens": (lambda: ModelPair.context_free_pair([], [], 2), "empty"),
-    "pair: a text": (lambda: ModelPair.context_free_pair("ab", ROW, 2), ""),  # type: ignore[arg-type]
-    "pair: depth": (lambda: PAIR.draft_path_probs(3), "no paths of depth 3"),
-    "pair: negative depth": (lambda: PAIR.target_path_probs(-1), "depth"),
-    "pair: truncate": (lambda: PAIR.truncate(3), "cannot truncate"),
-    "pair: missing file": (lambda: ModelPair.load("no/such/file.json"), "cannot read"),
-    "instances: length": (lambda: instances.two_token(0), "draft_length"),
-    "instances: vocabulary": (lambda: instances.random_rational(0, 0, 2), "vocab_size"),
-    "tree: no widths": (lambda: PrefixTree(()), ""),
-    "tree: width 0": (lambda: PrefixTree((0, 1)), "at least 1"),
-    "tree: a number": (lambda: PrefixTree(2), ""),  # type: ignore[arg-type]
-    "tree: too short": (lambda: certify("greedy_multipath", PAIR, drafts=PrefixTree((2,))), "widths"),
-    "tree: too wide": (lambda: certify("otm", PAIR, drafts=WithoutReplacement((3, 1))), ""),
-    "per path: none": (lambda: PerPath(()), ""),
-    "per path: other size": (
-        lambda: certify("block", PAIR, drafts=PerPath((PAIR, instances.three_token_reversed(2)))),
-        "",
-    ),
-    "iid: K": (lambda: Iid(0), "num_drafts"),
     "upper bound: depths": (lambda: upper_bound(PAIR, 2, []), ""),
     "lower bound: shape": (lambda: certified_lower_bound(PAIR, 2, np.ones(3) / 3), "shape"),
     "lower bound: nan": (lambda: certified_lower_bound(PAIR, 2, np.full(4, np.nan)), "skewed_draft"),

@@ -47,7 +47,6 @@ def test_very_many_drafts_are_judged_by_one() -> None:
 
 
 def test_both_conditions_make_a_verdict() -> None:
-    """Target-matching and prefix-matching, the latter unless it was not checked."""
     certificate = certify("token", instances.two_token(1))
     for target_matching, prefix_matching, is_valid in (
         (True, True, True),
@@ -93,7 +92,6 @@ def test_an_exact_verdict_has_no_tolerance_and_a_float_one_has() -> None:
 
 
 def test_the_counterexample_is_the_shortest_prefix() -> None:
-    """The first token where the correction is wrong, the last of all where only the bonus token is."""
     pair = instances.two_token(2)
     for name, length in (("target_correction", 1), ("draft_bonus", 3)):
         found = certify(defects[name], pair, with_optimum=False).counterexample

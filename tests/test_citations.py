@@ -22,7 +22,6 @@ ENTRY = re.compile(r"^@[a-z]+\{([^,]+),\n(.*?)^\}", flags=re.MULTILINE | re.DOTA
 
 
 def citing_files() -> list[Path]:
-    """Every file that may cite."""
     files = [path for name in CITING for path in sorted([ROOT / name, *(ROOT / name).rglob("*")])]
     return [path for path in files if path.is_file() and path.suffix in SUFFIXES]
 
@@ -62,7 +61,6 @@ def complaints(text: str, known_keys: set[str], known_places: set[str], is_page:
 
 
 def test_citations_lead_to_entries_and_statements() -> None:
-    """Keys to references.bib, sections and statements to theory.md."""
     keys, known_places, files = set(references()), places(), citing_files()
     found = {
         str(path.relative_to(ROOT)): complaints(
@@ -86,7 +84,6 @@ def test_references_are_complete_and_cited() -> None:
 
 
 def test_statements_are_numbered_in_order() -> None:
-    """3.1, 3.2, .. in every section that has statements."""
     numbers = [tuple(map(int, place.split("."))) for place in places() if "." in place]
     for section in {section for section, _ in numbers}:
         of_section = sorted(number for where, number in numbers if where == section)
@@ -94,7 +91,6 @@ def test_statements_are_numbered_in_order() -> None:
 
 
 def test_citations_partner_wrong_ones_are_caught() -> None:
-    """An unknown key, section and statement, alone and in a list, and a paper's file name."""
     known = {"spectr2023"}, {"§3", "3.2", "3.4"}
     assert complaints("spectr2023 Eq. 4; theory.md §3; theory.md Statements 3.2 and 3.4", *known) == []
     assert len(complaints("nobody" + "1999 Theorem 1", *known)) == 1

@@ -22,13 +22,11 @@ MODULES = sorted(
 
 @pytest.mark.parametrize("name", MODULES)
 def test_examples_of_the_module(name: str) -> None:
-    """``doctest`` over one module, its failures in the report."""
     results = doctest.testmod(import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
     assert results.failed == 0
 
 
 def test_examples_partner_there_are_examples() -> None:
-    """The modules users meet first have examples to run."""
     for name in (
         "spectheory",
         "spectheory.pairs.pair",

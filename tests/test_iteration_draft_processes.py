@@ -132,7 +132,6 @@ def test_lossless_partner_distinct_drafts_taken_for_independent_ones() -> None:
 
 
 def per_path_models(pair: ModelPair, seed: int) -> PerPath:
-    """The pair's own draft and a random one, on the same contexts."""
     other = instances.random_rational(seed, pair.vocab_size, pair.draft_length, zero_probability=0)
     return PerPath((pair, other))
 
@@ -186,9 +185,8 @@ def test_draft_models_must_go_on_as_the_pair_does() -> None:
 
 
 def test_trees_belong_to_one_draft_length() -> None:
-    """Widths are one per token of an iteration, on a deeper pair too."""
     deep = instances.random_rational(6, 2, 5, zero_probability=0)
-    with pytest.raises(InvalidInputError, match=r"the tree has 2 widths \[2, 2\], got draft length 5"):
+    with pytest.raises(InvalidInputError, match=r"2 widths \[2, 2\]; expected one per drafted token, 5"):
         decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)))
     laws = decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)), draft_length=2)
     assert [law.sum() for law in laws] == [1, 1]
@@ -246,7 +244,6 @@ class UsersSeveralPaths(UsersGreedyBlock):
 
 
 def test_users_own_verifiers() -> None:
-    """An object with ``outcome`` works; one with ``modified_target_rows`` too is lossless with it."""
     pair = instances.two_token(2)
     own, published = (decoded_tokens_law(v, pair, 2) for v in (UserBlock(), "block"))
     assert [law.tolist() for law in own] == [law.tolist() for law in published]

@@ -38,6 +38,7 @@ ELSEWHERE = {
     "paper/__init__": "test_imports",
     "paper/drawing": "paper/test_exhibits",
     "paper/figures": "paper/test_exhibits",
+    "pairs/drafts": "pairs/test_drafts",
     "optima/budgets": "optima/test_pair_optimum",
     "testing/assertions": "exact/test_suite",
 }
@@ -45,7 +46,6 @@ ELSEWHERE = {
 
 
 def has_code(path: Path) -> bool:
-    """Whether a module defines a function or a class."""
     definitions = (ast.FunctionDef, ast.ClassDef)
     return any(
         isinstance(node, definitions) for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
@@ -77,7 +77,6 @@ def untested(package: Path, tests: Path, elsewhere: dict[str, str]) -> list[str]
 
 
 def too_long(tests: Path) -> list[str]:
-    """Test files, and what they share, over the limit."""
     lines = {path: path.read_text(encoding="utf-8").count("\n") for path in tests.rglob("*.py")}
     return sorted(f"{path.name} has {count} lines" for path, count in lines.items() if count > MOST_LINES)
 
@@ -101,7 +100,6 @@ def test_no_test_file_is_long() -> None:
 
 
 def test_every_test_stands_in_a_folder_of_the_package() -> None:
-    """A test file of a folder that the package does not have would mirror nothing."""
     tests = ROOT / "tests"
     folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
     assert {str(folder) for folder in folders if not (ROOT / "spectheory" / folder).is_dir()} == set()
@@ -123,7 +121,6 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_partner_what_is_missing_is_named(small: Path) -> None:
-    """A module without tests, a list that is wrong or idle, and one line too many."""
     package, tests = small / "package", small / "tests"
     assert untested(package, tests, {}) == ["room/two has no test file room/test_two.py"]
     assert untested(package, tests, {"room/two": "room/test_other"}) == []

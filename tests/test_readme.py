@@ -28,8 +28,6 @@ SAID = re.compile(r"^ *print\(.*\)  # (.*)$", re.MULTILINE)
 
 
 class Block(NamedTuple):
-    """A fenced block of a page."""
-
     language: str
     text: str
     file_name: str | None
@@ -109,7 +107,6 @@ def run_transcript(text: str, capsys: pytest.CaptureFixture[str]) -> int:
 def test_blocks_print_what_the_page_says(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every Python and console block of the page."""
     page = path.read_text(encoding="utf-8")
     compared = run_page(page, tmp_path, capsys, monkeypatch)
     languages = {block.language for block in blocks_of(page)}
@@ -141,7 +138,6 @@ def test_blocks_partner_wrong_pages_are_caught(
 
 @pytest.mark.parametrize("path", [*PAGES, ROOT / "benchmarks/README.md"], ids=lambda path: path.stem)
 def test_links_lead_somewhere(path: Path) -> None:
-    """Relative links to files, and to headings of the page itself."""
     page = path.read_text(encoding="utf-8")
     headings = re.findall(r"^#+ (.*)$", page, flags=re.MULTILINE)
     anchors = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
@@ -159,7 +155,6 @@ TABLE = load("scripts", "readme_table")
 
 
 def test_table_of_verifiers_is_the_registry() -> None:
-    """The table is as ``scripts/readme_table.py`` writes it; one row too few or too many is not."""
     page = PAGES[0].read_text(encoding="utf-8")
     assert TABLE.with_table(page) == page
     rows = [TABLE.row(*entry) for entry in verifiers.items()]

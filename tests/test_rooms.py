@@ -14,7 +14,6 @@ BESIDE_THE_ROOMS = {"__init__.py", "__init__.pyi", "__main__.py", "py.typed"}
 
 
 def modules_of(package: Path) -> list[str]:
-    """The dotted names of all modules and folders with code, the package's own excluded."""
     files = (path.relative_to(package.parent).with_suffix("") for path in package.rglob("*.py"))
     names = {".".join(path.parts).removesuffix(".__init__") for path in files}
     return sorted(names - {package.name, f"{package.name}.__main__"})

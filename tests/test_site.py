@@ -54,7 +54,6 @@ def test_links_between_files_become_links_between_pages(uri: str, markdown: str,
 
 
 def test_code_is_left_alone() -> None:
-    """Fences, indented blocks and code in a line."""
     page = "a `a`\n\n    a\n\n```python\na\n```\na"
     assert pages.outside_code(page, str.upper) == "A `a`\n\n    a\n\n```python\na\n```\nA"
 
@@ -119,7 +118,6 @@ def test_gallery_shows_every_exhibit() -> None:
 
 
 def test_every_test_that_is_evidence_is_shown() -> None:
-    """Its whole source, decorators included, and the claims that it is evidence of."""
     from spectheory.paper.claims.statements import all_claims
 
     made = dict(pages.evidence_pages(all_claims()))
@@ -160,7 +158,6 @@ def test_examples_and_formulas_of_docstrings_become_code() -> None:
 
 
 def test_dead_links_of_a_site_are_found(tmp_path: Path) -> None:
-    """Links to pages, to ids, to pictures; and partners that lead nowhere."""
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "b.html").write_text('<h1 id="here">B</h1><a href="../a.html#top">a</a>')
     good = '<p id="top"><a href="sub/b.html#here">b</a> <a href="#top">t</a> <a href="https://x.y/z">z</a>'

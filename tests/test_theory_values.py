@@ -40,8 +40,6 @@ ROW = re.compile(r"\| (?P<claim>[^`|]+) \| `(?P<call>[^`|]+)` \| (?P<value>[^`|]
 
 
 class Claim(NamedTuple):
-    """One row of a table of values."""
-
     claim: str
     call: str
     value: str
@@ -57,7 +55,6 @@ def claims_of(text: str) -> Iterator[Claim]:
 
 
 def flat(value: Any) -> list[Any]:
-    """The numbers of a value."""
     return list(value) if isinstance(value, (list, tuple, np.ndarray)) else [value]
 
 

@@ -44,13 +44,11 @@ class Models(NamedTuple):
         return {"target": self.target, "draft": self.drafts[0] if len(self.drafts) == 1 else self.drafts}
 
     def find(self) -> UnloadedPair:
-        """The pair, its weights not loaded."""
         from spectheory.models import UnloadedPair
 
         return UnloadedPair.find(self.target, self.drafts, device=self.device, dtype=self.dtype)
 
     def texts(self) -> list[Prompt]:
-        """The prompts of the file, or the bundled ones."""
         from spectheory.models import bundled_prompts, read_prompts
 
         return bundled_prompts() if self.prompts is None else read_prompts(self.prompts)
@@ -96,16 +94,14 @@ def takes_models(command: Callable[..., int]) -> Callable[..., int]:
         device: str,
         dtype: str | None,
         prompts: str | None,
-        temperature: float,
-        top_k: int | None,
-        top_p: float | None,
         other_drafts: tuple[str, ...] = (),
         **others: Any,
     ) -> int:
         from spectheory import models
 
         models.quiet_loading()
-        options = models.SamplingOptions(temperature=temperature, top_k=top_k, top_p=top_p)
+        sampling = {name: others.pop(name) for name in ("temperature", "top_k", "top_p")}
+        options = models.SamplingOptions(**sampling)
         return command(Models(target, [draft, *other_drafts], device, dtype, options, prompts), **others)
 
     for option in reversed(MODEL_OPTIONS):

@@ -31,7 +31,6 @@ tree_option = click.option(
 
 
 def load_pair(path: str) -> ModelPair:
-    """The pair of ``PAIR.json``; ``-`` is stdin."""
     from spectheory.pairs.pair import ModelPair
 
     return ModelPair.load(path)

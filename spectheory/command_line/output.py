@@ -28,11 +28,7 @@ EXIT_TERMINATED = 143
 
 
 def check_form(as_json: bool, as_csv: bool) -> None:
-    """Refuse two forms at once.
-
-    Raises:
-        InvalidInputError: both were asked for.
-    """
+    """Refuse two forms at once."""
     if as_csv and as_json:
         raise InvalidInputError("--csv and --json were both given; ask for one of them")
 
@@ -44,7 +40,6 @@ def print_found(
     as_json: bool,
     as_csv: bool,
 ) -> None:
-    """Print a JSON object, the tables for people, or the rows as CSV."""
     if as_json:
         print_json(document)
     elif as_csv:
@@ -78,7 +73,6 @@ def print_results(
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """One JSON object on one line of stdout."""
     click.echo(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
 
 

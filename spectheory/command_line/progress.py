@@ -11,7 +11,7 @@ from rich.console import Console
 
 @contextmanager
 def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr, driven by progress(done, total); silent where stderr is not a terminal."""
+    """A bar, driven by progress(done, total)."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)

@@ -147,7 +147,6 @@ def optimum(
 def _several_calls(
     pair_file: str, calls: int | None, tokens: int | None, draft_length: int | None, memory: int | None
 ) -> SeveralCalls | None:
-    """The answer of ``--calls`` or ``--tokens``, if one of them was given."""
     from spectheory.optima import fewest_calls, most_decoded_tokens
 
     questions = ((most_decoded_tokens, calls), (fewest_calls, tokens))
@@ -177,7 +176,7 @@ def verifiers(as_csv: bool, as_json: bool) -> int:
     from spectheory.verification.algorithms import verifiers as known
 
     check_form(as_json, as_csv)
-    rows: list[dict[str, Any]] = [
+    rows = [
         {
             "name": verifier.name,
             "source": verifier.source,
@@ -189,21 +188,15 @@ def verifiers(as_csv: bool, as_json: bool) -> int:
         }
         for verifier in known.values()
     ]
-    shown = [
-        {
-            "name": row["name"],
-            "source": row["source"],
-            "drafts": row["num_drafts"]
-            + (f", L = {row['max_draft_length']}" if row["max_draft_length"] else ""),
-            "lossless": row["lossless"],
-            "arithmetic": row["arithmetic"],
-            "draft processes": ", ".join(row["draft_processes"])
-            if len(row["draft_processes"]) < len(ALL_PROCESSES)
-            else "all",
-        }
-        for row in rows
-    ]
-    print_found({"verifiers": rows}, [Table("verifiers", shown)], rows, as_json, as_csv)
+    columns = {name: f"{{{name}}}" for name in ("name", "source", "drafts", "lossless", "arithmetic")}
+    shown = []
+    for row, verifier in zip(rows, known.values(), strict=True):
+        length = f", L = {verifier.max_draft_length}" if verifier.max_draft_length else ""
+        processes = verifier.draft_processes
+        named = "all" if processes == ALL_PROCESSES else ", ".join(sorted(processes))
+        shown.append({**row, "drafts": f"{row['num_drafts']}{length}", "processes": named})
+    table = Table("verifiers", shown, columns | {"draft processes": "{processes}"})
+    print_found({"verifiers": rows}, [table], rows, as_json, as_csv)
     return 0
 
 

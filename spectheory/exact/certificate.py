@@ -23,13 +23,7 @@ from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 
 @dataclass(frozen=True)
 class PathDeviation:
-    """One path on which the completed output law differs from the target's.
-
-    Attributes:
-        path: token names.
-        law: the probability that the completed output starts with the path.
-        target: the probability the target gives it.
-    """
+    """The probability that the completed output starts with a path of token names, and the target's."""
 
     path: tuple[str, ...]
     law: Any
@@ -52,12 +46,7 @@ class Counterexample(PathDeviation):
 
 @dataclass(frozen=True)
 class AntichainViolation:
-    """A set of prefixes that the output passes through more often than some draft does.
-
-    Attributes:
-        antichain: contexts, as tuples of token names.
-        excess: sum of D(a) p(a) over it, minus P(some draft passes through it).
-    """
+    """Prefixes that the output passes through more often than some draft does: Σ D(a) p(a) minus P(draft)."""
 
     antichain: tuple[tuple[str, ...], ...]
     excess: Any
@@ -168,11 +157,9 @@ class Certificate(Result):
         return self.target_matching and self.prefix_matching is not False
 
     def headline(self) -> str:
-        """The verdict."""
         return f"{self.verifier}: {'lossless on this pair' if self.is_valid else 'NOT lossless'}"
 
     def shown(self) -> dict[str, Any]:
-        """Exact numbers and sentences."""
         gap = self.optimum - self.block_efficiency if isinstance(self.best, Solution) else None
         return {
             "algorithm": self.source,
@@ -203,7 +190,7 @@ class Certificate(Result):
         found = self.counterexample
         if found is not None:
             numbers = (found.law, found.target, found.given_drafts)
-            law, target, given = (_short(number) for number in numbers)
+            law, target, given = (number_text(number, decimal=False) for number in numbers)
             drafts = " and ".join(f"({_words(path)})" for path in found.drafts)
             return (
                 f"the completed output starts with {_words(found.path)} with probability {law}; the target "
@@ -216,7 +203,7 @@ class Certificate(Result):
         nodes = ", ".join(_words(context) or "the empty prefix" for context in violation.antichain)
         return (
             f"the output passes through {{{nodes}}} more often than any draft does, "
-            f"by probability {_short(violation.excess)}: no verifier can do that"
+            f"by probability {number_text(violation.excess, decimal=False)}: no verifier can do that"
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -325,8 +312,6 @@ def certify(
 
 
 class _Steps:
-    """Progress through the tuples, then through ``checks`` steps of ``weight`` each."""
-
     def __init__(self, progress: Callable[[int, int], None] | None, weight: int, checks: int) -> None:
         self.progress, self.weight, self.checks = progress, weight, checks
         self.done = self.tuples = 0
@@ -381,12 +366,7 @@ def _counterexample(law: OutputLaw, slack: Any) -> Counterexample | None:
     return None
 
 
-def _short(value: Any) -> str:
-    return number_text(value, decimal=False)
-
-
 def _words(names: tuple[str, ...]) -> str:
-    """Token names in quotes, which show spaces and line breaks."""
     return " ".join(repr(name) for name in names)
 
 

@@ -1,8 +1,7 @@
 """Several iterations of speculative decoding, exactly: the tokens they decode and their law.
 
-An iteration is one call of the target.  It ends with an accepted prefix and a correction token, and the next
-one starts behind them.  A verifier that is lossless for one call is lossless for any number of them
-(theory.md Statement 1.4).
+An iteration is one call of the target; the next one starts behind its correction token.  A verifier that is
+lossless for one call is lossless for any number of them (theory.md Statement 1.4).
 
 Some verifiers are lossless only with a distribution modification (block2024 Algorithms 4 to 6, spectrgbv2026
 Algorithms 1 to 3; theory.md Statement 4.5).  They have a method ``modified_target_rows`` (``Verifier``).  The
@@ -12,9 +11,6 @@ next iteration then meets a modified target:
   fewer than L tokens after its start.  Path probabilities are counted from that start.
 - The modified row does not depend on where the iteration stopped, so one modified pair serves all outputs.
 - If the next iteration modifies its target too, it starts from the modified rows that it met.
-
-Every iteration drafts by the same process (``drafts.py``).  The widths of a tree hold for each one
-anew.  The draft models of ``PerPath`` go on from iteration to iteration, as the pair does.
 
 N(i) is the number of tokens decoded in i iterations.  block2024 Theorem 2 claims that block verification
 maximises E[N(i)].  That is true for i = 1 and false for i >= 2 (theory.md Statement 4.6).  What it does is
@@ -89,9 +85,7 @@ def completed_law(
     is drawn from the target's own row.
 
     Args:
-        verifier: a name or any object with ``outcome``.
-        pair: the enumerated models.
-        drafts: K, for paths drafted i.i.d., or another draft process.
+        verifier, pair, drafts: as in ``modified_pair``.
         with_modification: ``False`` completes with the target's own rows, as ``certify`` does.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
 
@@ -118,7 +112,6 @@ def completed_law(
 
 
 def _defined(law: OutputLaw) -> OutputLaw:
-    """The law itself; an error if it has undefined outputs, which no iteration can follow."""
     if law.undefined:
         raise InvalidOutcomeError(
             f"with probability {law.undefined} the verifier stops where its correction token is 0/0; "
@@ -258,8 +251,7 @@ def first_tokens_law(
     would meet.  Every iteration decodes at least one token, so ``num_iterations`` >= m leaves no rest.
 
     Args:
-        verifier: a name or any object with ``outcome``.
-        pair: the models.
+        verifier, pair: as in ``decoded_tokens_law``.
         num_tokens: m.
         num_iterations: how many iterations; by default m.
         options: ``drafts``, ``draft_length``, ``memory``, ``with_modification`` and ``max_tuples`` as in
@@ -310,12 +302,7 @@ Level = tuple[tuple[Any, ...], ...]
 
 @dataclass(frozen=True)
 class _State:
-    """Where an iteration starts.
-
-    Attributes:
-        context: the tokens so far on which the models' own rows depend.
-        pending: target rows at depths 0, 1, .. below it that an earlier iteration modified.
-    """
+    """The tokens so far on which the models' own rows depend, and the target rows below that are modified."""
 
     context: Context
     pending: tuple[Level, ...] = ()
@@ -353,7 +340,6 @@ class _Decoding:
 
     @cached_property
     def zero(self) -> Any:
-        """0 in the arithmetic of the pair."""
         return self.pair.target[0][0, 0] * 0
 
     def check_depth(self, decoded: int, num_tokens: int = 0) -> None:
@@ -385,7 +371,6 @@ class _Decoding:
         return self._transitions[state]
 
     def target_law(self, state: _State, num_tokens: int) -> np.ndarray:
-        """The law of the next tokens under the target of this state, [V^num_tokens]."""
         law = np.full(1, self.zero + 1)
         for level in self._target_levels(state, num_tokens):
             law = (law[:, None] * level).ravel()
@@ -410,13 +395,11 @@ class _Decoding:
         return _State(context, tuple(pending))
 
     def _pair_at(self, state: _State) -> ModelPair:
-        """The models of the iteration that starts at this state, of draft length L."""
         draft = tuple(self.models.levels_below(self.pair.draft, state.context, self.draft_length))
         target = tuple(self._target_levels(state, self.draft_length + 1))
         return ModelPair(target, draft, self.pair.vocab)
 
     def _process_at(self, context: Context, here: ModelPair) -> DraftProcess:
-        """The draft process of the iteration that starts at this context, where the pair is ``here``."""
         if not isinstance(self.process, PerPath):
             return self.process
         below = (
@@ -425,7 +408,6 @@ class _Decoding:
         return PerPath(tuple(ModelPair(here.target, tuple(draft), here.vocab) for draft in below))
 
     def _target_levels(self, state: _State, depths: int) -> list[np.ndarray]:
-        """The target rows at ``depths`` depths below the state, pending ones first."""
         own = self.models.levels_below(self.pair.target, state.context, depths)
         for depth, level in enumerate(state.pending[:depths]):
             own[depth] = np.array(level, dtype=own[depth].dtype)
@@ -433,7 +415,6 @@ class _Decoding:
 
 
 def _check_process(verifier: Verifier, process: DraftProcess, with_modification: bool) -> None:
-    """Refuse a process that the verifier does not take or cannot modify the target for."""
     verifier.bind(process)
     modifies = with_modification and verifier.modified_target_rows is not None
     if modifies and isinstance(process, PerPath) and process.num_drafts > 1 and not verifier.single_path:

@@ -48,7 +48,6 @@ DEFAULT_MAX_TUPLES = 2_000_000
 MAX_NUM_DRAFTS = 1_000
 """The most paths of one tuple."""
 SHOWN_OUTPUTS = 20
-"""The outputs that a law shows to people; its document has all of them."""
 MAX_TUPLES_WITHOUT_TRUST = 50_000
 """With at most this many tuples a user's verifier is evaluated on all of them, whatever flags it declares."""
 
@@ -191,11 +190,6 @@ class OutputLaw(Result):
         return tuple(numbered_context(int(leaf), length, size) for leaf in best[1]), best[2]
 
     @cached_property
-    def deviation(self) -> np.ndarray:
-        """Completed law minus target law p_{L+1}, shape [V^(L+1)]; zero for a lossless verifier."""
-        return fractions_if_exact(self.deviations(self.pair.draft_length + 1))
-
-    @cached_property
     def total_variation(self) -> Any:
         """Half the sum of |completed law - p_{L+1}|: the defect of the verifier.
 
@@ -213,14 +207,12 @@ class OutputLaw(Result):
     __hash__ = Result.__hash__
 
     def headline(self) -> str:
-        """The verifier, its block efficiency and its defect."""
         return (
             f"output law of {self.verifier.name}: block efficiency {number_text(self.block_efficiency)}, "
             f"total variation {number_text(self.total_variation)}"
         )
 
     def tables(self) -> list[Table]:
-        """The law of the number of accepted tokens, and the likeliest outputs as token ids."""
         lengths = [
             {"accepted tokens": length, "probability": prob} for length, prob in enumerate(self.length_probs)
         ]
@@ -364,7 +356,6 @@ def _tuples_to_enumerate(problem: Problem) -> tuple[DraftProcess, bool, str]:
 def _sum_outcomes(
     evaluator: Evaluator, pair: ModelPair, chunks: Iterable[DraftTuples], tolerance: float
 ) -> tuple[tuple[np.ndarray, ...], Any]:
-    """(R by depth, the probability of an undefined output)."""
     size, length = pair.vocab_size, pair.draft_length
     undefined = evaluator.zero
     masses = [

@@ -68,12 +68,10 @@ class Acceptance(Result):
     }
 
     def headline(self) -> str:
-        """The optimum, and for how many drafts."""
         drafts = count_text(self.num_drafts, "draft")
         return f"acceptance at one position, {drafts}: at most {number_text(self.optimal)}"
 
     def shown(self) -> dict[str, Any]:
-        """Exact numbers."""
         cut = ", ".join(map(str, self.minimising_set))
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"cut": cut}
 

@@ -98,16 +98,12 @@ def block_efficiency(
             target_row, draft_row = _row(target_probs, context), _row(draft_probs, context)
             for name, row in (("target", target_row), ("draft", draft_row)):
                 _check_row(name, context, row, size, point)
-            ranked = (
-                _ranked(target_row, draft_row, point)
-                if verifier == "greedy_multipath"
-                else range(len(draft_row))
-            )
-            for token in ranked:
+            skews = verifier == "greedy_multipath"
+            for token in _ranked(target_row, draft_row, point) if skews else range(size):
                 p, q = target_row[token], draft_row[token]
                 here = draft * q
                 skewed = (below + here) ** num_drafts - below**num_drafts
-                accepted = _ACCEPTED[verifier](mass, p, q, target * p, here, skewed)
+                accepted = _ACCEPTED[verifier](sympy.Min, mass, p, q, target * p, here, skewed)
                 children.append(((*context, token), accepted, target * p, here, below))
                 below = below + here
         nodes = children
@@ -115,18 +111,12 @@ def block_efficiency(
 
 
 _ACCEPTED: Mapping[str, Callable[..., Any]] = {
-    "token": lambda mass, p, q, target, draft, skewed: _minimum(p, q) * mass,
-    "block": lambda mass, p, q, target, draft, skewed: _minimum(draft, p * mass),
-    "greedy_block": lambda mass, p, q, target, draft, skewed: _minimum(target, draft),
-    "greedy_multipath": lambda mass, p, q, target, draft, skewed: _minimum(skewed, p * mass),
+    "token": lambda least, mass, p, q, target, draft, skewed: least(p, q) * mass,
+    "block": lambda least, mass, p, q, target, draft, skewed: least(draft, p * mass),
+    "greedy_block": lambda least, mass, p, q, target, draft, skewed: least(target, draft),
+    "greedy_multipath": lambda least, mass, p, q, target, draft, skewed: least(skewed, p * mass),
 }
-"""x(a, t) from x(a), the rows p and q at t, the path probabilities p(a, t) and q(a, t), and r(a, t)."""
-
-
-def _minimum(one: Any, other: Any) -> Any:
-    import sympy
-
-    return sympy.Min(one, other)
+"""x(a, t) from ``Min``, x(a), the rows p and q at t, the path probabilities p(a, t), q(a, t), and r(a, t)."""
 
 
 def _row(rows: Rows, context: Context) -> list[Any]:

@@ -1,11 +1,8 @@
 """Array operations that mean the same on numpy (float64 and exact rationals) and on torch.
 
 A verifier is written once, over the functions of this module and the array-API subset that
-numpy and torch share.  Three kinds of arrays pass through it:
-
-- ``numpy`` arrays of ``object``: exact rationals, ``fractions.Fraction`` or ``flint.fmpq``;
-- ``numpy`` arrays of ``float64``;
-- ``torch`` tensors on any device.
+numpy and torch share.  Arrays are numpy's of ``object`` (exact rationals, ``Fraction`` or ``fmpq``) or of
+``float64``, or torch's on any device.
 
 Exact arrays stay exact by construction: zeros and ones are made *from* an entry of the array
 (``x - x``), so they have its type and never decay to machine numbers.
@@ -419,11 +416,6 @@ def sums_by_number(values: Array, numbers: Array, count: int) -> Array:
         return values.new_zeros(shape).index_put_((*rows, numbers), values, accumulate=True)
     first = np.arange(0, math.prod(shape), count).reshape((*shape[:-1], 1))
     return np.bincount((first + numbers).ravel(), values.ravel(), math.prod(shape)).reshape(shape)
-
-
-def running_sum(array: Array) -> Array:
-    """a_1, a_1 + a_2, ..  along the last axis.  [..., N]"""
-    return array.cumsum(-1)
 
 
 def running_minimum(array: Array) -> Array:

@@ -26,7 +26,7 @@ def to_flint(array: np.ndarray) -> np.ndarray:
     Raises:
         TypeError: an entry is neither a Fraction, an fmpq nor an integer.
     """
-    return _mapped(lambda value: value if type(value) is fmpq else _as_fmpq(value), array)
+    return _mapped(_as_fmpq, array)
 
 
 def _mapped(convert: Callable[[Any], Any], array: np.ndarray) -> np.ndarray:
@@ -36,6 +36,8 @@ def _mapped(convert: Callable[[Any], Any], array: np.ndarray) -> np.ndarray:
 
 
 def _as_fmpq(value: Any) -> fmpq:
+    if type(value) is fmpq:
+        return value
     number = value if type(value) is Fraction else to_fraction(value)
     return fmpq(number.numerator, number.denominator)
 

@@ -86,9 +86,8 @@ def check_count(
         2
     """
     if not is_whole(value) or value < at_least:
-        raise error(
-            _with_advice(f"{name} must be a whole number of at least {at_least}, got {value!r}", advice)
-        )
+        received = f"got {value!r}; {advice}" if advice else f"got {value!r}"
+        raise error(f"{name} must be a whole number of at least {at_least}, {received}")
     return int(value)
 
 
@@ -97,8 +96,8 @@ def check_num_drafts(num_drafts: Any) -> int:
     return check_count("num_drafts", num_drafts)
 
 
-def check_positive(name: str, value: Any, advice: str = "") -> float:
-    """``value`` as a float; the arguments are those of ``check_count``.
+def check_positive(name: str, value: Any) -> float:
+    """``value`` as a float.
 
     Raises:
         InvalidInputError: it is not a positive, finite number; the text names the argument.
@@ -108,7 +107,7 @@ def check_positive(name: str, value: Any, advice: str = "") -> float:
         1e-06
     """
     if not (is_number(value) and value > 0):
-        raise InvalidInputError(_with_advice(f"{name} must be a positive number, got {value!r}", advice))
+        raise InvalidInputError(f"{name} must be a positive number, got {value!r}")
     return float(value)
 
 
@@ -140,7 +139,3 @@ def check_confidence(confidence: Any, name: str = "confidence") -> float:
     if not (is_number(confidence) and 0 < confidence < 1):
         raise InvalidInputError(f"{name} must lie between 0 and 1, got {confidence}")
     return float(confidence)
-
-
-def _with_advice(text: str, advice: str) -> str:
-    return f"{text}; {advice}" if advice else text

@@ -185,11 +185,10 @@ def first_path_with_prefix(paths: Array) -> Array:
 
 def is_first_with_prefix(paths: Array) -> Array:
     """Whether path k is the first that starts with its first i tokens.  [..., K, L] -> bool [..., K, L+1]"""
-    return first_path_with_prefix(paths) == _numbers(paths)
+    return first_path_with_prefix(paths) == _path_indices(paths)
 
 
-def _numbers(paths: Array) -> Array:
-    """0..K-1 as a column, [K, 1]."""
+def _path_indices(paths: Array) -> Array:  # [K, 1]
     return namespace(paths).arange(paths.shape[-2], device=paths.device)[:, None]
 
 
@@ -217,6 +216,6 @@ def credit_to_first(paths: Array, path_index: Array, length_probs: Array) -> Arr
     """
     xp = namespace(length_probs)
     holder = take_path(first_path_with_prefix(paths), path_index)[..., None, :]
-    numbers = _numbers(paths)
+    numbers = _path_indices(paths)
     spread = length_probs[..., None, :] + xp.zeros_like(numbers)
     return xp.where(holder == numbers, spread, spread - spread)

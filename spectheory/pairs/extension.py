@@ -1,8 +1,4 @@
-"""Extend an enumerated pair beyond its depth.
-
-A pair of draft length D has rows for texts of up to D tokens.  If its rows depend on the last few tokens
-only, a longer text is cut to these tokens.
-"""
+"""Extend an enumerated pair beyond its depth, where its rows depend on the last few tokens only."""
 
 from __future__ import annotations
 
@@ -87,7 +83,6 @@ class ExtendedPair:
 
 
 def _check_memory(pair: ModelPair, memory: int, other_drafts: Sequence[ModelPair]) -> None:
-    """Refuse models that are too short for ``memory`` tokens of context, or that depend on more of them."""
     memory = check_count("memory", memory, at_least=0)
     if pair.draft_length <= memory:
         raise InvalidInputError(

@@ -1,7 +1,6 @@
 """Named pairs of the papers and random generators.
 
-Every function returns a ``ModelPair``.  ``NAMED`` maps the names of the fixed instances to
-functions of the draft length, so that a test or a table can run over all of them.
+``NAMED`` maps the names of the fixed instances to functions of the draft length.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import numpy as np
 from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count
-from spectheory.pairs.contexts import Context, numbered_context
+from spectheory.pairs.contexts import Context, all_contexts
 from spectheory.pairs.pair import ModelPair
 from spectheory.pairs.rows import Row, parse_probs
 
@@ -173,8 +172,7 @@ def off_path_pairs() -> tuple[ModelPair, ModelPair]:
         [Fraction(1, 1) Fraction(0, 1)] [Fraction(0, 1) Fraction(1, 1)]
     """
     half, zero, one = ["1/2", "1/2"], ["1", "0"], ["0", "1"]
-    contexts = [numbered_context(number, depth, 2) for depth in range(4) for number in range(2**depth)]
-    target: dict[tuple[int, ...], Row] = dict.fromkeys(contexts, zero)
+    target: dict[Context, Row] = dict.fromkeys(all_contexts(2, 3), zero)
     target |= {(): half, (1,): one}
     draft = {context: row for context, row in target.items() if len(context) < 3}
     draft |= {(): ["1/3", "2/3"], (1,): half}
@@ -227,17 +225,13 @@ def markov(
         [Fraction(1, 3) Fraction(2, 3)]
     """
 
-    def levels(initial: Row, transitions: Sequence[Row], depths: int) -> dict[tuple[int, ...], Row]:
-        rows: dict[tuple[int, ...], Row] = {(): initial}
-        frontier: list[tuple[int, ...]] = [()]
-        for _ in range(depths - 1):
-            frontier = [(*context, token) for context in frontier for token in range(len(initial))]
-            rows |= {context: transitions[context[-1]] for context in frontier}
-        return rows
+    def rows(initial: Row, transitions: Sequence[Row], depth: int) -> dict[Context, Row]:
+        contexts = all_contexts(len(initial), depth)
+        return {context: transitions[context[-1]] if context else initial for context in contexts}
 
     return ModelPair.from_contexts(
-        levels(target_initial, target_transitions, draft_length + 1),
-        levels(draft_initial, draft_transitions, draft_length),
+        rows(target_initial, target_transitions, draft_length),
+        rows(draft_initial, draft_transitions, draft_length - 1),
         draft_length,
     )
 
@@ -306,17 +300,12 @@ def random_rational(
         total = int(weights.sum())
         return [Fraction(int(weight), total) for weight in weights]
 
-    def stack(rows: list[list[Fraction]]) -> np.ndarray:
-        array = np.empty((len(rows), vocab_size), dtype=object)
-        array[:] = rows
-        return array
-
     target = [[row() for _ in range(vocab_size**i)] for i in range(draft_length + 1)]
     draft = [
         [list(target[i][n]) if rng.random() < equal_row_probability else row() for n in range(vocab_size**i)]
         for i in range(draft_length)
     ]
-    return _pair(list(map(stack, target)), list(map(stack, draft)))
+    return _pair(*([np.array(rows, dtype=object) for rows in side] for side in (target, draft)))
 
 
 def tiny_probabilities(
@@ -370,9 +359,8 @@ def _checked(vocab_size: int, draft_length: int) -> tuple[int, int]:
 
 
 def _two_token_pair(rows: Callable[[Context], tuple[Row, Row]], draft_length: int) -> ModelPair:
-    """The pair over two tokens whose target and draft row after a context a rule says."""
-    depths = range(check_count("draft_length", draft_length) + 1)
-    contexts = [numbered_context(number, depth, 2) for depth in depths for number in range(2**depth)]
-    target, draft = ({context: rows(context)[side] for context in contexts} for side in (0, 1))
-    drafted = {context: row for context, row in draft.items() if len(context) < draft_length}
-    return ModelPair.from_contexts(target, drafted, draft_length)
+    """The pair over two tokens in which ``rows`` gives the target and the draft row after a context."""
+    length = check_count("draft_length", draft_length)
+    target = {context: rows(context)[0] for context in all_contexts(2, length)}
+    draft = {context: rows(context)[1] for context in all_contexts(2, length - 1)}
+    return ModelPair.from_contexts(target, draft, length)

@@ -1,7 +1,6 @@
 """ModelPair: a target and a draft model, enumerated on every context of the V-ary tree.
 
-Notation (theory.md §1): p is the target, q the draft, V the vocabulary size, L the draft
-length.  The target has a row at every context of depth 0..L, the draft at depth 0..L-1.
+Notation (theory.md §1): p is the target, q the draft, V the vocabulary size, L the draft length.
 """
 
 from __future__ import annotations
@@ -99,12 +98,12 @@ class ModelPair:
 
     @property
     def vocab_size(self) -> int:
-        """V, the number of tokens."""
+        """V."""
         return len(self.vocab)
 
     @property
     def draft_length(self) -> int:
-        """L, the number of tokens on a drafted path."""
+        """L."""
         return len(self.draft)
 
     @property
@@ -139,7 +138,7 @@ class ModelPair:
 
     @cached_property
     def numbers(self) -> PairNumbers:
-        """Its rows and path probabilities in the numbers to compute with, converted once."""
+        """The pair in the numbers to compute with: python-flint rationals if it is exact, else float64."""
         sides = (self.target, self.draft)
         return PairNumbers(*(tuple(_locked(flint_if_exact(level)) for level in side) for side in sides))
 
@@ -347,24 +346,12 @@ class ModelPair:
         """
         fields = parse_document(document)
         build: Any = ModelPair.context_free_pair if fields.context_free else ModelPair.from_contexts
-        return build(
-            fields.target,
-            fields.draft,
-            fields.draft_length,
-            fields.vocab,
-            row_sum_tolerance=fields.row_sum_tolerance,
-        )
+        return build(*fields[:4], row_sum_tolerance=fields.row_sum_tolerance)
 
     def to_document(self) -> dict[str, Any]:
         """The JSON document of the pair file."""
-
-        document: dict[str, Any] = {
-            "format": FORMAT,
-            "vocab": list(self.vocab),
-            "draft_length": self.draft_length,
-        }
-        if self.context_free:
-            document["context_free"] = True
+        names = {"format": FORMAT, "vocab": list(self.vocab), "draft_length": self.draft_length}
+        document = names | ({"context_free": True} if self.context_free else {})
         if self.row_sum_tolerance != ROW_SUM_TOLERANCE:
             document["row_sum_tolerance"] = float(self.row_sum_tolerance)
 
@@ -389,7 +376,6 @@ def _names(vocab: Sequence[str] | None, size: int) -> tuple[str, ...]:
 
 
 def _levels(rows: Mapping[Context, np.ndarray], side: str, depths: int, size: int) -> tuple[np.ndarray, ...]:
-    """The rows of one model by depth, [V^i, V] for i < ``depths``."""
     levels = []
     for depth in range(depths):
         contexts = list(product(range(size), repeat=depth))
@@ -418,7 +404,6 @@ def _locked(level: np.ndarray) -> np.ndarray:
 
 
 def _path_probs(levels: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
-    """The probabilities of all paths, by depth; they are kept, so they cannot be written to."""
     probs = [levels[0][0][:1] * 0 + 1]
     for level in levels:
         probs.append((probs[-1][:, None] * level).ravel())
@@ -429,11 +414,7 @@ def _path_probs(levels: tuple[np.ndarray, ...]) -> tuple[np.ndarray, ...]:
 
 @dataclass(frozen=True, eq=False)
 class PairNumbers:
-    """A pair in the numbers to compute with: python-flint rationals if it is exact, float64 as it stands.
-
-    Attributes:
-        target, draft: the rows by depth, as of the ``ModelPair``.
-    """
+    """The rows of a pair, and the path probabilities in their arithmetic."""
 
     target: tuple[np.ndarray, ...]
     draft: tuple[np.ndarray, ...]

@@ -31,15 +31,7 @@ OPTIONAL_FIELDS = ("context_free", "row_sum_tolerance")
 
 
 class PairFields(NamedTuple):
-    """The fields of a pair file.
-
-    Attributes:
-        target, draft: context -> row; one row each in a context-free pair.
-        draft_length: L.
-        vocab: token names.
-        context_free: whether every context has the same two rows.
-        row_sum_tolerance: how far the sum of a float row may be from 1.
-    """
+    """The fields of a pair file; target and draft are one row each in a context-free pair."""
 
     target: Mapping[Context, Sequence[Any]] | Sequence[Any]
     draft: Mapping[Context, Sequence[Any]] | Sequence[Any]
@@ -172,7 +164,7 @@ def _numbers_as_float(row: list[Any]) -> list[Any]:
 
 
 def _without_repeats(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys are distinct; plain JSON would keep the last of two."""
+    # Plain JSON would keep the last of two equal keys.
     found = dict(items)
     if len(found) < len(items):
         keys = [key for key, _ in items]

@@ -16,7 +16,6 @@ import pytest
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--spectheory-verifier``."""
     parser.getgroup("spectheory").addoption(
         "--spectheory-verifier",
         action="append",
@@ -29,7 +28,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(
     session: pytest.Session, config: pytest.Config, items: list[pytest.Item]
 ) -> None:
-    """Add the cases of every verifier asked for."""
     for name in config.getoption("--spectheory-verifier"):
         items.extend(_cases(session, name))
 
@@ -43,14 +41,11 @@ def assert_lossless() -> Callable[..., Any]:
 
 
 class SuiteItem(pytest.Item):
-    """One case of the suite."""
-
     def __init__(self, *, verifier: Any, case: Any, **keywords: Any) -> None:
         super().__init__(**keywords)
         self.verifier, self.case = verifier, case
 
     def runtest(self) -> None:
-        """Certify on this pair."""
         from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
         from spectheory.testing.assertions import assert_lossless as check
 
@@ -62,11 +57,9 @@ class SuiteItem(pytest.Item):
             pytest.skip(str(error))
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], *_: Any) -> str:
-        """The sentence of the assertion, without a traceback through this package."""
         return str(excinfo.value)
 
     def reportinfo(self) -> tuple[str, None, str]:
-        """How the test is named in reports."""
         return "spectheory standard suite", None, self.name
 
 

@@ -24,7 +24,6 @@ from spectheory.foundation.arrays import (
     on_host,
     positive_part,
     quotients,
-    running_sum,
     take_along,
     take_block,
     take_path,
@@ -212,7 +211,7 @@ def _search(weights: Array, uniform: Array) -> tuple[Array, Array, Array]:
     Entries below zero count as zero.
     """
     weights = positive_part(weights)
-    cumulative = running_sum(weights)
+    cumulative = weights.cumsum(-1)
     if is_torch_array(weights) and on_host(weights):
         # A processor adds from left to right: an entry without mass repeats its neighbour exactly.
         import torch

@@ -339,7 +339,7 @@ def users_line(error: BaseException) -> str:
     """`` (FILE, line N)``, the innermost line of a traceback that is not this package's or a library's."""
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({error.filename}, line {error.lineno})"
-    package = str(Path(__file__).parent)
+    package = str(Path(__file__).parents[1])
     frames = [
         frame
         for frame in extract_tb(error.__traceback__)

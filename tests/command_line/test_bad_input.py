@@ -4,97 +4,38 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cli_support import TWO_TOKEN, run_error
+from pair_support import BAD_DOCUMENTS, DOCUMENT
 
 FLOATS = TWO_TOKEN | {"target": [0.25, 0.75], "draft": [0.5, 0.5]}
-BY_CONTEXT: dict[str, Any] = {
-    "format": "spectheory-pair/1",
-    "vocab": ["A", "B"],
-    "draft_length": 1,
-    "target": {"": ["1/2", "1/2"], "0": ["3/4", "1/4"], "1": ["1/4", "3/4"]},
-    "draft": {"": ["2/3", "1/3"]},
-}
-
-
-def changed(**fields: Any) -> str:
-    return json.dumps(TWO_TOKEN | fields)
-
-
-def by_context(**fields: Any) -> str:
-    return json.dumps(BY_CONTEXT | fields)
-
-
-def target_rows(**rows: Any) -> str:
-    """BY_CONTEXT with other target rows; the key ``root`` is the root."""
-    named = {"" if key == "root" else key.replace("_", " "): row for key, row in rows.items()}
-    return by_context(target={**BY_CONTEXT["target"], **named})
-
 
 PAIRS: dict[str, tuple[str, str]] = {
+    what: (json.dumps(DOCUMENT | fields), says) for what, (fields, says) in BAD_DOCUMENTS.items()
+} | {
     "empty": ("", "is not JSON"),
     "half": ("{", "is not JSON"),
     "list": ("[]", "not a pair file"),
     "text": ('"pair"', "not a pair file"),
     "null": ("null", "not a pair file"),
     "no format": (json.dumps({k: v for k, v in TWO_TOKEN.items() if k != "format"}), "not a pair file"),
-    "other format": (changed(format="spectheory-pair/2"), "spectheory-pair/1"),
     "no target": (
         json.dumps({k: v for k, v in TWO_TOKEN.items() if k != "target"}),
         "missing fields: target",
     ),
-    "unknown field": (changed(drafts=[1]), "unknown fields: drafts"),
     "field twice": ('{"format": "spectheory-pair/1", "format": "spectheory-pair/1"}', "stands twice"),
-    "sum below one": (changed(target=["1/3", "1/3"]), "sums to 2/3, not 1"),
-    "float sum": (json.dumps(FLOATS | {"target": [0.25, 0.5]}), "sums to 0.75, not 1"),
-    "negative": (changed(target=["4/3", "-1/3"]), "negative entry"),
-    "mixed kinds": (changed(draft=[0.5, 0.5]), "mixed"),
-    "no number": (changed(target=["1/3", "x"]), "'x' is not a rational"),
-    "division by zero": (changed(target=["1/3", "1/0"]), "'1/0' is not a rational"),
-    "nan": (json.dumps(FLOATS).replace("0.25", "NaN"), ""),
-    "infinity": (json.dumps(FLOATS).replace("0.25", "Infinity"), ""),
-    "minus infinity": (json.dumps(FLOATS).replace("0.25", "-Infinity"), ""),
-    "huge float": (json.dumps(FLOATS).replace("0.25", "1e999"), ""),
-    "truth value": (changed(target=[True, False]), ""),
-    "null entry": (changed(target=[None, "1"]), ""),
-    "nested row": (changed(target=[["1/3"], ["2/3"]]), ""),
-    "short row": (changed(target=["1"]), "one per token"),
-    "long row": (changed(target=["1/3", "1/3", "1/3"]), "one per token"),
-    "empty row": (changed(target=[]), ""),
-    "row is a text": (changed(target="1/3"), "one list of probabilities"),
-    "row is an object": (changed(target={"": ["1/3", "2/3"]}), "one list of probabilities"),
-    "length zero": (changed(draft_length=0), "draft_length must be a whole number of at least 1"),
-    "length negative": (changed(draft_length=-1), "draft_length must be a whole number"),
-    "length float": (changed(draft_length=2.0), "draft_length must be a whole number"),
-    "length text": (changed(draft_length="2"), "draft_length must be a whole number"),
-    "length true": (changed(draft_length=True), "draft_length must be a whole number"),
-    "length huge": (changed(draft_length=10**9), ""),
-    "names repeated": (changed(vocab=["A", "A"]), "repeated"),
-    "names missing": (changed(vocab=["A"]), ""),
-    "names empty": (changed(vocab=[]), ""),
-    "names no list": (changed(vocab="AB"), "vocab must be a list of strings"),
-    "names numbers": (changed(vocab=[0, 1]), "vocab must be a list of strings"),
-    "context_free text": (changed(context_free="yes"), "context_free must be true or false"),
-    "tolerance text": (changed(row_sum_tolerance="0"), "row_sum_tolerance must be a number"),
-    "tolerance negative": (json.dumps(FLOATS | {"row_sum_tolerance": -1}), "row_sum_tolerance"),
-    "context missing": (by_context(target={"": ["1/2", "1/2"]}), "has no row at context"),
-    "context unknown": (target_rows(**{"7": ["1/2", "1/2"]}), "not a context"),
-    "context too deep": (target_rows(**{"0_0": ["1/2", "1/2"]}), "not a context"),
-    "context spelled twice": (target_rows(**{"00": ["1/2", "1/2"]}), "must be written '0'"),
-    "context with spaces": (target_rows(**{"0_": ["1/2", "1/2"]}), "must be written '0'"),
-    "context no number": (target_rows(A=["1/2", "1/2"]), "not a list of token ids"),
-    "context negative": (target_rows(**{"-1": ["1/2", "1/2"]}), ""),
-    "context plus": (target_rows(**{"+1": ["1/2", "1/2"]}), "must be written '1'"),
-    "rows are a list": (by_context(target=["1/2", "1/2"]), "must map contexts to rows"),
-    "row at a context is a text": (target_rows(root="1/2"), ""),
-    "draft too deep": (by_context(draft={"": ["2/3", "1/3"], "0": ["1/2", "1/2"]}), "not a context"),
+    "nan": (json.dumps(FLOATS).replace("0.25", "NaN"), "not finite"),
+    "infinity": (json.dumps(FLOATS).replace("0.25", "Infinity"), "not finite"),
+    "minus infinity": (json.dumps(FLOATS).replace("0.25", "-Infinity"), "not finite"),
+    "huge float": (json.dumps(FLOATS).replace("0.25", "1e999"), "not finite"),
+    "length huge": (json.dumps(TWO_TOKEN | {"draft_length": 10**9}), "use a shorter draft length"),
     "utf-16": ("\x00", "is not JSON"),
     "deeply nested": ("[" * 100_000, "is not JSON"),
-    "long number": (changed(target=["1/3", "2/3"]).replace("1/3", "1" * 6000 + "/3", 1), ""),
+    "long number": (json.dumps(TWO_TOKEN).replace("1/3", "1" * 6000 + "/3", 1), "too many digits"),
 }
 
 
@@ -105,7 +46,7 @@ def test_pair_files(capsys: pytest.CaptureFixture[str], tmp_path: Path, name: st
     path = tmp_path / "pair.json"
     path.write_text(content, encoding="utf-8")
     line = run_error(capsys, command, str(path), *(["-v", "block"] if command == "certify" else []))
-    assert says in line
+    assert re.search(says, line)
     assert len(line) < 1000
 
 
@@ -176,30 +117,16 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "exhibit style": ("reproduce otm_bernoulli --style nosuch", "'nosuch' is neither a style"),
     "nothing to redraw": ("reproduce --redraw --out nowhere", "no numbers of any exhibit"),
     "out is a file": ("reproduce two_token_table --out pair.json", "pair.json"),
-    "simulate verifier": ("simulate -v blok", "did you mean 'block'"),
     "simulate verifiers empty": ("simulate -v ,", "names no verifier"),
-    "simulate seed": ("simulate --seed -1", "seed must be a whole number of at least 0"),
     "simulate seed text": ("simulate --seed x", "'x' is not a valid integer"),
     "simulate samples": ("simulate --samples 0", "samples must be a whole number of at least 1"),
-    "simulate draws": ("simulate --one-call --samples 1", "samples must be a whole number of at least 2"),
-    "simulate batch": ("simulate --batch-size 0", "batch_size must be a whole number of at least 1"),
-    "simulate drafts": ("simulate -k 0", "drafts must be a whole number of at least 1"),
-    "simulate length": ("simulate -l 0", "draft_length must be a whole number of at least 1"),
-    "simulate confidence": ("simulate --confidence 2", "confidence"),
     "simulate confidence nan": ("simulate --confidence nan", "confidence"),
-    "simulate temperature": ("simulate --temperature -1", "temperature"),
     "simulate temperature nan": ("simulate --temperature nan", "temperature"),
-    "simulate top-k": ("simulate --top-k 0", "top_k"),
-    "simulate top-p": ("simulate --top-p 2", "top_p"),
     "simulate top-p 0": ("simulate --top-p 0", "top_p"),
-    "simulate device": ("simulate --device tpu", "tpu"),
-    "simulate dtype": ("simulate --dtype int8", "int8"),
-    "simulate threads": ("simulate --threads 0", "threads"),
     "simulate prompts missing": ("simulate --prompts nothing.txt", "nothing.txt"),
     "simulate prompts folder": ("simulate --prompts .", ""),
     "simulate prompts empty": ("simulate --prompts empty.txt", "empty.txt"),
     "simulate prompts binary": ("simulate --prompts binary.txt", "binary.txt"),
-    "simulate prompts tokens": ("simulate --max-prompt-tokens 0", "max_prompt_tokens"),
     "simulate folder": ("simulate --target ./no/such/model", "no/such/model"),
     "simulate folder without a model": ("simulate --target .", ""),
     "simulate checkpoint": ("simulate --checkpoint pair.json", "pair.json"),
@@ -211,7 +138,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "the limit is 100000",
     ),
     "restrict two prompts": ("restrict --prompt a --prompt-number 2", "--prompt and --prompt-number"),
-    "simulate checkpoint folder": ("simulate --checkpoint .", ""),
 }
 
 
@@ -245,7 +171,7 @@ def test_good_input_is_not_refused(
 ) -> None:
     """Partner: the pair that all tables change is taken, so what is refused is the change."""
     monkeypatch.chdir(tmp_path)
-    for content in (TWO_TOKEN, FLOATS, BY_CONTEXT):
+    for content in (TWO_TOKEN, FLOATS, DOCUMENT):
         Path("pair.json").write_text(json.dumps(content), encoding="utf-8")
         with pytest.raises(AssertionError):
             run_error(capsys, "certify", "pair.json", "-v", "block")

@@ -54,7 +54,6 @@ def test_every_command_has_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_module_entry_point_and_closed_pipe(pair_file: str) -> None:
-    """``python -m spectheory ... | true`` ends without a traceback."""
     read_end, write_end = os.pipe()
     os.close(read_end)
     command = [sys.executable, "-m", "spectheory", "certify", pair_file, "--verifier", "block"]

@@ -23,7 +23,6 @@ def test_json_is_one_line_without_infinities(capsys: pytest.CaptureFixture[str])
 
 
 def test_an_error_is_one_line_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
-    """Line breaks inside it become spaces; the exit code is handed back."""
     assert fail("the row\n  is wrong", 2) == 2
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "error: the row is wrong\n")

@@ -10,7 +10,6 @@ from spectheory.command_line.progress import interval_line, progress_bar
 
 
 def test_silent_where_stderr_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    """A log file gets no bars and no carriage returns."""
     with progress_bar("working") as progress, interval_line() as report:
         progress(1, 2)
         report(1, 1.0, 2.0)

@@ -11,7 +11,6 @@ from spectheory.foundation.results import Table
 
 
 def test_long_rationals_are_cut_in_tables(capsys: pytest.CaptureFixture[str]) -> None:
-    """The table shows first digits and a decimal, the JSON object everything."""
     arguments = ("acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3", "--num-drafts", "200")
     exact = run_json(capsys, *arguments)["lower_bound"]
     assert len(exact) > 400

@@ -126,7 +126,6 @@ def test_acceptance_order(
 
 
 def test_acceptance_of_very_many_drafts(capsys: pytest.CaptureFixture[str]) -> None:
-    """Rationals of tens of thousands of digits are printed."""
     arguments = ("--target", "1/3,2/3", "--draft", "2/3,1/3", "--num-drafts", "20000")
     document = run_json(capsys, "acceptance", *arguments)
     assert document["optimal"] == "1"
@@ -142,7 +141,6 @@ def test_acceptance_on_a_large_vocabulary(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    """Every published verifier with what it claims; some do not claim to be lossless."""
     rows = run_json(capsys, "verifiers")["verifiers"]
     claims = {row["name"]: row["lossless"] for row in rows}
     assert claims == {name: verifier.lossless for name, verifier in verifiers.items()}

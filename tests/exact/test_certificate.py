@@ -1,4 +1,4 @@
-"""certify(): golden values of the papers, wrong verifiers caught, users' own verifiers, the JSON document."""
+"""certify(): bounds of the optimum, wrong verifiers caught, users' own verifiers, the JSON document."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from defect_programs import PROGRAMS, exact_law
 from law_checks import assert_same_law
 from spectheory import certify, instances
 from spectheory.exact.law import output_law
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError, UnknownNameError
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.drafts import PrefixTree
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
@@ -21,32 +21,6 @@ from spectheory.verification.outcome import Outcome
 from table import GENERAL, groups, random_cases
 from user_verifiers import UserBlock, UserToken
 from wrong_verifiers import MALFORMED, Altered, BlockWithoutWeight
-
-# --------------------------------------------------------------- golden values
-
-
-@pytest.mark.parametrize(
-    ("draft_length", "num_drafts", "efficiency"), [(1, 2, "17/9"), (2, 2, "212/81"), (2, 3, "2018/729")]
-)
-def test_two_token_example_with_greedy_multipath(draft_length: int, num_drafts: int, efficiency: str) -> None:
-    """theory.md §5; at L = 1, K = 2 it is the optimum (1 + α_2 = 1 + 8/9)."""
-    certificate = certify("greedy_multipath", instances.two_token(draft_length), num_drafts)
-    assert certificate.block_efficiency == Fraction(efficiency)
-    assert certificate.block_efficiency <= certificate.optimum
-    if draft_length == 1:
-        assert certificate.optimum == Fraction(17, 9)
-
-
-@pytest.mark.parametrize(
-    ("draft_length", "num_drafts", "efficiency"), [(1, 2, 1.811420), (2, 2, 2.405487), (2, 3, 2.593306)]
-)
-def test_two_token_example_with_spectr(draft_length: int, num_drafts: int, efficiency: float) -> None:
-    """theory.md §5, to the six decimals given."""
-    certificate = certify("spectr", instances.two_token(draft_length), num_drafts)
-    assert certificate.block_efficiency == pytest.approx(efficiency, abs=5e-7)
-    assert certificate.arithmetic == "float64"
-    assert certificate.is_valid
-    assert certificate.gap_float > 0
 
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3])
@@ -61,7 +35,6 @@ def test_optimum_lies_between_its_bounds(num_drafts: int) -> None:
 
 
 def test_float_pairs_are_certified_within_a_tolerance() -> None:
-    """float64 rows: the same verdicts, ``None`` for nothing, bounds around the optimum."""
     for case in random_cases(2, 2, 2, 6):
         exact, in_float = (certify("block", pair, 2) for pair in (case.pair, case.pair.to_float()))
         assert in_float.arithmetic == "float64"
@@ -156,7 +129,6 @@ def test_misprinted_block_is_right_where_the_weight_is_one() -> None:
 
 
 def test_published_verifiers_have_no_counterexample() -> None:
-    """The partner of the wrong ones: nothing is found where nothing is wrong."""
     for name in GENERAL:
         certificate = certify(name, instances.sticky_chain(2), 2)
         assert certificate.is_valid
@@ -167,7 +139,6 @@ def test_published_verifiers_have_no_counterexample() -> None:
 
 @pytest.mark.parametrize("what", MALFORMED)
 def test_what_is_not_a_conditional_law_is_refused(what: str) -> None:
-    """Shapes, signs, sums and arithmetic are checked; the error names verifier and defect."""
     verifier, message = MALFORMED[what]
     with pytest.raises(InvalidOutcomeError, match=message) as caught:
         certify(verifier, instances.two_token(2))
@@ -175,7 +146,6 @@ def test_what_is_not_a_conditional_law_is_refused(what: str) -> None:
 
 
 def test_undefined_outputs_are_part_of_the_defect() -> None:
-    """A row of zeros says that the output is undefined: certified, with the probability of it."""
     verifier = Altered("silent", rows=lambda array: array * 0)
     certificate = certify(verifier, instances.two_token(1))
     assert certificate.undefined == 1
@@ -186,8 +156,6 @@ def test_undefined_outputs_are_part_of_the_defect() -> None:
 
 
 class Broken:
-    """A user's verifier whose code fails."""
-
     name = "broken"
 
     def outcome(self, *arguments: object) -> Outcome:
@@ -195,14 +163,11 @@ class Broken:
 
 
 class NotAnOutcome:
-    """A user's verifier that returns a number."""
-
     def outcome(self, *arguments: object) -> int:
         return 3
 
 
 def test_users_code_that_fails_is_named() -> None:
-    """The error names the verifier and what happened, and chains the original."""
     with pytest.raises(InvalidOutcomeError, match=r"'broken' failed: KeyError: 'x'") as caught:
         certify(Broken(), instances.two_token(1))
     assert isinstance(caught.value.__cause__, KeyError)
@@ -224,13 +189,11 @@ def test_a_float_optimum_is_never_below_a_valid_verifier() -> None:
 @pytest.mark.parametrize(("verifier", "name"), [(UserToken(), "token"), (UserBlock(), "block")])
 @pytest.mark.parametrize("group", ["two_token", "partial_overlap", "equal_models", "random-V3-L2-K2"])
 def test_users_verifiers_have_the_law_of_the_built_in_ones(group: str, verifier: Any, name: str) -> None:
-    """A duck-typed object in Fractions: the law of the built-in verifier, exactly."""
     for case in groups()[group]:
         assert_same_law(output_law(verifier, case.pair, 2), output_law(name, case.pair, 2))
 
 
 def test_certificate_of_a_users_verifier() -> None:
-    """Its own name, the safe defaults, the same numbers."""
     certificate = certify(UserBlock(), instances.two_token(3))
     assert certificate.verifier == "user_block"
     assert certificate.source == "user-defined"
@@ -271,7 +234,6 @@ def test_document_of_an_exact_certificate() -> None:
 
 
 def test_document_of_a_float_certificate() -> None:
-    """Where the law is float64 the exact block efficiency is null and its float is given."""
     document = certify("spectr", instances.two_token(1), 2).to_document()
     assert json.loads(json.dumps(document)) == document
     assert document["arithmetic"] == "float64"
@@ -279,17 +241,7 @@ def test_document_of_a_float_certificate() -> None:
     assert document["block_efficiency_float"] == pytest.approx(1.811420, abs=5e-7)
     assert document["total_variation"] == pytest.approx(0, abs=1e-12)
     assert document["optimum_float"] == 17 / 9
-
-
-def test_document_of_a_counterexample() -> None:
-    """The counterexample is written with token names and rationals."""
-    document = certify(defects["target_correction"], instances.two_token(1)).to_document()
-    assert json.loads(json.dumps(document)) == document
-    assert document["target_matching"] is False
-    assert document["total_variation"] == "1/9"
-    assert document["counterexample"] == {
-        "path": ["A"], "law": "4/9", "target": "1/3", "drafts": [["A"]], "given_drafts": "2/3",
-    }  # fmt: skip
+    assert document["gap_float"] > 0
 
 
 # ----------------------------------------------------------------------- limits
@@ -328,16 +280,7 @@ def test_only_the_program_is_too_large() -> None:
 
 
 def test_optimum_can_be_left_out() -> None:
-    """``with_optimum=False`` solves nothing."""
     certificate = certify("block", instances.two_token(2), with_optimum=False)
     assert certificate.optimum is None
     assert certificate.gap_float is None
     assert certificate.optimum_note == "not asked for"
-
-
-def test_errors_pass_through() -> None:
-    """The law is too large, or the verifier unknown: no certificate, a clear error."""
-    with pytest.raises(EnumerationTooLargeError, match="exceed max_tuples = 100"):
-        certify("spectr", instances.two_token(4), 2, max_tuples=100)
-    with pytest.raises(UnknownNameError, match="greedy_multipath"):
-        certify("greedy", instances.two_token(1))

@@ -11,7 +11,7 @@ import pytest
 
 import reference
 from drawn_trees import acted_out, drawn_paths, given_paths, kseq_rule_by_hand
-from law_checks import assert_same_law, budget_masses
+from law_checks import all_antichains, assert_same_law, budget_masses
 from spectheory import instances
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.errors import (
@@ -33,7 +33,6 @@ SMALL = small_cases()
 
 
 def named(case: Case) -> str:
-    """What a failure says."""
     return f"{case.name}, K = {case.num_drafts}"
 
 
@@ -92,7 +91,6 @@ def law_given(name: str, pair: ModelPair, drafts: tuple[tuple[int, ...], ...]) -
 
 
 def largest_difference(one: reference.Law, other: reference.Law) -> float:
-    """The largest difference of two laws at any output."""
     return max(abs(one.get(output, 0.0) - other.get(output, 0.0)) for output in {*one, *other})
 
 
@@ -113,7 +111,6 @@ def test_spectr_outcome_given_the_drafts_in_their_order() -> None:
 
 
 def test_reference_partner_the_references_tell_algorithms_apart() -> None:
-    """The references of different algorithms differ, so that agreement with them says something."""
     pair = instances.two_token(2)
     laws = [reference.token_law(pair), reference.block_law(pair), reference.greedy_multipath_law(pair, 2)]
     for one, other in combinations(laws, 2):
@@ -178,7 +175,6 @@ def test_length_law_has_the_closed_form(name: str) -> None:
 
 
 def over_all_tuples(name: str) -> Verifier:
-    """The same verifier, enumerated over all tuples and not over multisets."""
     kind = type(verifiers[name])
     return type(f"AllTuples{kind.__name__}", (kind,), {"exchangeable": False})()
 
@@ -195,7 +191,6 @@ class AsIfExchangeable(SpecTr):
     "group", ["two_token", "sticky_chain", "partial_overlap", "random-V2-L2-K3", "random-V3-L2-K2"]
 )
 def test_exchangeable_claims_hold(group: str, name: str) -> None:
-    """A verifier that claims to be exchangeable: multisets of drafts and all tuples give the same law."""
     chosen = [c for c in groups()[group] if c.pair.vocab_size ** (c.pair.draft_length * c.num_drafts) <= 81]
     for case in chosen[:5]:
         from_tuples = output_law(over_all_tuples(name), case.pair, case.num_drafts)
@@ -218,7 +213,6 @@ def test_exchangeable_partner_spectr_depends_on_the_order_of_the_drafts() -> Non
 
 @pytest.mark.parametrize("name", GENERAL)
 def test_chunks_do_not_change_the_law(name: str) -> None:
-    """Whatever number of tuples is held at a time, the law is the same."""
     for case in (*random_cases(3, 2, 2, 1), *random_cases(2, 2, 3, 2)):
         whole = output_law(name, case.pair, case.num_drafts)
         for chunk_entries in (1, 100):
@@ -227,14 +221,6 @@ def test_chunks_do_not_change_the_law(name: str) -> None:
 
 
 # ------------------------------------------------------- what follows from R
-
-
-def all_antichains(vocab_size: int, depth: int, node: tuple[int, ...] = ()) -> list[list[tuple[int, ...]]]:
-    """Every antichain at or below a node, the empty one included."""
-    if depth == 0:
-        return [[], [node]]
-    below = [all_antichains(vocab_size, depth - 1, (*node, token)) for token in range(vocab_size)]
-    return [[node], *([n for part in parts for n in part] for parts in product(*below))]
 
 
 def largest_excess(law: OutputLaw, num_drafts: int) -> Any:
@@ -294,7 +280,6 @@ def test_properties_of_the_law_are_consistent() -> None:
 
 
 def test_too_many_tuples_are_refused_with_a_way_out() -> None:
-    """The error names the size, the limit and what to do instead."""
     with pytest.raises(EnumerationTooLargeError, match=r"65536 tuples of 4 .* max_tuples = 1000;.*simulate"):
         output_law("spectr", instances.two_token(4), 4, max_tuples=1000)
     with pytest.raises(EnumerationTooLargeError, match=r"restrict\(\)"):
@@ -317,7 +302,6 @@ def test_the_limit_counts_what_is_enumerated() -> None:
 
 
 def test_the_cause_is_the_same_in_any_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few tuples at a time: the drafts most to blame are the worst of all chunks."""
     law = output_law(defects["target_correction"], instances.sticky_chain(2), 2)
     whole = [law.cause(prefix) for prefix in ((0,), (1,), (0, 1))]
     tuples = Iid.tuples

@@ -51,7 +51,6 @@ def test_the_greedy_ranking_on_each_side_of_its_order(num_drafts: int) -> None:
 
 
 def test_rows_that_depend_on_the_context() -> None:
-    """A mapping context -> row, with the parameter in one row only."""
     target = {(): ["1/2", "1/2"], (0,): [t, 1 - t], (1,): ["1/3", "2/3"]}
     draft = {(): ["1/4", "3/4"], (0,): ["1/2", "1/2"], (1,): ["2/3", "1/3"]}
     expression = block_efficiency("block", target, draft, 2)
@@ -73,7 +72,6 @@ def test_rows_that_depend_on_the_context() -> None:
     ],
 )
 def test_what_has_no_closed_form_is_refused(arguments: Any, says: str) -> None:
-    """One line that says what is known."""
     with pytest.raises(InvalidInputError, match=says):
         block_efficiency(*arguments)
 

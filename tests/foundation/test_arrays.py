@@ -88,7 +88,6 @@ def test_small_probabilities_keep_their_relative_accuracy() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_taking_paths_rows_and_tokens(kind: str) -> None:
-    """By index, element by element."""
     rng = np.random.default_rng(4)
     table = objects([[[F(int(x), 7) for x in row] for row in path] for path in rng.integers(0, 9, (5, 3, 4))])
     index = torch.from_numpy if kind == "torch" else np.asarray
@@ -157,7 +156,6 @@ def test_blocks_of_a_row(kind: str, size: int, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_compiled_sums_go_block_by_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where rows are compiled their sums are those of their blocks, and the same numbers."""
     rng = np.random.default_rng(5)
     rows, other, scale = (torch.tensor(rng.random(shape)) for shape in ((3, 1000), (3, 1000), (3,)))
     plain = arrays.residual_mass(rows, other, scale), arrays.scaled_residual_mass(scale, rows, other)
@@ -192,6 +190,5 @@ def test_sums_by_number(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_running_minimum(kind: str) -> None:
-    """The smallest so far, along the last axis."""
     expected = [[F(1, 3), F(0), F(-1, 6)], [F(2), F(1, 7), F(1, 7)]]
     assert_is(arrays.running_minimum(KINDS[kind](TABLE)), expected, kind)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import sys
 import tomllib
 from pathlib import Path
 
@@ -74,7 +73,6 @@ def test_help_needs_no_extra() -> None:
 def test_a_missing_library_is_one_line(
     tmp_path: Path, without: list[str], cases: list[tuple[list[str], str, str]]
 ) -> None:
-    """Exit code 2, the library and what installs it, nothing on stdout."""
     out = ["--out", str(tmp_path)]
     commands = [[*words, *(out if words[0] == "reproduce" else []), "--json"] for words, _, _ in cases]
     for done, (_, library, advice) in zip(run_commands(commands, without), cases, strict=True):
@@ -82,7 +80,6 @@ def test_a_missing_library_is_one_line(
 
 
 def test_a_missing_library_in_python() -> None:
-    """The exception is an ImportError, and its text what to install."""
     cases = {
         "from spectheory.models import LanguageModelPair": "torch",
         "import spectheory; spectheory.models.restrict": "torch",
@@ -114,16 +111,7 @@ def test_blocker_partner_only_the_named_libraries_are_missing() -> None:
         import no_such_library  # type: ignore[import-not-found]  # noqa: F401
 
 
-def test_transformers_missing_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    from spectheory.models.loading import import_transformers
-
-    monkeypatch.setitem(sys.modules, "transformers", None)
-    with pytest.raises(MissingDependencyError, match=r'run: pip install "spectheory\[models\]"'):
-        import_transformers()
-
-
 def test_extras_are_those_of_the_project() -> None:
-    """Every optional library stands in its extra of pyproject.toml, and none in the core dependencies."""
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
     extras = {
         extra: {requirement.partition(">=")[0] for requirement in requirements}

@@ -46,7 +46,6 @@ def found(name: str) -> Result:
 
 
 def kinds(kind: type[Result] = Result) -> set[str]:
-    """The classes without subclasses below a class."""
     below = [cls for cls in kind.__subclasses__() if cls.__module__.startswith("spectheory")]
     return set().union(*map(kinds, below)) if below else {kind.__name__}
 
@@ -87,7 +86,6 @@ def check_latex(text: str) -> None:
 
 @pytest.mark.parametrize("name", RESULTS)
 def test_every_result_can_be_read_and_exported(name: str) -> None:
-    """Repr, JSON, frame, HTML and LaTeX; what people see stands in all of them."""
     result = found(name)
     assert repr(result) == f"<{result.headline()}>"
     assert "\n" not in repr(result)

@@ -142,7 +142,6 @@ def test_numbers_become_python_s(models: LanguageModelPair) -> None:
 
 
 def test_errors_say_what_to_do() -> None:
-    """The kind of the error and the advice are the caller's."""
     with pytest.raises(InvalidPairError, match=r"^depth must be a whole number of at least 0, got -1$"):
         check_count("depth", -1, at_least=0, error=InvalidPairError)
     with pytest.raises(InvalidInputError, match=r"top_k must be .* got 0; None keeps all tokens"):

@@ -57,7 +57,6 @@ def test_leaves_and_prefixes(vocab_size: int, depth: int) -> None:
 
 
 def test_rows_along_paths() -> None:
-    """The row at every prefix, looked up one by one."""
     levels = [np.arange(3**depth * 3).reshape(-1, 3) for depth in range(3)]
     path = (2, 1)
     found = contexts.rows_along(levels, contexts.prefix_numbers(np.array([path]), 3))
@@ -65,10 +64,6 @@ def test_rows_along_paths() -> None:
     assert found[0].tolist() == expected
     swapped = contexts.rows_along(levels, contexts.prefix_numbers(np.array([path[::-1]]), 3))
     assert swapped[0].tolist() != expected  # the partner: the order of tokens matters
-
-
-def test_texts() -> None:
-    assert [contexts.context_text(context) for context in ((), (3,), (0, 12))] == ["", "3", "0 12"]
 
 
 @given(paths=PATHS)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction
-from itertools import combinations, product
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 
-from drawn_trees import Draw, drawn_trees
-from reference import draft_row
+from drawn_trees import Draw, drawn_paths, drawn_trees
+from law_checks import all_antichains
 from spectheory import certify, instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
@@ -28,32 +28,16 @@ Law = dict[tuple[Path, ...], Any]
 
 
 def path_of(pair: ModelPair, leaf: int) -> Path:
-    """The tokens of a numbered path."""
     return pair.context(pair.draft_length, leaf)
 
 
 # ------------------------------------------------- the drawing procedures, acted out
 
 
-def independent_law(pair: ModelPair, models: list[ModelPair]) -> Law:
-    """One path after the other, each token by token from its own model: nested loops over all tokens."""
-    law: Law = {}
-    tokens = range(pair.vocab_size)
-    for drawn in product(tokens, repeat=len(models) * pair.draft_length):
-        paths = tuple(drawn[k * pair.draft_length : (k + 1) * pair.draft_length] for k in range(len(models)))
-        prob = Fraction(1)
-        for model, path in zip(models, paths, strict=True):
-            for i, token in enumerate(path):
-                prob *= draft_row(model, path[:i])[token]
-        if prob:
-            law[paths] = prob
-    return law
-
-
-def tree_law(pair: ModelPair, widths: tuple[int, ...], distinct: bool) -> Law:
+def law_of_draws(trees: Iterable[tuple[list[Draw], Any]]) -> Law:
     """The leaves of every tree of draws, in order, with its probability."""
     law: Law = defaultdict(Fraction)
-    for draws, prob in drawn_trees(pair, widths, distinct):
+    for draws, prob in trees:
         law[tuple(leaves_below(draws))] += prob
     return dict(law)
 
@@ -92,7 +76,6 @@ TREES = {1: ((1,), (2,), (3,)), 2: ((1, 1), (2, 1), (1, 2), (2, 2))}
 
 
 def other_model(pair: ModelPair, seed: int) -> ModelPair:
-    """A random model of the pair's shape."""
     return instances.random_rational(seed, pair.vocab_size, pair.draft_length)
 
 
@@ -101,19 +84,24 @@ def cases() -> Iterator[tuple[str, ModelPair, DraftProcess, Law]]:
     for name, pair in PAIRS.items():
         for num_drafts in (1, 2, 3):
             if pair.vocab_size ** (num_drafts * pair.draft_length) <= 1000:
-                expected = independent_law(pair, [pair] * num_drafts)
+                expected = law_of_draws(drawn_paths(pair, [pair] * num_drafts))
                 yield f"{name}-iid{num_drafts}", pair, Iid(num_drafts), expected
         models = [other_model(pair, 71), other_model(pair, 72)]
-        yield f"{name}-per_path", pair, PerPath(tuple(models)), independent_law(pair, models)
+        yield f"{name}-per_path", pair, PerPath(tuple(models)), law_of_draws(drawn_paths(pair, models))
         for widths in TREES[pair.draft_length]:
-            yield f"{name}-tree{widths}", pair, PrefixTree(widths), tree_law(pair, widths, False)
+            yield (
+                f"{name}-tree{widths}",
+                pair,
+                PrefixTree(widths),
+                law_of_draws(drawn_trees(pair, widths, False)),
+            )
             process = WithoutReplacement(widths)
             enough = all(
                 int((level > 0).sum(axis=1).min()) >= width
                 for level, width in zip(pair.draft, widths, strict=True)
             )
             if enough:
-                yield f"{name}-distinct{widths}", pair, process, tree_law(pair, widths, True)
+                yield f"{name}-distinct{widths}", pair, process, law_of_draws(drawn_trees(pair, widths, True))
 
 
 CASES = list(cases())
@@ -139,7 +127,6 @@ def test_tuple_law_is_the_drawing_procedure() -> None:
 
 
 def test_first_path_has_the_marginal_it_says() -> None:
-    """first_path is the exact marginal law of path 0, which single-path verifiers are judged on."""
     for name, pair, process, expected in CASES:
         marginal: Law = defaultdict(Fraction)
         for paths, prob in expected.items():
@@ -147,23 +134,7 @@ def test_first_path_has_the_marginal_it_says() -> None:
         assert law_of(process.first_path(), pair) == dict(marginal), name
 
 
-def all_antichains(pair: ModelPair) -> list[list[Path]]:
-    """Every set of contexts of depth 0..L of which none is a prefix of another (brute force)."""
-    nodes = [
-        node
-        for depth in range(pair.draft_length + 1)
-        for node in product(range(pair.vocab_size), repeat=depth)
-    ]
-    return [
-        list(subset)
-        for size in range(len(nodes) + 1)
-        for subset in combinations(nodes, size)
-        if not any(a != b and b[: len(a)] == a for a in subset for b in subset)
-    ]
-
-
 def passes(paths: Collection[Path], antichain: list[Path]) -> bool:
-    """Whether one of the paths starts with one of the contexts."""
     return any(path[: len(context)] == context for path in paths for context in antichain)
 
 
@@ -174,7 +145,7 @@ def test_hit_probability_is_the_sum_over_tuples() -> None:
     """P(some draft passes through T) for all antichains T, exactly."""
     counts = {(2, 1): 5, (2, 2): 26, (3, 1): 9, (4, 1): 17}
     for name, pair, process, expected in SMALL:
-        antichains = all_antichains(pair)
+        antichains = all_antichains(pair.vocab_size, pair.draft_length)
         assert len(antichains) == counts[pair.vocab_size, pair.draft_length]
         for antichain in antichains:
             by_hand = sum((prob for paths, prob in expected.items() if passes(paths, antichain)), Fraction(0))
@@ -182,7 +153,6 @@ def test_hit_probability_is_the_sum_over_tuples() -> None:
 
 
 def test_hit_probability_partner_processes_differ() -> None:
-    """The same antichain is hit with different probabilities: no process stands in for another."""
     pair = instances.three_token_reversed(1)
     hits = [
         process.hit_probability(pair, [(2,)])
@@ -194,18 +164,13 @@ def test_hit_probability_partner_processes_differ() -> None:
 
 @pytest.mark.parametrize("num_drafts", [1, 2, 3])
 def test_a_tree_that_branches_at_the_root_only_is_iid(num_drafts: int) -> None:
-    """PrefixTree((K, 1, ..)) has the law of Iid(K)."""
     for name, pair in PAIRS.items():
         if pair.vocab_size ** (num_drafts * pair.draft_length) > 1000:
             continue
         tree = PrefixTree((num_drafts,) + (1,) * (pair.draft_length - 1))
         assert law_of(tree, pair) == law_of(Iid(num_drafts), pair), name
         assert tree.draws(pair.draft_length).all()
-
-
-def test_trees_partner_branching_later_is_not_iid() -> None:
-    """PrefixTree((1, 2)) shares its first token, and the paths are not independent."""
-    pair = instances.two_token(2)
+    pair = instances.two_token(2)  # partner: a tree that branches later shares its first token
     assert law_of(PrefixTree((1, 2)), pair) != law_of(Iid(2), pair)
 
 
@@ -249,12 +214,12 @@ def test_draws_mark_the_first_path_below_every_node(process: DraftProcess, expec
         (lambda: Iid(0), "num_drafts must be a whole number of at least 1, got 0"),
         (lambda: PerPath(()), "num_drafts must be a whole number of at least 1, got 0"),
         (lambda: PrefixTree(()), "needs one width per drafted token, got none"),
+        (lambda: PrefixTree(2), "widths must be a tuple of whole numbers, one per depth, got 2"),
         (lambda: PrefixTree((2, 0)), "a width of the tree must be a whole number of at least 1, got 0"),
         (lambda: WithoutReplacement((1.5,)), "a width of the tree must be a whole number"),
     ],
 )
 def test_bad_processes_are_refused(build: Any, says: str) -> None:
-    """The text names the argument and the value."""
     with pytest.raises(InvalidInputError, match=says):
         build()
 
@@ -330,7 +295,7 @@ class Unchecked:
         return self.verifier.outcome(paths, target_rows, draft_rows)
 
 
-def test_refusal_partner_greedy_multipath_on_a_tree_is_not_lossless() -> None:
+def test_refusal_partner_greedy_multipath_on_other_drafts_is_not_lossless() -> None:
     """With the check bypassed the defect is exact and positive; on a tree that is i.i.d. it is 0."""
     pair = instances.two_token(2)
     certificate = certify(Unchecked("greedy_multipath"), pair, drafts=PrefixTree((1, 2)), with_optimum=False)
@@ -341,10 +306,6 @@ def test_refusal_partner_greedy_multipath_on_a_tree_is_not_lossless() -> None:
     iid = output_law(Unchecked("greedy_multipath"), pair, drafts=PrefixTree((2, 1)))
     assert iid.total_variation == 0
     assert iid.block_efficiency == output_law(GreedyMultipath(), pair, 2).block_efficiency
-
-
-def test_refusal_partner_greedy_multipath_without_replacement_is_not_lossless() -> None:
-    """Three tokens, two distinct drafts: another exact defect."""
     law = output_law(
         Unchecked("greedy_multipath"), instances.three_token_reversed(1), drafts=WithoutReplacement((2,))
     )
@@ -380,7 +341,6 @@ def test_optimum_at_one_position_is_the_cut(pair: ModelPair, process: DraftProce
 
 
 def test_optimum_partner_distinct_drafts_are_worth_more() -> None:
-    """The value does depend on the process: distinct drafts beat i.i.d. ones on this pair."""
     pair = instances.three_token_reversed(1)
     iid, distinct = (optimum(pair, drafts=process).value for process in (Iid(2), WithoutReplacement((2,))))
     assert iid == 1 + Fraction(29, 36)  # theory.md §3

@@ -35,7 +35,7 @@ def test_a_markov_pair_goes_on_for_ever() -> None:
 
 
 def test_memory_that_the_rows_do_not_have_is_refused() -> None:
-    with pytest.raises(InvalidInputError, match=r"the target row at context .* last 0 tokens"):
+    with pytest.raises(InvalidInputError, match=r"target row at context \([01],\) differs .* last 0 tokens"):
         ExtendedPair(sticky_chain(2), memory=0)
     with pytest.raises(InvalidInputError, match="needs the draft rows after 2 tokens"):
         ExtendedPair(sticky_chain(2), memory=2)

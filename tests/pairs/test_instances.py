@@ -34,7 +34,6 @@ def test_named_pairs_are_exact_at_every_length(name: str) -> None:
 
 
 def test_what_the_names_say() -> None:
-    """Equal, disjoint, deterministic, partly overlapping, reversed."""
     for name in ("equal_models", "uniform_equal"):
         pair = instances.NAMED[name](1)
         assert (pair.target[0] == pair.draft[0]).all()
@@ -79,7 +78,6 @@ def test_random_pairs_are_their_seed(build: object) -> None:
 
 
 def test_what_random_pairs_are_made_of() -> None:
-    """Zeros and equal rows as often as asked for, tiny entries, and models that agree."""
     plain = instances.random_rational(3, 4, 3, zero_probability=0, equal_row_probability=0)
     assert all((level > 0).all() for level in levels(plain))
     same = instances.random_rational(3, 4, 3, equal_row_probability=1)
@@ -87,6 +85,9 @@ def test_what_random_pairs_are_made_of() -> None:
     assert min(level.min() for level in levels(instances.tiny_probabilities(2, 4, 3))) < F(1, 10**8)
     agreeing = instances.random_float(1, 3, 2, agreement=1.0)
     assert all((p == q).all() for p, q in zip(agreeing.target[:-1], agreeing.draft, strict=True))
+    for build in (lambda: instances.two_token(0), lambda: instances.random_rational(0, 0, 2)):
+        with pytest.raises(InvalidInputError, match="must be a whole number of at least 1, got 0"):
+            build()
     for agreement in (-0.1, 1.5, float("nan")):
         with pytest.raises(InvalidInputError, match="agreement must lie in"):
             instances.random_float(1, 2, 1, agreement=agreement)

@@ -33,7 +33,6 @@ def tiny_llama(seed: int, vocab_size: int = 3) -> LlamaForCausalLM:
 
 
 def tiny_pair(vocab_size: int = 3) -> LanguageModelPair:
-    """A target and a draft that share no weights."""
     return LanguageModelPair.of(tiny_llama(1, vocab_size), tiny_llama(2, vocab_size))
 
 

@@ -29,7 +29,6 @@ class Dice:
         self.prob = Fraction(1)
 
     def draw(self, weights: Sequence[Any]) -> int:
-        """An index with probability proportional to its weight."""
         possible = [index for index, weight in enumerate(weights) if weight > 0]
         number = len(self.made)
         index = self.script[number] if number < len(self.script) else possible[0]
@@ -39,7 +38,6 @@ class Dice:
         return index
 
     def flip(self, prob: Any) -> bool:
-        """True with this probability."""
         return self.draw([1 - prob, prob]) == 1
 
 
@@ -64,7 +62,6 @@ def exact_law(program: Program, pair: ModelPair, num_drafts: int) -> dict[Contex
 
 
 def drafted(dice: Dice, draft: Rows, length: int) -> Context:
-    """One path drawn from the draft model."""
     path: Context = ()
     for _ in range(length):
         path += (dice.draw(draft(path)),)
@@ -72,7 +69,6 @@ def drafted(dice: Dice, draft: Rows, length: int) -> Context:
 
 
 def excess(p: Row, q: Row) -> Row:
-    """max(p - q, 0)."""
     return [max(a - b, Fraction(0)) for a, b in zip(p, q, strict=True)]
 
 

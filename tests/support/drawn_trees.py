@@ -148,7 +148,6 @@ def bracketed_root(target: list[float], draft: list[float], num_drafts: int) -> 
 
 
 def assert_close(found: Law, expected: Law, tolerance: float = 1e-12) -> None:
-    """Two mappings of outputs to probabilities, up to rounding."""
     for path in found.keys() | expected.keys():
         assert abs(float(found.get(path, 0)) - float(expected.get(path, 0))) <= tolerance, path
 

@@ -28,14 +28,12 @@ sys.meta_path.insert(0, Block())
 
 @cache
 def modules_after(code: str) -> frozenset[str]:
-    """Names of the modules a fresh interpreter has loaded after running the code."""
     done = run_python(code + REPORT)
     assert done.returncode == 0, done.stderr
     return frozenset(json.loads(done.stderr.splitlines()[-1]))
 
 
 def top_level(modules: Collection[str]) -> set[str]:
-    """The packages that these modules belong to."""
     return {name.partition(".")[0] for name in modules}
 
 
@@ -66,7 +64,6 @@ def run_forked(code: str) -> subprocess.CompletedProcess[str]:
 
 
 def _run(code: str, files: Sequence[Path], folder: str, environment: dict[str, str]) -> None:
-    """What the fork does."""
     for number, file in enumerate(files, start=1):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), number)
     os.chdir(folder)
@@ -76,8 +73,6 @@ def _run(code: str, files: Sequence[Path], folder: str, environment: dict[str, s
 
 
 class Printed(NamedTuple):
-    """What one command returned and printed."""
-
     code: int
     out: str
     err: str

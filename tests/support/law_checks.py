@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from spectheory.exact.law import OutputLaw
@@ -14,8 +16,15 @@ def budget_masses(law: OutputLaw) -> list[np.ndarray]:
 
 
 def assert_same_law(one: OutputLaw, other: OutputLaw, tolerance: float = 0.0) -> None:
-    """Equal masses at every depth: exactly, or within a tolerance."""
     assert len(one.masses) == len(other.masses)
     for mass, expected in zip(one.masses, other.masses, strict=True):
         assert mass.shape == expected.shape
         assert np.abs(mass - expected).max() <= tolerance
+
+
+def all_antichains(vocab_size: int, depth: int, node: tuple[int, ...] = ()) -> list[list[tuple[int, ...]]]:
+    """Every antichain at or below a node, the empty one included."""
+    if depth == 0:
+        return [[], [node]]
+    below = [all_antichains(vocab_size, depth - 1, (*node, token)) for token in range(vocab_size)]
+    return [[node], *([n for part in parts for n in part] for parts in product(*below))]

@@ -43,7 +43,6 @@ def told(**changes: Callable[[Any], Any]) -> Lie:
 
 
 def told_of(wanted: Callable[..., bool], **changes: Callable[[Any], Any]) -> Lie:
-    """The same, for some arguments only."""
     return lambda original: (
         lambda *arguments, **options: Changed(
             original(*arguments, **options), **(changes if wanted(*arguments, **options) else {})
@@ -57,7 +56,6 @@ def instead(answer: Any) -> Lie:
 
 
 def after(change: Callable[..., Any]) -> Lie:
-    """The lie of a function whose result is changed; the change also gets the arguments."""
     return lambda original: lambda *given, **options: change(original(*given, **options), *given)
 
 

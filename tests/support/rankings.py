@@ -32,7 +32,6 @@ RANKINGS: dict[str, Ranking] = {
 
 
 def some_cases(group: str, most: int = 8) -> tuple[Case, ...]:
-    """The first cases of a group of the table."""
     return groups()[group][:most]
 
 

@@ -20,7 +20,6 @@ Law = dict[Path, Any]
 
 
 def number_of(pair: ModelPair, context: Path) -> int:
-    """The number of a context in the pair's arrays."""
     number = 0
     for token in context:
         number = number * pair.vocab_size + token
@@ -28,27 +27,22 @@ def number_of(pair: ModelPair, context: Path) -> int:
 
 
 def target_row(pair: ModelPair, context: Path) -> list[Any]:
-    """p(. | context)."""
     return list(pair.target[len(context)][number_of(pair, context)])
 
 
 def draft_row(pair: ModelPair, context: Path) -> list[Any]:
-    """q(. | context)."""
     return list(pair.draft[len(context)][number_of(pair, context)])
 
 
 def target_prob(pair: ModelPair, path: Path) -> Any:
-    """p(path), as a product of conditionals."""
     return prod((target_row(pair, path[:i])[path[i]] for i in range(len(path))), start=Fraction(1))
 
 
 def draft_prob(pair: ModelPair, path: Path) -> Any:
-    """q(path), as a product of conditionals."""
     return prod((draft_row(pair, path[:i])[path[i]] for i in range(len(path))), start=Fraction(1))
 
 
 def leaves(pair: ModelPair) -> list[Path]:
-    """All paths of length L."""
     return list(product(range(pair.vocab_size), repeat=pair.draft_length))
 
 
@@ -69,7 +63,6 @@ def law_of(law: OutputLaw) -> Law:
 
 
 def without_zeros(law: Law) -> Law:
-    """The entries that are not zero."""
     return {path: mass for path, mass in law.items() if mass != 0}
 
 

@@ -17,7 +17,6 @@ from spectheory.verification.algorithms.path_selection.scored import ScoredSelec
 
 
 def fraction_array(values: list[list[Fraction]]) -> np.ndarray:
-    """Exact entries as the verifiers get them."""
     array = np.empty((len(values), len(values[0])), dtype=object)
     array[:] = values
     return to_flint(array)

@@ -91,7 +91,6 @@ def _solvable(pair: ModelPair) -> bool:
 
 @cache
 def named_cases() -> tuple[Case, ...]:
-    """Every named instance at short draft lengths with K = 1, 2, 3."""
     cases = []
     for name, build in instances.NAMED.items():
         for length in range(1, NAMED_LENGTHS.get(name, 2) + 1):
@@ -128,7 +127,6 @@ ONE_POSITION = [key for key, cases in groups().items() if cases[0].pair.draft_le
 
 
 def every_pair() -> Iterator[ModelPair]:
-    """The pairs of the table, once each."""
     cases = chain.from_iterable(groups().values())
     yield from {id(case.pair): case.pair for case in cases}.values()
 
@@ -140,7 +138,6 @@ def law_of(name: str, pair: ModelPair, process: DraftProcess) -> OutputLaw:
 
 
 def law_of_case(name: str, case: Case) -> OutputLaw:
-    """On a case of the table."""
     return law_of(name, case.pair, Iid(case.num_drafts))
 
 
@@ -166,7 +163,6 @@ def parametrized_by_group(*, has_optimum: bool = False) -> pytest.MarkDecorator:
 
 
 def small_cases() -> tuple[Case, ...]:
-    """Cases tiny enough for reference code in plain Python loops."""
     chosen = [case for case in named_cases() if case.pair.draft_length <= 2 and case.num_drafts <= 2]
     for V, L, K in ((2, 2, 2), (2, 2, 3), (2, 3, 2), (3, 2, 2), (3, 1, 3), (4, 1, 2)):
         chosen += random_cases(V, L, K, 6)

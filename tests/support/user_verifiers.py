@@ -35,7 +35,6 @@ class LoopVerifier:
 
 
 def positive_difference(target: list[Any], draft: list[Any]) -> list[Any]:
-    """max(target - draft, 0)."""
     return [max(p - q, p - p) for p, q in zip(target, draft, strict=True)]
 
 

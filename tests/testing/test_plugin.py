@@ -26,14 +26,12 @@ def run_pytest(folder: Path, *arguments: str) -> tuple[int, str]:
 
 
 def test_a_test_per_pair(tmp_path: Path) -> None:
-    """A lossless verifier passes all of them."""
     code, printed = run_pytest(tmp_path, "--spectheory-verifier", "kseq")
     assert code == 0, printed
     assert " passed" in printed
 
 
 def test_a_wrong_verifier_fails_with_its_counterexample(tmp_path: Path) -> None:
-    """The sentence, and no traceback through the package."""
     code, printed = run_pytest(
         tmp_path, "--spectheory-verifier", "spectheory.verification.defective.corrections:DraftBonus", "-x"
     )
@@ -43,14 +41,12 @@ def test_a_wrong_verifier_fails_with_its_counterexample(tmp_path: Path) -> None:
 
 
 def test_an_unknown_verifier_is_a_usage_error(tmp_path: Path) -> None:
-    """One line, as for any wrong option."""
     code, printed = run_pytest(tmp_path, "--spectheory-verifier", "blok")
     assert code == 4
     assert "no verifier is called 'blok'; did you mean 'block'?" in printed
 
 
 def test_the_fixture(tmp_path: Path) -> None:
-    """``assert_lossless`` in a test function."""
     (tmp_path / "test_mine.py").write_text(
         "def test_mine(assert_lossless):\n    assert_lossless('kseq')\n\n"
         "def test_wrong(assert_lossless):\n"
@@ -62,6 +58,5 @@ def test_the_fixture(tmp_path: Path) -> None:
 
 
 def test_the_plugin_is_found_where_the_package_is_installed() -> None:
-    """The entry point that pytest looks for."""
     found = {entry.name: entry.value for entry in entry_points(group="pytest11")}
     assert found["spectheory"] == "spectheory.testing.plugin"

@@ -257,7 +257,7 @@ def test_the_number_of_samples_is_that_of_a_chi_squared_test() -> None:
     (case,) = audit(Shipped(sampler, signature), {"dyadic": pair}).cases
     law = output_law(Shipped(sampler, signature), pair)
     distance = sum(
-        deviation**2 / p for deviation, p in zip(law.deviation, pair.target_path_probs(2), strict=True)
+        (mass - p) ** 2 / p for mass, p in zip(law.completed_law, pair.target_path_probs(2), strict=True)
     )
     assert case.samples is not None
     assert 0 <= case.samples - noncentrality(3, 0.01, 0.99) / distance < 1

@@ -25,7 +25,6 @@ def rows_of(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> torch
 
 
 def with_formula(rows: Any, other: Any, scale: Any, other_scale: Any) -> torch.Tensor:
-    """The residual as it is written."""
     left = rows if scale is None else scale[..., None] * rows
     right = other if other_scale is None else other_scale[..., None] * other
     return (left - right).clamp_min(0)
@@ -33,7 +32,6 @@ def with_formula(rows: Any, other: Any, scale: Any, other_scale: Any) -> torch.T
 
 @pytest.fixture(params=["one thread", "three threads"])
 def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Rows shared out among threads, or not."""
     if request.param == "three threads":
         monkeypatch.setattr(row_kernels, "WORTH_A_THREAD", 1)
         monkeypatch.setattr(torch, "get_num_threads", lambda: 3)
@@ -206,7 +204,6 @@ def test_what_does_not_belong_together(other: Any, scale: Any, monkeypatch: pyte
 
 @pytest.mark.parametrize("change", ["vocabulary", "paths", "depths", "one stop too few", "two scales"])
 def test_operators_refuse_what_does_not_fit(change: str) -> None:
-    """Every operator looks at shapes before it looks at memory."""
     target, draft = rows_of(1, 2, 2, 3, 600), rows_of(2, 2, 2, 2, 600)
     stops, scale = (torch.tensor([0, 1]), torch.tensor([2, 1])), torch.ones(2, dtype=torch.float64)
     row_kernels.residual_at_stops(target, draft, *stops, scale, None)
@@ -231,7 +228,6 @@ def test_operators_refuse_what_does_not_fit(change: str) -> None:
 
 
 def test_stops_of_any_shape() -> None:
-    """Stops that broadcast against the rows go through torch's own indexing."""
     target, draft = rows_of(1, 2, 3, 100_000), rows_of(2, 2, 2, 100_000)
     found = CorrectionRows(target, draft, torch.tensor(1), torch.tensor([0, 2, 1])).residual()
     expected = [
@@ -243,7 +239,6 @@ def test_stops_of_any_shape() -> None:
 
 
 def test_derivatives_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Forwards and backwards."""
     rows, other, scale = rows_of(1, 4, 40_000), rows_of(2, 4, 40_000), rows_of(3, 4)
 
     def mass(factor: torch.Tensor) -> torch.Tensor:
@@ -261,7 +256,6 @@ def test_derivatives_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    """``arrays`` and ``correction_rows`` give the same, whichever way they take."""
     target, draft, scale = rows_of(1, 3, 2, 3, 20_000), rows_of(2, 3, 2, 2, 20_000), rows_of(3, 3)
     stops = CorrectionRows(target, draft, torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]))
     rows, factors = target[..., 1:, :], scale[:, None, None].expand(3, 2, 2)

@@ -1,0 +1,10 @@
+"""Draft processes: how K paths are drawn from the draft model.
+
+A process gives the law of the K-tuple of drafted paths, by enumeration, and the probability that some draft
+passes through an antichain, by recursion over the tree.  A verifier is refused on processes that it does not
+name.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,127 @@
+"""Trees of drafts: what drawing with and without replacement share."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.validation import check_count
+from spectheory.pairs.contexts import Context, split_by_depth
+from spectheory.pairs.drafts.iid import Iid
+from spectheory.pairs.drafts.process import DraftProcess, DraftTuples
+from spectheory.pairs.pair import ModelPair
+
+MAX_PATHS_OF_A_TREE = 100_000
+
+
+@dataclass(frozen=True)
+class Tree(DraftProcess):
+    """Paths that branch: every node at depth i draws ``widths[i]`` next tokens; K = product."""
+
+    widths: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.widths, tuple):
+            raise InvalidInputError(
+                f"widths must be a tuple of whole numbers, one per depth, got {self.widths!r}"
+            )
+        for width in self.widths:
+            check_count("a width of the tree", width)
+        if prod(self.widths) > MAX_PATHS_OF_A_TREE:
+            raise EnumerationTooLargeError(
+                f"a tree of widths {list(self.widths)} has {prod(self.widths)} paths, the limit is "
+                f"{MAX_PATHS_OF_A_TREE}; use smaller widths"
+            )
+        if not self.widths:
+            raise InvalidInputError("a tree of drafts needs one width per drafted token, got none")
+
+    @property
+    def num_drafts(self) -> int:  # type: ignore[override]
+        return prod(self.widths)
+
+    def check(self, pair: ModelPair) -> None:
+        self.draws(pair.draft_length)  # refuses another length
+
+    def first_path(self) -> Iid:
+        return Iid(1)
+
+    def draws(self, draft_length: int) -> np.ndarray:
+        if draft_length != len(self.widths):
+            raise InvalidInputError(
+                f"the tree has {len(self.widths)} widths {list(self.widths)}; expected one per drafted "
+                f"token, {draft_length}"
+            )
+        number = np.arange(self.num_drafts)
+        leaves_below = [prod(self.widths[depth + 1 :]) for depth in range(draft_length)]
+        return np.stack([number % below == 0 for below in leaves_below], axis=1)
+
+    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
+        counts = np.ones(pair.vocab_size**pair.draft_length, dtype=object)
+        for depth in reversed(range(pair.draft_length)):
+            children = counts.reshape(-1, pair.vocab_size) * (pair.draft[depth] > 0)
+            counts = np.array([self._count_children(list(row), self.widths[depth]) for row in children])
+        return int(counts[0])
+
+    def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
+        leaves, probs = self._below(pair, 0, 0)
+        for start in range(0, len(leaves), size):
+            yield DraftTuples(leaves[start : start + size], probs[start : start + size])
+
+    def _below(self, pair: ModelPair, depth: int, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """All ways to draw the subtree below one node: (leaves [N, leaves below], probs [N])."""
+        one = pair.draft[0][:1, 0] * 0 + 1
+        if depth == pair.draft_length:
+            return np.array([[number]]), one
+        row = pair.draft[depth][number]
+        below = {
+            int(token): self._below(pair, depth + 1, number * pair.vocab_size + int(token))
+            for token in np.flatnonzero(row > 0)
+        }
+        parts = []
+        for tokens, prob in self._children(row, list(below), self.widths[depth]):
+            leaves, probs = np.zeros((1, 0), dtype=np.int64), one * prob
+            for token in tokens:
+                more, more_probs = below[token]
+                leaves = np.concatenate(
+                    [np.repeat(leaves, len(more), axis=0), np.tile(more, (len(leaves), 1))], axis=1
+                )
+                probs = (probs[:, None] * more_probs).ravel()
+            parts.append((leaves, probs))
+        return np.concatenate([p[0] for p in parts]), np.concatenate([p[1] for p in parts])
+
+    def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
+        """From the leaves up: a node is avoided if it is not a member and all its draws are avoided."""
+        blocked = split_by_depth(members.T, pair.vocab_size, pair.draft_length)  # by depth, [V^depth, sets]
+        one = pair.numbers.draft_path_probs[0]
+        avoided = np.where(blocked[-1], one - one, one)
+        for depth in reversed(range(pair.draft_length)):
+            below = avoided.reshape(-1, pair.vocab_size, len(members))
+            avoided = np.array(
+                [
+                    sum(
+                        prob * prod(children[token] for token in tokens)
+                        for tokens, prob in self._children(
+                            row, list(np.flatnonzero(row > 0)), self.widths[depth]
+                        )
+                    )
+                    for row, children in zip(pair.numbers.draft[depth], below, strict=True)
+                ]
+            )
+            avoided = np.where(blocked[depth], one - one, avoided)
+        return 1 - avoided[0]
+
+    @staticmethod
+    @abstractmethod
+    def _count_children(counts: Sequence[int], width: int) -> int:
+        """How many ways to draw ``width`` children when child x has ``counts[x]`` ways below it."""
+
+    @staticmethod
+    @abstractmethod
+    def _children(row: np.ndarray, support: Sequence[int], width: int) -> Iterator[tuple[Context, Any]]:
+        """(the tokens drawn, in order; their probability)."""

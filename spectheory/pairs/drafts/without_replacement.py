@@ -1,0 +1,58 @@
+"""Trees whose nodes draw distinct next tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from math import factorial
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.contexts import Context
+from spectheory.pairs.drafts.trees import Tree
+from spectheory.pairs.pair import ModelPair
+
+
+@dataclass(frozen=True)
+class WithoutReplacement(Tree):
+    """Every node at depth i draws k_{i+1} *distinct* next tokens, one after the other.
+
+    The j-th is drawn from the draft row without the tokens drawn before it, renormalised.
+
+    Example:
+        >>> from spectheory import instances
+        >>> print(WithoutReplacement((2,)).hit_probability(instances.two_token(1), [(0,)]))
+        1
+    """
+
+    name: ClassVar[str] = "without_replacement"
+
+    def check(self, pair: ModelPair) -> None:
+        super().check(pair)
+        for depth, width in enumerate(self.widths):
+            smallest = int((pair.draft[depth] > 0).sum(axis=1).min())
+            if smallest < width:
+                raise InvalidInputError(
+                    f"cannot draw {width} distinct tokens at depth {depth}: some draft row has only "
+                    f"{smallest} tokens with mass; use smaller widths"
+                )
+
+    @staticmethod
+    def _count_children(counts: Sequence[int], width: int) -> int:
+        # width! times the elementary symmetric polynomial of the counts.
+        symmetric = [1] + [0] * width
+        for count in counts:
+            for degree in range(width, 0, -1):
+                symmetric[degree] += symmetric[degree - 1] * int(count)
+        return symmetric[width] * factorial(width)
+
+    @staticmethod
+    def _children(row: np.ndarray, support: Sequence[int], width: int) -> Iterator[tuple[Context, Any]]:
+        for tokens in permutations(support, width):
+            prob, left = row[tokens[0]] * 0 + 1, row.sum()
+            for token in tokens:
+                prob, left = prob * row[token] / left, left - row[token]
+            yield tokens, prob
