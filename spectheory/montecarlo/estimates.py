@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student_t
 
 from spectheory.arrays import Array, namespace
+from spectheory.montecarlo.intervals import bounded_mean_interval
 from spectheory.results import Result, Templates
 
 _NUMPY = np.zeros(0)
@@ -174,24 +173,41 @@ Subject = tuple[str, bool | None, int]
 """``verifier``, ``lossless`` and ``num_drafts`` of an ``Estimate``."""
 
 
-def estimate(subject: Subject, tallies: Sequence[Tally], draws: int, confidence: float) -> Estimate:
-    """The estimates of one verifier.
+class Mean(NamedTuple):
+    """An estimated mean, its standard error and its interval."""
+
+    value: float
+    error: float
+    interval: tuple[float, float]
+
+
+def estimate(
+    subject: Subject, tallies: Sequence[Tally], draws: int | np.ndarray, confidence: float
+) -> Estimate:
+    """The estimates of one verifier, means over strata.
 
     Args:
         subject: what is estimated.
         tallies: of all strata.
-        draws: per stratum, at least 2.
-        confidence: level of the intervals, which are normal approximations.
+        draws: per stratum, at least 2; one number or [strata].
+        confidence: level of the intervals, which are those of ``intervals.py``.
     """
     total = Tally.join(tallies)
-    return _estimate(
-        subject,
-        total,
-        np.full(len(total.expected), draws),
-        stratified(total.expected, total.expected_squared, draws),
-        stratified(total.counted, total.counted_squared, draws),
-        NormalDist().inv_cdf((1 + confidence) / 2),
+    draws = np.broadcast_to(draws, total.expected.shape)
+
+    def mean(sums: np.ndarray, squares: np.ndarray) -> Mean:
+        value, error = stratified(sums, squares, draws)
+        weights = 1 / (len(draws) * draws)
+        ends = bounded_mean_interval(
+            value, error, sums / draws, draws, weights, _token_range(total), confidence
+        )
+        return Mean(value, error, ends)
+
+    expected, counted = (
+        mean(total.expected, total.expected_squared),
+        mean(total.counted, total.counted_squared),
     )
+    return _estimate(subject, total, draws, expected, counted)
 
 
 def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: float) -> Estimate:
@@ -200,19 +216,30 @@ def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: 
     Args:
         subject: what is estimated.
         tallies: of all prompts; a draw is a call.
-        confidence: level of the intervals, which are those of ``clustered``.
+        confidence: level of the intervals: those of ``intervals.py`` from the errors of ``clustered``, with one
+            degree of freedom less than there are prompts.
     """
     total = Tally.join(tallies)
     calls = total.draws
-    width = float(student_t.ppf((1 + confidence) / 2, max(len(calls) - 1, 1)))
-    found = _estimate(
-        subject, total, calls, clustered(total.expected, calls), clustered(total.counted, calls), width
-    )
+
+    def mean(sums: np.ndarray) -> Mean:
+        value, error = clustered(sums, calls)
+        ends = bounded_mean_interval(
+            value, error, sums / calls, calls, 1 / calls.sum(), _token_range(total), confidence,
+            degrees_of_freedom=max(len(calls) - 1, 1),
+        )  # fmt: skip
+        return Mean(value, error, ends)
+
+    found = _estimate(subject, total, calls, mean(total.expected), mean(total.counted))
     if not total.ceilings.any():  # with a ceiling every call has one of at least 1
         return found
-    ceiling, error = clustered(total.ceilings, calls)
-    ends = ceiling - width * error, ceiling + width * error
-    return replace(found, ceiling=ceiling, ceiling_interval=ends)
+    ceiling = mean(total.ceilings)
+    return replace(found, ceiling=ceiling.value, ceiling_interval=ceiling.interval)
+
+
+def _token_range(total: Tally) -> tuple[float, float]:
+    """The fewest and the most tokens of a call: 1 and L + 1."""
+    return 1.0, float(total.length_probs.shape[-1])
 
 
 def are_narrow(estimates: Sequence[Estimate], width: float) -> bool:
@@ -221,33 +248,22 @@ def are_narrow(estimates: Sequence[Estimate], width: float) -> bool:
     return all(high - low <= width for low, high in intervals)
 
 
-def _estimate(
-    subject: Subject,
-    total: Tally,
-    draws: np.ndarray,
-    expected: tuple[float, float],
-    counted: tuple[float, float],
-    width: float,
-) -> Estimate:
-    """From (mean, standard error) by both ways of counting; intervals reach ``width`` standard errors.
+def _estimate(subject: Subject, total: Tally, draws: np.ndarray, expected: Mean, counted: Mean) -> Estimate:
+    """From the means by both ways of counting.
 
     P(tau) is over all draws, which is the mean over strata where each has as many.
     """
-
-    def interval(mean: float, error: float) -> tuple[float, float]:
-        return mean - width * error, mean + width * error
-
     name, lossless, num_drafts = subject
     return Estimate(
         verifier=name,
         lossless=lossless,
         num_drafts=num_drafts,
-        block_efficiency=expected[0],
-        interval=interval(*expected),
-        standard_error=expected[1],
-        counted=counted[0],
-        counted_interval=interval(*counted),
-        counted_standard_error=counted[1],
+        block_efficiency=expected.value,
+        interval=expected.interval,
+        standard_error=expected.error,
+        counted=counted.value,
+        counted_interval=counted.interval,
+        counted_standard_error=counted.error,
         length_probs=(total.length_probs.sum(axis=0) / draws.sum()).tolist(),
         counted_length_probs=(total.counted_lengths.sum(axis=0) / draws.sum()).tolist(),
         samples=int(draws.sum()),
@@ -258,7 +274,7 @@ def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
     """Mean of all draws, and its standard error where the draws of one cluster depend on one another.
 
     R = sum_s S_s / sum_s n_s over n clusters; Var = n / (n - 1) sum_s (S_s - R n_s)^2 / (sum_s n_s)^2, the
-    linearised variance of a ratio.  Its t interval has n - 1 degrees of freedom.  One cluster has none.
+    linearised variance of a ratio, with n - 1 degrees of freedom.  One cluster has none.
 
     Args:
         sums: of the draws, [clusters].
@@ -276,14 +292,14 @@ def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
     return float(mean), float(math.sqrt(count / (count - 1) * (residuals**2).sum()) / draws.sum())
 
 
-def stratified(sums: np.ndarray, squares: np.ndarray, draws: int) -> tuple[float, float]:
+def stratified(sums: np.ndarray, squares: np.ndarray, draws: int | np.ndarray) -> tuple[float, float]:
     """Mean over strata of the stratum means, and its standard error.
 
-    Var = sum_s (sample variance of stratum s / draws) / strata^2.
+    Var = sum_s (sample variance of stratum s / its draws) / strata^2.
 
     Args:
         sums, squares: of the draws and of their squares, [strata].
-        draws: per stratum.
+        draws: per stratum, at least 2; one number or [strata].
 
     Example:
         >>> mean, error = stratified(np.array([3.0, 5.0]), np.array([5.0, 13.0]), 2)  # draws 1, 2 and 2, 3
