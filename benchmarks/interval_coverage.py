@@ -1,13 +1,14 @@
 """Coverage and width of the 95 % intervals of simulations, in twelve settings.
 
-A setting is a verifier on pairs of one or two tokens' rows, whose law of (E[tau + 1 | drafts], tau) is enumerated.
-So 2 000 runs are drawn from that law at once, as sums by prompt.  Every interval is then computed by the code
-of ``simulate`` (``estimate``, ``estimate_over_texts``).  Two settings are repeated by ``simulate_enumerated``
-itself, draw by draw, and must agree.
+A setting is a verifier on one or two context-free pairs.  The law of a draw, which is E[tau + 1 | drafts]
+and tau, is enumerated, and 2 000 runs are drawn from it at once.  Every interval is then computed by the
+code of ``simulate`` (``estimate``, ``estimate_over_texts``).  Two settings are repeated draw by draw with
+``simulate_enumerated``, which must agree.
 
-Printed for both ways of counting: the coverage, its lower limit at 99 % (Clopper and Pearson), the mean width,
-and the coverage and width of the normal interval (over prompts: Student's t).  Exit status 1 where a limit is
-below 0.93, or an interval is more than 1.5 times as wide as a normal one whose own limit is 0.93 or more.
+The output has, for both ways of counting: the coverage, its lower limit at 99 % (Clopper and Pearson), the
+mean width, and the coverage and width of the normal interval (of Student's t over prompts).  The exit
+status is 1 if a lower limit is below 0.93, or if an interval is more than 1.5 times as wide as a normal
+interval whose own lower limit is at least 0.93.
 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/interval_coverage.py
 """
@@ -50,16 +51,15 @@ ALMOST_EQUAL: Rows = (0.9999, 0.0001), (0.9998, 0.0002)
 
 @dataclass(frozen=True)
 class Setting:
-    """What is simulated.
+    """A simulation.
 
     Attributes:
         name: for the table.
-        verifier, num_drafts, draft_length: what judges K paths of L tokens.
-        kinds: the pairs; of several the prompts take turns, or each prompt of a text is of either with equal
-            probability.
-        prompts: how many.
+        verifier, num_drafts, draft_length: the name, K and L.
+        kinds: the pairs.  Prompts with draws take turns; the kind of a prompt with a text is random.
+        prompts: their number.
         draws: per prompt.
-        tokens: of a whole text behind each prompt, in place of draws.
+        tokens: length of the text behind each prompt, in place of draws.
     """
 
     name: str
@@ -251,7 +251,9 @@ def repeated(setting: Setting, found: list[Estimate]) -> dict[str, float]:
         for measure, (ours, theirs) in measures.items():
             error = np.hypot(ours.std() / np.sqrt(len(ours)), theirs.std() / np.sqrt(len(theirs)))
             difference = abs(float(ours.mean()) - float(theirs.mean()))
-            differences[f"{name}, {measure}"] = round(difference / error, 2) if error > 0 else difference
+            differences[f"{name}, {measure}"] = (
+                round(float(difference / error), 2) if error > 0 else difference
+            )
     return differences
 
 
@@ -266,8 +268,8 @@ def main() -> int:
         for way, line in entry.items():
             print(
                 f"{setting.name:23} {setting.verifier:16} {size:16} rejects {rejection:.1e}  {way:8}  "
-                f"covers {line['coverage']:.4f} (at least {line['lower_limit']:.4f})  width {line['width']:.3g}"
-                f"  normal {line['normal_coverage']:.4f}  ratio {line['ratio']}",
+                f"covers {line['coverage']:.4f} (at least {line['lower_limit']:.4f})  "
+                f"width {line['width']:.3g}  normal {line['normal_coverage']:.4f}  ratio {line['ratio']}",
                 flush=True,
             )
             where = f"{setting.name}, {size}, {way}"

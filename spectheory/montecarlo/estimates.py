@@ -216,8 +216,8 @@ def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: 
     Args:
         subject: what is estimated.
         tallies: of all prompts; a draw is a call.
-        confidence: level of the intervals: those of ``intervals.py`` from the errors of ``clustered``, with one
-            degree of freedom less than there are prompts.
+        confidence: level of the intervals, which are those of ``intervals.py`` with the errors of
+            ``clustered`` and Student's t.
     """
     total = Tally.join(tallies)
     calls = total.draws

@@ -1,38 +1,41 @@
-"""Confidence intervals for the mean of bounded draws, which also cover where deviations are rare.
+"""Confidence intervals for means of bounded draws that also cover where rejections are rare.
 
-A call earns between 1 and L + 1 tokens.  Verifiers that rarely reject earn L + 1 in nearly every call: most runs
-see few rejections or none, their sample variance is too small, and a normal interval, m ± z √V, misses the mean.
-So each end of the interval here assumes the most skewed law that has the estimated variance and stays within
-the range.  Under that law the whole deviation is due to rare events, each of which moves the estimate by J, the
-distance from it to the end of the range times the weight of a draw.  The variance V then stands for c = V / J²
-events, and the exact upper limit for a Poisson mean (Garwood 1936) gives
+A call earns between 1 and L + 1 tokens.  Where rejections are rare, most runs see few of them or none.  The
+sample variance V is then too small, and the normal interval m ± z √V misses the mean.  So each end of the
+interval here assumes the most skewed law with variance V in the known range.  Under that law, events move
+the estimate by J each, and V stands for c = V / J² events.  The exact upper limit of a Poisson mean
+(Garwood 1936) gives
 
-    m ± J (γ(c + 1) - c),    J = w (distance of m from the end of the range),
+    m ± J (γ(c + 1) - c),    J = (distance of m from the end of the range) x (weight of a draw),
 
-with γ(k) the (1 + confidence) / 2 quantile of the gamma law of shape k.  Without any variance the end is
-3.69 J away at 95 %, for with n draws an event of probability 3.69 / n stays unseen in 2.5 % of all runs.
-With many events it is z √V + J (1 + (z² - 1) / 3), about as far away as the end of the normal interval.
+where γ(k) is the quantile of the gamma law of shape k at (1 + confidence) / 2.  With V = 0 and n draws, an
+end is 3.69 J away at 95 %: an event of probability 3.69 / n stays unseen in 2.5 % of the runs.  With many
+events an end is z √(V + J²) + J (1 + (z² - 1) / 3) away, which is close to z √V.
 
-Several strata have several distances.  Events that are as frequent in each of them have the second moment of
-J over its first as their effective size, over all draws.  Fay and Feuer (1997) approximate weighted sums of
-Poisson counts by one gamma law in the same way.
+Strata have different distances.  Their J is the second moment of the distances over the first, that is, the
+effective size of events that are equally frequent in all strata.  Fay and Feuer (1997) use one gamma law
+for weighted sums of Poisson counts in the same way.
 
-**Guarantee.**  An interval lies within the range, holds the estimate and is never of width zero.
+**Guarantee.**  An interval lies in the range, contains the estimate and has a positive width.
 
-- Exact, for n independent draws of one law and every n: where all n draws turn out equal, which makes a normal
-  interval of width zero, the interval misses the mean with a probability of at most 1 - confidence.
-- Exact, at a confidence of 80 % or more, where the draws take the two ends of the range only: the interval
-  holds that of Clopper and Pearson (1934), which covers for every n.  That is checked for n up to 3 000.
-- Approximate otherwise, because V is estimated: the coverage tends to the confidence as draws, or prompts, grow
-  in number.  ``benchmarks/interval_coverage.py`` measures it.
+- Exact, for n independent draws of one law, n ≥ 2 and a confidence of 50 % or more: all n draws are equal
+  and the interval misses the mean with a probability of at most 1 - confidence.  (Normal intervals have
+  width zero there.)
+- Exact, for n independent draws of one law that takes only the two ends of the range, at a confidence of 80
+  % or more: the interval contains that of Clopper and Pearson (1934), which covers for every n.  The
+  containment is computed for every n from 2 to 3 000, at 80 % and 95 %.
+- Approximate otherwise, because V is estimated: the coverage tends to the confidence as the number of draws
+  grows, or of prompts for whole texts.  ``benchmarks/interval_coverage.py`` measures it.
+- For whole texts the unseen event is one call.  A kind of prompt that is too rare to be among the prompts
+  is not allowed for.
 
-**Price.**  The interval is at most 1.5 times as wide as the normal one where both ends have c ≥ 5.2 at 95 %;
-√draws times the standard deviation of a draw is then some 1.1 times the width of the range, or more.  Below that
-no interval can be short: a law of small variance and the same law with an event of probability 3 / n look
-alike in one of twenty runs, and their means differ by three times the size of the event over n.
+**Price.**  At 95 % the interval is at most 1.5 times as wide as the normal one if √n times the standard
+deviation of a draw is at least 1.3 times the width of the range.  Below that, an interval that is as short
+as the normal one cannot cover rare events: add an event of probability 3 / n to a law of small variance,
+and one run of twenty does not show it, while the mean moves by 3 J.
 
-Intervals by betting (Waudby-Smith and Ramdas 2024) are guaranteed for every bounded law, but are at least 1.39
-times as wide as normal ones even for many draws, and need the draws in their order; sums by stratum are enough
+Betting intervals (Waudby-Smith and Ramdas 2024) are guaranteed for every bounded law.  But they tend to
+1.39 times the width of normal intervals, and they need all draws in order, where sums by stratum suffice
 here.
 """
 
@@ -44,7 +47,7 @@ import numpy as np
 from scipy.special import gammaincinv, ndtri, stdtrit
 
 _MANY_EVENTS = 1e6
-"""Number of events from which on the gamma quantile is that of its Cornish-Fisher expansion, to within 1e-4 events."""
+"""From so many events on the gamma quantile is expanded; the error is below 1e-3 events."""
 
 
 def bounded_mean_interval(
@@ -57,7 +60,7 @@ def bounded_mean_interval(
     confidence: float,
     degrees_of_freedom: float = math.inf,
 ) -> tuple[float, float]:
-    """Interval for the mean of draws in a known range; its guarantee is that of ``intervals.py``.
+    """Interval for the mean of draws in a known range, with the guarantee at the top of this file.
 
     Args:
         mean: the estimate, a weighted sum of all draws.
@@ -67,19 +70,20 @@ def bounded_mean_interval(
         weights: of a single draw in the estimate, [strata] or a number.
         bounds: the range of a draw.
         confidence: level of the interval.
-        degrees_of_freedom: of the standard error, where it rests on few strata.  Student's t takes the place of
-            the normal law then.
+        degrees_of_freedom: of the standard error, if it rests on few strata; scales it from the normal
+            law to Student's t.
 
     Returns:
         Its ends, within the bounds.
 
     Example:
-        >>> all_accepted = bounded_mean_interval(2.0, 0.0, np.array([2.0]), np.array([1_000]), 1e-3, (1, 2), 0.95)
-        >>> [round(end, 4) for end in all_accepted]
-        [1.9963, 2.0]
+        >>> mean, draws = np.array([2.0]), np.array([1_000])  # every token was accepted
+        >>> low, high = bounded_mean_interval(2.0, 0.0, mean, draws, 1e-3, (1, 2), 0.95)
+        >>> round(low, 4), high
+        (1.9963, 2.0)
     """
     lowest, highest = bounds
-    mean = min(max(mean, lowest), highest)  # rounding, and rows that are laws within a tolerance only
+    mean = min(max(mean, lowest), highest)  # laws hold within a tolerance
     if math.isinf(error):
         return float(lowest), float(highest)
     tail = (1 - confidence) / 2
