@@ -35,7 +35,7 @@ from spectheory.pair import ModelPair
 
 RUNS, CONFIDENCE = 2_000, 0.95
 LEAST_COVERAGE, MOST_WIDTH = 0.93, 1.5
-REAL_RUNS = 200
+REAL_RUNS = 1_000
 """Runs of ``simulate_enumerated`` per setting that is repeated."""
 Rows = tuple[tuple[float, ...], tuple[float, ...]]
 """The target row and the draft row of a pair whose rows do not depend on the context."""
@@ -120,6 +120,7 @@ class DrawLaw:
         return Tally(
             expected=counts @ self.expected,
             expected_squared=counts @ self.expected**2,
+            expected_cubed=counts @ self.expected**3,
             counted=counts @ wide,
             counted_squared=counts @ wide**2,
             length_probs=counts @ self.length_probs,

@@ -24,7 +24,7 @@ from spectheory.errors import InvalidInputError, Notice
 from spectheory.extras import installed
 from spectheory.montecarlo.estimates import Tally
 
-FORMAT = "spectheory-checkpoint/3"
+FORMAT = "spectheory-checkpoint/4"
 _BEGINNING = b'{"sha256": "'
 """How every line begins."""
 

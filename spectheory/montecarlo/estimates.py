@@ -91,7 +91,7 @@ class Tally:
     """Sums of one verifier over the draws of some strata, in float64, on numpy or on a device.
 
     Attributes:
-        expected, expected_squared: of E[tau + 1 | drafts], [strata].
+        expected, expected_squared, expected_cubed: of E[tau + 1 | drafts] and its powers, [strata].
         counted, counted_squared: of the sampled tau + 1, [strata].
         length_probs: of P(tau = i | drafts), [strata, L+1].
         counted_lengths: how often tau = i was sampled, [strata, L+1].
@@ -101,6 +101,7 @@ class Tally:
 
     expected: Array
     expected_squared: Array
+    expected_cubed: Array
     counted: Array
     counted_squared: Array
     length_probs: Array
@@ -117,8 +118,8 @@ class Tally:
 
         wide = (strata, draft_length + 1)
         return Tally(
-            zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(*wide), zeros(*wide),
-            zeros(strata),
+            zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(*wide),
+            zeros(*wide), zeros(strata),
         )  # fmt: skip
 
     def add(self, expected: Array, lengths: Array, length_probs: Array) -> None:
@@ -128,6 +129,7 @@ class Tally:
         numbers = xp.arange(length_probs.shape[-1], device=lengths.device)
         self.expected += expected.sum(0)
         self.expected_squared += (expected**2).sum(0)
+        self.expected_cubed += (expected**3).sum(0)
         self.counted += (lengths + 1).sum(0)
         self.counted_squared += ((lengths + 1) ** 2).sum(0)
         self.length_probs += length_probs.sum(0)
@@ -146,6 +148,7 @@ class Tally:
         for sums, values in (
             (self.expected, expected),
             (self.expected_squared, expected**2),
+            (self.expected_cubed, expected**3),
             (self.counted, lengths + 1),
             (self.counted_squared, (lengths + 1) ** 2),
             (self.length_probs, length_probs),
@@ -194,20 +197,24 @@ def estimate(
     """
     total = Tally.join(tallies)
     draws = np.broadcast_to(draws, total.expected.shape)
+    weights = 1 / (len(draws) * draws)
 
-    def mean(sums: np.ndarray, squares: np.ndarray) -> Mean:
+    def mean(sums: np.ndarray, squares: np.ndarray, cubes: np.ndarray) -> Mean:
         value, error = stratified(sums, squares, draws)
-        weights = 1 / (len(draws) * draws)
+        third = third_moment(sums, squares, cubes, draws, weights)
         ends = bounded_mean_interval(
-            value, error, sums / draws, draws, weights, _token_range(total), confidence
+            value, error, third, sums / draws, draws, weights, _token_range(total), confidence
         )
         return Mean(value, error, ends)
 
-    expected, counted = (
-        mean(total.expected, total.expected_squared),
-        mean(total.counted, total.counted_squared),
+    cubes = np.arange(1, total.counted_lengths.shape[-1] + 1) ** 3
+    return _estimate(
+        subject,
+        total,
+        draws,
+        mean(total.expected, total.expected_squared, total.expected_cubed),
+        mean(total.counted, total.counted_squared, total.counted_lengths @ cubes),
     )
-    return _estimate(subject, total, draws, expected, counted)
 
 
 def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: float) -> Estimate:
@@ -225,7 +232,7 @@ def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: 
     def mean(sums: np.ndarray) -> Mean:
         value, error = clustered(sums, calls)
         ends = bounded_mean_interval(
-            value, error, sums / calls, calls, 1 / calls.sum(), _token_range(total), confidence,
+            value, error, None, sums / calls, calls, 1 / calls.sum(), _token_range(total), confidence,
             degrees_of_freedom=max(len(calls) - 1, 1),
         )  # fmt: skip
         return Mean(value, error, ends)
@@ -310,6 +317,31 @@ def stratified(sums: np.ndarray, squares: np.ndarray, draws: int | np.ndarray) -
     # Rounding may leave a variance of zero slightly negative.
     variances = np.maximum(squares - draws * means**2, 0) / (draws - 1)
     return float(means.mean()), float(np.sqrt((variances / draws).sum()) / len(sums))
+
+
+def third_moment(
+    sums: np.ndarray, squares: np.ndarray, cubes: np.ndarray, draws: np.ndarray, weights: np.ndarray
+) -> float | None:
+    """T of ``intervals.py``: the sum over all draws of (weight x deviation from the stratum mean)^3, unbiased.
+
+    Args:
+        sums, squares, cubes: of the draws and of their powers, [strata].
+        draws: per stratum, [strata].
+        weights: of a single draw in the mean over strata, [strata].
+
+    Returns:
+        T; None if a stratum has fewer than three draws.
+
+    Example:
+        >>> draws = np.array([3])  # 1, 1 and 4
+        >>> third_moment(np.array([6.0]), np.array([18.0]), np.array([66.0]), draws, 1 / draws)
+        1.0
+    """
+    if (draws < 3).any():
+        return None
+    means = sums / draws
+    deviations = cubes - 3 * means * squares + 2 * draws * means**3
+    return float((weights**3 * draws**2 / ((draws - 1) * (draws - 2)) * deviations).sum())
 
 
 def _to_numpy(array: Array) -> np.ndarray:

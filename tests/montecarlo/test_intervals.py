@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy.special import bdtr, ndtri
+from scipy.special import bdtr, ndtri, pdtr
 from scipy.stats import t as student_t
 
 from spectheory import certify
@@ -19,8 +19,9 @@ from spectheory.montecarlo.estimates import (
     estimate,
     estimate_over_texts,
     stratified,
+    third_moment,
 )
-from spectheory.montecarlo.intervals import _MANY_EVENTS, _reach, bounded_mean_interval
+from spectheory.montecarlo.intervals import _LARGE_SHAPE, _reach, bounded_mean_interval
 from spectheory.pair import ModelPair
 
 Z = float(ndtri(0.975))
@@ -29,8 +30,10 @@ Z = float(ndtri(0.975))
 def of_one_stratum(values: np.ndarray, bounds: tuple[float, float], confidence: float = 0.95):
     """The interval of independent draws, [n], by the formulas of ``estimate``."""
     count = np.array([len(values)])
-    mean, error = stratified(values.sum(keepdims=True), (values**2).sum(keepdims=True), count)
-    return bounded_mean_interval(mean, error, np.array([mean]), count, 1 / count, bounds, confidence)
+    powers = [(values**power).sum(keepdims=True) for power in (1, 2, 3)]
+    mean, error = stratified(powers[0], powers[1], count)
+    third = third_moment(*powers, count, 1 / count)
+    return bounded_mean_interval(mean, error, third, np.array([mean]), count, 1 / count, bounds, confidence)
 
 
 @pytest.mark.parametrize(
@@ -128,37 +131,85 @@ def test_few_of_the_strata_may_reject() -> None:
     at a rate of 3.69 / 50, which costs 8 x 3.69 / 100 in the mean.
     """
     means, draws = np.array([9.0, 1.0]), np.array([50, 50])
-    low, high = bounded_mean_interval(5.0, 0.0, means, draws, 0.01, (1, 9), 0.95)
+    low, high = bounded_mean_interval(5.0, 0.0, 0.0, means, draws, 0.01, (1, 9), 0.95)
     assert low == pytest.approx(5 - 8 * -math.log(0.025) / 100)
     assert high == pytest.approx(5 + 8 * -math.log(0.025) / 100)
 
 
 def test_the_width_tends_to_that_of_the_normal_interval() -> None:
-    """At most 1.5 times where √n s >= 1.3 (b - a), wherever the mean lies, and 1 + O(1 / √n).
+    """At most 1.5 times where √n s >= 1.1 (b - a), for every mean and skewness; 1.3 without the third moment.
 
     The partner: with a tenth of that it is more than twice as wide.
     """
 
-    def ratio(spread: float, mean: float) -> float:
+    def ratios(spread: float, known: bool = True) -> list[float]:
         """``spread``: √n s / (b - a), for n = 10 000 draws between 0 and 1."""
-        error = spread / 10_000
+        count, error, found = np.array([10_000]), spread / 10_000, []
+        for mean in np.linspace(0.1, 0.9, 41):
+            for third in error**2 * np.linspace(-mean, 1 - mean, 11) / 10_000 if known else [None]:
+                low, high = bounded_mean_interval(
+                    mean, error, third, np.array([mean]), count, 1e-4, (0, 1), 0.95
+                )
+                found.append((high - low) / (2 * Z * error))
+        return found
+
+    for spread, most in ((1.1, 1.5), (5, 1.11), (50, 1.011)):
+        assert 1 < max(ratios(spread)) < most
+    assert max(ratios(1.3, known=False)) < 1.5
+    assert min(ratios(0.11)) > 2
+
+
+def test_skewness_moves_both_ends_to_its_side() -> None:
+    """As for a gamma law: rare large draws above the mean leave more room above than below."""
+    values = np.repeat([2.0, 3.0], [950, 50])
+    low, high = of_one_stratum(values, (1, 9))
+    symmetric = bounded_mean_interval(
+        values.mean(), values.std(ddof=1) / math.sqrt(1_000), 0.0, values[:1] * 0 + values.mean(),
+        np.array([1_000]), 1e-3, (1, 9), 0.95,
+    )  # fmt: skip
+    assert low > symmetric[0]
+    assert high > symmetric[1]
+
+
+def test_large_shapes_are_expanded() -> None:
+    """On either side of the switch the reach is the same function; without an event it is the normal one."""
+    errors = [math.sqrt(_LARGE_SHAPE * (1 + sign * 1e-6)) for sign in (-1, 1)]
+    below, above = (_reach(error, None, 1.0, 0.025) for error in errors)
+    assert below == pytest.approx(above, abs=3e-3)
+    below, above = (_reach(error, -(error**2), 1e-9, 0.025) for error in errors)
+    assert below == pytest.approx(above, abs=3e-3)
+    assert _reach(1.0, 0.0, 0.0, 0.025) == pytest.approx(Z)
+    for third in (None, 0.0):
+        assert _reach(0.0, third, 1.0, 0.025) == pytest.approx(-math.log(0.025))
+        assert _reach(0.0, third, 0.0, 0.025) == 0
+
+
+def test_rare_events_have_the_exact_poisson_limits() -> None:
+    """c of 10^7 draws lie at the lower end: both limits by P(Poisson <= c) and P(Poisson >= c) (Garwood)."""
+    count = 10**7
+    for events in (0, 1, 2, 5, 20):
+        mean, share = 2 - events / count, events / count
+        error = math.sqrt(share * (1 - share) / count)
+        third = -share * (1 - share) * (1 - 2 * share) / count**2
         low, high = bounded_mean_interval(
-            mean, error, np.array([mean]), np.array([10_000]), 1e-4, (0, 1), 0.95
+            mean, error, third, np.array([mean]), np.array([count]), 1 / count, (1, 2), 0.95
         )
-        return (high - low) / (2 * Z * error)
+        most, fewest = (2 - low) * count, (2 - high) * count
+        assert pdtr(events, most) == pytest.approx(0.025, rel=1e-4)
+        if events:
+            assert 1 - pdtr(events - 1, fewest) == pytest.approx(0.025, rel=1e-3)
+        else:
+            assert fewest == 0
 
-    means = np.linspace(0.1, 0.9, 41)
-    for spread, most in ((1.3, 1.5), (5, 1.11), (50, 1.011)):
-        assert 1 < max(ratio(spread, mean) for mean in means) < most
-    assert min(ratio(0.13, mean) for mean in means) > 2
 
-
-def test_many_events_are_expanded() -> None:
-    """On either side of the switch the reach is the same function of the error."""
-    events = [_reach(math.sqrt(_MANY_EVENTS * (1 + sign * 1e-12)), 1.0, 0.025) for sign in (-1, 1)]
-    assert events[0] == pytest.approx(events[1], abs=2e-3)
-    assert _reach(1.0, 0.0, 0.025) == pytest.approx(Z)
-    assert _reach(0.0, 1.0, 0.025) == pytest.approx(-math.log(0.025))
+def testthird_moment_of_few_draws() -> None:
+    """Two draws of a prompt have none.  Three, by hand: 9 / 2 of the cubed deviations over 3^3."""
+    draws, one = np.array([2, 2]), np.ones(2)
+    assert third_moment(3 * one, 5 * one, 9 * one, draws, 0.25 * one) is None
+    values = np.array([1.0, 1.0, 4.0])
+    powers = [np.array([(values**power).sum()]) for power in (1, 2, 3)]
+    third = third_moment(*powers, np.array([3]), np.array([1 / 3]))
+    assert third == pytest.approx(9 / 2 * (2 * (-1) ** 3 + 2**3) / 27)
 
 
 def over_texts(sums: list[float], calls: list[int], draft_length: int, confidence: float = 0.95) -> Estimate:
