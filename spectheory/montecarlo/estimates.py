@@ -322,7 +322,7 @@ def stratified(sums: np.ndarray, squares: np.ndarray, draws: int | np.ndarray) -
 def third_moment(
     sums: np.ndarray, squares: np.ndarray, cubes: np.ndarray, draws: np.ndarray, weights: np.ndarray
 ) -> float | None:
-    """T of ``intervals.py``: the sum over all draws of (weight x deviation from the stratum mean)^3, unbiased.
+    """T of ``intervals.py``, free of bias: the sum over all draws of (weight x deviation from the mean)^3.
 
     Args:
         sums, squares, cubes: of the draws and of their powers, [strata].
@@ -334,7 +334,8 @@ def third_moment(
 
     Example:
         >>> draws = np.array([3])  # 1, 1 and 4
-        >>> third_moment(np.array([6.0]), np.array([18.0]), np.array([66.0]), draws, 1 / draws)
+        >>> third = third_moment(np.array([6.0]), np.array([18.0]), np.array([66.0]), draws, 1 / draws)
+        >>> round(third, 6)
         1.0
     """
     if (draws < 3).any():
