@@ -260,7 +260,7 @@ def repeated(setting: Setting, found: list[Estimate]) -> dict[str, float]:
 
 def main() -> int:
     """Print a line per setting and way of counting, and write them to results/."""
-    start, rows, complaints = time.process_time(), [], []
+    start, entries, complaints = time.process_time(), [], []
     for number, setting in enumerate(SETTINGS):
         exact, found = runs(setting, np.random.default_rng([23, number]))
         rejection = float(np.mean([enumerated(setting, kind).rejection for kind in setting.kinds]))
@@ -280,7 +280,8 @@ def main() -> int:
                 complaints.append(f"{where}: {line['ratio']} times as wide as a normal interval that covers")
         row = {
             "name": setting.name, "verifier": setting.verifier, "num_drafts": setting.num_drafts,
-            "draft_length": setting.draft_length, "pairs": setting.kinds, "prompts": setting.prompts,
+            "draft_length": setting.draft_length, "prompts": setting.prompts,
+            "pairs": [" against ".join(" ".join(map(str, row)) for row in rows) for rows in setting.kinds],
             "draws": setting.draws, "tokens": setting.tokens, "block_efficiency": exact,
             "rejection": float(f"{rejection:.3g}"), **entry,
         }  # fmt: skip
@@ -292,12 +293,12 @@ def main() -> int:
                 for what, value in found_differences.items()
                 if value > 4
             ]
-        rows.append(row)
+        entries.append(row)
     seconds = time.process_time() - start
     print(f"{seconds:.0f} CPU seconds")
     document = {
         "machine": machine(), "seconds": round(seconds, 1), "runs": RUNS, "confidence": CONFIDENCE,
-        "settings": rows,
+        "settings": entries,
     }  # fmt: skip
     write(Path(__file__).parent / "results" / "interval_coverage.json", document)
     return exit_status(complaints)
