@@ -27,12 +27,14 @@ from spectheory.pair import ModelPair
 Z = float(ndtri(0.975))
 
 
-def of_one_stratum(values: np.ndarray, bounds: tuple[float, float], confidence: float = 0.95):
+def of_one_stratum(
+    values: np.ndarray, bounds: tuple[float, float], confidence: float = 0.95
+) -> tuple[float, float]:
     """The interval of independent draws, [n], by the formulas of ``estimate``."""
     count = np.array([len(values)])
-    powers = [(values**power).sum(keepdims=True) for power in (1, 2, 3)]
-    mean, error = stratified(powers[0], powers[1], count)
-    third = third_moment(*powers, count, 1 / count)
+    sums, squares, cubes = ((values**power).sum(keepdims=True) for power in (1, 2, 3))
+    mean, error = stratified(sums, squares, count)
+    third = third_moment(sums, squares, cubes, count, 1 / count)
     return bounded_mean_interval(mean, error, third, np.array([mean]), count, 1 / count, bounds, confidence)
 
 
@@ -206,9 +208,8 @@ def testthird_moment_of_few_draws() -> None:
     """Two draws of a prompt have none.  Three, by hand: 9 / 2 of the cubed deviations over 3^3."""
     draws, one = np.array([2, 2]), np.ones(2)
     assert third_moment(3 * one, 5 * one, 9 * one, draws, 0.25 * one) is None
-    values = np.array([1.0, 1.0, 4.0])
-    powers = [np.array([(values**power).sum()]) for power in (1, 2, 3)]
-    third = third_moment(*powers, np.array([3]), np.array([1 / 3]))
+    sums, squares, cubes = np.array([6.0]), np.array([18.0]), np.array([66.0])  # 1, 1 and 4
+    third = third_moment(sums, squares, cubes, np.array([3]), np.array([1 / 3]))
     assert third == pytest.approx(9 / 2 * (2 * (-1) ** 3 + 2**3) / 27)
 
 
