@@ -23,7 +23,7 @@ from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.foundation.extras import installed
 from spectheory.simulation.estimates import Tally
 
-FORMAT = "spectheory-checkpoint/3"
+FORMAT = "spectheory-checkpoint/4"
 _BEGINNING = b'{"sha256": "'
 """How every line begins."""
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from statistics import NormalDist
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.stats import t as student_t
 
 from spectheory.foundation.arrays import Array, namespace
 from spectheory.foundation.results import Result, Templates
+from spectheory.simulation.intervals import bounded_mean_interval
 
 _NUMPY = np.zeros(0)
 
@@ -92,7 +91,7 @@ class Tally:
     """Sums of one verifier over the draws of some strata, in float64, on numpy or on a device.
 
     Attributes:
-        expected, expected_squared: of E[tau + 1 | drafts], [strata].
+        expected, expected_squared, expected_cubed: of E[tau + 1 | drafts] and its powers, [strata].
         counted, counted_squared: of the sampled tau + 1, [strata].
         length_probs: of P(tau = i | drafts), [strata, L+1].
         counted_lengths: how often tau = i was sampled, [strata, L+1].
@@ -102,6 +101,7 @@ class Tally:
 
     expected: Array
     expected_squared: Array
+    expected_cubed: Array
     counted: Array
     counted_squared: Array
     length_probs: Array
@@ -118,8 +118,8 @@ class Tally:
 
         wide = (strata, draft_length + 1)
         return Tally(
-            zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(*wide), zeros(*wide),
-            zeros(strata),
+            zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(strata), zeros(*wide),
+            zeros(*wide), zeros(strata),
         )  # fmt: skip
 
     def add(self, expected: Array, lengths: Array, length_probs: Array) -> None:
@@ -129,6 +129,7 @@ class Tally:
         numbers = xp.arange(length_probs.shape[-1], device=lengths.device)
         self.expected += expected.sum(0)
         self.expected_squared += (expected**2).sum(0)
+        self.expected_cubed += (expected**3).sum(0)
         self.counted += (lengths + 1).sum(0)
         self.counted_squared += ((lengths + 1) ** 2).sum(0)
         self.length_probs += length_probs.sum(0)
@@ -147,6 +148,7 @@ class Tally:
         for sums, values in (
             (self.expected, expected),
             (self.expected_squared, expected**2),
+            (self.expected_cubed, expected**3),
             (self.counted, lengths + 1),
             (self.counted_squared, (lengths + 1) ** 2),
             (self.length_probs, length_probs),
@@ -174,23 +176,44 @@ Subject = tuple[str, bool | None, int]
 """``verifier``, ``lossless`` and ``num_drafts`` of an ``Estimate``."""
 
 
-def estimate(subject: Subject, tallies: Sequence[Tally], draws: int, confidence: float) -> Estimate:
-    """The estimates of one verifier.
+class Mean(NamedTuple):
+    """An estimated mean, its standard error and its interval."""
+
+    value: float
+    error: float
+    interval: tuple[float, float]
+
+
+def estimate(
+    subject: Subject, tallies: Sequence[Tally], draws: int | np.ndarray, confidence: float
+) -> Estimate:
+    """The estimates of one verifier, means over strata.
 
     Args:
         subject: the verifier and K.
         tallies: of all strata.
-        draws: per stratum, at least 2.
-        confidence: level of the intervals, which are normal approximations.
+        draws: per stratum, at least 2; one number or [strata].
+        confidence: level of the intervals, which are those of ``intervals.py``.
     """
     total = Tally.join(tallies)
+    draws = np.broadcast_to(draws, total.expected.shape)
+    weights = 1 / (len(draws) * draws)
+
+    def mean(sums: np.ndarray, squares: np.ndarray, cubes: np.ndarray) -> Mean:
+        value, error = stratified(sums, squares, draws)
+        third = third_moment(sums, squares, cubes, draws, weights)
+        ends = bounded_mean_interval(
+            value, error, third, sums / draws, draws, weights, _token_range(total), confidence
+        )
+        return Mean(value, error, ends)
+
+    cubes = np.arange(1, total.counted_lengths.shape[-1] + 1) ** 3
     return _estimate(
         subject,
         total,
-        np.full(len(total.expected), draws),
-        stratified(total.expected, total.expected_squared, draws),
-        stratified(total.counted, total.counted_squared, draws),
-        NormalDist().inv_cdf((1 + confidence) / 2),
+        draws,
+        mean(total.expected, total.expected_squared, total.expected_cubed),
+        mean(total.counted, total.counted_squared, total.counted_lengths @ cubes),
     )
 
 
@@ -200,19 +223,30 @@ def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: 
     Args:
         subject: the verifier and K.
         tallies: of all prompts; a draw is a call.
-        confidence: level of the intervals, which are those of ``clustered``.
+        confidence: level of the intervals, which are those of ``intervals.py`` with the errors of
+            ``clustered`` and Student's t.
     """
     total = Tally.join(tallies)
     calls = total.draws
-    width = float(student_t.ppf((1 + confidence) / 2, max(len(calls) - 1, 1)))
-    found = _estimate(
-        subject, total, calls, clustered(total.expected, calls), clustered(total.counted, calls), width
-    )
+
+    def mean(sums: np.ndarray) -> Mean:
+        value, error = clustered(sums, calls)
+        ends = bounded_mean_interval(
+            value, error, None, sums / calls, calls, 1 / calls.sum(), _token_range(total), confidence,
+            degrees_of_freedom=max(len(calls) - 1, 1),
+        )  # fmt: skip
+        return Mean(value, error, ends)
+
+    found = _estimate(subject, total, calls, mean(total.expected), mean(total.counted))
     if not total.ceilings.any():  # with a ceiling every call has one of at least 1
         return found
-    ceiling, error = clustered(total.ceilings, calls)
-    ends = ceiling - width * error, ceiling + width * error
-    return replace(found, ceiling=ceiling, ceiling_interval=ends)
+    ceiling = mean(total.ceilings)
+    return replace(found, ceiling=ceiling.value, ceiling_interval=ceiling.interval)
+
+
+def _token_range(total: Tally) -> tuple[float, float]:
+    """The fewest and the most tokens of a call: 1 and L + 1."""
+    return 1.0, float(total.length_probs.shape[-1])
 
 
 def are_narrow(estimates: Sequence[Estimate], width: float) -> bool:
@@ -221,33 +255,22 @@ def are_narrow(estimates: Sequence[Estimate], width: float) -> bool:
     return all(high - low <= width for low, high in intervals)
 
 
-def _estimate(
-    subject: Subject,
-    total: Tally,
-    draws: np.ndarray,
-    expected: tuple[float, float],
-    counted: tuple[float, float],
-    width: float,
-) -> Estimate:
-    """From (mean, standard error) by both ways of counting; intervals reach ``width`` standard errors.
+def _estimate(subject: Subject, total: Tally, draws: np.ndarray, expected: Mean, counted: Mean) -> Estimate:
+    """From the means by both ways of counting.
 
     P(tau) is over all draws, which is the mean over strata where each has as many.
     """
-
-    def interval(mean: float, error: float) -> tuple[float, float]:
-        return mean - width * error, mean + width * error
-
     name, lossless, num_drafts = subject
     return Estimate(
         verifier=name,
         lossless=lossless,
         num_drafts=num_drafts,
-        block_efficiency=expected[0],
-        interval=interval(*expected),
-        standard_error=expected[1],
-        counted=counted[0],
-        counted_interval=interval(*counted),
-        counted_standard_error=counted[1],
+        block_efficiency=expected.value,
+        interval=expected.interval,
+        standard_error=expected.error,
+        counted=counted.value,
+        counted_interval=counted.interval,
+        counted_standard_error=counted.error,
         length_probs=(total.length_probs.sum(axis=0) / draws.sum()).tolist(),
         counted_length_probs=(total.counted_lengths.sum(axis=0) / draws.sum()).tolist(),
         samples=int(draws.sum()),
@@ -258,7 +281,7 @@ def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
     """Mean of all draws, and its standard error where the draws of one cluster depend on one another.
 
     R = sum_s S_s / sum_s n_s over n clusters; Var = n / (n - 1) sum_s (S_s - R n_s)^2 / (sum_s n_s)^2, the
-    linearised variance of a ratio.  Its t interval has n - 1 degrees of freedom.  One cluster has none.
+    linearised variance of a ratio, with n - 1 degrees of freedom.  One cluster has none.
 
     Args:
         sums: of the draws, [clusters].
@@ -276,14 +299,14 @@ def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
     return float(mean), float(math.sqrt(count / (count - 1) * (residuals**2).sum()) / draws.sum())
 
 
-def stratified(sums: np.ndarray, squares: np.ndarray, draws: int) -> tuple[float, float]:
+def stratified(sums: np.ndarray, squares: np.ndarray, draws: int | np.ndarray) -> tuple[float, float]:
     """Mean over strata of the stratum means, and its standard error.
 
-    Var = sum_s (sample variance of stratum s / draws) / strata^2.
+    Var = sum_s (sample variance of stratum s / its draws) / strata^2.
 
     Args:
         sums, squares: of the draws and of their squares, [strata].
-        draws: per stratum.
+        draws: per stratum, at least 2; one number or [strata].
 
     Example:
         >>> mean, error = stratified(np.array([3.0, 5.0]), np.array([5.0, 13.0]), 2)  # draws 1, 2 and 2, 3
@@ -294,6 +317,32 @@ def stratified(sums: np.ndarray, squares: np.ndarray, draws: int) -> tuple[float
     # Rounding may leave a variance of zero slightly negative.
     variances = np.maximum(squares - draws * means**2, 0) / (draws - 1)
     return float(means.mean()), float(np.sqrt((variances / draws).sum()) / len(sums))
+
+
+def third_moment(
+    sums: np.ndarray, squares: np.ndarray, cubes: np.ndarray, draws: np.ndarray, weights: np.ndarray
+) -> float | None:
+    """T of ``intervals.py``, free of bias: the sum over all draws of (weight x deviation from the mean)^3.
+
+    Args:
+        sums, squares, cubes: of the draws and of their powers, [strata].
+        draws: per stratum, [strata].
+        weights: of a single draw in the mean over strata, [strata].
+
+    Returns:
+        T; None if a stratum has fewer than three draws.
+
+    Example:
+        >>> draws = np.array([3])  # 1, 1 and 4
+        >>> third = third_moment(np.array([6.0]), np.array([18.0]), np.array([66.0]), draws, 1 / draws)
+        >>> round(third, 6)
+        1.0
+    """
+    if (draws < 3).any():
+        return None
+    means = sums / draws
+    deviations = cubes - 3 * means * squares + 2 * draws * means**3
+    return float((weights**3 * draws**2 / ((draws - 1) * (draws - 2)) * deviations).sum())
 
 
 def _to_numpy(array: Array) -> np.ndarray:

@@ -7,7 +7,7 @@ of (tau, Y) is known in closed form, so each verifier gets two estimates of E[ta
 - *counted*: the mean of a sampled tau + 1, which checks the sampling itself.
 
 Prompts are strata: the estimand is the mean over the given prompts, and the interval covers the
-randomness of drafting and verifying, not the choice of prompts.
+randomness of drafting and verifying, not the choice of prompts.  What it guarantees is in ``intervals.py``.
 
 With ``max_new_tokens`` each verifier decodes whole texts.  The estimand is then tokens per call over all
 calls, the papers' block efficiency, and the interval covers the choice of prompts too.

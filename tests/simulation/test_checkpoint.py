@@ -180,7 +180,7 @@ def test_a_line_of_another_run_is_refused(
         b"not json\n",
         b"[]\n",
         b'{"settings": {}}\n',
-        b'{"sha256": "0", "content": {"format": "spectheory-checkpoint/3", "identity": {}}}\n',
+        b'{"sha256": "0", "content": {"format": "spectheory-checkpoint/4", "identity": {}}}\n',
         b'{"sha256": "0", "content": []}\n',
         b"\x00" * 100,
         b"[" * 10**5,
