@@ -18,7 +18,7 @@ from spectheory.foundation.exact_numbers import exact_number
 
 
 class UndefinedDrawError(InvalidInputError, RuntimeError):
-    """A draw from weights that are not a distribution, such as 0/0."""
+    """A run without a valid output: a draw from weights that are not a distribution, or an unknown token."""
 
 
 @dataclass(eq=False)
