@@ -6,6 +6,8 @@ import datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from spectheory.foundation.documents import to_json
+
 if TYPE_CHECKING:
     from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 
@@ -21,7 +23,7 @@ audit works, and how to audit a sampler of your own: [Auditing](auditing.md).
 """
 
 _COLUMNS = """
-The total variation is the largest over {pairs} pairs, between the output completed with the target and the
+The total variation is the largest over the pairs, between the output completed with the target and the
 target. A relaxation is held against the law that it states. The samples are what a χ² test at 99 % needs to
 see the difference with a power of 99 %, on the pair where it needs the fewest. Where random numbers are
 multiplied, the total variation is a lower bound and the samples are an estimate.
@@ -29,12 +31,16 @@ multiplied, the total variation is a lower bound and the samples are an estimate
 A forbidden token is one to which the target gives probability 0. A coin of exactly 0 that is compared with a
 ratio of 0 by *at most* makes one, once in 2^24 numbers of float32 and once in 2^53 of float64. This
 probability is part of the total variation, and the verdict is on the total variation: what is below the bound
-of rounding is lossless up to arithmetic. A forbidden token is said beside the verdict, as a finding at the
+of rounding is lossless up to arithmetic: a total variation of 4 (L+1) (Λ+V+8) 2^-24, with Λ the largest
+|log| of a positive probability. A forbidden token is said beside the verdict, as a finding at the
 boundary, because a text that a grammar or a filter excludes may not come out at all, however rare.
 """
 
 _ASSUMED = """
 ## What is assumed
+
+A verdict is on the shapes (V, L, K) that are listed: vocabulary, drafted tokens, drafted paths. Rows are
+float32, and the law is computed in rationals. What was taken at its word:
 
 """
 
@@ -63,7 +69,7 @@ def page(audits: list[AuditCertificate], date: datetime.date) -> str:
             f"| `{found.sampler}` | {code} | {found.verdict} | {bound}{float(distance):.3g} | "
             f"{forbidden} | {samples} |\n"
         )
-    lines.append(_COLUMNS.format(pairs=len(audits[0].cases)))
+    lines.append(_COLUMNS)
     for found in audits:
         where = f"`{found.provenance.file}`, sha256 `{found.provenance.sha256}`"
         lines.append(f"\n## {found.sampler}\n\n{where}\n\n")
@@ -72,12 +78,14 @@ def page(audits: list[AuditCertificate], date: datetime.date) -> str:
         if found.counterexample is not None:
             lines.append(f"- counterexample: {found.counterexample.in_words()}\n")
         lines += [f"- stated: {found.relaxation}\n"] if found.relaxation else []
+        lines.append(f"- asked: {len(found.cases)} cases with (V, L, K) = {found.scope.shapes_text()}\n")
+        lines += [f"- refused or left out: {text}\n" for text in found.scope.refused]
         lines += [f"- batches of two requests: {', '.join(found.batches)}\n"] if found.batches else []
         lines += [f"- random numbers: {text}\n" for text in found.primitives]
         lines += [f"- stand-in: {text}\n" for text in found.stand_ins]
         lines += [f"- probed: {text}\n" for text in found.probes]
     lines.append(_ASSUMED)
-    lines += [f"- {text}\n" for text in audits[0].assumptions]
+    lines += [f"- {text}\n" for text in audits[0].scope.assumed]
     lines.append(_MISSING)
     return "".join(lines)
 
@@ -88,6 +96,8 @@ _LEVELS = {"defect": "error", "not decided": "warning", "boundary": "warning"}
 
 def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
     """The audits as one SARIF run: a defect is an error; a forbidden token, or no decision, is a warning.
+
+    A lossless sampler has no result.  The properties of the run have the verdict and the scope of each.
 
     Args:
         audits: at least one; a sampler of a file of the current directory is named relative to it.
@@ -105,6 +115,7 @@ def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
                     }
                 }
             ],
+            "properties": {"scope": to_json(found.scope), "shapes": found.scope.shapes_text()},
             "partialFingerprints": {"sampler/v1": f"{found.sampler} {found.provenance.sha256}"},
         }
         for found in audits
@@ -119,4 +130,9 @@ def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
         for rule in _LEVELS
     ]
     driver = {"name": "spectheory", "version": version("spectheory"), "rules": rules}
-    return {"version": _SARIF_VERSION, "runs": [{"tool": {"driver": driver}, "results": results}]}
+    verdicts = [
+        {"sampler": found.sampler, "verdict": found.headline(), "scope": to_json(found.scope)}
+        for found in audits
+    ]
+    run = {"tool": {"driver": driver}, "results": results, "properties": {"verdicts": verdicts}}
+    return {"version": _SARIF_VERSION, "runs": [run]}

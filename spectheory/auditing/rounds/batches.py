@@ -32,15 +32,17 @@ SECOND = Row(
     torch.tensor([[1 / 4, 3 / 4], [5 / 8, 3 / 8]]),
 )
 """Every drafted token is accepted with a probability between 0 and 1, and no two rows are equal."""
-SEVERAL_PATHS = tuple(
-    Request(
-        torch.stack([row.draft_tokens, other]),
-        torch.stack([row.target_probs] * 2),
-        torch.stack([row.draft_probs] * 2),
-    )
-    for row, other in ((FIRST, torch.tensor([0, 0])), (SECOND, torch.tensor([1, 1])))
+TWO_PATHS = Request(
+    torch.tensor([[0, 1], [2, 0]]),
+    torch.tensor([[[5 / 8, 1 / 4, 1 / 8], [3 / 8, 3 / 8, 1 / 4], [1 / 4, 1 / 2, 1 / 4]]] * 2),
+    torch.tensor([[[3 / 4, 1 / 8, 1 / 8], [1 / 4, 1 / 2, 1 / 4]]] * 2),
 )
-"""Two paths each, which share their first token."""
+BESIDE_TWO_PATHS = Request(
+    torch.tensor([[2], [2]]),
+    torch.tensor([[[1 / 2, 1 / 4, 1 / 4], [1 / 8, 1 / 4, 5 / 8]]] * 2),
+    torch.tensor([[[1 / 8, 1 / 8, 3 / 4]]] * 2),
+)
+"""Two paths each, of two tokens and of one, with three tokens, so that two rejections leave different rows."""
 
 
 def audit_batches(sampler: Shipped) -> tuple[str, ...]:
@@ -95,13 +97,12 @@ def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
 
 
 def _path_batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Request, Request]]]:
-    """As ``_batches``, of requests with several paths: with other lengths, and with other numbers of paths."""
-    first, second = SEVERAL_PATHS
-    other = {
-        "ragged": Request(first.paths[:, :1], first.target_rows[:, :2], first.draft_rows[:, :1]),
-        "num_drafts": Request(*(tensor[:1] for tensor in first)),
-    }
-    yield from _in_both_orders({EQUAL: first, **other}, mixes, second)
+    """As ``_batches``, of requests with several paths; they mix lengths and numbers of paths."""
+    long = TWO_PATHS
+    short = Request(long.paths[:, :1], long.target_rows[:, :2], long.draft_rows[:, :1])
+    one = Request(*(tensor[:1] for tensor in short))
+    kinds = {EQUAL: short, "ragged": long, "num_drafts": one}
+    yield from _in_both_orders(kinds, mixes, BESIDE_TWO_PATHS)
 
 
 def _in_both_orders(

@@ -64,7 +64,7 @@ def pairs_of_several_paths() -> Mapping[str, ModelPair]:
     }
 
 
-def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) -> Mapping[str, ModelPair]:
+def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) -> dict[str, ModelPair]:
     """The pairs of an audit with these shapes, and a random pair for each shape that none of them has.
 
     Args:

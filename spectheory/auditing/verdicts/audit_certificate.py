@@ -29,8 +29,8 @@ ASSUMPTIONS = (
     "every cell of a comparison were probed",
     "multinomial, bernoulli, randint and races of exponential or Gumbel numbers are drawn from the exact law "
     "of the floats they are given; the weights e^x of Gumbel numbers are rounded to float64",
-    "in a race -log u of a uniform number u is an exponential number, as real numbers, and a shift or clamp of "
-    "at most 2^-23 before a logarithm is left out",
+    "in a race -log u of a uniform number u is an exponential number, as real numbers, and a shift or clamp "
+    "of at most 2^-23 before a logarithm is left out",
     "numbers that kernels make out of a seed and a counter are uniform, and independent where one of them "
     "differs",
     "source semantics on a CPU: a compiled kernel may round in another way",
@@ -249,7 +249,8 @@ class AuditCertificate(Result):
         """The verdict with its first reason, or with what it has looked at."""
         if self.reasons:
             return f"{self.sampler}: {self.verdict}: {self.reasons[0]}"
-        refused = f"; refused: {'; '.join(self.scope.refused)}" if self.scope.refused else ""
+        left_out = [text.partition(":")[0] for text in self.scope.refused]
+        refused = f"; refused or left out: {', '.join(left_out)}" if left_out else ""
         return (
             f"{self.sampler}: {self.verdict} on {count_text(len(self.cases), 'case')} in float32, "
             f"(V, L, K) = {self.scope.shapes_text()}{refused}"

@@ -70,8 +70,8 @@ def audit(
             ``pairs_of_several_paths()``.
         signature: how a function is called: a name of ``SIGNATURES``.
         mixes: the kinds of batches of a function with the signature "batch" or "path_batch".
-        num_drafts: the numbers of independent paths, K, that a function is called with; by default 1, and also
-            2 and 3 where the signature has several paths.
+        num_drafts: the numbers of independent paths, K, that a function is called with; by default 1, and
+            also 2 and 3 where the signature has several paths.
         trees: the draft processes that a function is meant for, where its paths are not independent.
         stop_at_first: whether to stop at the first pair that shows a defect.
         progress: called with (pairs done, number of pairs).
@@ -210,7 +210,8 @@ class _Found:
         bound = max((case.bound for case in self.cases), default=Fraction(0))
         return Scope(
             arithmetic="the sampler's own, on rows of float32; its law in rationals",
-            tolerance=f"rounding to float32, a total variation of 4 (L+1) (Λ+V+8) 2^-24, here up to {float(bound):.2g}",
+            tolerance="rounding to float32, a total variation of 4 (L+1) (Λ+V+8) 2^-24, here up to "
+            f"{float(bound):.2g}",
             shapes=tuple(
                 sorted({(case.vocab_size, case.draft_length, case.num_drafts) for case in self.cases})
             ),
@@ -316,6 +317,12 @@ def _verdict(
         return NOT_DECIDED, [str(hidden[0])]
     wrong = [case for case in cases if case.is_wrong]
     reasons = []
+    undefined = max((case for case in cases if case.undefined), key=lambda case: case.undefined, default=None)
+    if undefined is not None:
+        reasons.append(
+            f"it makes no valid output with probability {number_text(undefined.undefined)} on "
+            f"{undefined.where}: {min(sampler.journal.undefined)}"
+        )
     if wrong:
         worst = max(wrong, key=lambda case: case.total_variation - case.undecided)
         whose = "the one it states" if sampler.relaxation else "the target's"
@@ -332,12 +339,6 @@ def _verdict(
         reasons.append(
             f"it earns {earned} tokens per call on {case.where}, and no "
             f"lossless verifier earns more than {number_text(case.optimum, decimal=False)}"
-        )
-    undefined = max((case for case in cases if case.undefined), key=lambda case: case.undefined, default=None)
-    if undefined is not None:
-        reasons.append(
-            f"it makes no valid output with probability {number_text(undefined.undefined)} on "
-            f"{undefined.where}: {min(sampler.journal.undefined)}"
         )
     reasons += [f"{kind}: {text}" for kind, text in sorted(sampler.journal.findings)]
     if reasons:
