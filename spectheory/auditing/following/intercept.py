@@ -49,7 +49,7 @@ from spectheory.auditing.tape.decisions import (
     unswallowed,
 )
 from spectheory.auditing.tape.races import Clock, Exponential, UndefinedDrawError
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
 
 GLOBAL_SEED = 24_301
@@ -131,10 +131,11 @@ def _unknown_to_others() -> Iterator[None]:
     """
     try:
         yield
-    except (TypeError, RuntimeError, AttributeError, ValueError) as error:
-        if not isinstance(error, InvalidInputError) and _OUR_CLASSES.search(str(error)):
+    except Exception as error:
+        raised = error.__cause__ if isinstance(error, InvalidOutcomeError) else error
+        if not isinstance(raised, InvalidInputError) and _OUR_CLASSES.search(str(raised)):
             raise NotEnumerableError(
-                f"the sampler hands a random number to a function that is not followed ({error}); "
+                f"the sampler hands a random number to a function that is not followed ({raised}); "
                 f"compare it, or {JUDGE_BY_SAMPLES}"
             ) from error
         raise

@@ -34,7 +34,7 @@ SECOND = Row(
 """Every drafted token is accepted with a probability between 0 and 1, and no two rows are equal."""
 TWO_PATHS = Request(
     torch.tensor([[0, 1], [2, 0]]),
-    torch.tensor([[[5 / 8, 1 / 4, 1 / 8], [3 / 8, 3 / 8, 1 / 4], [1 / 4, 1 / 2, 1 / 4]]] * 2),
+    torch.tensor([[[1 / 4, 1 / 2, 1 / 4], [3 / 8, 3 / 8, 1 / 4], [1 / 4, 1 / 2, 1 / 4]]] * 2),
     torch.tensor([[[3 / 4, 1 / 8, 1 / 8], [1 / 4, 1 / 2, 1 / 4]]] * 2),
 )
 BESIDE_TWO_PATHS = Request(
@@ -42,7 +42,7 @@ BESIDE_TWO_PATHS = Request(
     torch.tensor([[[1 / 2, 1 / 4, 1 / 4], [1 / 8, 1 / 4, 5 / 8]]] * 2),
     torch.tensor([[[1 / 8, 1 / 8, 3 / 4]]] * 2),
 )
-"""Two paths each, of two tokens and of one, with three tokens, so that two rejections leave different rows."""
+"""Two paths each, of two tokens and of one, with three tokens, so that every rejection leaves another row."""
 
 
 def audit_batches(sampler: Shipped) -> tuple[str, ...]:

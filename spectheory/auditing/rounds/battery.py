@@ -44,24 +44,28 @@ def audit_pairs() -> Mapping[str, ModelPair]:
         "random dyadic, 3 drafted": random_dyadic(2, 2, 3),
         "random dyadic, 3 tokens": random_dyadic(3, 3, 2),
         "random dyadic, 4 tokens": random_dyadic(4, 4, 1),
-        "random dyadic, 4 tokens, 2 drafted": random_dyadic(5, 4, 2),
+        "random dyadic, 4 tokens, 2 drafted": with_first_token_drafted(random_dyadic(5, 4, 2)),
     }
 
 
-def pairs_of_several_paths() -> Mapping[str, ModelPair]:
+def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
     """Name -> pair, all exact, for two drafted paths and more: few paths have mass, so that tuples are few.
 
     Example:
-        >>> [pair.draft_length for pair in pairs_of_several_paths().values()]
-        [1, 1, 2, 2, 3]
+        >>> [pair.draft_length for pair in pairs_of_several_paths(2).values()]
+        [1, 2, 2, 1, 3]
+        >>> [pair.vocab_size for pair in pairs_of_several_paths(3).values()]
+        [3, 2, 3]
     """
-    return {
+    pairs = {
         "two residual tokens": instances.two_residual_tokens(1),
-        "random dyadic, 4 tokens": random_dyadic(4, 4, 1),
         "random dyadic, 2 tokens": random_dyadic(1, 2, 2),
         "first token shared, 3 tokens": with_first_token_drafted(random_dyadic(6, 3, 2)),
-        "first token shared, 3 drafted": with_first_token_drafted(random_dyadic(7, 2, 3)),
     }
+    if num_drafts == 2:
+        pairs["random dyadic, 4 tokens"] = random_dyadic(4, 4, 1)
+        pairs["first token shared, 3 drafted"] = with_first_token_drafted(random_dyadic(7, 2, 3))
+    return pairs
 
 
 def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) -> dict[str, ModelPair]:

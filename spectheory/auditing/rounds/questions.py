@@ -58,7 +58,7 @@ def questions(
     groups: dict[str, list[Question]] = {}
     left_out: dict[str, None] = {}
     for number in sorted(sampler.num_drafts):
-        default = audit_pairs() if number == 1 else pairs_of_several_paths()
+        default = audit_pairs() if number == 1 else pairs_of_several_paths(number)
         for name, pair in (default if pairs is None else pairs).items():
             for process, words in _drafted(sampler, pair, number):
                 _ask(sampler, Question(name, pair, process, words), groups, left_out)

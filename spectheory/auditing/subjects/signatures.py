@@ -6,6 +6,7 @@ token.  The sampler gets probabilities as float32, and logits as their logarithm
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from spectheory.auditing.following.random_tensor import random_tensor
 from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import Tape
+from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import PerPath
@@ -115,7 +117,10 @@ def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
         best, accepted, row = function(
             given["logits"], given["candidates"], lambda input_ids, logits: logits / TEMPERATURE
         )
-    correction = CoinGenerator(call.tape).choices(range(row.numel()), row.flatten().tolist())
+    weights = row.flatten().tolist()
+    if not 0 < sum(weights) < math.inf or min(weights) < 0:
+        raise UndefinedDrawError(f"it returns the row {weights}, from which no token can be drawn")
+    correction = CoinGenerator(call.tape).choices(range(row.numel()), weights)
     return [*call.paths[int(best), : int(accepted)].tolist(), *correction]
 
 

@@ -350,8 +350,11 @@ def followed_on(name: str, entries: Sequence[Any], number: Number, bounds: Seque
     random = [entry for entry in entries if isinstance(entry, Number)]
     if len(random) != 1:
         return number
-    before, others = random[0], [float(entry) for entry in entries if not isinstance(entry, Number)]
-    is_shift = name == "add" and 0 <= others[0] <= LARGEST_SHIFT
+    before, others = (
+        random[0],
+        [float(entry) for entry in entries if isinstance(entry, (int, float, torch.Tensor))],
+    )
+    is_shift = name == "add" and len(others) == 1 and 0 <= others[0] <= LARGEST_SHIFT
     if before.form == UNIFORM:
         if name == "log":
             return replace(number, clock=before.minus_logarithm)

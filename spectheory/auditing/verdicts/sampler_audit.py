@@ -103,8 +103,8 @@ def audit(
     total = sum(map(len, groups.values()))
     found = _Found(sampler, not_asked=list(left_out))
     for words, group in groups.items():
-        if found.verdict()[0] == DEFECT and found.cases:
-            break
+        if found.cases and found.verdict()[0] in (DEFECT, NOT_DECIDED):
+            break  # with fewer paths it is not lossless
         error = is_refused(sampler, group[0]) if group[0].num_drafts > 1 else None
         if error is not None:
             if sampler.has_given_drafts:
