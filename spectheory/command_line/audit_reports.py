@@ -6,7 +6,7 @@ import datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from spectheory.foundation.documents import to_json
+from spectheory.foundation.documents import count_text, to_json
 
 if TYPE_CHECKING:
     from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
@@ -78,7 +78,8 @@ def page(audits: list[AuditCertificate], date: datetime.date) -> str:
         if found.counterexample is not None:
             lines.append(f"- counterexample: {found.counterexample.in_words()}\n")
         lines += [f"- stated: {found.relaxation}\n"] if found.relaxation else []
-        lines.append(f"- asked: {len(found.cases)} cases with (V, L, K) = {found.scope.shapes_text()}\n")
+        asked = count_text(len(found.cases), "case")
+        lines.append(f"- asked: {asked} with (V, L, K) = {found.scope.shapes_text()}\n")
         lines += [f"- refused or left out: {text}\n" for text in found.scope.refused]
         lines += [f"- batches of two requests: {', '.join(found.batches)}\n"] if found.batches else []
         lines += [f"- random numbers: {text}\n" for text in found.primitives]

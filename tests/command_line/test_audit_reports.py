@@ -43,7 +43,7 @@ def test_the_page_of_the_documentation_is_one_that_was_written() -> None:
         part for part in written.split("\n\n") if "token_verification" not in part and "pairs," not in part
     ]
     assert len(prose) > 6
-    assert all(part in text for part in prose if not part.startswith(("- random numbers", "`")))
+    assert all(part in text for part in prose if not part.startswith(("- asked", "`")))
 
 
 def test_sarif_names_rule_level_and_place() -> None:
@@ -62,3 +62,19 @@ def test_sarif_names_rule_level_and_place() -> None:
     (rare,) = sarif([audit(load_subject("transformers"), PAIRS)])["runs"][0]["results"]
     assert (rare["ruleId"], rare["level"]) == ("boundary", "warning")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] > 1
+
+
+def test_the_scope_is_in_every_form() -> None:
+    """Shapes, arithmetic, tolerance and assumptions, of a lossless sampler and of a wrong one."""
+    for sampler in (token_verification, SPECIMENS["greedy_acceptance"][0]):
+        found = audit(sampler, {"thirds": instances.two_token(1)}, num_drafts=[1])
+        scope = found.to_document()["scope"]
+        assert (scope["shapes"], scope["processes"]) == ([[2, 1, 1]], ["1 independent path"])
+        assert "float32" in scope["arithmetic"]
+        assert "2^-24" in scope["tolerance"]
+        assert any("one run of eight was made twice" in text for text in scope["assumed"])
+        cells = dict(map(tuple, found.tables()[0].texts()))
+        assert {"asked", "drafts", "arithmetic", "tolerance", "taken at its word"} <= cells.keys()
+        (verdict,) = sarif([found])["runs"][0]["properties"]["verdicts"]
+        assert (verdict["verdict"], verdict["scope"]["shapes"]) == (found.headline(), [[2, 1, 1]])
+        assert "- asked: 1 case with (V, L, K) = (2, 1, 1)\n" in page([found], datetime.date(2026, 1, 2))

@@ -66,7 +66,7 @@ def audit_batches(sampler: Shipped) -> tuple[str, ...]:
         seen[words] = None
         together, undecided = sampler.batch_law(rows)
         for place, row in enumerate(rows):
-            alone = row._replace(padding=0) if isinstance(row, Row) else row
+            alone: Any = row._replace(padding=0) if isinstance(row, Row) else row
             law, undecided_alone = sampler.batch_law([alone])
             undecided += undecided_alone
             distance = total_variation(marginal(together, place), marginal(law, 0))

@@ -64,11 +64,12 @@ def questions(
                 _ask(sampler, Question(name, pair, process, words), groups, left_out)
     known = {**audit_pairs(), **pairs_of_several_paths()} if pairs is None else pairs
     for tree in sampler.trees:
+        words = f"{tree.name}:{','.join(map(str, getattr(tree, 'widths', [tree.num_drafts])))}"
         for name, pair in known.items():
             if _can_draft(tree, pair):
-                _ask(sampler, Question(name, pair, tree, str(tree)), groups, left_out)
-        if str(tree) not in groups:
-            raise InvalidInputError(f"no pair has drafts of {tree}; a tree has a width per drafted token")
+                _ask(sampler, Question(name, pair, tree, words), groups, left_out)
+        if words not in groups:
+            raise InvalidInputError(f"no pair has drafts of {words}; a tree has a width per drafted token")
     return groups, tuple(left_out)
 
 

@@ -186,10 +186,8 @@ def _batch_of_one(function: Callable[..., Any], call: Call) -> list[int]:
     return tokens
 
 
-def verified_batch(
-    function: Callable[..., Any], call: Call, rows: Sequence[Row] | Sequence[Request]
-) -> list[list[int]]:
-    """The tokens of every request; a tensor that is changed in place is a finding."""
+def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]) -> list[list[int]]:
+    """The tokens of every request, a ``Row`` or a ``Request``; a tensor changed in place is a finding."""
     tensors = {
         f"rows[{number}].{name}": tensor
         for number, row in enumerate(rows)

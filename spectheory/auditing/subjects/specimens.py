@@ -360,7 +360,8 @@ def path_batch_repeats_paths(requests: Sequence[Request], generator: Any) -> lis
     def filled(tensor: Tensor) -> Tensor:
         return torch.cat([tensor, tensor[-1:].expand(most - len(tensor), *tensor.shape[1:])])
 
-    return [recursive_rejection(*map(filled, request), generator) for request in requests]
+    full = [Request(*map(filled, request)) for request in requests]
+    return [recursive_rejection(*request, generator) for request in full]
 
 
 def batch_is_greedy_if_one_is(rows: Sequence[Row], generator: Any) -> list[list[int]]:

@@ -18,9 +18,11 @@ cell are probed: they must have the answer of the ends of the cell.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from itertools import islice, product
 from typing import Any
 
@@ -143,7 +145,7 @@ class Source(Interval):
                     f"the sampler takes the remainder of a random whole number by {divisor}, which is "
                     f"followed once, and for divisors of 1 to {MAX_CASES}"
                 )
-            first, count = self.grid.value(self.low), self.high - self.low
+            first, count = int(self.grid.value(self.low)), self.high - self.low
             counts = [(count - (rest - first) % divisor + divisor - 1) // divisor for rest in range(divisor)]
             self.remainders[divisor] = self.tape.decide([Fraction(number, count) for number in counts])
         return self.remainders[divisor]
@@ -238,7 +240,7 @@ class Number:
                     f"a comparison or a remainder, which is followed up to {MAX_CASES} values"
                 )
             middle = (low + high + 1) // 2
-            self.mapped(lambda value, least=middle: value >= least).decide()
+            self.mapped(partial(operator.le, middle)).decide()
 
     @property
     def is_used(self) -> bool:

@@ -132,7 +132,7 @@ def audit(
 
 @dataclass
 class _Found:
-    """What an audit has found so far.
+    """The findings of an audit so far.
 
     Attributes:
         sampler: its journal has the findings.
@@ -172,7 +172,10 @@ class _Found:
 
     def verdict(self) -> tuple[str, list[str]]:
         """The verdict, and the reasons for it."""
-        return _verdict(self.sampler, self.cases, self.refused)
+        verdict, reasons = _verdict(self.sampler, self.cases, self.refused)
+        if not self.cases and verdict != DEFECT and not reasons:
+            return NOT_DECIDED, ["; ".join(("no pair was asked about", *self.not_asked))]
+        return verdict, reasons
 
     def certificate(self, batches: tuple[str, ...]) -> AuditCertificate:
         """All of it."""

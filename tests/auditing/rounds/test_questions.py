@@ -21,7 +21,7 @@ from spectheory.auditing.subjects.specimens import (
     token_verification,
     top_three,
 )
-from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT
+from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT, NOT_DECIDED
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
@@ -110,6 +110,12 @@ def test_more_tuples_than_are_asked_about_are_said() -> None:
         "3 independent paths on large: 729 tuples of drafts, more than 64",
     )
     assert found.scope.shapes == ((3, 2, 1),)
+    nothing = audit(token_verification, {"large": random_dyadic(1, 3, 2)}, num_drafts=[5])
+    assert nothing.verdict == NOT_DECIDED
+    assert nothing.headline() == (
+        "token_verification: not decided: no pair was asked about; 5 independent paths on large: 59049 "
+        "tuples of drafts, more than 4096"
+    )
 
 
 def without_replacement(
@@ -135,11 +141,8 @@ def test_trees_are_asked_where_the_sampler_takes_them() -> None:
     pairs = {"four": ModelPair.context_free_pair(target, draft, 1)}
     tree = WithoutReplacement((2,))
     right = audit(without_replacement, pairs, trees=[tree])
-    assert (right.verdict, right.cases[0].process, right.scope.shapes) == (
-        ARITHMETIC,
-        str(tree),
-        ((4, 1, 2),),
-    )
+    assert (right.verdict, right.cases[0].process) == (ARITHMETIC, "without_replacement:2")
+    assert right.scope.shapes == ((4, 1, 2),)
 
     def wrong(*arguments: Any) -> list[int]:
         return without_replacement(*arguments, renews=False)
