@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from spectheory.command_line.options import csv_option, json_option, load_pair
-from spectheory.command_line.output import EXIT_DEFECT, note, print_json, print_results
+from spectheory.command_line.options import csv_option, json_option, load_pair, numbers, process_of
+from spectheory.command_line.output import EXIT_DEFECT, EXIT_NOT_DECIDED, note, print_json, print_results
 from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from spectheory.auditing.subjects.shipped import Shipped
+    from spectheory.pairs.pair import ModelPair
 
 ALL = "all"
 FETCH = "fetch"
@@ -28,6 +29,10 @@ FETCH = "fetch"
 @click.option(
     "--mix", "mixes", multiple=True, metavar="KIND", help="What batches mix: ragged, greedy, padded."
 )
+@click.option("--num-drafts", "-k", metavar="K", help="Numbers of independent paths of a call, as 2 or 1-3.")
+@click.option("--tree", "trees", multiple=True, metavar="NAME:K1,K2,..", help="The drafts branch like this.")
+@click.option("--vocab", metavar="V", help="Vocabulary sizes of the pairs, as 4 or 2-5.")
+@click.option("--draft-length", metavar="L", help="Draft lengths of the pairs, as 2 or 1-3.")
 @click.option("--cache", type=click.Path(path_type=Path), help="The folder of fetched files.")
 @click.option("--page", "as_page", is_flag=True, help="Print a Markdown page instead of a table.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print findings in the SARIF format.")
@@ -38,6 +43,10 @@ def audit(
     signature: str | None,
     pair_file: str | None,
     mixes: tuple[str, ...],
+    num_drafts: str | None,
+    trees: tuple[str, ...],
+    vocab: str | None,
+    draft_length: str | None,
     cache: Path | None,
     as_page: bool,
     as_sarif: bool,
@@ -48,7 +57,11 @@ def audit(
 
     SAMPLER is the name of a library (transformers, sglang, sglang-block, vllm), "all" for those that are
     installed or fetched, or your own sampler as package.module:function with --as SIGNATURE:
-    speculative_sampling, evaluate_posterior, coins, batch or sampler.  Exits with 1 where a defect was found.
+    speculative_sampling, evaluate_posterior, coins, batch, path_batch or sampler.  Exits with 1 where a
+    defect was found, else with 4 where a sampler could not be followed and nothing is decided.
+
+    Samplers that can carry several paths are asked with 1, 2 and 3 of them, or with --num-drafts; those whose
+    drafts are not independent with --tree.  --vocab and --draft-length choose the pairs.
 
     "audit fetch sglang==0.5.23" downloads the wheel of a library with pip and keeps the few files that hold
     its samplers; nothing is installed.  "audit fetch all" takes every library, each in the tested version.
@@ -64,8 +77,12 @@ def audit(
     from spectheory.command_line import audit_reports
     from spectheory.command_line.progress import progress_bar
 
-    samplers = _samplers(names, signature, mixes, cache)
-    pairs = None if pair_file is None else {pair_file: load_pair(pair_file)}
+    drafts = {
+        "num_drafts": () if num_drafts is None else _listed("--num-drafts", num_drafts),
+        "trees": [process_of(1, tree) for tree in trees],
+    }
+    samplers = _samplers(names, signature, mixes, drafts, cache)
+    pairs = _pairs(pair_file, vocab, draft_length)
     found = []
     for sampler in samplers:
         with progress_bar(sampler.name) as progress:
@@ -77,7 +94,30 @@ def audit(
     else:
         title = "audits of shipped samplers" if len(found) > 1 else None
         print_results(found, as_json, as_csv, name="audits", title=title)
-    return EXIT_DEFECT if any(certificate.is_defective for certificate in found) else 0
+    if any(certificate.is_defective for certificate in found):
+        return EXIT_DEFECT
+    return 0 if all(certificate.is_decided for certificate in found) else EXIT_NOT_DECIDED
+
+
+def _listed(option: str, text: str) -> list[int]:
+    found = numbers(option, text)
+    return found if isinstance(found, list) else [found]
+
+
+def _pairs(pair_file: str | None, vocab: str | None, draft_length: str | None) -> dict[str, ModelPair] | None:
+    """The pairs that were asked for; ``None`` for those of every audit."""
+    if pair_file is not None:
+        if vocab or draft_length:
+            raise InvalidInputError("--pair has its own vocabulary and draft length; leave out the options")
+        return {pair_file: load_pair(pair_file)}
+    if vocab is None and draft_length is None:
+        return None
+    from spectheory.auditing.rounds.battery import pairs_of_shapes
+
+    return pairs_of_shapes(
+        [] if vocab is None else _listed("--vocab", vocab),
+        [] if draft_length is None else _listed("--draft-length", draft_length),
+    )
 
 
 def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
@@ -104,7 +144,11 @@ def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
 
 
 def _samplers(
-    names: tuple[str, ...], signature: str | None, mixes: tuple[str, ...], cache: Path | None
+    names: tuple[str, ...],
+    signature: str | None,
+    mixes: tuple[str, ...],
+    drafts: dict[str, Any],
+    cache: Path | None,
 ) -> list[Shipped]:
     """The samplers of these names, each found before the first is audited."""
     from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
@@ -113,9 +157,11 @@ def _samplers(
     from spectheory.verification.resolve import imported
 
     wanted = [(name, given == ALL) for given in names for name in (SUBJECTS if given == ALL else [given])]
-    if (signature is not None or mixes) and not any(":" in name for name, _ in wanted):
+    is_said = signature is not None or mixes or any(drafts.values())
+    if is_said and not any(":" in name for name, _ in wanted):
         raise InvalidInputError(
-            "--as and --mix say how package.module:function is called; a library's sampler knows"
+            "--as, --mix, --num-drafts and --tree say how package.module:function is called; a library's "
+            "sampler knows"
         )
     found = []
     for name, is_optional in wanted:
@@ -133,5 +179,5 @@ def _samplers(
             function = imported(name, "sampler")
             if not callable(function):
                 raise InvalidInputError(f"{name} is {type(function).__name__}, expected a function")
-            found.append(Shipped(function, signature, name.partition(":")[2], mixes=mixes))
+            found.append(Shipped(function, signature, name.partition(":")[2], mixes=mixes, **drafts))
     return found

@@ -6,6 +6,8 @@ import datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from spectheory.foundation.documents import count_text, to_json
+
 if TYPE_CHECKING:
     from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
 
@@ -25,8 +27,9 @@ _COLUMNS = """
 - **rule**: the verification rule that the sampler implements.
 - **verdict**: one of the five [verdicts](auditing.md#verdicts). A relaxation is compared with the law that
   it states.
-- **total variation**: the largest over {pairs} pairs, between the output completed with the target and the
-  target. Where random numbers are multiplied it is a lower bound.
+- **total variation**: the largest over {cases} cases, between the output completed with the target and the
+  target. Where random numbers are multiplied it is a lower bound. Below 4 (L+1) (Λ+V+8) 2^-24, with Λ the
+  largest |log| of a positive probability, it is rounding.
 - **forbidden token**: the largest probability of a token to which the target gives probability 0. A coin of
   exactly 0 that is compared with a ratio of 0 by *at most* accepts one, once in 2^24 numbers of float32 and
   once in 2^53 of float64. This probability is a part of the total variation, on which the verdict rests. It
@@ -40,6 +43,9 @@ _COLUMNS = """
 
 _ASSUMED = """
 ## What is assumed
+
+A verdict is on the shapes (V, L, K) that are listed: vocabulary, drafted tokens, drafted paths. Rows are
+float32, and the law is computed in rationals. What was taken at its word:
 
 """
 
@@ -67,7 +73,7 @@ _RULES = {
 def page(audits: list[AuditCertificate], date: datetime.date) -> str:
     """The audits as a Markdown page: one table, and the details of every audited file, folded."""
     lines = [_INTRODUCTION.format(date=date.isoformat()), *map(_row, audits)]
-    lines.append(_COLUMNS.format(pairs=len(audits[0].cases)))
+    lines.append(_COLUMNS.format(cases=len(audits[0].cases)))
     of_files: dict[tuple[str, str, str], list[AuditCertificate]] = {}
     for found in audits:
         code = found.provenance
@@ -82,7 +88,7 @@ def page(audits: list[AuditCertificate], date: datetime.date) -> str:
             lines += [f"- `{found.sampler}`: {text}\n" for text in texts if text not in shared]
         lines.append("\n</details>\n")
     lines.append(_ASSUMED)
-    lines += [f"- {text}\n" for text in audits[0].assumptions]
+    lines += [f"- {text}\n" for text in audits[0].scope.assumed]
     lines.append(_MISSING)
     return "".join(lines)
 
@@ -111,6 +117,8 @@ def _details(found: AuditCertificate) -> list[str]:
         *[text for text in (found.note,) if text],
         *([] if counterexample is None else [f"counterexample: {counterexample.in_words()}"]),
         *([f"stated: {found.relaxation}"] if found.relaxation else []),
+        f"asked: {count_text(len(found.cases), 'case')} with (V, L, K) = {found.scope.shapes_text()}",
+        *[f"refused or left out: {text}" for text in found.scope.refused],
         *([f"batches of two requests: {', '.join(found.batches)}"] if found.batches else []),
         *[f"random numbers: {text}" for text in found.primitives],
         *[f"stand-in: {text}" for text in found.stand_ins],
@@ -124,6 +132,8 @@ _LEVELS = {"defect": "error", "not decided": "warning", "boundary": "warning"}
 
 def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
     """The audits as one SARIF run: a defect is an error; a forbidden token, or no decision, is a warning.
+
+    A lossless sampler has no result.  The properties of the run have the verdict and the scope of each.
 
     Args:
         audits: at least one; a sampler of a file of the current directory is named relative to it.
@@ -141,6 +151,7 @@ def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
                     }
                 }
             ],
+            "properties": {"scope": to_json(found.scope), "shapes": found.scope.shapes_text()},
             "partialFingerprints": {"sampler/v1": f"{found.sampler} {found.provenance.sha256}"},
         }
         for found in audits
@@ -155,4 +166,9 @@ def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
         for rule in _LEVELS
     ]
     driver = {"name": "spectheory", "version": version("spectheory"), "rules": rules}
-    return {"version": _SARIF_VERSION, "runs": [{"tool": {"driver": driver}, "results": results}]}
+    verdicts = [
+        {"sampler": found.sampler, "verdict": found.headline(), "scope": to_json(found.scope)}
+        for found in audits
+    ]
+    run = {"tool": {"driver": driver}, "results": results, "properties": {"verdicts": verdicts}}
+    return {"version": _SARIF_VERSION, "runs": [run]}

@@ -24,7 +24,10 @@ def test_a_right_and_a_wrong_function(capsys: pytest.CaptureFixture[str], tmp_pa
     right = ["audit", f"{SPECIMENS}:token_verification", "--as", "sampler", "--pair", str(pair)]
     document = run_json(capsys, *right)
     assert (document["sampler"], document["verdict"]) == ("token_verification", "exactly lossless")
-    assert [case["pair"] for case in document["cases"]] == [str(pair)]
+    assert [(case["pair"], case["num_drafts"]) for case in document["cases"]] == [
+        (str(pair), number) for number in (1, 2, 3)
+    ]
+    assert document["scope"]["shapes_text"] == "(2, 1, 1-3)"
     wrong = [word.replace("token_verification", "greedy_acceptance") for word in right]
     assert main(wrong) == 1
     assert "its law is not the target's" in capsys.readouterr().out
@@ -134,3 +137,54 @@ def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], words: list[s
     error = capsys.readouterr().err
     assert re.search(says, error)
     assert error.count("\n") == 1
+
+
+NOT_FOLLOWED = """
+import torch
+
+def sampler(paths, target, draft, generator):
+    return [int(torch.randn(1) < 0)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("others", "status"), [([], 4), (["token_verification"], 4), (["greedy_acceptance"], 1)]
+)
+def test_what_is_not_decided_has_a_status(
+    others: list[str], status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of several verdicts a defect outranks it, and it outranks a lossless one."""
+    (tmp_path / "not_followed.py").write_text(NOT_FOLLOWED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names = ["not_followed:sampler", *(f"{SPECIMENS}:{name}" for name in others)]
+    pair = str(write_pair(tmp_path, draft_length=1))
+    assert main(["audit", *names, "--as", "sampler", "--pair", pair, "--csv"]) == status
+
+
+def test_shapes_are_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+    """Five tokens with two paths, which no pair of an audit has; wrong samplers of two paths, of a tree."""
+    words = ["--as", "sampler", "--vocab", "5", "--draft-length", "1", "--num-drafts", "1-2"]
+    document = run_json(capsys, "audit", f"{SPECIMENS}:token_verification", *words)
+    assert document["scope"]["shapes"] == [[5, 1, 1], [5, 1, 2]]
+    assert main(["audit", f"{SPECIMENS}:residual_of_the_target", *words]) == 1
+    tree = ["--as", "sampler", "--vocab", "3", "--draft-length", "1", "--tree", "without_replacement:2"]
+    assert main(["audit", f"{SPECIMENS}:recursive_rejection", *tree]) == 1
+    assert "without_replacement" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--as", "coins", "--num-drafts", "2"], "take one drafted path; several are audited with"),
+        (["--as", "sampler", "--pair", "PAIR", "--vocab", "3"], "--pair has its own vocabulary"),
+        (["--as", "sampler", "--draft-length", "1", "--tree", "prefix_tree:1,2"], "no pair has drafts of"),
+    ],
+)
+def test_shapes_that_cannot_be_asked(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pair = str(write_pair(tmp_path, draft_length=1))
+    given = [pair if word == "PAIR" else word for word in words]
+    assert main(["audit", f"{SPECIMENS}:token_verification", *given]) == 2
+    assert says in capsys.readouterr().err

@@ -51,10 +51,10 @@ def test_the_page_of_the_documentation_is_one_that_was_written() -> None:
     (date,) = map(datetime.date.fromisoformat, re.findall(r"\d{4}-\d\d-\d\d", text))
     assert re.findall(r"^\| `([a-z0-9-]+)`", text, re.MULTILINE) == list(SUBJECTS)
     written = page([audit(Shipped(token_verification, "sampler"), PAIRS)], date)
-    of_the_sampler = ("- random numbers", "- probed", "sha256", "<summary>")
+    of_the_sampler = ("- asked", "- random numbers", "- probed", "sha256", "<summary>")
     prose = [
         line
-        for line in written.replace(" 2 pairs", " 12 pairs").splitlines()
+        for line in written.replace(" 2 cases", " 12 cases").splitlines()
         if "token_verification" not in line and not line.startswith(of_the_sampler)
     ]
     assert len(prose) > 40
@@ -77,3 +77,19 @@ def test_sarif_names_rule_level_and_place() -> None:
     (rare,) = sarif([audit(load_subject("transformers"), PAIRS)])["runs"][0]["results"]
     assert (rare["ruleId"], rare["level"]) == ("boundary", "warning")
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] > 1
+
+
+def test_the_scope_is_in_every_form() -> None:
+    """Shapes, arithmetic, tolerance and assumptions, of a lossless sampler and of a wrong one."""
+    for sampler in (token_verification, SPECIMENS["greedy_acceptance"][0]):
+        found = audit(sampler, {"thirds": instances.two_token(1)}, num_drafts=[1])
+        scope = found.to_document()["scope"]
+        assert (scope["shapes"], scope["processes"]) == ([[2, 1, 1]], ["1 independent path"])
+        assert "float32" in scope["arithmetic"]
+        assert "2^-24" in scope["tolerance"]
+        assert any("one run of eight was made twice" in text for text in scope["assumed"])
+        cells = dict(map(tuple, found.tables()[0].texts()))
+        assert {"asked", "drafts", "arithmetic", "tolerance", "taken at its word"} <= cells.keys()
+        (verdict,) = sarif([found])["runs"][0]["properties"]["verdicts"]
+        assert (verdict["verdict"], verdict["scope"]["shapes"]) == (found.headline(), [[2, 1, 1]])
+        assert "- asked: 1 case with (V, L, K) = (2, 1, 1)\n" in page([found], datetime.date(2026, 1, 2))

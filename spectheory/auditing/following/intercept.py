@@ -15,6 +15,7 @@ from __future__ import annotations
 import gc
 import os
 import random
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -28,18 +29,33 @@ import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from spectheory.auditing.following.isolation import Replacement, closed, refusing, replaced
+from spectheory.auditing.following.isolation import (
+    Replacement,
+    closed,
+    imports_outside,
+    refusing,
+    replaced,
+)
 from spectheory.auditing.following.kernel_draws import Draws, read_again
 from spectheory.auditing.following.random_tensor import RandomTensor, become_random, random_tensor, unwrapped
 from spectheory.auditing.following.triton_kernels import followed
-from spectheory.auditing.tape.atoms import uniform_number
+from spectheory.auditing.tape.atoms import uniform_number, whole_number
 from spectheory.auditing.tape.coins import CoinGenerator
-from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError, Tape, unswallowed
+from spectheory.auditing.tape.decisions import (
+    JUDGE_BY_SAMPLES,
+    HiddenRandomnessError,
+    NotEnumerableError,
+    Tape,
+    unswallowed,
+)
 from spectheory.auditing.tape.races import Clock, Exponential, UndefinedDrawError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
 
 GLOBAL_SEED = 24_301
 """The seed of torch's global generator at the start of a run."""
+MAX_BRANCHES = 16
+"""A whole number of more values is split into cases only where it is used."""
 
 
 @dataclass
@@ -88,11 +104,13 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
         with ExitStack() as stack:
             stack.enter_context(unswallowed())
             stack.enter_context(closed())
-            stack.enter_context(replaced(_replacements(tape, journal)))
+            originals = stack.enter_context(replaced(_replacements(tape, journal)))
+            stack.enter_context(imports_outside(originals))
             stack.enter_context(followed(Draws(tape, journal.primitives, journal.findings)))
             stack.enter_context(sentinel)
             stack.enter_context(_Answers(tape, journal, sentinel))
-            yield
+            with _unknown_to_others():
+                yield
             if torch.default_generator.initial_seed() != GLOBAL_SEED:
                 journal.findings.add(("contract", "it gives torch's global generator a seed"))
     finally:
@@ -102,6 +120,28 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
             "the sampler draws from a generator that it keeps, or from Python's or numpy's global one by a "
             "name that was imported on its own (`from random import ..`)"
         )
+
+
+@contextmanager
+def _unknown_to_others() -> Iterator[None]:
+    """Refuse where a function that this package does not replace fails on a random number.
+
+    Raises:
+        NotEnumerableError: the error speaks of the class of a random number.
+    """
+    try:
+        yield
+    except Exception as error:
+        raised = error.__cause__ if isinstance(error, InvalidOutcomeError) else error
+        if not isinstance(raised, InvalidInputError) and _OUR_CLASSES.search(str(raised)):
+            raise NotEnumerableError(
+                f"the sampler hands a random number to a function that is not followed ({raised}); "
+                f"compare it, or {JUDGE_BY_SAMPLES}"
+            ) from error
+        raise
+
+
+_OUR_CLASSES = re.compile(r"\b(RandomTensor|RandomArray|Coin|Clock|Pick)\b")
 
 
 def _states(generators: Sequence[Any]) -> list[Any]:
@@ -243,6 +283,8 @@ def _whole_numbers(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs
     ends = [end for end in args if isinstance(end, int)]
     low = kwargs.get("low", ends[0] if len(ends) > 1 else 0)
     high = kwargs.get("high", ends[-1] if ends else None)
+    if high - low > MAX_BRANCHES:
+        return random_tensor(filled(drawn.shape, lambda: whole_number(tape, low, high)), drawn.dtype)
     for place in np.ndindex(tuple(drawn.shape)):
         drawn[place] = low + tape.decide([Fraction(1, high - low)] * (high - low))
     return drawn

@@ -7,12 +7,17 @@ by.  A hook cannot be removed, so one hook stays for the rest of the process; it
 
 from __future__ import annotations
 
+import random
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
+
+import numpy as np
+import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
@@ -21,21 +26,64 @@ Replacement = tuple[Any, str, Any]
 
 
 @contextmanager
-def replaced(replacements: Iterable[Replacement]) -> Iterator[None]:
-    """Replace attributes, as ``unittest.mock.patch.object`` does, which takes longer than most runs."""
+def replaced(replacements: Iterable[Replacement]) -> Iterator[list[Replacement]]:
+    """Replace attributes, as ``unittest.mock.patch.object`` does, which takes longer than most runs.
+
+    Yields what was there before, as replacements for ``put_back``.
+    """
     before: list[Replacement] = []
     try:
         for owner, name, replacement in replacements:
             getattr(owner, name)  # raises for a name that does not exist
             before.append((owner, name, vars(owner).get(name, _INHERITED)))
             setattr(owner, name, replacement)
-        yield
+        yield before
     finally:
-        for owner, name, own in reversed(before):
-            if own is not _INHERITED:
-                setattr(owner, name, own)
-            elif name in vars(owner):  # an interruption may come before the replacement
-                delattr(owner, name)
+        put_back(before)
+
+
+def put_back(before: Sequence[Replacement]) -> None:
+    """Undo replacements."""
+    for owner, name, own in reversed(before):
+        if own is not _INHERITED:
+            setattr(owner, name, own)
+        elif name in vars(owner):  # an interruption may come before the replacement
+            delattr(owner, name)
+
+
+@contextmanager
+def imports_outside(before: Sequence[Replacement]) -> Iterator[None]:
+    """Import a module as if it had been imported before the run: with Python's and numpy's own functions.
+
+    A module that is imported for the first time by the sampler may make generators, open files and start
+    processes.  What it draws is drawn once, and the generators of all are put back.
+
+    Args:
+        before: what ``replaced`` yields.
+    """
+    machinery: Any = sys.modules["_frozen_importlib"]
+    find = machinery._find_and_load
+
+    def find_and_load(name: str, import_: Any) -> Any:
+        replacements = [(owner, attribute, vars(owner)[attribute]) for owner, attribute, _ in before]
+        states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
+        was_closed, _HERE.is_closed = _HERE.is_closed, False
+        machinery._find_and_load = find
+        put_back(before)
+        try:
+            with torch._C.DisableTorchFunction(), _disable_current_modes():
+                return find(name, import_)
+        finally:
+            for owner, attribute, replacement in replacements:
+                setattr(owner, attribute, replacement)
+            machinery._find_and_load = find_and_load
+            _HERE.is_closed = was_closed
+            random.setstate(states[0])
+            np.random.set_state(states[1])  # noqa: NPY002
+            torch.set_rng_state(states[2])
+
+    with replaced([(machinery, "_find_and_load", find_and_load)]):
+        yield
 
 
 _INHERITED = object()

@@ -1,21 +1,25 @@
 """Tensors of random numbers that are not drawn: torch functions act on their laws.
 
-A ``RandomTensor`` may be reshaped, indexed, put through monotone elementwise functions and compared; every
-comparison is decided by ``Number.decide``.  Any other torch function is refused by its name.  The winners of
-races are whole numbers.  A race is run as soon as more than the position of its winner is needed.
+A ``RandomTensor`` may be reshaped, joined, indexed, put through monotone elementwise functions and compared;
+every comparison is decided by ``Number.decide``.  Any other torch function is refused by its name.  The
+winners of races are whole numbers.  A race is run as soon as more than the position of its winner is needed,
+and a run branches on a whole number as soon as more than a comparison or a remainder is needed.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import torch
 
-from spectheory.auditing.tape.atoms import Number
+from spectheory.auditing.tape.atoms import WHOLE, Number, followed_on
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, NotEnumerableError
-from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after, only_a_race
+from spectheory.auditing.tape.races import Clock, Exponential, Pick, Race, clock_after, only_a_race
 
 PART_OF_A_TENSOR = "random numbers in part of a tensor; use a separate tensor"
 
@@ -26,10 +30,14 @@ class RandomTensor(torch.Tensor):
     Attributes:
         numbers: an object array of the tensor's shape: ``Number``, ``Clock``, ``Pick`` or Python number.
         is_python: whether the tensor represents a Python number, which does not change the dtype of others.
+        is_part: whether torch would share its memory with another tensor.
+        has_parts: whether torch would share its memory with a tensor made from it.
     """
 
     numbers: np.ndarray
     is_python: bool = False
+    is_part: bool = False
+    has_parts: bool = False
     __array_ufunc__ = None  # a numpy number leaves the comparison to this class
 
     @classmethod
@@ -71,25 +79,34 @@ _STRUCTURE = (
     "clone detach cpu repeat split chunk unbind select narrow flip index_select gather ravel view_as "
     "reshape_as movedim swapaxes broadcast_to T mT tile unflatten"
 )
+_COPIES = "clone repeat flip index_select gather tile"
+"""Those of them that never share memory."""
+_JOINS = "cat concat concatenate stack hstack vstack dstack column_stack"
 _COMPARISONS = "lt le gt ge less less_equal greater greater_equal"
 _CLOCK_OPERATIONS = {
     name: operation
     for operation, names in {
-        "divide": "div divide true_divide __rdiv__ __rtruediv__",
-        "multiply": "mul multiply __rmul__",
-        "add": "add __radd__",
-        "subtract": "sub subtract __rsub__",
-        "negative": "neg negative",
+        "divide": "div divide true_divide __truediv__ __rdiv__ __rtruediv__",
+        "multiply": "mul multiply __mul__ __rmul__",
+        "add": "add __add__ __radd__",
+        "subtract": "sub subtract __sub__ rsub __rsub__",
+        "negative": "neg negative __neg__",
         "log": "log",
         "reciprocal": "reciprocal",
     }.items()
     for name in names.split()
 }
 """torch's name -> the operation of ``clock_after``."""
+_REVERSED = "rsub __rsub__ __rdiv__ __rtruediv__ __rmul__ __radd__"
+"""Operations whose second operand comes first."""
+_CONVERSIONS = "to type float double"
 _OTHER_MONOTONE = (
-    "rsub log2 log10 log1p exp expm1 sqrt clamp clip clamp_min clamp_max minimum maximum "
-    "to type float double half bfloat16"
+    "log2 log10 log1p exp expm1 sqrt clamp clip clamp_min clamp_max minimum maximum half bfloat16 "
+    "long int short floor ceil trunc round floor_divide __floordiv__ " + _CONVERSIONS
 )
+_KEEP_THE_FORM = (torch.float32, torch.float64, torch.int64)
+"""The types in which a uniform number is still one, up to rounding to float32, and a whole number exact."""
+_REMAINDERS = "remainder fmod __mod__"
 
 
 def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -101,17 +118,28 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name == "__repr__":
         return "<random numbers that are not drawn>"
     if name in _STRUCTURE.split():
-        return _rearranged(func, args, kwargs)
-    if name == "where" and len(args) == 3 and not isinstance(args[0], RandomTensor):
-        return _chosen(*args)
+        for index in _random(_flat(args[1:])):
+            if _is_picked(index) or _is_whole(index):
+                settle(index)
+        is_random = isinstance(args[0], RandomTensor) or _random(_flat(args[1:]))
+        return _rearranged(func, args, kwargs) if is_random else func(*args, **kwargs)
+    if name in _JOINS.split():
+        return _joined(func, *args, **kwargs)
+    if name == "where" and len(args) == 3:
+        condition, first, second = args if func is torch.where else (args[1], args[0], args[2])
+        return _chosen(condition, first, second)
+    if name == "masked_fill" and not isinstance(args[2], RandomTensor):
+        return _chosen(args[1], torch.as_tensor(args[2]).type(_dtype_of(args[0])), args[0])
     if name == "__setitem__":
         return _stored(*args)
+    if name.endswith("_") and not name.startswith("_") and hasattr(torch.Tensor, name[:-1]):
+        return _in_place(args[0], getattr(torch.Tensor, name[:-1])(*args, **kwargs))
     if picks := [random for random in _random([*args, *kwargs.values()]) if _is_picked(random)]:
         for random in picks:
             settle(random)
         return func(*args, **kwargs)
     if name in ("item", "tolist") and len(args) == 1:
-        return _python_numbers(args[0])
+        return _python_numbers(args[0].reshape(()) if name == "item" else args[0])
     if any(isinstance(number, Clock) for random in _random(args) for number in random.numbers.flat):
         return _on_clocks(name, func, args, kwargs)
     if name in _CLOCK_OPERATIONS or name in _OTHER_MONOTONE.split():
@@ -126,6 +154,16 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name in ("searchsorted", "bucketize"):
         edges, values = args if name == "searchsorted" else args[::-1]
         return _searchsorted(edges, values, **kwargs)
+    if name in ("argmax", "argmin") and _is_race(args[0]):
+        return _winners(name == "argmax", *args, **kwargs)
+    if name in _REMAINDERS.split() and len(args) == 2:
+        return _remainders(func, *args)
+    if name == "__int__" and args[0].numel() == 1:
+        return args[0].numbers.flat[0].mapped(int).value()
+    if whole := [random for random in _random([*args, *kwargs.values()]) if _is_whole(random)]:
+        for random in whole:
+            settle(random)
+        return func(*args, **kwargs)
     raise NotEnumerableError(
         f"the sampler applies {name} to random numbers, which is not followed; compare them, or "
         f"{JUDGE_BY_SAMPLES}"
@@ -142,20 +180,40 @@ def _random(args: Sequence[Any]) -> list[RandomTensor]:
     return [arg for arg in args if isinstance(arg, RandomTensor)]
 
 
+def _flat(args: Sequence[Any]) -> list[Any]:
+    """Arguments, with those in tuples and lists."""
+    return [part for arg in args for part in (arg if isinstance(arg, (tuple, list)) else [arg])]
+
+
 def _is_picked(random: RandomTensor) -> bool:
     return any(isinstance(number, Pick) for number in random.numbers.flat)
 
 
+def _is_whole(random: RandomTensor) -> bool:
+    return not _dtype(random).is_floating_point or all(
+        isinstance(number, Number) and number.form == WHOLE for number in random.numbers.flat
+    )
+
+
 def settle(random: RandomTensor) -> None:
-    """Run the races of a tensor of picks, which becomes an ordinary tensor."""
-    values = [number.decide() if isinstance(number, Pick) else number for number in random.numbers.flat]
+    """Run the races of a tensor, and branch on its whole numbers; it becomes an ordinary tensor."""
+    values = [
+        number.decide()
+        if isinstance(number, Pick)
+        else number.value()
+        if isinstance(number, Number)
+        else number
+        for number in random.numbers.flat
+    ]
     plain: Any = random
     plain.__class__ = torch.Tensor
     plain.copy_(torch.tensor(values, dtype=plain.dtype).reshape(plain.shape))
 
 
 def _chosen(condition: torch.Tensor, first: Any, second: Any) -> torch.Tensor:
-    """``torch.where``, entry by entry; no race is run."""
+    """``torch.where``, entry by entry; no race is run but those of the condition."""
+    if isinstance(condition, RandomTensor):
+        settle(condition)
     parts = [_entries(part) for part in (first, second)]
     stand_ins = [
         torch.ones((), dtype=_dtype(part)) if isinstance(part, RandomTensor) else part
@@ -165,9 +223,64 @@ def _chosen(condition: torch.Tensor, first: Any, second: Any) -> torch.Tensor:
     return _settled_if_known(random_tensor(np.where(condition.numpy(), *parts), dtype))
 
 
+def _joined(func: Any, tensors: Sequence[torch.Tensor], *args: Any, **kwargs: Any) -> torch.Tensor:
+    """Join the entries as the function joins tensors of their positions."""
+    entries = [_entries(tensor) for tensor in tensors]
+    starts = np.cumsum([0, *(part.size for part in entries)])
+    places = [
+        torch.arange(start, start + part.size).reshape(part.shape)
+        for start, part in zip(starts.tolist(), entries, strict=False)
+    ]
+    joined = func(places, *args, **kwargs)
+    dtype = func([torch.ones(1, dtype=_dtype_of(tensor)) for tensor in tensors]).dtype
+    numbers = np.empty(tuple(joined.shape), dtype=object)
+    numbers[...] = np.concatenate([part.ravel() for part in entries])[joined.numpy()]
+    return _settled_if_known(random_tensor(numbers, dtype))
+
+
+def _in_place(target: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
+    """The target with the entries of a result that was to be computed in place."""
+    if not isinstance(target, RandomTensor) and not isinstance(result, RandomTensor):
+        return target.copy_(result)
+    if isinstance(target, RandomTensor) and (target.is_part or target.has_parts):
+        raise NotEnumerableError(f"the sampler computes in place with {PART_OF_A_TENSOR}")
+    if result.shape != target.shape or _dtype_of(result) != _dtype_of(target):
+        raise NotEnumerableError("the sampler computes in place with random numbers of another shape or type")
+    if not isinstance(target, RandomTensor):
+        return become_random(target, _entries(result))
+    target.numbers = _entries(result)
+    _settled_if_known(target)
+    return target
+
+
+def _remainders(func: Any, random: Any, divisor: Any) -> torch.Tensor:
+    """The remainders of whole numbers; a run branches on them."""
+    whole = isinstance(random, RandomTensor) and all(
+        isinstance(number, Number) and number.form == WHOLE for number in random.numbers.flat
+    )
+    if not whole or isinstance(divisor, RandomTensor):
+        raise NotEnumerableError(
+            f"the sampler applies {func.__name__} to random numbers, which is not followed"
+        )
+    if func.__name__ == "fmod" and any(number.sources[0].grid.value(0) < 0 for number in random.numbers.flat):
+        raise NotEnumerableError("the sampler applies fmod to negative random numbers, which is not followed")
+    divisors = np.broadcast_to(_entries(divisor), random.numbers.shape)
+    rests = [
+        number.sources[0].remainder(int(by))
+        for number, by in zip(random.numbers.flat, divisors.flat, strict=True)
+    ]
+    if random.is_python:
+        return rests[0]
+    return torch.tensor(rests, dtype=_dtype(random)).reshape(random.numbers.shape)
+
+
 def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
     """``target[key] = value``; the target becomes random where the value is."""
-    if isinstance(key, RandomTensor) or target._is_view():
+    for index in _random(_flat([key])):
+        if _is_picked(index) or _is_whole(index):
+            settle(index)
+    is_part = target.is_part if isinstance(target, RandomTensor) else target._is_view()
+    if _random(_flat([key])) or is_part:
         raise NotEnumerableError(f"the sampler stores {PART_OF_A_TENSOR}")
     numbers = _entries(target)
     places = torch.arange(target.numel()).reshape(target.shape)[key]
@@ -199,7 +312,7 @@ def _settled_if_known(random: RandomTensor) -> torch.Tensor:
 def _rearranged(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Move the numbers as the function moves the entries of a tensor of their positions."""
     random = args[0]
-    if not isinstance(random, RandomTensor) or _random(args[1:]):
+    if _random(_flat(args[1:])):
         raise NotEnumerableError(f"the sampler uses random numbers as an index of {func.__name__}")
     places = torch.arange(random.numbers.size).reshape(random.numbers.shape)
     moved = func(places, *args[1:], **kwargs)
@@ -208,12 +321,16 @@ def _rearranged(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     def at(chosen: torch.Tensor) -> torch.Tensor:
         numbers = np.empty(chosen.shape, dtype=object)
         numbers[...] = random.numbers.ravel()[chosen.numpy()]
-        return _settled_if_known(random_tensor(numbers, dtype, random.is_python))
+        part = random_tensor(numbers, dtype, random.is_python)
+        part.is_part = random.has_parts = func.__name__ not in _COPIES.split()
+        return _settled_if_known(part)
 
     return at(moved) if isinstance(moved, torch.Tensor) else tuple(at(part) for part in moved)
 
 
 def _python_numbers(random: RandomTensor) -> Any:
+    if not isinstance(random, RandomTensor):
+        return random.tolist()
     if random.numbers.ndim == 0:
         return random_tensor(random.numbers, torch.float64, is_python=True)
     return [_python_numbers(part) for part in _rearranged(torch.unbind, (random,), {})]
@@ -254,6 +371,10 @@ def _entrywise(
     return numbers, like.dtype, python
 
 
+def _dtype_of(tensor: torch.Tensor) -> torch.dtype:
+    return _dtype(tensor) if isinstance(tensor, RandomTensor) else tensor.dtype
+
+
 def _dtype(random: RandomTensor) -> torch.dtype:
     return unwrapped(torch.Tensor.dtype.__get__, (random,), {})  # type: ignore[attr-defined]
 
@@ -267,6 +388,9 @@ def _combining(func: Any, args: Sequence[Any], kwargs: Any) -> Callable[[Sequenc
     """``func`` of one entry of every argument, with torch's own conversions of types."""
     python = _all_python(args)
     kinds = [_kind_of(arg, python) for arg in args]
+    name = func.__name__
+    bounds = _bounds(name, args, kwargs) if name.startswith("cl") else ()
+    operation = "clamp" if bounds else _CLOCK_OPERATIONS.get(name, name)
 
     def function(*values: Any) -> Any:
         return func(*values, **kwargs).reshape(())
@@ -277,9 +401,23 @@ def _combining(func: Any, args: Sequence[Any], kwargs: Any) -> Callable[[Sequenc
             entry.mapped(kind) if isinstance(entry, Number) else kind(entry)
             for entry, kind in zip(entries, kinds, strict=True)
         ]
-        return Number.combined(func.__name__, parts, function)
+        if name in _CONVERSIONS.split() and isinstance(entries[0], Number) and dtype in _KEEP_THE_FORM:
+            return replace(entries[0], function=Number.combined(name, parts, function).function)
+        number = Number.combined(name, parts, function)
+        operands = entries[:1] if bounds else entries
+        return followed_on(
+            operation, operands[::-1] if name in _REVERSED.split() else operands, number, bounds
+        )
 
     return combine
+
+
+def _bounds(name: str, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any]:
+    """The lower and the upper bound of a clamp."""
+    if name == "clamp_max":
+        return None, args[1] if len(args) > 1 else kwargs["max"]
+    low = args[1] if len(args) > 1 else kwargs.get("min")
+    return low, args[2] if len(args) > 2 else kwargs.get("max")
 
 
 def _kind_of(arg: Any, python: bool) -> Callable[[Any], Any]:
@@ -346,10 +484,43 @@ def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
             float(torch.tensor(entry, dtype=dtype)) if isinstance(entry, (int, float)) else entry
             for entry in entries
         ]
-        in_order = operands[::-1] if name.startswith("__r") else operands
+        in_order = operands[::-1] if name in _REVERSED.split() else operands
         return clock_after(_CLOCK_OPERATIONS[name], *in_order)
 
     return random_tensor(*_entrywise(func, args, kwargs, combine))
+
+
+def _winner(row: list[Any], largest: bool) -> Any:
+    """A pick, or the place in a row without random numbers."""
+    if not any(isinstance(entry, (Clock, Number, Pick)) for entry in row):
+        return row.index(max(row) if largest else min(row))
+    return Pick(Race(_clocks(row, largest), largest))
+
+
+def _is_race(random: Any) -> bool:
+    """Whether numbers are functions of logarithms of uniform numbers."""
+    return isinstance(random, RandomTensor) and any(
+        isinstance(number, Number) and number.clock is not None for number in random.numbers.flat
+    )
+
+
+def _clocks(row: Sequence[Any], largest: bool) -> list[Clock]:
+    """The entries of a race; a number that cannot win becomes a clock of rate 0.
+
+    Raises:
+        NotEnumerableError: an entry is random in another way, or an ordinary number that may win.
+    """
+    clocks = [entry.clock() if isinstance(entry, Number) and entry.clock else entry for entry in row]
+    first = next(clock for clock in clocks if isinstance(clock, Clock))
+    least = -math.inf if first.logarithm or first.negative else 0.0
+    for place, entry in enumerate(clocks):
+        if isinstance(entry, Clock):
+            continue
+        loses = not isinstance(entry, (Number, Pick)) and (entry <= least if largest else entry == math.inf)
+        if not loses:
+            raise NotEnumerableError("the sampler runs a race of random numbers with other numbers")
+        clocks[place] = replace(first, source=Exponential(first.source.tape), rate=Fraction(0))
+    return clocks
 
 
 def _winners(largest: bool, random: RandomTensor, dim: int | None = None, keepdim: bool = False) -> Any:
@@ -357,6 +528,6 @@ def _winners(largest: bool, random: RandomTensor, dim: int | None = None, keepdi
     rows = np.moveaxis(random.numbers, dim, -1) if dim is not None else random.numbers.ravel()
     found = np.empty(rows.shape[:-1], dtype=object)
     for place in np.ndindex(found.shape):
-        found[place] = Pick(Race(list(rows[place]), largest))
-    chosen = random_tensor(found, torch.int64)
+        found[place] = _winner(list(rows[place]), largest)
+    chosen = _settled_if_known(random_tensor(found, torch.int64))
     return chosen.unsqueeze(dim) if keepdim and dim is not None else chosen

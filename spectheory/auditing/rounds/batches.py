@@ -6,16 +6,18 @@ requests, or a branch taken for the whole batch shows only where the requests di
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import Any, TypeVar
 
 import torch
 
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.subjects.signatures import Request, Row
 from spectheory.foundation.errors import InvalidInputError
 
+AnyRequest = TypeVar("AnyRequest", Row, Request)
 TOLERANCE = Fraction(1, 10**6)
 """A total variation that rounding can cause: tensors of other shapes are summed in another order."""
 EQUAL = "equal lengths"
@@ -30,13 +32,24 @@ SECOND = Row(
     torch.tensor([[1 / 4, 3 / 4], [5 / 8, 3 / 8]]),
 )
 """Every drafted token is accepted with a probability between 0 and 1, and no two rows are equal."""
+TWO_PATHS = Request(
+    torch.tensor([[0, 1], [2, 0]]),
+    torch.tensor([[[1 / 4, 1 / 2, 1 / 4], [3 / 8, 3 / 8, 1 / 4], [1 / 4, 1 / 2, 1 / 4]]] * 2),
+    torch.tensor([[[3 / 4, 1 / 8, 1 / 8], [1 / 4, 1 / 2, 1 / 4]]] * 2),
+)
+BESIDE_TWO_PATHS = Request(
+    torch.tensor([[2], [2]]),
+    torch.tensor([[[1 / 2, 1 / 4, 1 / 4], [1 / 8, 1 / 4, 5 / 8]]] * 2),
+    torch.tensor([[[1 / 8, 1 / 8, 3 / 4]]] * 2),
+)
+"""Two paths each, of two tokens and of one, with three tokens, so that every rejection leaves another row."""
 
 
 def audit_batches(sampler: Shipped) -> tuple[str, ...]:
     """Compare the exact laws of requests in batches and alone; findings go to the sampler's journal.
 
     Args:
-        sampler: of the signature "batch".
+        sampler: of the signature "batch" or "path_batch".
 
     Returns:
         The kinds of batches.
@@ -47,11 +60,14 @@ def audit_batches(sampler: Shipped) -> tuple[str, ...]:
     """
     seen: dict[str, None] = {}
     findings = sampler.journal.findings
-    for words, rows in _batches(sampler.mixes):
+    batches: Callable[[Sequence[str]], Iterator[tuple[str, tuple[Any, Any]]]]
+    batches = _path_batches if sampler.signature_name == "path_batch" else _batches
+    for words, rows in batches(sampler.mixes):
         seen[words] = None
         together, undecided = sampler.batch_law(rows)
         for place, row in enumerate(rows):
-            law, undecided_alone = sampler.batch_law([row._replace(padding=0)])
+            alone: Any = row._replace(padding=0) if isinstance(row, Row) else row
+            law, undecided_alone = sampler.batch_law([alone])
             undecided += undecided_alone
             distance = total_variation(marginal(together, place), marginal(law, 0))
             if distance - undecided > TOLERANCE:
@@ -77,9 +93,25 @@ def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
         "greedy": FIRST._replace(is_greedy=True),
         "padded": short._replace(padding=1),
     }
-    unknown = [name for name in mixes if name not in other]
+    yield from _in_both_orders({EQUAL: FIRST, **other}, mixes, SECOND)
+
+
+def _path_batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Request, Request]]]:
+    """As ``_batches``, of requests with several paths; they mix lengths and numbers of paths."""
+    long = TWO_PATHS
+    short = Request(long.paths[:, :1], long.target_rows[:, :2], long.draft_rows[:, :1])
+    one = Request(*(tensor[:1] for tensor in short))
+    kinds = {EQUAL: short, "ragged": long, "num_drafts": one}
+    yield from _in_both_orders(kinds, mixes, BESIDE_TWO_PATHS)
+
+
+def _in_both_orders(
+    kinds: Mapping[str, AnyRequest], mixes: Sequence[str], beside: AnyRequest
+) -> Iterator[tuple[str, tuple[AnyRequest, AnyRequest]]]:
+    unknown = [name for name in mixes if name not in kinds or name == EQUAL]
     if unknown:
-        raise InvalidInputError(f"batches can mix {', '.join(other)}, got {unknown[0]!r}")
-    for words, row in {EQUAL: FIRST, **{name: other[name] for name in mixes}}.items():
-        yield words, (row, SECOND)
-        yield words, (SECOND, row)
+        known = ", ".join(name for name in kinds if name != EQUAL)
+        raise InvalidInputError(f"batches can mix {known}, got {unknown[0]!r}")
+    for words in (EQUAL, *mixes):
+        yield words, (kinds[words], beside)
+        yield words, (beside, kinds[words])

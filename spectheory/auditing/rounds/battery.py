@@ -2,12 +2,16 @@
 
 Dyadic rows are exact in floats.  A token without target mass shows comparisons at the ends of a coin.  Three
 tokens with unequal residuals show a wrong correction row, which normalising hides for two tokens.  Random
-pairs, whose rows depend on the context, show a row from the wrong position.
+pairs, whose rows depend on the context, show a row from the wrong position.  Four tokens with mass under both
+models show rows that are cut off after the three likeliest tokens.
+
+Several drafted paths are asked about on fewer pairs, in all tuples that can be drafted.  So paths coincide at
+the first position, at the second and everywhere, and share a prefix below which they split in three.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product
 
@@ -39,22 +43,77 @@ def audit_pairs() -> Mapping[str, ModelPair]:
         "dyadic, 3 drafted": ModelPair.context_free_pair(["1/4", "3/4"], ["1/2", "1/2"], 3),
         "random dyadic, 3 drafted": random_dyadic(2, 2, 3),
         "random dyadic, 3 tokens": random_dyadic(3, 3, 2),
+        "random dyadic, 4 tokens": random_dyadic(4, 4, 1),
+        "random dyadic, 4 tokens, 2 drafted": with_first_token_drafted(random_dyadic(5, 4, 2)),
     }
 
 
+def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
+    """Name -> pair, all exact, for two drafted paths and more: few paths have mass, so that tuples are few.
+
+    Example:
+        >>> [pair.draft_length for pair in pairs_of_several_paths(2).values()]
+        [1, 2, 2, 1, 3]
+        >>> [pair.vocab_size for pair in pairs_of_several_paths(3).values()]
+        [3, 2, 3]
+    """
+    pairs = {
+        "two residual tokens": instances.two_residual_tokens(1),
+        "random dyadic, 2 tokens": random_dyadic(1, 2, 2),
+        "first token shared, 3 tokens": with_first_token_drafted(random_dyadic(6, 3, 2)),
+    }
+    if num_drafts == 2:
+        pairs["random dyadic, 4 tokens"] = random_dyadic(4, 4, 1)
+        pairs["first token shared, 3 drafted"] = with_first_token_drafted(random_dyadic(7, 2, 3))
+    return pairs
+
+
+def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) -> dict[str, ModelPair]:
+    """The pairs of an audit with these shapes, and a random pair for each shape that none of them has.
+
+    Args:
+        vocab_sizes, draft_lengths: V and L; empty for those of ``audit_pairs``.
+
+    Example:
+        >>> list(pairs_of_shapes([5], [2]))
+        ['random dyadic, 5 tokens, 2 drafted']
+    """
+    known = {**audit_pairs(), **pairs_of_several_paths()}
+    sizes = vocab_sizes or sorted({pair.vocab_size for pair in known.values()})
+    lengths = draft_lengths or sorted({pair.draft_length for pair in known.values()})
+    chosen = {
+        name: pair
+        for name, pair in known.items()
+        if pair.vocab_size in sizes and pair.draft_length in lengths
+    }
+    shapes = {(pair.vocab_size, pair.draft_length) for pair in chosen.values()}
+    for size, length in product(sizes, lengths):
+        if (size, length) not in shapes:
+            chosen[f"random dyadic, {size} tokens, {length} drafted"] = random_dyadic(8, size, length)
+    return chosen
+
+
+def with_first_token_drafted(pair: ModelPair) -> ModelPair:
+    """The pair whose draft always starts with the token 0."""
+    row = np.full_like(pair.draft[0], Fraction(0))
+    row[0, 0] = Fraction(1)
+    return ModelPair(pair.target, (row, *pair.draft[1:]), pair.vocab)
+
+
 def random_dyadic(seed: int, vocab_size: int, draft_length: int) -> ModelPair:
-    """A pair with a random row of positive sixteenths at every context.
+    """A pair with a random row of positive sixteenths at every context; of smaller parts for many tokens.
 
     Example:
         >>> print(random_dyadic(1, 2, 1).draft[0])
         [[Fraction(15, 16) Fraction(1, 16)]]
     """
     size, length = check_count("vocab_size", vocab_size, 2), check_count("draft_length", draft_length)
+    parts = max(16, 1 << size.bit_length())
     rng = np.random.default_rng(seed)
 
     def row() -> list[Fraction]:
-        cuts = np.sort(rng.choice(np.arange(1, 16), size - 1, replace=False))
-        return [Fraction(int(weight), 16) for weight in np.diff([0, *cuts, 16])]
+        cuts = np.sort(rng.choice(np.arange(1, parts), size - 1, replace=False))
+        return [Fraction(int(weight), parts) for weight in np.diff([0, *cuts, parts])]
 
     def rows(depths: int) -> dict[tuple[int, ...], list[Fraction]]:
         return {context: row() for depth in range(depths) for context in product(range(size), repeat=depth)}

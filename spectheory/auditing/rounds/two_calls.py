@@ -1,6 +1,6 @@
 """Two consecutive calls of a sampler: the second must not depend on the random numbers of the first.
 
-They are followed on small pairs, on a path that leaves many decisions open.
+They are followed on small pairs, on a path that leaves many decisions open, or on several that begin with it.
 """
 
 from __future__ import annotations
@@ -9,10 +9,12 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
+from spectheory.auditing.rounds.questions import Question, drafts_and_rows
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped, Tokens
 from spectheory.auditing.subjects.signatures import Call
 from spectheory.auditing.tape.decisions import (
@@ -23,7 +25,7 @@ from spectheory.auditing.tape.decisions import (
     all_runs,
 )
 from spectheory.auditing.tape.races import UndefinedDrawError
-from spectheory.pairs.contexts import context_number, prefix_numbers, rows_along
+from spectheory.pairs.contexts import context_number
 from spectheory.pairs.pair import ModelPair
 
 MAX_OUTPUTS = 16
@@ -32,17 +34,21 @@ MAX_RUNS_OF_TWO_CALLS = 40
 """The most runs of two calls that are followed for one tuple of drafts."""
 
 
-def pairs_of_calls(pairs: Iterable[ModelPair]) -> Iterator[ModelPair]:
+def questions_of_calls(questions: Iterable[Question]) -> Iterator[Question]:
     """Where two calls are followed: for each draft length the first pair with the most open decisions.
 
     Small pairs are preferred, because two calls have many branches.
     """
-    by_length: dict[int, list[ModelPair]] = defaultdict(list)
-    for pair in pairs:
-        by_length[pair.draft_length].append(pair)
+    by_length: dict[int, list[Question]] = defaultdict(list)
+    for question in questions:
+        by_length[question.pair.draft_length].append(question)
     for same_length in by_length.values():
-        small = [pair for pair in same_length if pair.vocab_size ** (pair.draft_length + 1) <= MAX_OUTPUTS]
-        yield max(small or same_length, key=lambda pair: least_accepted(pair)[1])
+        small = [
+            asked
+            for asked in same_length
+            if len(asked.pair.target[-1]) * asked.pair.vocab_size <= MAX_OUTPUTS
+        ]
+        yield max(small or same_length, key=lambda asked: least_accepted(asked.pair)[1])
 
 
 def least_accepted(pair: ModelPair) -> tuple[tuple[int, ...], int]:
@@ -62,12 +68,19 @@ def least_accepted(pair: ModelPair) -> tuple[tuple[int, ...], int]:
     return path, decisions
 
 
-def call_twice(sampler: Shipped, pair: ModelPair) -> int:
-    """Follow two calls on one path of drafts; returns the number of runs."""
-    paths = np.array([least_accepted(pair)[0]])
-    prefixes = prefix_numbers(paths, pair.vocab_size)
-    rows = rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes)
-    return follow_two_calls(sampler, paths, *rows)
+def call_twice(sampler: Shipped, question: Question) -> int:
+    """Follow two calls on one tuple of drafts; returns the number of runs.
+
+    The first path is the least likely to be accepted where the process draws it, and the paths differ where
+    they can.
+    """
+    wanted = least_accepted(question.pair)[0]
+
+    def order(drafted: tuple[Any, ...]) -> tuple[bool, int]:
+        paths = list(map(tuple, drafted[0].tolist()))
+        return paths[0] == wanted, len(set(paths))
+
+    return follow_two_calls(sampler, *max(drafts_and_rows(question), key=order)[:3])
 
 
 def follow_two_calls(

@@ -177,7 +177,7 @@ SUBJECTS: Mapping[str, Installed | Fetched] = {
         _MLX_LM,
         mlx_lm.FILES[0],
         mlx_lm.speculative_generate_step,
-        {"signature": "sampler", "stand_ins": mlx_lm.STAND_INS},
+        {"signature": "sampler", "num_drafts": (1,), "stand_ins": mlx_lm.STAND_INS},
     ),
     "vllm-ascend": _of_ascend(block_verification=False),
     # Block verification, of three drafted tokens and more.

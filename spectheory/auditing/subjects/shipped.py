@@ -22,7 +22,9 @@ from spectheory.auditing.subjects.relaxations import Relaxation
 from spectheory.auditing.subjects.sampler_verifiers import BlackBox
 from spectheory.auditing.subjects.signatures import (
     SEED,
+    SIGNATURES,
     Call,
+    Request,
     Row,
     signature_called,
     verified_batch,
@@ -31,9 +33,10 @@ from spectheory.auditing.subjects.signatures import (
 from spectheory.auditing.tape.decisions import MAX_RUNS, HiddenRandomnessError, Tape, all_runs
 from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.arrays import like_rows
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import prefix_numbers, rows_along
+from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.verifier import Verifier, users_code
 
@@ -41,6 +44,8 @@ T = TypeVar("T")
 Tokens = tuple[int, ...]
 SEEDS = (f"torch's global generator: {GLOBAL_SEED}", f"the generator that is handed over: {SEED}")
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
+SEVERAL = (1, 2, 3)
+"""The numbers of drafted paths that a sampler of several is asked about."""
 REPEATED = 8
 """The first of every 8 runs is made twice."""
 
@@ -100,7 +105,10 @@ class Shipped(BlackBox, Verifier):
         relaxation: the law that the sampler states, where this is not the target's; the sampler is then
             judged on the pairs ``relaxation.stated``.
         provenance: of the code, where it cannot be read from the function.
-        mixes: the kinds of batches, names of ``MIXES``; for the signature "batch".
+        mixes: the kinds of batches, names of ``MIXES``; for the signatures "batch" and "path_batch".
+        num_drafts: the numbers of paths, K, that a call can carry; by default 1, and also 2 and 3 where the
+            signature has several paths.
+        trees: the draft processes that the sampler is meant for, where its paths are not independent.
         box_bits: how finely products of random numbers are enclosed (``Tape``).
         max_runs: the most runs that are followed for one tuple of drafts.
         stand_ins: replaced surroundings of the sampler, in words.
@@ -136,6 +144,8 @@ class Shipped(BlackBox, Verifier):
         relaxation: Relaxation | None = None,
         provenance: Provenance | None = None,
         mixes: Sequence[str] = (),
+        num_drafts: Sequence[int] = (),
+        trees: Sequence[DraftProcess] = (),
         box_bits: int = Tape.box_bits,
         max_runs: int = MAX_RUNS,
         stand_ins: Sequence[str] = (),
@@ -145,14 +155,26 @@ class Shipped(BlackBox, Verifier):
         self.signature_name, self.signature = signature, signature_called(signature)
         self.provenance = provenance or Provenance.of(function)
         self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
-        self.single_path = signature != "sampler"  # type: ignore[misc]
+        self.single_path = not self.signature.several_paths  # type: ignore[misc]
+        if self.signature.several_paths:
+            self.draft_processes = ALL_PROCESSES  # type: ignore[misc]
+        self.has_given_drafts = bool(num_drafts or trees)
+        self.num_drafts, self.trees = tuple(num_drafts), tuple(trees)
+        if self.single_path and (trees or any(number > 1 for number in num_drafts)):
+            raise InvalidInputError(
+                f"samplers of the signature {signature!r} take one drafted path; several are audited with "
+                f"{', '.join(name for name, known in SIGNATURES.items() if known.several_paths)}"
+            )
+        if not self.has_given_drafts:
+            takes_several = self.signature.several_paths and relaxation is None
+            self.num_drafts = SEVERAL if takes_several else (1,)
         self.relaxation, self.mixes, self.box_bits = relaxation, tuple(mixes), box_bits
         self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)
         self.journal = Journal()
         self.undecided = Fraction(0)
         self.note = ""
         self.reported: tuple[np.ndarray, ...] | None = None
-        self._laws: dict[Any, tuple[Any, Any, Fraction]] = {}
+        self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
         """The sampler and the pair to judge it on.
@@ -167,8 +189,13 @@ class Shipped(BlackBox, Verifier):
     ) -> tuple[dict[tuple[int, ...], Any], Fraction]:
         """The probability of every output, () for a run without output, and of runs with a box's answer."""
 
+        size = target_rows.shape[-1]
+
         def once(tape: Tape) -> Tokens:
             (tokens,) = self.calls(Call(paths, target_rows, draft_rows, tape, self.journal))
+            unknown = [token for token in tokens if not 0 <= token < size]
+            if unknown:
+                raise UndefinedDrawError(f"it returns the token {unknown[0]}, which is not in 0..{size - 1}")
             return tokens
 
         return self._law_of_runs(once, ())
@@ -230,13 +257,29 @@ class Shipped(BlackBox, Verifier):
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """As for a black box; a run without output is a stop whose correction row has no mass."""
-        target, draft = self.told(paths, target_rows, draft_rows)
-        asked = (paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel()))
-        if asked not in self._laws:
-            self._laws[asked] = self._enumerated(paths, target, draft)
-        stops, rows, undecided = self._laws[asked]
-        self.undecided = max(self.undecided, undecided)
+        masses = dict(self.law_given(paths, target_rows, draft_rows))
+        undefined = masses.pop((), 0)
+        stops, rows = self._stops_and_rows(masses, paths, fractions_if_exact(target_rows))
+        if undefined:
+            free = np.argwhere(stops == 0)
+            if not len(free):
+                raise InvalidOutcomeError(
+                    f"sampler {self.name!r} makes no valid output: {min(self.journal.undefined)}"
+                )
+            stops[tuple(free[0])] += undefined
         return like_rows(stops, target_rows), like_rows(rows, target_rows)
+
+    def law_given(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> Mapping[Tokens, Fraction]:
+        """The probability of every output given drafts, () for runs without a valid output; computed once."""
+        target, draft = self.told(paths, target_rows, draft_rows)
+        asked = (paths.shape, paths.tobytes(), tuple(target.ravel()), tuple(draft.ravel()))
+        if asked not in self._laws:
+            self._laws[asked] = self.output_masses(paths, target, draft)
+        masses, undecided = self._laws[asked]
+        self.undecided = max(self.undecided, undecided)
+        return masses
 
     def told(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
@@ -249,22 +292,9 @@ class Shipped(BlackBox, Verifier):
             draft = rows_along(self.reported, prefix_numbers(paths, target.shape[-1]))
         return target, draft
 
-    def _enumerated(
-        self, paths: np.ndarray, target: np.ndarray, draft: np.ndarray
-    ) -> tuple[Any, Any, Fraction]:
-        masses, undecided = self.output_masses(paths, target, draft)
-        undefined = masses.pop((), 0)
-        stops, rows = self._stops_and_rows(masses, paths, target)
-        if undefined:
-            free = np.argwhere(stops == 0)
-            if not len(free):
-                raise InvalidOutcomeError(
-                    f"sampler {self.name!r} ends without an output: {min(self.journal.undefined)}"
-                )
-            stops[tuple(free[0])] += undefined
-        return stops, rows, undecided
-
-    def batch_law(self, rows: Sequence[Row]) -> tuple[dict[tuple[tuple[int, ...], ...], Fraction], Fraction]:
+    def batch_law(
+        self, rows: Sequence[Row] | Sequence[Request]
+    ) -> tuple[dict[tuple[tuple[int, ...], ...], Fraction], Fraction]:
         """The probability of every output of a batch, and of runs with a box's answer."""
         nothing = np.empty((0, 0))
 

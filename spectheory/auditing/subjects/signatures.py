@@ -6,6 +6,7 @@ token.  The sampler gets probabilities as float32, and logits as their logarithm
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -20,7 +21,10 @@ from spectheory.auditing.following.random_tensor import random_tensor
 from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import Tape
+from spectheory.auditing.tape.races import UndefinedDrawError
 from spectheory.foundation.validation import unknown_name
+from spectheory.pairs.contexts import Context, context_number
+from spectheory.pairs.drafts import PerPath
 from spectheory.pairs.pair import ModelPair
 
 TEMPERATURE = 0.5
@@ -76,11 +80,13 @@ class Signature(NamedTuple):
         form: the signature, in words.
         call: (function, call) -> the accepted tokens and the correction token.
         point_mass_drafts: whether the sampler assumes deterministic drafts, with point masses as rows.
+        several_paths: whether a call can carry several drafted paths.
     """
 
     form: str
     call: Callable[[Callable[..., Any], Call], list[int]]
     point_mass_drafts: bool = False
+    several_paths: bool = False
 
 
 def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]:
@@ -111,7 +117,10 @@ def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
         best, accepted, row = function(
             given["logits"], given["candidates"], lambda input_ids, logits: logits / TEMPERATURE
         )
-    correction = CoinGenerator(call.tape).choices(range(row.numel()), row.flatten().tolist())
+    weights = row.flatten().tolist()
+    if not 0 < sum(weights) < math.inf or min(weights) < 0:
+        raise UndefinedDrawError(f"it returns the row {weights}, from which no token can be drawn")
+    correction = CoinGenerator(call.tape).choices(range(row.numel()), weights)
     return [*call.paths[int(best), : int(accepted)].tolist(), *correction]
 
 
@@ -151,6 +160,25 @@ class Row(NamedTuple):
     padding: int = 0
 
 
+class Request(NamedTuple):
+    """One request of a batch with several drafted paths; K and L may differ between requests.
+
+    Attributes:
+        paths: [K, L].
+        target_rows: [K, L+1, V].
+        draft_rows: [K, L, V].
+    """
+
+    paths: torch.Tensor
+    target_rows: torch.Tensor
+    draft_rows: torch.Tensor
+
+
+def _path_batch_of_one(function: Callable[..., Any], call: Call) -> list[int]:
+    (tokens,) = verified_batch(function, call, [Request(call.drafted, call.target_probs, call.draft_probs)])
+    return tokens
+
+
 def _batch_of_one(function: Callable[..., Any], call: Call) -> list[int]:
     (tokens,) = verified_batch(
         function, call, [Row(call.drafted[0], call.target_probs[0], call.draft_probs[0])]
@@ -158,12 +186,12 @@ def _batch_of_one(function: Callable[..., Any], call: Call) -> list[int]:
     return tokens
 
 
-def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Row]) -> list[list[int]]:
-    """The tokens of every row; a tensor that is changed in place is a finding."""
+def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]) -> list[list[int]]:
+    """The tokens of every request, a ``Row`` or a ``Request``; a tensor changed in place is a finding."""
     tensors = {
         f"rows[{number}].{name}": tensor
         for number, row in enumerate(rows)
-        for name, tensor in zip(Row._fields[:3], row[:3], strict=True)
+        for name, tensor in zip(row._fields[:3], row[:3], strict=True)
     }
     with call.inputs(**tensors):
         return [_token_list(tokens) for tokens in function(rows, call.generator)]
@@ -182,10 +210,16 @@ SIGNATURES: Mapping[str, Signature] = {
         "(logits, candidates, logits_processor) -> (best_candidate, accept_length, row)",
         _evaluate_posterior,
         point_mass_drafts=True,
+        several_paths=True,
     ),
     "coins": Signature("(draft_tokens, target_probs, draft_probs, coins, final_coin) -> tokens", _coins),
     "batch": Signature("(rows, generator) -> the tokens of every row", _batch_of_one),
-    "sampler": Signature("(paths, target_rows, draft_rows, generator) -> tokens", _sampler),
+    "path_batch": Signature(
+        "(requests, generator) -> the tokens of every request", _path_batch_of_one, several_paths=True
+    ),
+    "sampler": Signature(
+        "(paths, target_rows, draft_rows, generator) -> tokens", _sampler, several_paths=True
+    ),
 }
 """Name -> signature."""
 
@@ -216,3 +250,27 @@ def with_point_mass_drafts(pair: ModelPair) -> ModelPair:
         return rows
 
     return ModelPair(pair.target, tuple(on_one(level) for level in pair.draft), pair.vocab)
+
+
+def deterministic_drafts(pair: ModelPair, paths: Sequence[Context]) -> PerPath:
+    """The draft process that always drafts these paths: path k has a model of its own, with point masses.
+
+    Example:
+        >>> from spectheory import instances
+        >>> process = deterministic_drafts(instances.two_token(2), [(0, 0), (0, 1)])
+        >>> [tuples.leaves.tolist() for tuples in process.tuples(instances.two_token(2), 10)]
+        [[[0, 1]]]
+    """
+
+    def along(path: Context) -> ModelPair:
+        levels = []
+        for depth, level in enumerate(pair.draft):
+            rows = np.full(level.shape, Fraction(0), dtype=object)
+            rows[:, 0] = Fraction(1)
+            number = context_number(path[:depth], pair.vocab_size)
+            rows[number] = Fraction(0)
+            rows[number, path[depth]] = Fraction(1)
+            levels.append(rows)
+        return ModelPair(pair.target, tuple(levels), pair.vocab)
+
+    return PerPath(tuple(map(along, paths)))

@@ -1,8 +1,8 @@
 """Small samplers with one mistake each, as they have shipped, and lossless samplers that look wrong.
 
-They are the negative controls of an audit, which must find every one of ``SPECIMENS`` and none of
-``LOSSLESS``.  Each takes one path [1, L], the rows of both models and a generator, or has the signature that
-is given with it.
+They are the negative controls of an audit, which must find every one of ``SPECIMENS`` and of
+``SPECIMENS_OF_SEVERAL_PATHS``, and none of ``LOSSLESS``.  Each takes paths [K, L], of which most look at the
+first, the rows of both models and a generator, or has the signature that is given with it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from spectheory.auditing.subjects.signatures import Row
+from spectheory.auditing.subjects.signatures import Request, Row
 
 # ------------------------------------------------------------------------- what they share
 
@@ -103,6 +103,43 @@ def block_verification(
             accepted = place
     row = _residual(weights[accepted] * p[accepted], q[accepted]) if accepted < length else p[length]
     return [*path[:accepted].tolist(), _drawn(row, generator)]
+
+
+def recursive_rejection(
+    paths: Tensor,
+    target: Tensor,
+    draft: Tensor,
+    generator: Any,
+    *,
+    residual: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None,
+    tried_once: bool = False,
+) -> list[int]:
+    """The drafts at a context are tried in turn, each against the residual that those before it have left.
+
+    Args:
+        paths, target, draft, generator: as of all samplers here.
+        residual: (row before, target row, draft row) -> the row after a rejection; a mistake replaces it.
+        tried_once: a mistake: drafts that coincide count as one.
+    """
+    tokens: list[int] = []
+    alive = list(range(len(paths)))
+    for place in range(paths.shape[1]):
+        row, q = target[alive[0], place], draft[alive[0], place]
+        tried: set[int] = set()
+        for number, path in enumerate(alive):
+            token = int(paths[path, place])
+            if tried_once and token in tried:
+                continue
+            tried.add(token)
+            if torch.rand((), generator=generator) * q[token] < row[token]:
+                alive = [other for other in alive[number:] if int(paths[other, place]) == token]
+                tokens.append(token)
+                break
+            left = _residual(row, q) if residual is None else residual(row, target[path, place], q)
+            row = left / left.sum() if left.sum() > 0 else row
+        else:
+            return [*tokens, _drawn(row, generator)]
+    return [*tokens, _drawn(target[alive[0], -1], generator)]
 
 
 # ------------------------------------------------------------------------- one mistake each
@@ -261,6 +298,30 @@ def greedy_acceptance(paths: Tensor, target: Tensor, draft: Tensor, generator: A
     return [*tokens, _drawn(target[0, len(tokens)], generator)]
 
 
+def residual_of_the_target(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Recursive rejection whose residual after every rejection is that of the first draft."""
+    return recursive_rejection(paths, target, draft, generator, residual=lambda row, p, q: _residual(p, q))
+
+
+def coinciding_drafts_tried_once(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Recursive rejection that tries equal tokens once: drafts without repetition have another law."""
+    return recursive_rejection(paths, target, draft, generator, tried_once=True)
+
+
+def three_way_split(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Recursive rejection that takes the first of three different drafts behind one accepted token."""
+    heads = {tuple(path[:2]) for path in paths.tolist()}
+    if paths.shape[1] > 1 and len(heads) == 3 and len({head[0] for head in heads}) == 1:
+        return [*paths[0].tolist(), _drawn(target[0, -1], generator)]
+    return recursive_rejection(paths, target, draft, generator)
+
+
+def top_three(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """The target is cut off after its three likeliest tokens."""
+    cut = target * (target >= target.topk(min(3, target.shape[-1]), dim=-1).values[..., -1:])
+    return _verify(paths, cut / cut.sum(-1, keepdim=True), draft, generator)
+
+
 # ------------------------------------------------------------------------- batches
 
 
@@ -285,6 +346,22 @@ def batch_shares_coins(rows: Sequence[Row], generator: Any) -> list[list[int]]:
     """One coin per position for all requests: each is lossless alone, but they are not independent."""
     coins = torch.rand(max(len(row.draft_tokens) for row in rows), generator=generator)
     return [_request(row, coins, generator) for row in rows]
+
+
+def path_batch_recursive_rejection(requests: Sequence[Request], generator: Any) -> list[list[int]]:
+    """Every request alone; lossless."""
+    return [recursive_rejection(*request, generator) for request in requests]
+
+
+def path_batch_repeats_paths(requests: Sequence[Request], generator: Any) -> list[list[int]]:
+    """Requests are filled up with copies of their last path to the largest number of paths of the batch."""
+    most = max(len(request.paths) for request in requests)
+
+    def filled(tensor: Tensor) -> Tensor:
+        return torch.cat([tensor, tensor[-1:].expand(most - len(tensor), *tensor.shape[1:])])
+
+    full = [Request(*map(filled, request)) for request in requests]
+    return [recursive_rejection(*request, generator) for request in full]
 
 
 def batch_is_greedy_if_one_is(rows: Sequence[Row], generator: Any) -> list[list[int]]:
@@ -321,6 +398,7 @@ _SAMPLERS = (
     product_of_uniforms,
     uncapped_joint_ratio,
     greedy_acceptance,
+    top_three,
 )
 SPECIMENS: Mapping[str, tuple[Callable[..., Any], str]] = {
     "coin_reused": (coin_reused, "coins"),
@@ -328,6 +406,12 @@ SPECIMENS: Mapping[str, tuple[Callable[..., Any], str]] = {
     **{sampler.__name__: (sampler, "sampler") for sampler in _SAMPLERS},
 }
 """Name -> (sampler, signature); all are wrong."""
+
+SPECIMENS_OF_SEVERAL_PATHS: Mapping[str, Callable[..., Any]] = {
+    sampler.__name__: sampler
+    for sampler in (residual_of_the_target, coinciding_drafts_tried_once, three_way_split)
+}
+"""Name -> sampler of the signature "sampler"; all are lossless for one path."""
 
 BATCH_SPECIMENS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
     "batch_shares_coins": (batch_shares_coins, ()),
@@ -338,6 +422,12 @@ BATCH_SPECIMENS: Mapping[str, tuple[Callable[..., Any], tuple[str, ...]]] = {
 
 LOSSLESS: Mapping[str, tuple[Callable[..., Any], str]] = {
     sampler.__name__: (sampler, "sampler")
-    for sampler in (token_verification, sample_and_compare, exponential_race, block_verification)
+    for sampler in (
+        token_verification,
+        sample_and_compare,
+        exponential_race,
+        block_verification,
+        recursive_rejection,
+    )
 }
 """Name -> (sampler, signature); all are lossless."""

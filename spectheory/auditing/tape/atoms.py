@@ -9,14 +9,20 @@ A comparison of several numbers, such as a product of uniforms, is not decided b
 its cases.  A box of the smallest size that is still undecided takes the answer of its corner, and the tape
 records this: the probability of such runs bounds the error of the law.
 
+``torch.randint`` of a long range returns whole numbers with one atom each: a comparison, or the remainder by
+a small number, splits them without a branch per value.
+
 Assumed: elementwise functions are monotone in each random number, as rounding is.  Two points inside every
 cell are probed: they must have the answer of the ends of the cell.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import partial
 from itertools import islice, product
 from typing import Any
 
@@ -24,6 +30,7 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, Interval, NotEnumerableError, Tape
+from spectheory.auditing.tape.races import Clock, Exponential, clock_after
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,21 @@ class Grid:
         return exact if not self.wrapped else torch.tensor(exact).to(self.dtype).item()
 
 
+@dataclass(frozen=True)
+class WholeNumbers(Grid):
+    """Equally likely whole numbers low, low + 1, ..
+
+    Attributes:
+        low: the first.
+    """
+
+    low: int = 0
+
+    def value(self, atom: int) -> int:
+        """The whole number of an atom."""
+        return self.low + atom
+
+
 GRIDS = {
     torch.float64: Grid("multiples of 2^-53", 2**53, torch.float64),
     torch.float32: Grid("multiples of 2^-24", 2**24, torch.float32),
@@ -60,6 +82,12 @@ PROBES = (0.382, 0.764)
 """Where a cell is probed, as shares of the cell."""
 PLAIN_STEPS = 3
 """The first steps of a bisection never use the cut of an earlier run, to detect a function that changes."""
+MAX_CASES = 4_096
+"""The most values of a whole number, or of a remainder, that a run branches on."""
+LARGEST_SHIFT = 2.0**-23
+"""What may be added to a number before its logarithm; the law of a race is taken without it."""
+UNIFORM, MINUS_UNIFORM, WHOLE = "uniform", "minus uniform", "whole"
+"""The forms of a number."""
 
 
 @dataclass(eq=False)
@@ -71,14 +99,56 @@ class Source(Interval):
     low: int = 0
     high: int = field(default=0)
     halvings: int = 0
+    logarithm: Exponential | None = None
+    remainders: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.high = self.grid.atoms
 
     @property
+    def is_narrowed(self) -> bool:
+        """Whether a comparison depended on it."""
+        return self.high - self.low < self.grid.atoms
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether it is no longer uniform on its interval: it decided a race, or its remainder is known."""
+        raced = self.logarithm is not None and self.logarithm.is_used
+        return bool(self.remainders) or (raced and not self.is_narrowed)
+
+    @property
     def is_used(self) -> bool:
         """Whether a decision depended on it."""
-        return self.high - self.low < self.grid.atoms
+        return self.is_narrowed or self.is_spent
+
+    def is_below(self, cut: int) -> bool:
+        below = super().is_below(cut)
+        if self.logarithm is not None:
+            self.logarithm.is_used = True
+        return below
+
+    def minus_logarithm(self) -> Exponential:
+        """The exponential random number -log u of a uniform number u."""
+        if self.logarithm is None:
+            self.logarithm = Exponential(self.tape, self.is_narrowed)
+        return self.logarithm
+
+    def remainder(self, divisor: int) -> int:
+        """The remainder of a whole number; the run branches on it, by the count of atoms of each.
+
+        Raises:
+            NotEnumerableError: there are too many remainders, or another one is known.
+        """
+        if divisor not in self.remainders:
+            if self.is_spent or not 0 < divisor <= MAX_CASES:
+                raise NotEnumerableError(
+                    f"the sampler takes the remainder of a random whole number by {divisor}, which is "
+                    f"followed once, and for divisors of 1 to {MAX_CASES}"
+                )
+            first, count = int(self.grid.value(self.low)), self.high - self.low
+            counts = [(count - (rest - first) % divisor + divisor - 1) // divisor for rest in range(divisor)]
+            self.remainders[divisor] = self.tape.decide([Fraction(number, count) for number in counts])
+        return self.remainders[divisor]
 
     def likely_cut(self) -> tuple[int, ...]:
         """The atoms on both sides of the cut that an earlier run made here; none for a new decision.
@@ -96,10 +166,19 @@ class Source(Interval):
 
 @dataclass(frozen=True, eq=False)
 class Number:
-    """A function of random numbers, monotone in each: torch's own function, with its rounding."""
+    """A function of random numbers, monotone in each: torch's own function, with its rounding.
+
+    Attributes:
+        sources: the random numbers.
+        function: of their values.
+        form: UNIFORM, MINUS_UNIFORM or WHOLE where it is such a number, up to a shift by ``LARGEST_SHIFT``.
+        clock: makes it as a function of the exponential number -log u, where it is a function of log u.
+    """
 
     sources: tuple[Source, ...]
     function: Callable[..., Any]
+    form: str = ""
+    clock: Callable[[], Clock] | None = None
 
     @staticmethod
     def combined(name: str, entries: Sequence[Any], function: Callable[..., Any]) -> Number:
@@ -132,6 +211,37 @@ class Number:
         """``function`` of the number."""
         return Number(self.sources, lambda *values: function(self.function(*values)))
 
+    def converted(self, function: Callable[[Any], Any]) -> Number:
+        """The number in another type, which is still the same random number."""
+        return replace(self, function=lambda *values: function(self.function(*values)))
+
+    def minus_logarithm(self) -> Clock:
+        """The logarithm of a uniform number: minus an exponential one."""
+        return Clock(self.sources[0].minus_logarithm(), negative=True)
+
+    def value(self) -> int:
+        """The value of a function with whole values, on which the run branches.
+
+        Raises:
+            NotEnumerableError: it has too many values, or depends on several random numbers.
+        """
+        if len(self.sources) > 1:
+            raise NotEnumerableError("the sampler uses a whole number that several random numbers make")
+        while True:
+            with torch._C.DisableTorchFunction(), _disable_current_modes():
+                low, high = sorted(
+                    int(self.at([atom])) for atom in (self.sources[0].low, self.sources[0].high - 1)
+                )
+            if low == high:
+                return low
+            if high - low >= MAX_CASES:
+                raise NotEnumerableError(
+                    f"the sampler uses a random whole number of up to {high - low + 1} values other than in "
+                    f"a comparison or a remainder, which is followed up to {MAX_CASES} values"
+                )
+            middle = (low + high + 1) // 2
+            self.mapped(partial(operator.le, middle)).decide()
+
     @property
     def is_used(self) -> bool:
         """Whether a decision depended on one of the random numbers."""
@@ -142,7 +252,16 @@ class Number:
         return self.function(*(s.grid.value(atom) for s, atom in zip(self.sources, atoms, strict=True)))
 
     def decide(self) -> bool:
-        """The truth of a comparison; where it depends on the atoms the run branches."""
+        """The truth of a comparison; where it depends on the atoms the run branches.
+
+        Raises:
+            NotEnumerableError: the numbers are not uniform any more.
+        """
+        if any(source.is_spent for source in self.sources):
+            raise NotEnumerableError(
+                "the sampler compares a random number that has decided a race, or whose remainder it has "
+                "used, which is not followed"
+            )
         with torch._C.DisableTorchFunction(), _disable_current_modes():  # nothing random happens in here
             return self._decide()
 
@@ -204,4 +323,61 @@ def uniform_number(tape: Tape, dtype: torch.dtype) -> Number:
     """
     if dtype not in GRIDS:
         raise NotEnumerableError(f"the law of uniform random numbers of {dtype} is not known")
-    return Number((Source(tape, GRIDS[dtype]),), lambda value: value)
+    form = UNIFORM if dtype in (torch.float32, torch.float64) else ""
+    return Number((Source(tape, GRIDS[dtype]),), lambda value: value, form)
+
+
+def whole_number(tape: Tape, low: int, beyond: int) -> Number:
+    """A new whole number of low..beyond-1, all equally likely.
+
+    Example:
+        >>> from spectheory.auditing.tape.decisions import all_runs
+        >>> runs = all_runs(lambda tape: whole_number(tape, 0, 10**12).mapped(lambda n: n < 10).decide())
+        >>> [(str(probability), result) for probability, result in runs]
+        [('1/100000000000', True), ('99999999999/100000000000', False)]
+    """
+    grid = WholeNumbers(f"whole numbers of {low}..{beyond - 1}", beyond - low, torch.int64, low=low)
+    return Number((Source(tape, grid),), lambda value: value, form=WHOLE)
+
+
+def followed_on(name: str, entries: Sequence[Any], number: Number, bounds: Sequence[Any] = ()) -> Number:
+    """The number after an elementwise operation, with what remains of its form or of its clock.
+
+    Args:
+        name: the operation, a name of ``clock_after``, "log1p" or "clamp"; others forget the form.
+        entries: the operands.
+        number: the result.
+        bounds: of "clamp", the lower and the upper, or ``None``.
+    """
+    random = [entry for entry in entries if isinstance(entry, Number)]
+    if len(random) != 1:
+        return number
+    before, others = (
+        random[0],
+        [float(entry) for entry in entries if isinstance(entry, (int, float, torch.Tensor))],
+    )
+    is_shift = name == "add" and len(others) == 1 and 0 <= others[0] <= LARGEST_SHIFT
+    if before.form == UNIFORM:
+        if name == "log":
+            return replace(number, clock=before.minus_logarithm)
+        low, high = bounds or (None, None)
+        ends = (low is None or low <= LARGEST_SHIFT) and (high is None or 1 - high <= LARGEST_SHIFT)
+        is_complement = name == "subtract" and before is entries[1] and others == [1.0]
+        if is_shift or is_complement or (name == "clamp" and ends):
+            return replace(number, form=UNIFORM)
+        return replace(number, form=MINUS_UNIFORM) if name == "negative" else number
+    if before.form == MINUS_UNIFORM:
+        if name == "log1p":
+            return replace(number, clock=before.minus_logarithm)
+        return replace(number, form=UNIFORM) if name == "add" and others == [1.0] else number
+    clock = before.clock
+    if clock is None:
+        return number
+
+    def after() -> Clock:
+        is_near_0 = name == "clamp" and bounds[1] is None and bounds[0] <= LARGEST_SHIFT
+        if (is_shift or is_near_0) and not clock().logarithm:
+            return clock()
+        return clock_after(name, *(clock() if entry is before else entry for entry in entries))
+
+    return replace(number, clock=after)

@@ -19,6 +19,8 @@ from spectheory.auditing.tape.decisions import JUDGE_BY_SAMPLES, Interval, NotEn
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import exact_number
 
+MAX_CASES = 100_000
+"""The most values that one draw branches on."""
 P_SUM_TOLERANCE = Fraction(1, 10**8)
 """How far the sum of the probabilities of ``choice`` may be from 1; numpy has about the same."""
 
@@ -52,6 +54,11 @@ class Coin:
             return False
         if isinstance(other, (float, np.floating)) and math.isinf(other):
             return other > 0
+        if hasattr(other, "new_tensor") and not hasattr(
+            other, "numbers"
+        ):  # torch leaves the comparison to this class
+            truths = [self < entry for entry in other.flatten().tolist()]
+            return other.new_tensor(truths).reshape(other.shape).bool()
         number = _exact(other, "compared with")
         if number is None:
             return NotImplemented
@@ -60,6 +67,8 @@ class Coin:
 
     def __ge__(self, other: Any) -> Any:
         below = self.__lt__(other)
+        if hasattr(below, "logical_not"):
+            return below.logical_not()
         return below if below is NotImplemented else not below
 
     # A coin equals a given number with probability 0, so <= is < and > is >=.
@@ -142,7 +151,7 @@ class CoinGenerator:
             raise NotEnumerableError("choice() with a size is not enumerated; draw one at a time")
         values = range(int(a)) if isinstance(a, (int, np.integer)) else list(a)
         if p is None:
-            return values[self._one_of([1] * len(values))]
+            return values[self._one_of_equal(len(values))]
         total = sum((_exact(weight, "used as a weight") or Fraction(0) for weight in p), Fraction(0))
         if abs(total - 1) > P_SUM_TOLERANCE:
             raise InvalidInputError(f"choice() was given probabilities that sum to {sum(p)}, not 1")
@@ -156,7 +165,7 @@ class CoinGenerator:
     def integers(self, low: int, high: int | None = None) -> int:
         """A whole number of low..high-1, or of 0..low-1."""
         first, beyond = (0, low) if high is None else (low, high)
-        return first + self._one_of([1] * (beyond - first))
+        return first + self._one_of_equal(beyond - first)
 
     def multinomial(self, n: int, pvals: Any) -> np.ndarray:
         """How often each value was drawn in n = 1 draws."""
@@ -165,6 +174,14 @@ class CoinGenerator:
         counts = np.zeros(len(pvals), dtype=int)
         counts[self._one_of(pvals)] = 1
         return counts
+
+    def _one_of_equal(self, number: int) -> int:
+        if number > MAX_CASES:
+            raise NotEnumerableError(
+                f"the sampler draws one of {number} values at once, which is enumerated up to {MAX_CASES}; "
+                f"compare a number of random() instead, or {JUDGE_BY_SAMPLES}"
+            )
+        return self._one_of([1] * number)
 
     def _one_of(self, weights: Any) -> int:
         exact = [_exact(weight, "used as a weight") or Fraction(0) for weight in weights]
@@ -182,10 +199,16 @@ class CoinGenerator:
 
 def _exact(value: Any, what: str) -> Fraction | None:
     """A number at its exact value; ``None`` for an object that is not a number."""
-    if isinstance(value, Coin):
+    if isinstance(value, Coin) or hasattr(value, "numbers"):  # of torch
         raise NotEnumerableError(
             f"a random number is {what} another one, which has no finite cases; {JUDGE_BY_SAMPLES}"
         )
+    if hasattr(value, "new_tensor"):
+        if value.numel() > 1:
+            raise NotEnumerableError(
+                f"a random number of numpy is {what} a tensor of {value.numel()} entries; draw it with torch"
+            )
+        value = value.item()
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     try:

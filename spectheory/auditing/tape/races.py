@@ -18,7 +18,7 @@ from spectheory.foundation.exact_numbers import exact_number
 
 
 class UndefinedDrawError(InvalidInputError, RuntimeError):
-    """A draw from weights that are not a distribution, such as 0/0."""
+    """A run without a valid output: a draw from weights that are not a distribution, or an unknown token."""
 
 
 @dataclass(eq=False)
@@ -56,6 +56,8 @@ class Clock:
 
     def times(self, weight: Fraction) -> Clock:
         """The clock times a weight w: an exponential number of rate r becomes one of rate r / w."""
+        if weight in (1, -1):
+            return self if weight == 1 else self.negated()
         return self._plain("multiplies")._scaled(weight, self.inverse)
 
     def over(self, weight: Fraction) -> Clock:

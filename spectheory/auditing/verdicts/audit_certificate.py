@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from itertools import product
 from typing import Any, ClassVar
 
 from spectheory.auditing.subjects.shipped import Provenance
 from spectheory.exact.certificate import Certificate
-from spectheory.foundation.documents import to_json
+from spectheory.foundation.documents import count_text, to_json
 from spectheory.foundation.results import Result, Templates
 
 EXACT = "exactly lossless"
@@ -22,11 +23,14 @@ NOT_DECIDED = "not decided"
 BOUNDARY = "boundary"
 """The kind of a finding that is not part of a verdict."""
 
+SCOPE_FACTS = ("arithmetic", "tolerance", "processes", "refused", "assumed")
 ASSUMPTIONS = (
     "elementwise functions are monotone in each random number, as their rounding is; two points inside "
     "every cell of a comparison were probed",
     "multinomial, bernoulli, randint and races of exponential or Gumbel numbers are drawn from the exact law "
     "of the floats they are given; the weights e^x of Gumbel numbers are rounded to float64",
+    "in a race -log u of a uniform number u is an exponential number, as real numbers, and a shift or clamp "
+    "of at most 2^-23 before a logarithm is left out",
     "numbers that kernels make out of a seed and a counter are uniform, and independent where one of them "
     "differs",
     "source semantics on a CPU: a compiled kernel may round in another way",
@@ -35,11 +39,54 @@ ASSUMPTIONS = (
 
 
 @dataclass(frozen=True)
+class Scope:
+    """What a verdict has looked at.
+
+    Attributes:
+        arithmetic: of the sampler and of its law.
+        tolerance: the difference of two laws that counts as none.
+        shapes: (V, L, K) of every pair and draft process that was asked about, without repetition.
+        processes: how the paths of one call were drafted.
+        refused: what the sampler refused, and what was left out.
+        assumed: what was taken at its word.
+    """
+
+    arithmetic: str
+    tolerance: str
+    shapes: tuple[tuple[int, int, int], ...]
+    processes: tuple[str, ...]
+    refused: tuple[str, ...]
+    assumed: tuple[str, ...] = ASSUMPTIONS
+
+    def shapes_text(self) -> str:
+        """The shapes, ranges of V and L with the same numbers of paths together.
+
+        Example:
+            >>> Scope("", "", ((2, 1, 1), (2, 1, 2), (2, 2, 1), (3, 1, 1), (3, 1, 2)), (), ()).shapes_text()
+            '(2-3, 1, 1-2), (2, 2, 1)'
+        """
+        left = set(self.shapes)
+        boxes = []
+        while left:
+            start = min(left, key=lambda shape: (shape[2], shape[1], shape[0]))
+            box = [[number] for number in start]
+            for axis in (2, 0, 1):
+                while all(
+                    shape in left for shape in product(*box[:axis], [box[axis][-1] + 1], *box[axis + 1 :])
+                ):
+                    box[axis].append(box[axis][-1] + 1)
+            left -= set(product(*box))
+            boxes.append(", ".join(str(b[0]) if len(b) == 1 else f"{b[0]}-{b[-1]}" for b in box))
+        return ", ".join(f"({box})" for box in boxes)
+
+
+@dataclass(frozen=True)
 class AuditCase:
     """The findings on one pair.
 
     Attributes:
-        pair, draft_length: its name, and L.
+        pair, vocab_size, draft_length, num_drafts: its name, V, L and K.
+        process: how the paths are drafted.
         total_variation: of the completed output from the target (or from the stated law of a relaxation).
         undecided: a bound on the error of the total variation, where random numbers are multiplied.
         bound: the largest total variation that rounding to float32 can cause.
@@ -51,7 +98,10 @@ class AuditCase:
     """
 
     pair: str
+    vocab_size: int
     draft_length: int
+    num_drafts: int
+    process: str
     total_variation: Fraction
     undecided: Fraction
     bound: Fraction
@@ -60,6 +110,11 @@ class AuditCase:
     block_efficiency: Fraction
     optimum: Fraction | None
     samples: int | None
+
+    @property
+    def where(self) -> str:
+        """The pair, and the drafts where they are several paths."""
+        return self.pair if self.num_drafts == 1 else f"{self.pair} with {self.process}"
 
     @property
     def is_wrong(self) -> bool:
@@ -105,7 +160,7 @@ class AuditCertificate(Result):
         stand_ins: replaced surroundings of the shipped code.
         seeds, probes: of the runs that were made.
         note: a remark, for example on a version that was not tested.
-        assumptions: the assumptions behind the verdict.
+        scope: what the verdict has looked at.
     """
 
     sampler: str
@@ -118,17 +173,22 @@ class AuditCertificate(Result):
     provenance: Provenance
     primitives: tuple[str, ...]
     findings: tuple[tuple[str, str], ...]
+    scope: Scope
     batches: tuple[str, ...] = ()
     stand_ins: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
     probes: tuple[str, ...] = ()
     note: str = ""
-    assumptions: tuple[str, ...] = ASSUMPTIONS
 
     @property
     def is_defective(self) -> bool:
         """Whether a defect was found."""
         return self.verdict == DEFECT
+
+    @property
+    def is_decided(self) -> bool:
+        """Whether the sampler could be followed."""
+        return self.verdict != NOT_DECIDED
 
     @property
     def is_lossless(self) -> bool:
@@ -159,7 +219,11 @@ class AuditCertificate(Result):
         "code": "{release}, sha256 {sha256}",
         "called as": "{signature}",
         "note": "{note}",
-        "pairs": "{pairs}",
+        "asked": "{pairs} with (V, L, K) = {shapes}",
+        "drafts": "{processes}",
+        "refused or left out": "{refused}",
+        "arithmetic": "{arithmetic}",
+        "tolerance": "{tolerance}",
         "batches of": "{batches}",
         "stated law": "{relaxation}",
         "largest total variation": "{total_variation}",
@@ -170,7 +234,7 @@ class AuditCertificate(Result):
         "random numbers": "{primitives}",
         "stand-in": "{stand_ins}",
         "probed": "{probes}",
-        "assumed": "{assumptions}",
+        "taken at its word": "{assumed}",
     }
     columns: ClassVar[Templates] = {
         "sampler": "{sampler}",
@@ -182,8 +246,15 @@ class AuditCertificate(Result):
     }
 
     def headline(self) -> str:
-        """The verdict, with the first reason."""
-        return f"{self.sampler}: {': '.join((self.verdict, *self.reasons[:1]))}"
+        """The verdict with its first reason, or with what it has looked at."""
+        if self.reasons:
+            return f"{self.sampler}: {self.verdict}: {self.reasons[0]}"
+        left_out = [text.partition(":")[0] for text in self.scope.refused]
+        refused = f"; refused or left out: {', '.join(left_out)}" if left_out else ""
+        return (
+            f"{self.sampler}: {self.verdict} on {count_text(len(self.cases), 'case')} in float32, "
+            f"(V, L, K) = {self.scope.shapes_text()}{refused}"
+        )
 
     def shown(self) -> dict[str, Any]:
         """The code, exact numbers and the counterexample in words."""
@@ -192,7 +263,9 @@ class AuditCertificate(Result):
             "code": f"{code.package} {code.version}".strip() or code.file,
             "release": f"{code.package} {code.version} {code.file}".strip(),
             "sha256": code.sha256[:16] or "none",
-            "pairs": str(len(self.cases)),
+            "pairs": count_text(len(self.cases), "case"),
+            "shapes": self.scope.shapes_text(),
+            **{name: getattr(self.scope, name) for name in SCOPE_FACTS},
             "batches": ", ".join(self.batches),
             "total_variation": self.total_variation,
             "forbidden": self.forbidden,
@@ -207,4 +280,5 @@ class AuditCertificate(Result):
         names = [field.name for field in fields(self) if field.name != "counterexample"]
         names += ["total_variation", "forbidden", "samples"]
         document = {name: to_json(getattr(self, name)) for name in names}
+        document["scope"]["shapes_text"] = self.scope.shapes_text()
         return document | {"counterexample": None if found is None else found.to_document()}

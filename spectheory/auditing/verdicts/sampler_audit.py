@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from spectheory.auditing.rounds.batches import audit_batches
-from spectheory.auditing.rounds.battery import audit_pairs
-from spectheory.auditing.rounds.two_calls import call_twice, pairs_of_calls
+from spectheory.auditing.rounds.questions import Question, is_refused, law_of, questions
+from spectheory.auditing.rounds.two_calls import call_twice, questions_of_calls
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped
 from spectheory.auditing.tape.atoms import PROBES
@@ -26,12 +26,20 @@ from spectheory.auditing.verdicts.audit_certificate import (
     RELAXATION,
     AuditCase,
     AuditCertificate,
+    Scope,
 )
 from spectheory.auditing.verdicts.chi_squared import samples_needed, total_variation
 from spectheory.exact.certificate import Certificate, certify
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.foundation.documents import number_text
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidPairError
+from spectheory.foundation.errors import (
+    EnumerationTooLargeError,
+    InvalidInputError,
+    InvalidOutcomeError,
+    InvalidPairError,
+)
+from spectheory.optima.pair_optimum import optimum
+from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 
 PRECISION = Fraction(1, 2**24)
@@ -48,6 +56,8 @@ def audit(
     *,
     signature: str = "sampler",
     mixes: Sequence[str] = (),
+    num_drafts: Sequence[int] = (),
+    trees: Sequence[DraftProcess] = (),
     stop_at_first: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> AuditCertificate:
@@ -56,14 +66,18 @@ def audit(
     Args:
         sampler: a function in torch, unmodified; the name of a library's sampler, such as "transformers";
             or a ``Shipped`` sampler with more settings.
-        pairs: name -> exact pair; by default ``audit_pairs()``.
+        pairs: name -> exact pair; by default ``audit_pairs()``, and for several paths
+            ``pairs_of_several_paths()``.
         signature: how a function is called: a name of ``SIGNATURES``.
-        mixes: the kinds of batches of a function with the signature "batch".
+        mixes: the kinds of batches of a function with the signature "batch" or "path_batch".
+        num_drafts: the numbers of independent paths, K, that a function is called with; by default 1, and
+            also 2 and 3 where the signature has several paths.
+        trees: the draft processes that a function is meant for, where its paths are not independent.
         stop_at_first: whether to stop at the first pair that shows a defect.
         progress: called with (pairs done, number of pairs).
 
     Raises:
-        InvalidInputError: a pair is not exact.
+        InvalidInputError: a pair is not exact, or the signature has one path and several are asked for.
         InvalidOutcomeError: the sampler fails, or returns something other than tokens.
         UnknownNameError: no library's sampler, or no signature, has this name.
 
@@ -74,94 +88,157 @@ def audit(
         ...     '''Takes the drafted token and draws the next token from the target.'''
         ...     return [int(paths[0, 0]), int(torch.multinomial(target_rows[0, 1], 1, generator=generator))]
         >>> print(audit(first_draft, {"thirds": instances.two_token(1)}))
-        <first_draft: defect: its law is not the target's on thirds, total variation 1/3>
+        <first_draft: defect: its law is not the target's on thirds, total variation 1/3 = 0.333333>
     """
     if isinstance(sampler, str):
         sampler = load_subject(sampler)
     elif not isinstance(sampler, Shipped):
-        sampler = Shipped(sampler, signature, mixes=mixes)
-    given = audit_pairs() if pairs is None else pairs
-    for name, pair in given.items():
+        sampler = Shipped(sampler, signature, mixes=mixes, num_drafts=num_drafts, trees=trees)
+    for name, pair in (pairs or {}).items():
         if not pair.is_exact:
             raise InvalidInputError(
                 f'an audit is exact and takes exact pairs; write the rows of {name!r} as texts, such as "1/3"'
             )
-    cases: list[AuditCase] = []
-    refused: list[InvalidInputError] = []
-    is_found = False
-    for pair in pairs_of_calls(given.values()):
-        try:
-            call_twice(*sampler.prepared(pair))
-        except HiddenRandomnessError as error:
-            refused.append(error)
-    for number, (name, pair) in enumerate(given.items()):
-        if progress is not None:
-            progress(number, len(given))
-        try:
-            asked, prepared = sampler.prepared(pair)
-            runs = -sampler.journal.runs
-            cases.append(_case(name, asked, prepared))
-            runs += sampler.journal.runs
-            if [case.pair for case in cases if case.is_wrong] == [name] and runs <= MAX_RUNS_FOUND_AGAIN:
-                _check_law_again(asked, prepared)
-        except (NotEnumerableError, EnumerationTooLargeError) as error:
-            refused.append(error)
-        is_found = stop_at_first and _verdict(sampler, cases, refused)[0] == DEFECT
-        if is_found:
-            break
+    groups, left_out = questions(sampler, pairs)
+    total = sum(map(len, groups.values()))
+    found = _Found(sampler, not_asked=list(left_out))
+    for words, group in groups.items():
+        if found.cases and found.verdict()[0] in (DEFECT, NOT_DECIDED):
+            break  # with fewer paths it is not lossless
+        error = is_refused(sampler, group[0]) if group[0].num_drafts > 1 else None
+        if error is not None:
+            if sampler.has_given_drafts:
+                raise error
+            found.not_asked.append(f"{words}: {error}")
+            continue
+        found.follow_two_calls(group)
+        for question in group:
+            if progress is not None:
+                progress(len(found.cases), total)
+            found.add(question)
+            if stop_at_first and found.verdict()[0] == DEFECT:
+                break
     batches: tuple[str, ...] = ()
-    if sampler.signature_name == "batch" and not is_found:
+    is_batch = sampler.signature_name in ("batch", "path_batch")
+    if is_batch and not (stop_at_first and found.verdict()[0] == DEFECT):
         try:
             batches = audit_batches(sampler)
-        except (NotEnumerableError, EnumerationTooLargeError) as error:
-            refused.append(error)
+        except (NotEnumerableError, EnumerationTooLargeError) as refusal:
+            found.refused.append(refusal)
     if progress is not None:
-        progress(len(given), len(given))
-    return _certificate(sampler, given, cases, refused, batches)
+        progress(total, total)
+    return found.certificate(batches)
 
 
-def _certificate(
-    sampler: Shipped,
-    pairs: Mapping[str, ModelPair],
-    cases: list[AuditCase],
-    refused: list[InvalidInputError],
-    batches: tuple[str, ...],
-) -> AuditCertificate:
-    journal, relaxation = sampler.journal, sampler.relaxation
-    verdict, reasons = _verdict(sampler, cases, refused)
-    wrong = [case for case in cases if case.is_wrong]
-    has_own_law = relaxation is not None and relaxation.verifier is not None
-    is_shown = verdict == DEFECT and wrong and not has_own_law
-    return AuditCertificate(
-        sampler=sampler.name,
-        signature=sampler.signature_name,
-        verdict=verdict,
-        reasons=tuple(reasons),
-        cases=tuple(cases),
-        counterexample=_shrunk(sampler, pairs[wrong[0].pair]) if is_shown else None,
-        relaxation="" if relaxation is None else relaxation.words,
-        provenance=sampler.provenance,
-        primitives=tuple(sorted(journal.primitives)),
-        findings=tuple(sorted(journal.findings | _boundary(cases))),
-        batches=batches,
-        stand_ins=sampler.stand_ins,
-        seeds=sampler.seeds,
-        probes=(
-            f"inside of every cell of a comparison, at {' and '.join(map(str, PROBES))} of it",
-            f"{journal.repeated} of {journal.runs} runs were made twice, with the same numbers",
-            f"{journal.pairs_of_calls} runs of two calls in a row",
-        ),
-        note=sampler.note,
-    )
+@dataclass
+class _Found:
+    """The findings of an audit so far.
+
+    Attributes:
+        sampler: its journal has the findings.
+        not_asked: the questions that were left out, and those that the sampler refused, in words.
+        cases, asked: the cases, and their questions.
+        refused: the errors of random numbers that cannot be followed.
+    """
+
+    sampler: Shipped
+    not_asked: list[str]
+    cases: list[AuditCase] = field(default_factory=list)
+    asked: list[Question] = field(default_factory=list)
+    refused: list[InvalidInputError] = field(default_factory=list)
+
+    def follow_two_calls(self, group: Sequence[Question]) -> None:
+        """Two calls in a row, on a few of the questions."""
+        for question in questions_of_calls(group):
+            try:
+                call_twice(*_prepared(self.sampler, question))
+            except HiddenRandomnessError as error:
+                self.refused.append(error)
+
+    def add(self, question: Question) -> None:
+        """The law on one pair."""
+        sampler = self.sampler
+        try:
+            runs = -sampler.journal.runs
+            asked, prepared = _prepared(sampler, question)
+            self.cases.append(_case(asked, prepared))
+            self.asked.append(question)
+            runs += sampler.journal.runs
+            is_first = self.cases[-1].is_wrong and sum(case.is_wrong for case in self.cases) == 1
+            if is_first and runs <= MAX_RUNS_FOUND_AGAIN:
+                _check_law_again(asked, prepared)
+        except (NotEnumerableError, EnumerationTooLargeError) as error:
+            self.refused.append(error)
+
+    def verdict(self) -> tuple[str, list[str]]:
+        """The verdict, and the reasons for it."""
+        verdict, reasons = _verdict(self.sampler, self.cases, self.refused)
+        if not self.cases and verdict != DEFECT and not reasons:
+            return NOT_DECIDED, ["; ".join(("no pair was asked about", *self.not_asked))]
+        return verdict, reasons
+
+    def certificate(self, batches: tuple[str, ...]) -> AuditCertificate:
+        """All of it."""
+        sampler, cases = self.sampler, self.cases
+        journal, relaxation = sampler.journal, sampler.relaxation
+        verdict, reasons = self.verdict()
+        has_own_law = relaxation is not None and relaxation.verifier is not None
+        wrong = [question for question, case in zip(self.asked, cases, strict=True) if case.is_wrong]
+        is_shown = verdict == DEFECT and wrong and not has_own_law
+        return AuditCertificate(
+            sampler=sampler.name,
+            signature=sampler.signature_name,
+            verdict=verdict,
+            reasons=tuple(reasons),
+            cases=tuple(cases),
+            counterexample=_shrunk(sampler, wrong[0]) if is_shown else None,
+            relaxation="" if relaxation is None else relaxation.words,
+            provenance=sampler.provenance,
+            primitives=tuple(sorted(journal.primitives)),
+            findings=tuple(sorted(journal.findings | _boundary(cases))),
+            scope=self.scope(),
+            batches=batches,
+            stand_ins=sampler.stand_ins,
+            seeds=sampler.seeds,
+            probes=(
+                f"inside of every cell of a comparison, at {' and '.join(map(str, PROBES))} of it",
+                f"{journal.repeated} of {journal.runs} runs were made twice, with the same numbers",
+                f"{journal.pairs_of_calls} runs of two calls in a row",
+            ),
+            note=sampler.note,
+        )
+
+    def scope(self) -> Scope:
+        """What was looked at."""
+        bound = max((case.bound for case in self.cases), default=Fraction(0))
+        return Scope(
+            arithmetic="the sampler's own, on rows of float32; its law in rationals",
+            tolerance="rounding to float32, a total variation of 4 (L+1) (Λ+V+8) 2^-24, here up to "
+            f"{float(bound):.2g}",
+            shapes=tuple(
+                sorted({(case.vocab_size, case.draft_length, case.num_drafts) for case in self.cases})
+            ),
+            processes=tuple(dict.fromkeys(case.process for case in self.cases)),
+            refused=(*self.not_asked, *dict.fromkeys(map(str, self.refused))),
+        )
 
 
-def _case(name: str, sampler: Shipped, pair: ModelPair) -> AuditCase:
-    law, undecided = _law(sampler, pair)
+def _prepared(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:
+    """The sampler and the question with the pair that it is judged on."""
+    asked, pair = sampler.prepared(question.pair)
+    return asked, question._replace(pair=pair)
+
+
+def _case(sampler: Shipped, question: Question) -> AuditCase:
+    pair, (law, undecided) = question.pair, law_of(sampler, question)
     stated = _stated_law(sampler, pair)
     found, wanted = _compared(sampler, law, stated)
     case = AuditCase(
-        pair=name,
+        pair=question.name,
+        vocab_size=pair.vocab_size,
         draft_length=pair.draft_length,
+        num_drafts=question.num_drafts,
+        process=question.words,
         total_variation=total_variation(found, wanted, law.undefined),
         undecided=undecided,
         bound=rounding_bound(pair),
@@ -171,21 +248,22 @@ def _case(name: str, sampler: Shipped, pair: ModelPair) -> AuditCase:
         optimum=None,
         samples=samples_needed(found, wanted, law.undefined),
     )
-    if not case.is_wrong or pair.vocab_size**pair.draft_length > MAX_LEAVES or sampler.relaxation is not None:
+    is_large = pair.vocab_size**pair.draft_length > MAX_LEAVES
+    if not case.is_wrong or is_large or question.num_drafts > 1 or sampler.relaxation is not None:
         return case
-    best = certify("token", pair).optimum
+    best = optimum(pair).value
     return replace(case, optimum=best) if isinstance(best, Fraction) else case
 
 
-def _check_law_again(sampler: Shipped, pair: ModelPair) -> None:
+def _check_law_again(sampler: Shipped, question: Question) -> None:
     """Check that all runs give the same law a second time.
 
     Raises:
         HiddenRandomnessError: they do not, so the first law is not the sampler's.
     """
-    law, _ = _law(sampler, pair)
+    law, _ = law_of(sampler, question)
     sampler.forget()
-    again, _ = _law(sampler, pair)
+    again, _ = law_of(sampler, question)
     if not all(np.array_equal(*levels) for levels in zip(law.masses, again.masses, strict=True)):
         raise HiddenRandomnessError(f"{HIDDEN}: followed twice, it has two laws")
 
@@ -217,12 +295,6 @@ def _allowed(pair: ModelPair, stated: OutputLaw | None) -> np.ndarray:
     return pair.target_path_probs(pair.draft_length + 1) if stated is None else stated.completed_law
 
 
-def _law(sampler: Shipped, pair: ModelPair) -> tuple[OutputLaw, Fraction]:
-    """The law, and a bound on its error."""
-    sampler.undecided = Fraction(0)
-    return output_law(sampler, pair), sampler.undecided
-
-
 def rounding_bound(pair: ModelPair) -> Fraction:
     """The largest total variation that rounding to float32 can cause: 4 (L+1) (Λ + V + 8) 2^-24.
 
@@ -248,13 +320,19 @@ def _verdict(
         return NOT_DECIDED, [str(hidden[0])]
     wrong = [case for case in cases if case.is_wrong]
     reasons = []
+    undefined = max((case for case in cases if case.undefined), key=lambda case: case.undefined, default=None)
+    if undefined is not None:
+        reasons.append(
+            f"it makes no valid output with probability {number_text(undefined.undefined)} on "
+            f"{undefined.where}: {min(sampler.journal.undefined)}"
+        )
     if wrong:
-        first = wrong[0]
+        worst = max(wrong, key=lambda case: case.total_variation - case.undecided)
         whose = "the one it states" if sampler.relaxation else "the target's"
-        distance = number_text(first.total_variation, decimal=False)
-        if first.undecided:
-            distance = f"at least {float(first.total_variation - first.undecided):.4g}"
-        reasons.append(f"its law is not {whose} on {first.pair}, total variation {distance}")
+        distance = number_text(worst.total_variation)
+        if worst.undecided:
+            distance = f"at least {float(worst.total_variation - worst.undecided):.4g}"
+        reasons.append(f"its law is not {whose} on {worst.where}, total variation {distance}")
     above = [case for case in wrong if case.is_above_the_optimum]
     if above:
         case = above[0]
@@ -262,15 +340,8 @@ def _verdict(
         if case.undecided:
             earned = f"at least {float(case.block_efficiency - case.draft_length * case.undecided):.4g}"
         reasons.append(
-            f"it earns {earned} tokens per call on {case.pair}, and no "
+            f"it earns {earned} tokens per call on {case.where}, and no "
             f"lossless verifier earns more than {number_text(case.optimum, decimal=False)}"
-        )
-    undefined = max((case for case in cases if case.undefined), key=lambda case: case.undefined, default=None)
-    if undefined is not None:
-        reasons.append(
-            "it ends without an output with probability "
-            f"{number_text(undefined.undefined, decimal=False)} on {undefined.pair}: "
-            f"{min(sampler.journal.undefined)}"
         )
     reasons += [f"{kind}: {text}" for kind, text in sorted(sampler.journal.findings)]
     if reasons:
@@ -281,7 +352,7 @@ def _verdict(
     if unknown:
         case = unknown[0]
         return NOT_DECIDED, [
-            f"random numbers are combined, and the total variation on {case.pair} is known to "
+            f"random numbers are combined, and the total variation on {case.where} is known to "
             f"{float(case.undecided):.3g} only"
         ]
     if sampler.relaxation is not None:
@@ -299,27 +370,33 @@ def _boundary(cases: list[AuditCase]) -> set[tuple[str, str]]:
         return set()
     worst = max(made, key=lambda case: case.forbidden)
     prob = number_text(worst.forbidden, decimal=False)
-    return {(BOUNDARY, f"a forbidden token is made with probability {prob} on {worst.pair}")}
+    return {(BOUNDARY, f"a forbidden token is made with probability {prob} on {worst.where}")}
 
 
-def _shrunk(sampler: Shipped, pair: ModelPair) -> Certificate | None:
+def _shrunk(sampler: Shipped, question: Question) -> Certificate | None:
     """The certificate on the smallest pair that still shows the defect: shorter paths, then fewer tokens.
 
-    ``None`` where boxes are undecided there, because the law is then not known exactly.
+    ``None`` where boxes are undecided there, because the law is then not known exactly, and where a run
+    without a valid output cannot be told from a stop.
     """
-    for smaller in _smaller(pair):
+    is_free = isinstance(question.process, Iid)
+    for smaller in _smaller(question.pair) if is_free else ():
         try:
-            asked, prepared = sampler.prepared(smaller)
-            law, undecided = _law(asked, prepared)
+            asked, prepared = _prepared(sampler, question._replace(pair=smaller))
+            law, undecided = law_of(asked, prepared)
         except InvalidInputError:  # the sampler does not take the pair
             continue
-        distance = total_variation(*_compared(asked, law, _stated_law(asked, prepared)), law.undefined)
-        if distance - undecided > rounding_bound(prepared):
-            return _shrunk(sampler, smaller)
-    asked, prepared = sampler.prepared(pair)
-    if _law(asked, prepared)[1]:
+        stated = _stated_law(asked, prepared.pair)
+        distance = total_variation(*_compared(asked, law, stated), law.undefined)
+        if distance - undecided > rounding_bound(prepared.pair):
+            return _shrunk(sampler, question._replace(pair=smaller))
+    asked, prepared = _prepared(sampler, question)
+    if law_of(asked, prepared)[1]:
         return None
-    return certify(asked, prepared, with_optimum=False)
+    try:
+        return certify(asked, prepared.pair, process=question.process, with_optimum=False)
+    except InvalidOutcomeError:
+        return None
 
 
 def _smaller(pair: ModelPair) -> Iterator[ModelPair]:

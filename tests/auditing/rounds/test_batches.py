@@ -10,7 +10,12 @@ from audit_support import SAID_OF
 from spectheory import certify, instances
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import BATCH_SPECIMENS, batch_token_verification
+from spectheory.auditing.subjects.specimens import (
+    BATCH_SPECIMENS,
+    batch_token_verification,
+    path_batch_recursive_rejection,
+    path_batch_repeats_paths,
+)
 from spectheory.foundation.errors import InvalidInputError
 
 
@@ -29,6 +34,15 @@ def test_partner_requests_with_numbers_of_their_own_are_independent() -> None:
     sampler = Shipped(batch_token_verification, "batch", mixes=("ragged", "greedy", "padded"))
     assert audit_batches(sampler) == ("equal lengths", "ragged", "greedy", "padded")
     assert sampler.journal.findings == set()
+
+
+def test_requests_with_several_paths() -> None:
+    """With other lengths and other numbers of paths; copies that fill up a request change its law."""
+    for sampler, finds in ((path_batch_recursive_rejection, False), (path_batch_repeats_paths, True)):
+        shipped = Shipped(sampler, "path_batch", mixes=("ragged", "num_drafts"))
+        assert audit_batches(shipped) == ("equal lengths", "ragged", "num_drafts")
+        assert bool(shipped.journal.findings) is finds
+        assert all("beside another request (num_drafts)" in text for _, text in shipped.journal.findings)
 
 
 def test_what_a_batch_cannot_mix() -> None:

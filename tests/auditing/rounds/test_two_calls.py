@@ -11,18 +11,31 @@ import torch
 from spectheory import certify, instances
 from spectheory.auditing.rounds.battery import audit_pairs
 from spectheory.auditing.rounds.joint_laws import marginal, total_variation
-from spectheory.auditing.rounds.two_calls import call_twice, follow_two_calls, least_accepted, pairs_of_calls
+from spectheory.auditing.rounds.questions import Question
+from spectheory.auditing.rounds.two_calls import (
+    call_twice,
+    follow_two_calls,
+    least_accepted,
+    questions_of_calls,
+)
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import coins_of_positions, token_verification
+from spectheory.pairs.drafts import Iid
+from spectheory.pairs.pair import ModelPair
+
+
+def one_path(pair: ModelPair, name: str = "") -> Question:
+    return Question(name, pair, Iid(1), "1 independent path")
 
 
 def test_one_pair_of_each_draft_length() -> None:
     """One whose corrections are between two tokens, and no large one; a large one where there is no other."""
     pairs = audit_pairs()
-    chosen = list(pairs_of_calls(pairs.values()))
-    assert chosen == [pairs[name] for name in ("two residual tokens", "thirds", "dyadic, 3 drafted")]
-    large = pairs["random dyadic, 3 tokens"]
-    assert list(pairs_of_calls([large])) == [large]
+    asked = [one_path(pair, name) for name, pair in pairs.items()]
+    chosen = [question.name for question in questions_of_calls(asked)]
+    assert chosen == ["two residual tokens", "thirds", "dyadic, 3 drafted"]
+    large = one_path(pairs["random dyadic, 3 tokens"])
+    assert list(questions_of_calls([large])) == [large]
 
 
 def test_the_path_is_neither_accepted_nor_rejected_for_certain() -> None:
@@ -41,7 +54,7 @@ def test_what_is_found_there() -> None:
         (token_verification, instances.two_residual_tokens(1), False),
     ):
         shipped = Shipped(sampler, "sampler")
-        assert call_twice(shipped, pair) > 1
+        assert call_twice(shipped, one_path(pair)) > 1
         assert bool(shipped.journal.findings) is finds
 
 

@@ -12,7 +12,11 @@ from transformers.generation.utils import _speculative_sampling
 from spectheory import certify, instances
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import SIGNATURES, signature_called, with_point_mass_drafts
-from spectheory.auditing.subjects.specimens import batch_token_verification, token_verification
+from spectheory.auditing.subjects.specimens import (
+    batch_token_verification,
+    path_batch_recursive_rejection,
+    token_verification,
+)
 from spectheory.foundation.errors import UnknownNameError
 
 FLOAT32 = 1e-6
@@ -50,6 +54,7 @@ SAMPLERS = {
     "evaluate_posterior": posterior,
     "speculative_sampling": _speculative_sampling,
     "batch": batch_token_verification,
+    "path_batch": path_batch_recursive_rejection,
 }
 
 
@@ -77,6 +82,8 @@ def test_partner_a_wrong_sampler_of_each_signature(signature: str) -> None:
             return tokens, arguments[2]
         if signature == "batch":
             return [[*row.draft_tokens.tolist(), 0] for row in arguments[0]]
+        if signature == "path_batch":
+            return [[*request.paths[0].tolist(), 0] for request in arguments[0]]
         paths = arguments[0] if signature == "coins" else arguments[0][0]
         return [*paths.tolist(), 0]
 

@@ -19,7 +19,7 @@ from transformers.generation import utils as transformers_utils
 from audit_support import SAID_OF
 from spectheory import audit, certify, instances, output_law
 from spectheory.auditing.following.intercept import GLOBAL_SEED
-from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
+from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths, random_dyadic
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.relaxations import deferred_rejection, synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
@@ -63,7 +63,8 @@ def test_partner_no_lossless_sampler_is(name: str) -> None:
     found = audit(Shipped(*LOSSLESS[name]))
     assert (found.verdict, found.reasons, found.counterexample) == (ARITHMETIC, (), None)
     assert found.is_lossless
-    assert len(found.cases) == len(audit_pairs())
+    assert {case.pair for case in found.cases} == {*audit_pairs(), *pairs_of_several_paths()}
+    assert {case.num_drafts for case in found.cases} == {1, 2, 3}
     assert 0 < found.total_variation < Fraction(1, 10**6)
     assert found.samples is not None and found.samples > 10**6  # noqa: PT018
 
@@ -185,7 +186,9 @@ def test_transformers() -> None:
     assert (found.verdict, found.reasons, len(found.boundary)) == (ARITHMETIC, (), 1)
     assert found.findings == (("boundary", found.boundary[0]),)
     assert ["boundary", found.boundary[0]] in found.tables()[0].texts()
-    assert found.headline() == "transformers: lossless up to arithmetic"
+    assert found.headline() == (
+        "transformers: lossless up to arithmetic on 14 cases in float32, (V, L, K) = (2-4, 1-2, 1), (2, 3, 1)"
+    )
     pairs = {"thirds": instances.two_token(2), "dyadic": random_dyadic(3, 3, 1)}
     ensemble = audit("transformers-ensemble", pairs)
     assert (ensemble.verdict, ensemble.relaxation) == (
@@ -288,7 +291,7 @@ def test_the_second_proof_needs_no_comparison_of_laws() -> None:
 def case(total_variation: Fraction, undecided: Fraction) -> AuditCase:
     zero = Fraction(0)
     return AuditCase(
-        "pair", 1, total_variation, undecided, Fraction(1, 100), zero, zero, Fraction(1), None, None
+        "pair", 2, 1, 1, "", total_variation, undecided, Fraction(1, 100), zero, zero, Fraction(1), None, None
     )
 
 
@@ -308,12 +311,14 @@ def test_the_bound_grows_with_what_is_rounded() -> None:
 
 def test_results_print_and_refuse_floats() -> None:
     pairs = {"thirds": instances.two_token(2)}
-    found = audit(token_verification, pairs)
+    found = audit(token_verification, pairs, num_drafts=[1])
     document = found.to_document()
     assert document["verdict"] == EXACT
     assert document["cases"][0]["pair"] == "thirds"
     assert document["provenance"]["file"] == "spectheory/auditing/subjects/specimens.py"
-    assert found.headline() == "token_verification: exactly lossless"
+    assert found.headline() == (
+        "token_verification: exactly lossless on 1 case in float32, (V, L, K) = (2, 2, 1)"
+    )
     assert document["seeds"] == [
         f"torch's global generator: {GLOBAL_SEED}",
         "the generator that is handed over: 1",
@@ -322,7 +327,7 @@ def test_results_print_and_refuse_floats() -> None:
     repeated, runs = (int(word) for word in document["probes"][1].split() if word.isdigit())
     assert 4 <= repeated <= runs / 2  # the first run of every drafted path
     assert document["probes"][2] == "16 runs of two calls in a row"
-    assert ["pairs", "1"] in found.tables()[0].texts()
+    assert ["asked", "1 case with (V, L, K) = (2, 2, 1)"] in found.tables()[0].texts()
     with pytest.raises(InvalidInputError, match="write the rows of 'floats' as texts, such as \"1/3\""):
         audit(token_verification, {"floats": pairs["thirds"].to_float()})
 

@@ -1,0 +1,167 @@
+"""What a sampler is asked: pairs, and how the paths of one call are drafted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+
+from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths
+from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.auditing.subjects.signatures import deterministic_drafts
+from spectheory.exact.law import OutputLaw
+from spectheory.foundation.documents import count_text
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.exact_numbers import to_flint
+from spectheory.pairs.contexts import Context, context_number, numbered_context, prefix_numbers, rows_along
+from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.pair import ModelPair
+
+MAX_TUPLES = 64
+"""The most tuples of several paths on one pair, where their number was not asked for."""
+MAX_ASKED_TUPLES = 4_096
+"""The most tuples of several paths on one pair, where their number was asked for."""
+
+
+class Question(NamedTuple):
+    """One pair and one draft process.
+
+    Attributes:
+        name: of the pair.
+        pair: the models.
+        process: how K paths are drafted.
+        words: the process in words; questions with the same words are asked together.
+    """
+
+    name: str
+    pair: ModelPair
+    process: DraftProcess
+    words: str
+
+    @property
+    def num_drafts(self) -> int:
+        """K."""
+        return self.process.num_drafts
+
+
+def questions(
+    sampler: Shipped, pairs: Mapping[str, ModelPair] | None
+) -> tuple[dict[str, list[Question]], tuple[str, ...]]:
+    """The questions by the words of their process, one path first; and what is left out, in words.
+
+    Args:
+        sampler: says how many paths a call carries, or which trees.
+        pairs: name -> pair; by default those of ``battery``.
+    """
+    groups: dict[str, list[Question]] = {}
+    left_out: dict[str, None] = {}
+    for number in sorted(sampler.num_drafts):
+        default = audit_pairs() if number == 1 else pairs_of_several_paths(number)
+        for name, pair in (default if pairs is None else pairs).items():
+            for process, words in _drafted(sampler, pair, number):
+                _ask(sampler, Question(name, pair, process, words), groups, left_out)
+    known = {**audit_pairs(), **pairs_of_several_paths()} if pairs is None else pairs
+    for tree in sampler.trees:
+        words = f"{tree.name}:{','.join(map(str, getattr(tree, 'widths', [tree.num_drafts])))}"
+        for name, pair in known.items():
+            if _can_draft(tree, pair):
+                _ask(sampler, Question(name, pair, tree, words), groups, left_out)
+        if words not in groups:
+            raise InvalidInputError(f"no pair has drafts of {words}; a tree has a width per drafted token")
+    return groups, tuple(left_out)
+
+
+def _can_draft(process: DraftProcess, pair: ModelPair) -> bool:
+    try:
+        process.check(pair)
+    except InvalidInputError:
+        return False
+    return True
+
+
+def _ask(
+    sampler: Shipped, question: Question, groups: dict[str, list[Question]], left_out: dict[str, None]
+) -> None:
+    count = question.process.count_tuples(question.pair)
+    most = MAX_ASKED_TUPLES if sampler.has_given_drafts else MAX_TUPLES
+    if question.num_drafts > 1 and count > most:
+        left_out[f"{question.words} on {question.name}: {count:.0f} tuples of drafts, more than {most}"] = (
+            None
+        )
+    else:
+        groups.setdefault(question.words, []).append(question)
+
+
+def _drafted(sampler: Shipped, pair: ModelPair, num_drafts: int) -> Iterator[tuple[DraftProcess, str]]:
+    """The draft processes of a number of paths, with their words."""
+    if not sampler.signature.point_mass_drafts or num_drafts == 1:
+        yield Iid(num_drafts), count_text(num_drafts, "independent path")
+        return
+    for paths in _deterministic_paths(pair.vocab_size, pair.draft_length, num_drafts):
+        yield deterministic_drafts(pair, paths), f"{num_drafts} deterministic paths"
+
+
+def _deterministic_paths(vocab_size: int, length: int, num_drafts: int) -> Iterator[list[Context]]:
+    """Paths that part at the first position, at the last, at both, and nowhere."""
+    first = (0,) * length
+    if num_drafts <= vocab_size:
+        yield [(token, *first[1:]) for token in range(num_drafts)]
+    if length > 1 and num_drafts <= vocab_size:
+        yield [(*first[1:], token) for token in range(num_drafts)]
+    if length > 1 and num_drafts == 3:
+        yield [first, (*first[1:], 1), (1, *first[1:])]
+    yield [first] * num_drafts
+
+
+def drafts_and_rows(question: Question) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, Fraction]]:
+    """Every tuple of drafts: paths [K, L], target rows [K, L+1, V], draft rows [K, L, V], its probability."""
+    pair, process = question.pair, question.process
+    levels = [process.draft_levels(pair, number) for number in range(process.num_drafts)]
+    for leaves, probs in process.tuples(pair, MAX_ASKED_TUPLES):
+        for numbers, prob in zip(leaves.tolist(), probs, strict=True):
+            paths = np.array([numbered_context(n, pair.draft_length, pair.vocab_size) for n in numbers])
+            prefixes = prefix_numbers(paths, pair.vocab_size)
+            draft = [rows_along(level, prefixes[k : k + 1])[0] for k, level in enumerate(levels)]
+            yield paths, rows_along(pair.target, prefixes), np.stack(draft), prob
+
+
+def law_of(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fraction]:
+    """The law of a sampler's output, and a bound on its error.
+
+    Runs without a valid output, and outputs with a token outside of the vocabulary, are undefined.
+
+    Raises:
+        InvalidOutcomeError: the sampler fails, or returns tokens that are not a drafted prefix and one more.
+        NotEnumerableError: its random numbers cannot be followed.
+    """
+    pair, size = question.pair, question.pair.vocab_size
+    sampler.undecided = undefined = Fraction(0)
+    masses = [np.full(size**depth, Fraction(0)) for depth in range(1, pair.draft_length + 2)]
+    for paths, target_rows, draft_rows, prob in drafts_and_rows(question):
+        for tokens, mass in sampler.law_given(paths, target_rows, draft_rows).items():
+            if tokens:
+                sampler.credited_path(paths, tokens, size)
+                masses[len(tokens) - 1][context_number(tokens, size)] += prob * mass
+            else:
+                undefined += prob * mass
+    law = OutputLaw(sampler, pair, question.process, tuple(map(to_flint, masses)), undefined)
+    return law, sampler.undecided
+
+
+def is_refused(sampler: Shipped, question: Question) -> InvalidOutcomeError | None:
+    """The error of a sampler that fails on every tuple of several drafted paths; ``None`` if on some only."""
+    error = None
+    for paths, target_rows, draft_rows, _ in drafts_and_rows(question):
+        try:
+            sampler.law_given(paths, target_rows, draft_rows)
+        except InvalidOutcomeError as failure:
+            if failure.__cause__ is None:  # it returned something
+                return None
+            error = error or failure
+        except InvalidInputError:
+            return None
+        else:
+            return None
+    return error

@@ -1,0 +1,198 @@
+"""The table of docs/auditing.md: each line with a lossless sampler and with a wrong one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from audit_support import law
+from spectheory import audit, instances
+from spectheory.auditing.tape.decisions import NotEnumerableError
+from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
+from spectheory.pairs.pair import ModelPair
+
+PAIRS = {"residual": instances.two_residual_tokens(1)}
+
+
+def verify(paths: Any, target: Any, draft: Any, accepts: Any, drawn: Any) -> list[int]:
+    """Token verification of one drafted token."""
+    token, p, q = int(paths[0, 0]), target[0, 0], draft[0, 0]
+    if accepts(p[token] / q[token]):
+        return [token, int(drawn(target[0, 1]))]
+    return [int(drawn((p - q).clamp(min=0)))]
+
+
+def multinomial(row: Any) -> Any:
+    return torch.multinomial(row, 1)
+
+
+def coin(comparison: Callable[[Any], Any]) -> Any:
+    """A sampler that accepts by a comparison with the ratio."""
+    return lambda paths, target, draft, _: verify(paths, target, draft, comparison, multinomial)
+
+
+def draw(drawn: Callable[[Any], Any]) -> Any:
+    """A sampler that draws all tokens in a way of its own."""
+    return lambda paths, target, draft, _: verify(
+        paths, target, draft, lambda ratio: torch.rand(()) < ratio, drawn
+    )
+
+
+def gumbel(row: Any, sign: int = -1, shift: float = 0.0) -> Any:
+    noise = sign * torch.log(-torch.log(torch.rand(len(row)) + shift) + shift)
+    return (row.log() + noise).argmax()
+
+
+def raced(row: Any) -> Any:
+    return (row / torch.empty(len(row)).exponential_()).argmax()
+
+
+def joined_winners(row: Any) -> Any:
+    winners = torch.stack([raced(row), raced(row)])
+    return torch.cat([winners, torch.tensor([0])])[torch.where(torch.rand(()) < 0.5, 0, 1)]
+
+
+def by_a_whole_number(row: Any, scale: int = 2**31 - 1) -> Any:
+    edge = torch.randint(0, 2**31 - 1, ()).item() / scale
+    return (row.cumsum(0) / row.sum() <= edge).sum()
+
+
+MAY: dict[str, tuple[Any, Any]] = {
+    "torch.rand(1).item() < p": (
+        coin(lambda ratio: torch.rand(1).item() < ratio),
+        coin(lambda ratio: torch.rand(1).item() < ratio / 2),
+    ),
+    "cat, stack, where on coins": (
+        coin(lambda ratio: torch.cat([torch.rand(1), torch.stack([torch.rand(())])])[1] < ratio),
+        coin(lambda ratio: torch.where(torch.tensor([True, False]), torch.rand(2), 0.0)[1] < ratio),
+    ),
+    "cat, stack, where on the winners of races": (
+        draw(joined_winners),
+        draw(lambda row: torch.cat([torch.tensor([0]), raced(row).reshape(1)])[0]),
+    ),
+    "Gumbel noise as -log(-log(u))": (draw(gumbel), draw(lambda row: gumbel(row + 0.25))),
+    "u + 1e-20, clamp(min=1e-10), 1 - u before a logarithm": (
+        draw(lambda row: gumbel(row, shift=1e-20)),
+        draw(lambda row: gumbel(row + 0.25, shift=1e-20)),
+    ),
+    "exponential noise as -log(u), in place": (
+        draw(lambda row: (row / torch.rand(len(row)).clamp_(min=1e-10).log_().neg_()).argmax()),
+        draw(lambda row: (row**2 / -torch.log1p(-torch.rand(len(row)))).argmax()),
+    ),
+    "default_rng().random() < tensor": (
+        coin(lambda ratio: np.random.default_rng().random() < ratio),
+        coin(lambda ratio: np.random.default_rng().random() < ratio / 2),
+    ),
+    "randint of a long range: comparisons, remainders, division": (
+        coin(lambda ratio: torch.randint(0, 2**31 - 1, ()) / (2**31 - 1) < ratio),
+        coin(lambda ratio: torch.randint(0, 2**31 - 1, ()) % 101 / 100 < ratio),
+    ),
+    "randint, int(u * n) and winners as an index": (
+        draw(lambda row: torch.arange(3)[raced(row)]),
+        draw(lambda row: torch.arange(3)[(torch.rand(()) * 3).long()]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MAY)
+def test_a_right_sampler_is_lossless_and_a_wrong_one_a_defect(name: str) -> None:
+    right, wrong = MAY[name]
+    assert audit(right, PAIRS, num_drafts=[1]).is_lossless
+    assert audit(wrong, PAIRS, num_drafts=[1]).verdict == DEFECT
+
+
+def test_the_table_of_the_documentation() -> None:
+    """Its lines are those that are tested here."""
+    page = (Path(__file__).parents[3] / "docs" / "auditing.md").read_text(encoding="utf-8")
+    table = page.partition("## What a sampler may do")[2].partition("\n## ")[0]
+    lines = [line.split("|")[1].strip(" `") for line in table.splitlines() if line.startswith("| `")]
+    assert lines == list(MAY)
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda: torch.Generator().manual_seed(torch.randint(0, 2**31, ()).item()), "to a function that is"),
+        (lambda: int(torch.randint(0, 2**31 - 1, ())), "up to 2147483647 values other than in a comparison"),
+        (lambda: np.random.default_rng().integers(2**40), "draws one of 1099511627776 values at once"),
+        (lambda: torch.randint(0, 2**31 - 1, ()) % 2**20, "remainder of a random whole number by 1048576"),
+        (lambda: np.random.default_rng().random() < torch.rand(1), "compared with another one"),
+        (lambda: torch.rand(2)[0].mul_(2), "in place with random numbers in part of a tensor"),
+        (lambda: (P := torch.rand(3), int(gumbel_of(P)), bool(P[0] < 0.5)), "that has decided a race"),
+        (lambda: (P := torch.rand(3), bool(P[0] < 0.5), int(gumbel_of(P))), "two races with the same"),
+        (lambda: int(gumbel_of(torch.rand(3, dtype=torch.bfloat16))), "applies argmax"),
+        (lambda: int(gumbel_of(torch.rand(3).to(torch.bfloat16))), "applies argmax"),
+        (lambda: int((torch.rand(3) + 0.1).log().neg().log().neg().argmax()), "applies argmax"),
+        (lambda: int(gumbel(torch.ones(3), sign=1)), "the last of exponential"),
+    ],
+)
+def test_what_is_not_followed_is_one_line(function: Any, says: str) -> None:
+    """In little memory and time; nobody's code is blamed with an error of its own."""
+    with pytest.raises(NotEnumerableError, match=says) as caught:
+        law(function)
+    assert "\n" not in str(caught.value)
+
+
+def gumbel_of(uniform: Any) -> Any:
+    return (-torch.log(-torch.log(uniform))).argmax()
+
+
+def test_a_long_range_is_a_verdict_at_once() -> None:
+    """Where it is not followed: not decided, with the reason."""
+
+    def seeds(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+        torch.Generator().manual_seed(torch.randint(0, 2**31 - 1, ()).item())
+        return [int(torch.multinomial(target[0, 0], 1))]
+
+    found = audit(seeds, PAIRS)
+    assert (found.verdict, len(found.reasons)) == (NOT_DECIDED, 1)
+
+
+def test_counts_of_remainders_are_exact() -> None:
+    """2^31 - 1 numbers, of which 715827883 are multiples of 3; below a cut they are counted anew."""
+
+    def rest() -> int:
+        return int(torch.randint(0, 2**31 - 1, (1,)) % 3)
+
+    assert law(rest)[0] == Fraction(715827883, 2**31 - 1)
+
+    def rest_below_ten() -> Any:
+        number = torch.randint(0, 2**31 - 1, ())
+        return int(number % 3) if number < 10 else None
+
+    assert law(rest_below_ten)[0] == Fraction(4, 2**31 - 1)
+
+
+def test_a_module_is_imported_as_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that makes generators, and torch's compiler; the wrong partner draws by a generator of its own."""
+    text = "import random, os\nrng = random.Random(0)\nstart = rng.random(), os.urandom(1), random.random()\n"
+    for name in ("makes_generators", "makes_generators_too"):
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def imports(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+        import makes_generators  # type: ignore[import-not-found]
+        import torch._dynamo
+
+        assert makes_generators.start
+        return [int(torch.multinomial(target[0, 0], 1))]
+
+    def draws(paths: Any, target: Any, draft: Any, generator: Any) -> list[int]:
+        import makes_generators_too  # type: ignore[import-not-found]
+
+        return [int(makes_generators_too.rng.random() < 0.5)]
+
+    pairs = {"pair": ModelPair.context_free_pair(["1/2", "1/2"], ["1/4", "3/4"], 1)}
+    assert audit(imports, pairs, num_drafts=[1]).is_lossless
+    found = audit(draws, pairs, num_drafts=[1])
+    assert found.verdict == NOT_DECIDED
+    assert "random.Random, a separate generator" in found.reasons[0]
+    for name in ("makes_generators", "makes_generators_too"):
+        sys.modules.pop(name, None)
