@@ -56,8 +56,8 @@ def imports_outside(before: Sequence[Replacement]) -> Iterator[None]:
     """Import a module as if it had been imported before the run: with Python's and numpy's own functions.
 
     A module that is imported for the first time by the sampler may make generators, open files and start
-    processes.  What it draws is drawn once, and the generators of all are put back.  A module that is imported
-    a second time is a part of the run.
+    processes.  What it draws is drawn once, and the generators of all are put back.  A module that is
+    imported a second time is a part of the run.
 
     Args:
         before: what ``replaced`` yields.
