@@ -56,7 +56,8 @@ def imports_outside(before: Sequence[Replacement]) -> Iterator[None]:
     """Import a module as if it had been imported before the run: with Python's and numpy's own functions.
 
     A module that is imported for the first time by the sampler may make generators, open files and start
-    processes.  What it draws is drawn once, and the generators of all are put back.
+    processes.  What it draws is drawn once, and the generators of all are put back.  A module that is
+    imported a second time is a part of the run.
 
     Args:
         before: what ``replaced`` yields.
@@ -65,6 +66,9 @@ def imports_outside(before: Sequence[Replacement]) -> Iterator[None]:
     find = machinery._find_and_load
 
     def find_and_load(name: str, import_: Any) -> Any:
+        if name in _IMPORTED:
+            return find(name, import_)
+        _IMPORTED.add(name)
         replacements = [(owner, attribute, vars(owner)[attribute]) for owner, attribute, _ in before]
         states = random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
         was_closed, _HERE.is_closed = _HERE.is_closed, False
@@ -87,6 +91,8 @@ def imports_outside(before: Sequence[Replacement]) -> Iterator[None]:
 
 
 _INHERITED = object()
+_IMPORTED: set[str] = set()
+"""The modules that were imported outside of a run."""
 
 
 def refusing(message: str) -> Callable[..., Any]:

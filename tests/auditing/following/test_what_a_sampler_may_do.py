@@ -194,5 +194,11 @@ def test_a_module_is_imported_as_before_the_run(tmp_path: Path, monkeypatch: pyt
     found = audit(draws, pairs, num_drafts=[1])
     assert found.verdict == NOT_DECIDED
     assert "random.Random, a separate generator" in found.reasons[0]
+
+    def imports_again(*arguments: Any) -> list[int]:
+        sys.modules.pop("makes_generators", None)
+        return imports(*arguments)
+
+    assert audit(imports_again, pairs, num_drafts=[1]).verdict == NOT_DECIDED
     for name in ("makes_generators", "makes_generators_too"):
         sys.modules.pop(name, None)
