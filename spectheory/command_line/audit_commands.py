@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spectheory.command_line.options import csv_option, json_option, load_pair, numbers, process_of
+from spectheory.command_line.options import csv_option, json_option, load_pair, process_of
 from spectheory.command_line.output import EXIT_DEFECT, EXIT_NOT_DECIDED, note, print_json, print_results
 from spectheory.foundation.errors import InvalidInputError
 
@@ -100,7 +100,12 @@ def audit(
 
 
 def _listed(option: str, text: str) -> list[int]:
-    found = numbers(option, text)
+    from spectheory.simulation.settings import read_numbers
+
+    try:
+        found = read_numbers(text)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{option} {error}") from None
     return found if isinstance(found, list) else [found]
 
 

@@ -3,6 +3,7 @@ from .decoded_texts import decode as decode
 from .decoded_texts import end_of_sequence as end_of_sequence
 from .huggingface import generate as generate
 from .loop import Iteration as Iteration
+from .loop import decoding_iterations as decoding_iterations
 from .processors import LogitsProcessors as LogitsProcessors
 from .speed import Speed as Speed
 from .speed import Stopwatch as Stopwatch

@@ -86,6 +86,12 @@ def antichains(vocab_size: int, depth: int, max_antichains: int = MAX_ANTICHAINS
     return members[np.lexsort((first, np.minimum(sizes, 2)))]
 
 
+def named_antichains(pair: ModelPair, members: np.ndarray) -> list[tuple[Context, ...]]:
+    """The rows of ``antichains`` as tuples of contexts."""
+    nodes = all_contexts(pair.vocab_size, pair.draft_length)
+    return [tuple(nodes[node] for node in np.flatnonzero(row)) for row in members]
+
+
 def largest_listed_excess(
     pair: ModelPair,
     node_masses: Sequence[np.ndarray],

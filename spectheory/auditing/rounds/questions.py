@@ -118,7 +118,7 @@ def _deterministic_paths(vocab_size: int, length: int, num_drafts: int) -> Itera
 def drafts_and_rows(question: Question) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, Fraction]]:
     """Every tuple of drafts: paths [K, L], target rows [K, L+1, V], draft rows [K, L, V], its probability."""
     pair, process = question.pair, question.process
-    levels = [process.draft_levels(pair, number) for number in range(process.num_drafts)]
+    levels = [process.drafter(pair, number).draft for number in range(process.num_drafts)]
     for leaves, probs in process.tuples(pair, MAX_ASKED_TUPLES):
         for numbers, prob in zip(leaves.tolist(), probs, strict=True):
             paths = np.array([numbered_context(n, pair.draft_length, pair.vocab_size) for n in numbers])

@@ -394,7 +394,7 @@ def _shrunk(sampler: Shipped, question: Question) -> Certificate | None:
     if law_of(asked, prepared)[1]:
         return None
     try:
-        return certify(asked, prepared.pair, process=question.process, with_optimum=False)
+        return certify(asked, prepared.pair, drafts=question.process, with_optimum=False)
     except InvalidOutcomeError:
         return None
 
