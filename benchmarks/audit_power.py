@@ -7,8 +7,6 @@ rows do not depend on the context.  The test is on the first three tokens of the
 which is more than the tests of serving engines look at.  Prints a Markdown table with the audit's verdict.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable

@@ -14,8 +14,6 @@ output that is the furthest outside of its bounds, times the number of bounds, a
 the bounds allow.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping

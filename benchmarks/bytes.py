@@ -17,8 +17,6 @@ What counts:
 Exit status 1 and a line that says which if a verifier moves more than its limit or starts more kernels.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 import sys

@@ -8,8 +8,6 @@ same kind with random weights and a hundred times the parameters.
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/decoding_speed.py
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The exact output law of block verification at V = 4, L = 4 in three arithmetics."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from timing import arguments, median_seconds, ratio_entry, report

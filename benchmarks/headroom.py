@@ -14,8 +14,6 @@ lowers the bound by a thousandth only.
 Run: ``OMP_NUM_THREADS=1 python benchmarks/headroom.py --draft-length 4 --out benchmarks/results/mine.json``.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from pathlib import Path

@@ -13,8 +13,6 @@ interval whose own lower limit is at least 0.93.
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/interval_coverage.py
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from dataclasses import dataclass, fields

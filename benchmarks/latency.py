@@ -8,8 +8,6 @@ measured once, in a random order, so that a slow moment of the machine falls on 
     PYTHONPATH=. OMP_NUM_THREADS=1 python benchmarks/latency.py
 """
 
-from __future__ import annotations
-
 import random
 import time
 from itertools import product

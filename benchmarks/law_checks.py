@@ -6,8 +6,6 @@ all stop probabilities and those correction rows; its result stays on the device
 once per batch of prompts.  The largest error found says how far rounding is from the tolerance.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any

@@ -7,8 +7,6 @@ against the target's law, by Pearson's chi-square.  The tests do the same with 6
     PYTHONPATH=. python benchmarks/losslessness.py
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from pathlib import Path

@@ -10,8 +10,6 @@ Statement 5.22).
 Run: ``python benchmarks/lossy.py --pairs 20``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace

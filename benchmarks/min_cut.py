@@ -4,8 +4,6 @@ The cut at V = 128 256, K = 8 must be faster than building and solving the linea
 Eq. 4 at V = 10, K = 4 (100 000 variables); otherwise the exit status is 1.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

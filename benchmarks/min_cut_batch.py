@@ -5,8 +5,6 @@ so that a few hundred MB suffice beside the rows; it also runs on the GPU if tor
 status is 1 if α_K and its set at V = 128 256 take more than 50 ms for one K.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from functools import partial

@@ -7,8 +7,6 @@ pair, in rationals.
 Run: ``python benchmarks/off_path.py --families 60``.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import click

@@ -7,8 +7,6 @@ Times are CPU seconds of one process, medians over the repeats.
 Run: ``python benchmarks/one_position_plan.py``.
 """
 
-from __future__ import annotations
-
 from statistics import median
 from time import process_time
 

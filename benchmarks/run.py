@@ -1,7 +1,5 @@
 """All benchmarks in one run: a table on the terminal, JSON with ``--out``, exit status 1 if a claim fails."""
 
-from __future__ import annotations
-
 import sys
 
 import exact_law

@@ -10,8 +10,6 @@
 Run: ``python benchmarks/scored_selection.py certify``.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Repeated timing of alternatives in one process, and what machine it was."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -10,8 +10,6 @@ and tells glibc to keep freed memory: otherwise who is timed after memory was gi
 Exit status 1 if ``token`` or ``block`` is slower than transformers from the same logits.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

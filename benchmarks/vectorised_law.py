@@ -4,8 +4,6 @@ Both enumerate the same tuples at V = 3, L = 3, K = 2 (multisets where the verif
 single paths where it looks at one path only).
 """
 
-from __future__ import annotations
-
 from itertools import combinations_with_replacement, product
 from typing import Any
 

@@ -6,8 +6,6 @@ the ratio of their variances.  ``spectheory simulate --tokens 64 --batch-size 32
     PYTHONPATH=. python benchmarks/whole_texts.py
 """
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 

@@ -13,8 +13,6 @@ Libraries are loaded once, by the run without a stop: every other run is a fork.
 process, whatever ``--jobs`` says, because the threads that lead others would not live on in a fork.
 """
 
-from __future__ import annotations
-
 import argparse
 import io
 import itertools

@@ -16,8 +16,6 @@ Exit codes: 0 every mutant is killed or argued equivalent; 1 one is not, or an a
 does not fit the tree, or the tests fail without a mutant.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import compileall

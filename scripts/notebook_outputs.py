@@ -4,8 +4,6 @@ A notebook keeps the hash of its code cells in its metadata.  The tests run the 
 below, and compare hash and text outputs with the stored ones.  Stderr is not stored.
 """
 
-from __future__ import annotations
-
 import ast
 import base64
 import io

@@ -1,7 +1,5 @@
 """Write the table of verifiers in README.md from the registry: ``python scripts/readme_table.py``."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

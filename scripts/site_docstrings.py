@@ -1,7 +1,5 @@
 """Examples and formulas of docstrings, as the documentation site shows them: in blocks of code."""
 
-from __future__ import annotations
-
 import re
 from textwrap import dedent
 from typing import Any

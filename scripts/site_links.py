@@ -5,8 +5,6 @@
 Prints the links that do not, and exits with 1 if there are any.  Links to other servers are not followed.
 """
 
-from __future__ import annotations
-
 import sys
 from html.parser import HTMLParser
 from pathlib import Path

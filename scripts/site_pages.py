@@ -7,8 +7,6 @@ between files of the repository become links between pages.  Formulas become Mat
 without a script.  Pages of notebooks show the outputs that the notebooks hold.
 """
 
-from __future__ import annotations
-
 import ast
 import html
 import re

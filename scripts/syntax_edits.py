@@ -5,8 +5,6 @@ argument, ``"< to <= #2"`` the second comparison of that kind.  Nothing depends 
 docstrings.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 from collections import Counter

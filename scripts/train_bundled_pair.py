@@ -14,8 +14,6 @@ steps and continues from it when it is started again with the same ``--work`` fo
 On two CPU cores it takes about half an hour; with CUDA a few minutes.
 """
 
-from __future__ import annotations
-
 import argparse
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Settings shared by all tests."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

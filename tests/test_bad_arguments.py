@@ -1,7 +1,5 @@
 """Bad arguments to the Python functions: one line that names the argument and says what was received."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """What a verdict is made of: exact where it can be, the worst antichain, the shortest counterexample."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Every citation of the repository leads to an entry or a statement in the repository."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is loaded when, in fresh interpreters: names are lazy, and certifying needs no model library."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from pkgutil import iter_modules
 

@@ -1,7 +1,5 @@
 """Several iterations on trees, on a draft model per path, and of users' own verifiers."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction

@@ -3,8 +3,6 @@
 A module of a registered verifier or defect needs none: tests that run over the registries judge it.
 """
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

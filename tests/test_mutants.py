@@ -1,7 +1,5 @@
 """The list of mutants fits the tree, whatever is reworded in it.  ``make mutants`` runs them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The stored outputs of every notebook are those of its code; pictures and times are not compared."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -6,8 +6,6 @@ comment, or below the block in a ``text`` block.  In console blocks ``...`` stan
 line ``...`` for any number of lines, and ``echo $?`` is answered by the status of the command before it.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib

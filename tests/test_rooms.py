@@ -1,7 +1,5 @@
 """The rooms of the package: few at the top, and no name that hides another."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 ``make docs`` builds it strictly and checks all its links.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Statements of docs/theory.md that no program of the package implements, each checked as it is stated."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import chain, combinations, pairwise, product

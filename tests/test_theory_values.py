@@ -1,7 +1,5 @@
 """The reference values of docs/theory.md are those the package computes."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A crash in a user's verifier is one line that says where, never a verdict and never a traceback."""
 
-from __future__ import annotations
-
 import re
 import sys
 from fractions import Fraction

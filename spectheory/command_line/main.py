@@ -6,8 +6,6 @@ stopped before the gap it was asked for, 70 a fault of the package, 130 interrup
 Only click is imported here, so that ``--help`` answers at once; commands import the rest.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

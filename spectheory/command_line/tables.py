@@ -1,7 +1,5 @@
 """Tables and decoded texts for people, on stdout."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

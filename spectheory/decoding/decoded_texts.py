@@ -1,7 +1,5 @@
 """decode(): whole texts from language models, by any verifier."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

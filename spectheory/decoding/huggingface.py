@@ -1,7 +1,5 @@
 """generate(): the decoding loop inside transformers' own ``model.generate``."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

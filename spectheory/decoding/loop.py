@@ -1,7 +1,5 @@
 """The decoding loop: draft, score, verify, roll back, again, for all texts of a batch at their own pace."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any

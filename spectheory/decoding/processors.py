@@ -1,7 +1,5 @@
 """Other people's logits processors, applied to both models alike."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

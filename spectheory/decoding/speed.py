@@ -1,7 +1,5 @@
 """Where the time of the decoding loop goes, and its speed against plain decoding in the same run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Where a text ends: at an end-of-sequence token, a stop string, its longest length, or as a user says."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any

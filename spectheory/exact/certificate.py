@@ -1,7 +1,5 @@
 """Certify a verifier on one pair: its output law, whether it is lossless, its distance from the optimum."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -5,8 +5,6 @@ conditional laws are summed to the output law R(a_{1:i+1}) = P(X_{1:tau} = a_{1:
 else is a function of R (theory.md §1).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Acceptance at one position: the optimum, the published rules and the bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction

@@ -5,8 +5,6 @@ token no prefix is weighed, with context-free models no row is stale.  The stand
 known-wrong verifier of ``spectheory.defects`` from the lossless verifiers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction

@@ -8,8 +8,6 @@ Exact arrays stay exact by construction: zeros and ones are made *from* an entry
 (``x - x``), so they have its type and never decay to machine numbers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -4,8 +4,6 @@ In a document a rational is a text such as ``"20/9"``, with all its digits.  In 
 has its decimal beside it, and a long rational is cut.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

@@ -5,8 +5,6 @@ received, what was expected and what to do.  A solver or a certificate that fail
 subclass of ``ComputationError`` (a ``RuntimeError``): nothing but an optimal solution is returned.
 """
 
-from __future__ import annotations
-
 
 class InvalidInputError(ValueError):
     """The caller's input cannot be used as it is."""

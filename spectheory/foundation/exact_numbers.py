@@ -1,7 +1,5 @@
 """Exact rationals as Python's Fractions and as python-flint's, with conversions between them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Optional libraries: which extra of the package brings them, and one line where one is missing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Find duplicate rows, so that each is processed once."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks of arguments that many public functions share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from difflib import get_close_matches

@@ -5,8 +5,6 @@ row, whatever the ends of the other rows are.  A rejected token needs no removal
 end of the text, is not seen and is written over.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Where models run and with which numbers: devices, number types, random generators, threads."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """Fingerprints of models and tokenizers, by content and not by name."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Reading models and tokenizers from disk or hub, with one clear line when it cannot be done."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Probes of a loaded model: does it look ahead, and is its cache right?"""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Prompts: the bundled ones, a user's file, and their token ids, checked before weights are loaded."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

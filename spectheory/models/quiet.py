@@ -1,7 +1,5 @@
 """Silence while models are loaded; nothing heavy is imported here, so that it can come before everything."""
 
-from __future__ import annotations
-
 import os
 import sys
 

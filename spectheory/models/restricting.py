@@ -5,8 +5,6 @@ be enumerated: its exact law, its optimum and a Monte Carlo estimate must then a
 §7).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """From logits to the rows a verifier sees."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A context is a tuple of token ids.  Within its depth it is numbered in base V, t
 all depths the nodes are numbered breadth first: the root is 0, then depth 1 in token order, and so on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from math import factorial, prod

@@ -1,7 +1,5 @@
 """Extend an enumerated pair beyond its depth, where its rows depend on the last few tokens only."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 ``NAMED`` maps the names of the fixed instances to functions of the draft length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any

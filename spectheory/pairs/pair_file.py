@@ -8,8 +8,6 @@ target and draft are one row each.  Texts such as ``"1/3"`` are exact, JSON numb
 ``"row_sum_tolerance"`` stands only where it is not the default.  The rows are checked by ``ModelPair``.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Rows of probabilities as users write them: texts, rationals and floats of any library, tensors."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal

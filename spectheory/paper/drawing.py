@@ -1,7 +1,5 @@
 """What several pictures draw alike: panels, the curve of a verifier, one legend below all panels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

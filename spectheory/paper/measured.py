@@ -3,8 +3,6 @@
 One file per benchmark, written by the command that the file names.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What can be changed about an exhibit: the parameters of the function that computes it, given as text."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence

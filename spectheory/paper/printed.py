@@ -6,8 +6,6 @@ Verifiers have this package's names: SD is ``token``, SpecInfer ``multi_round``,
 ``printed_times.csv``, latencies of spectr2023 in ``printed_latencies.csv``.
 """
 
-from __future__ import annotations
-
 import csv
 from collections import defaultdict
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ Both are written from the same blocks, so that they say the same.  report.html h
 needs no other file and no network.
 """
 
-from __future__ import annotations
-
 import base64
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """How all figures look, and how they are saved: the same bytes on every run."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

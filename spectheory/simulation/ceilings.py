@@ -11,8 +11,6 @@ position, as ``token`` is on one path.  A rule loses the tokens between its valu
 earns more than the ceiling only if it looks at whole paths.
 """
 
-from __future__ import annotations
-
 from spectheory.foundation.arrays import Array, namespace, take_along, take_path
 from spectheory.optima.one_position.min_cut import optimal_acceptance_curve
 from spectheory.pairs.contexts import shared_prefixes

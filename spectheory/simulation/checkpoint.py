@@ -5,8 +5,6 @@ flushed and synchronised.  Every line carries a sha256 over its content and over
 damage nor a line of another run passes.  An unfinished last line, of a process that was killed, is cut off.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import warnings

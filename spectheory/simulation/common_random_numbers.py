@@ -1,7 +1,5 @@
 """Random numbers of whole texts that depend on where a call starts, and on nothing that happened before."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import prod
 

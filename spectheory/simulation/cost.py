@@ -1,7 +1,5 @@
 """From tokens per target call to the speed-up that they predict, for models on other hardware."""
 
-from __future__ import annotations
-
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count, is_number
 

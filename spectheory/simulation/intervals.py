@@ -41,8 +41,6 @@ Betting intervals (Waudby-Smith and Ramdas 2024) are guaranteed for every bounde
 here.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

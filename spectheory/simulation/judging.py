@@ -3,8 +3,6 @@
 Sums and errors stay on the device until the batch is done, so that the check waits for nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

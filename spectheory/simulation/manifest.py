@@ -5,8 +5,6 @@ settings, the identity of the run as in a checkpoint, and the state of this pack
 written last, so that a folder with a manifest is complete.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Mapping, Sequence

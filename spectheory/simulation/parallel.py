@@ -1,7 +1,5 @@
 """Tasks in one process or in many: joblib's processes here, or whatever ``joblib.parallel_config`` names."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

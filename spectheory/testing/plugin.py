@@ -7,8 +7,6 @@ collects a test for every case of the suite beside the session's own tests, and 
 installed; until it is used it imports nothing but pytest.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

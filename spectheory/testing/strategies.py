@@ -9,8 +9,6 @@
 >>> test_block_is_lossless()
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 

@@ -1,7 +1,5 @@
 """The two-token pair on disk."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

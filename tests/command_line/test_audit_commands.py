@@ -1,7 +1,5 @@
 """spectheory audit: tables, documents, pages, exit codes and what it refuses."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """Audits as a page and as SARIF."""
 
-from __future__ import annotations
-
 import datetime
 import json
 import re

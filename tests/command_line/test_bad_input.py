@@ -1,7 +1,5 @@
 """Bad input to every command: one line on stderr, exit code 2, nothing on stdout, no traceback."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """docs/command_line.md defines all that a command prints, column by column and field by field."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line as a whole: exit codes, help and processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Commands on language models."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

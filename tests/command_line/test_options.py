@@ -1,7 +1,5 @@
 """Options that several commands share: trees of drafts, and how many drafts."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli_support import run_error, run_json

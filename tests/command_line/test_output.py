@@ -1,7 +1,5 @@
 """One JSON object on one line, and one line that says what is wrong."""
 
-from __future__ import annotations
-
 import json
 import math
 

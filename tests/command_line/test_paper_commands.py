@@ -1,7 +1,5 @@
 """`reproduce`: one exhibit by its name, the list of them, exit code 1 where a check fails; `claims`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Progress goes to a terminal's stderr and nowhere else."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,7 +1,5 @@
 """Tables for people: the numbers stand in them, and long ones are cut."""
 
-from __future__ import annotations
-
 import pytest
 
 from cli_support import run_json

@@ -1,7 +1,5 @@
 """Commands on enumerated pairs and single positions: their numbers and exit codes."""
 
-from __future__ import annotations
-
 import csv
 import json
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """How `optimum` ends: at the gap, short of it, interrupted or terminated; and what it has printed by then."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Greedy texts against transformers' own greedy decoding, token for token, and what is said of a text."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -5,8 +5,6 @@ loop looks is told what it sees, and counts.  The program runs in a process of i
 that is registered stays.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``model.generate(custom_generate=spectheory.generate, ..)``: greedy by the token, sampling by the law."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ of that cell is not seen here; benchmarks/losslessness.py, with 25 000 texts per
 the mass there.  A right loop has such a p-value at one seed in a million, and the seed is fixed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """The modified target behind an accepted prefix, against the exact iterations on enumerated pairs."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

@@ -1,7 +1,5 @@
 """Logits processors on texts that go on at their own pace, against one call per text."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

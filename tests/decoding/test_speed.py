@@ -1,7 +1,5 @@
 """Taking the time changes no text, and the parts add up to the whole."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where a text ends."""
 
-from __future__ import annotations
-
 import pytest
 
 from spectheory.decoding import Stopping

@@ -1,7 +1,5 @@
 """certify(): bounds of the optimum, wrong verifiers caught, users' own verifiers, the JSON document."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Several iterations: the law of N(i), losslessness with the distribution modification, Theorem 2."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The output law against independent routes: plain-Python references, closed forms, enumeration orders."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The standard suite: it flags every known-wrong verifier, clears every lossless one, and says why."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

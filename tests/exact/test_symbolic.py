@@ -1,7 +1,5 @@
 """Expressions against exact certificates at rational points, and where they do not hold."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """One function, one meaning: rationals of both kinds, float64 and torch, against plain loops."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

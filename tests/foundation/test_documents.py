@@ -1,7 +1,5 @@
 """Numbers in documents and in texts for people."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Conversions between kinds of rationals lose nothing, and take nothing that was never exact."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

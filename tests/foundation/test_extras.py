@@ -1,7 +1,5 @@
 """Without the extras: everything on enumerated pairs works, and what needs a library says what to install."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import tomllib

@@ -1,7 +1,5 @@
 """Every result has a headline, a document, rows and tables; tables are well formed, and texts are escaped."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

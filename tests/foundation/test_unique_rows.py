@@ -1,7 +1,5 @@
 """Rows that come again: found in every kind of number, and nothing else is."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Checks of arguments: the checks themselves, and one table of every argument that goes through them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Saved pairs of tiny language models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Slots of a cache: written, moved and grown row by row."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

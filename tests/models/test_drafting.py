@@ -1,7 +1,5 @@
 """Drafting with caches against full passes over the whole text."""
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Fingerprints: what a model or a tokenizer holds is told apart, and nothing else is."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

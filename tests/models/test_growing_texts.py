@@ -1,7 +1,5 @@
 """Texts in columns, against lists of token ids."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 

@@ -1,7 +1,5 @@
 """Loading models and tokenizers, and what is said where that cannot be done."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

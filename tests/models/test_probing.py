@@ -1,7 +1,5 @@
 """What a model does counts, not what it is called: it must not look ahead, and its cache must be right."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Prompt files, and the bundled pair with its prompts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

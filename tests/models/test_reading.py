@@ -1,7 +1,5 @@
 """Models that keep no cache, a strange one or a short one: the rows are those of full passes."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Both models restricted to a few tokens: the enumerated pair, and drafting under the same restriction."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

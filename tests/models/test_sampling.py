@@ -1,7 +1,5 @@
 """From logits to rows, and from rows to tokens."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers of contexts and nodes against lists of all contexts."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

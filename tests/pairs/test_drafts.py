@@ -1,7 +1,5 @@
 """Draft processes: their laws against a brute-force drawing procedure, and what is valid on them."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from fractions import Fraction

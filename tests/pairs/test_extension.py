@@ -1,7 +1,5 @@
 """Rows behind a text: of a deep pair, and of one that is continued."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

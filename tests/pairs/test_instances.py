@@ -1,7 +1,5 @@
 """Named and random pairs: what their names and docstrings say of them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

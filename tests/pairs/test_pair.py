@@ -1,7 +1,5 @@
 """ModelPair: construction, contexts, derived pairs, and every bad input with what its error says."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

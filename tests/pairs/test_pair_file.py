@@ -1,7 +1,5 @@
 """The pair file: reading, writing, and every bad document with what its error says."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Rows of probabilities: what is exact, what is float64, and what is refused."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any

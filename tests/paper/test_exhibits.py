@@ -1,7 +1,5 @@
 """The files of an exhibit: the same bytes every time, the same numbers in all of them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

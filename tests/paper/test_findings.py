@@ -1,7 +1,5 @@
 """Tables that are built row by row, claims that are tried case by case, and their file."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 

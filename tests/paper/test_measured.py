@@ -1,7 +1,5 @@
 """Measured rows, as data of the package."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Parameters of exhibits: every one is explained and reads back as it is written; wrong ones are refused."""
 
-from __future__ import annotations
-
 import json
 from fractions import Fraction
 from pathlib import Path

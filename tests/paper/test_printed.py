@@ -1,7 +1,5 @@
 """The printed block efficiencies: complete tables, averages as printed, gains against token verification."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from spectheory.paper.printed import gains_over_token, printed_rows, printed_times

@@ -1,7 +1,5 @@
 """report.html: whole in itself, with the pictures, the numbers and the verdicts of the exhibits."""
 
-from __future__ import annotations
-
 import base64
 import re
 from dataclasses import replace

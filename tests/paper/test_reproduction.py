@@ -1,7 +1,5 @@
 """Computing, writing and redrawing exhibits: only what is asked for, whole files, nothing lost."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The colours of the verifiers: one for each, apart for every kind of colour vision."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A tiny pair of language models."""
 
-from __future__ import annotations
-
 import pytest
 
 from models_support import save_pair

@@ -1,7 +1,5 @@
 """What a rule could earn at the positions met: reached by optimal rules and by no others."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs that are stopped, and the files they go on from: every other file is refused."""
 
-from __future__ import annotations
-
 import json
 from hashlib import sha256
 from pathlib import Path

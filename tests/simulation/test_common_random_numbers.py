@@ -1,7 +1,5 @@
 """Common random numbers of texts: what they depend on, and that all of them are different."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """The cost model: an iteration by iteration clock against the formula, and its limits."""
 
-from __future__ import annotations
-
 import pytest
 
 from spectheory.foundation.errors import InvalidInputError

@@ -1,7 +1,5 @@
 """Means, errors and intervals from sums by stratum."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from statistics import NormalDist
 

@@ -1,7 +1,5 @@
 """Another model, prompt, verifier or setting is another run, whatever it is called."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Intervals for the mean of bounded draws: where rejections are rare, by strata, over few prompts."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

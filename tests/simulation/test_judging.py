@@ -1,7 +1,5 @@
 """What a verifier answers in a simulation must be laws, and a function of what it was given."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Runs stopped at random moments and started again print what an unbroken run prints, byte for byte."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

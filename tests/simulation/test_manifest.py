@@ -1,7 +1,5 @@
 """Results on disk: rows and what they came from, the same bytes however the run was made."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

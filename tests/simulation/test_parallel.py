@@ -1,7 +1,5 @@
 """One run by one process, by several, by a cluster, in shards: the same numbers and the same bytes."""
 
-from __future__ import annotations
-
 import fcntl
 import shutil
 import subprocess

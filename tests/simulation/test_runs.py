@@ -1,7 +1,5 @@
 """simulate: the estimates against exact values, common random numbers, and bad settings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

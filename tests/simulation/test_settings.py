@@ -1,7 +1,5 @@
 """Settings: one declaration gives the keyword, the option, the check and the record."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import dataclass, fields, replace
 from typing import Any

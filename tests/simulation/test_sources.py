@@ -1,7 +1,5 @@
 """Where drafted paths come from: batches, and the restriction of every prompt in them."""
 
-from __future__ import annotations
-
 import torch
 
 from montecarlo_support import PROMPTS

@@ -1,7 +1,5 @@
 """Whole texts: estimates against exact values, a plain decoding and one another; checkpoints; refusals."""
 
-from __future__ import annotations
-
 from itertools import product
 from pathlib import Path
 from typing import Any

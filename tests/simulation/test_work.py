@@ -1,7 +1,5 @@
 """Streams and tasks: which verifier on how many drafts, and that tasks do not depend on one another."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

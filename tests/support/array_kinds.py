@@ -1,7 +1,5 @@
 """One table of rationals in every kind of array that the package computes with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Laws of functions that draw with torch, by following all their runs and by drawing; what audits say."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Released code that tests run: ``make fetched`` brings it into the build folder, the repository has none."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 CACHE = Path(__file__).parents[2] / "build" / "audit"

@@ -1,7 +1,5 @@
 """A pair file, a user's verifier, and commands run in this process with all they print."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

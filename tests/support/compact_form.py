@@ -1,7 +1,5 @@
 """The compact form of Statement 5.11 as it is stated: the second route to the certified interval."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

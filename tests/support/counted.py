@@ -1,7 +1,5 @@
 """Tests that count the instances they run and hold the number that the claims name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

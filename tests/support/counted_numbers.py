@@ -1,7 +1,5 @@
 """Rationals that count the operations on them: what an algorithm costs, independent of the machine."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

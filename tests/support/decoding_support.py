@@ -1,7 +1,5 @@
 """Tiny pairs of language models, and the law of the texts that a decoding loop writes with them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 from typing import Any

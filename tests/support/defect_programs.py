@@ -5,8 +5,6 @@ random number generator.  ``exact_law`` runs a program on every sequence of outc
 that the law of what it returns is exact.  Nothing here is shared with the package but the pairs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial

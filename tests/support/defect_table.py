@@ -1,7 +1,5 @@
 """The defects on the standard pairs: computed once, and held against numbers derived by hand."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Random exact pairs, and pairs at the edges: zeros, ties, equal, disjoint and deterministic models."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from spectheory import instances

@@ -1,7 +1,5 @@
 """Tiny random models of many families, from their configurations, with a vocabulary of 48 tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

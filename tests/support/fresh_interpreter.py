@@ -1,7 +1,5 @@
 """Programs in a process of their own: what they load, how they fare without libraries, and forks of one."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """What every certified interval must pass."""
 
-from __future__ import annotations
-
 import pytest
 
 from spectheory.optima.bounds.dual_scores import certified_upper_bound

@@ -1,7 +1,5 @@
 """Assertions and quantities that several tests of output laws share."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

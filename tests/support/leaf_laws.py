@@ -1,7 +1,5 @@
 """Laws on the leaves of a pair: random ones, random skewed drafts, and all leaf sets one after the other."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """Tiny random language models with a tiny tokenizer, saved where the real loading code reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

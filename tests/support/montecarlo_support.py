@@ -1,7 +1,5 @@
 """A small simulation on language models, its settings changed one at a time."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pair files as JSON documents, good and bad ones, rows along paths, and when two pairs are the same."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

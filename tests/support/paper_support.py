@@ -1,7 +1,5 @@
 """Small versions of all exhibits, and what an exhibit is told when its checks must fail."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Pairs that the programs are tested on, and checks that a solution passes and a moved one fails."""
 
-from __future__ import annotations
-
 import dataclasses
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Tree-based rankings, and the order on all leaves that each of them defines."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

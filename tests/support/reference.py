@@ -4,8 +4,6 @@ Nothing here is shared with the package but the numbers in a ``ModelPair``.  A l
 from the output sequence (accepted prefix and correction token) to its probability R.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from fractions import Fraction
 from itertools import product

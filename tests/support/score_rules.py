@@ -1,7 +1,5 @@
 """Rules of scored selection for tests: random ones, known algorithms written as such, and a wrong one."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """Test files that one process runs, because they share what is computed once per process."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 GROUPS = {

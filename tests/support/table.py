@@ -4,8 +4,6 @@ Every verifier and every program is crossed with this one table.  Random pairs a
 seed in their name; their small weights make zeros and ties in target/draft frequent.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The law of texts decoded in several iterations, by plain recursion over the texts."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What docs/theory.md names and the package does not have: counterexamples, and bounds as they are stated."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any

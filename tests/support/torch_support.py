@@ -1,7 +1,5 @@
 """Drafted tuples as numpy arrays and as torch tensors, and the devices there are."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

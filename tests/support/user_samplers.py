@@ -1,7 +1,5 @@
 """Samplers as users write them for a decoding loop: one is lossless, one is wrong."""
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """Verifiers as a user would write them: plain objects, plain Python, one tuple of drafts at a time."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Wrong verifiers of a user: one is not lossless, the others do not return a conditional law."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

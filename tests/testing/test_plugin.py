@@ -1,7 +1,5 @@
 """The pytest plugin as its user runs it: in a session of its own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The strategies give pairs of the size and arithmetic asked for, and reach the corners."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Answers that are no laws are refused: sums, signs, shapes and NaN, in rationals and in floats."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Outcome: its quantities, its samples, and the helpers verifiers are built from."""
 
-from __future__ import annotations
-
 from contextlib import ExitStack
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """A law is a function of its inputs: each way to fool the instrument is one line that names the fault."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

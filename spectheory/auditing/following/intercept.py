@@ -10,8 +10,6 @@ The state of a generator when a number is drawn identifies the number.  Two draw
 numbers and are a finding.
 """
 
-from __future__ import annotations
-
 import gc
 import os
 import random

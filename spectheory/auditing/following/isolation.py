@@ -5,8 +5,6 @@ by.  A hook cannot be removed, so one hook stays for the rest of the process; it
 ``closed``, in that thread.
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import threading

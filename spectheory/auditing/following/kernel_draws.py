@@ -4,8 +4,6 @@ Function, seed and counter identify such a number.  A number that is read twice 
 Different numbers are assumed to be independent and uniform, as Philox promises.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -6,8 +6,6 @@ winners of races are whole numbers.  A race is run as soon as more than the posi
 and a run branches on a whole number as soon as more than a comparison or a remainder is needed.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace

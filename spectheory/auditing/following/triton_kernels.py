@@ -5,8 +5,6 @@ random tensor gives a ``RandomArray``.  The stored random numbers are kept by ad
 is not known to be followed is refused by its name.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import re

@@ -4,8 +4,6 @@ Serving engines verify many requests at once, in one tensor.  A row off by one, 
 requests, or a branch taken for the whole batch shows only where the requests differ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar

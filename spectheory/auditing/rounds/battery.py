@@ -9,8 +9,6 @@ Several drafted paths are asked about on fewer pairs, in all tuples that can be 
 the first position, at the second and everywhere, and share a prefix below which they split in three.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """Laws as dictionaries, outcome -> exact probability: marginals and total variation."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What a sampler is asked: pairs, and how the paths of one call are drafted."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple

@@ -3,8 +3,6 @@
 They are followed on small pairs, on a path that leaves many decisions open, or on several that begin with it.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from fractions import Fraction

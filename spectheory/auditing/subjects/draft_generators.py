@@ -4,8 +4,6 @@ A verifier is lossless for the rows that it is given.  A generator that reports 
 makes a lossless verifier wrong, and no test of the verifier alone can show it.
 """
 
-from __future__ import annotations
-
 import copy
 from collections import defaultdict
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 A library is either installed, such as transformers, or its wheel is fetched and a few files are unpacked.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial

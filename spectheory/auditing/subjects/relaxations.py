@@ -1,7 +1,5 @@
 """The laws that lossy samplers state for themselves; an audit decides whether they have that law."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 

@@ -15,8 +15,6 @@
 True 19/9
 """
 
-from __future__ import annotations
-
 import operator
 from collections import defaultdict
 from collections.abc import Callable, Sequence

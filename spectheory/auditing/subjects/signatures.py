@@ -4,8 +4,6 @@ Each takes the shipped function and a ``Call``, and returns the accepted tokens 
 token.  The sampler gets probabilities as float32, and logits as their logarithms.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

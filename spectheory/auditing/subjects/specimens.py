@@ -5,8 +5,6 @@ They are the negative controls of an audit, which must find every one of ``SPECI
 first, the rows of both models and a generator, or has the signature that is given with it.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

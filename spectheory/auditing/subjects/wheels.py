@@ -1,7 +1,5 @@
 """Python files of released libraries: pip downloads a wheel, a few files are kept, nothing is installed."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

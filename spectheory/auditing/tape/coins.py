@@ -4,8 +4,6 @@ A *coin* knows an interval that its number lies in.  A comparison with a number 
 the run and narrows the interval.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

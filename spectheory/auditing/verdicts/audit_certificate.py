@@ -3,8 +3,6 @@
 The verdicts are the first five constants of this module.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from itertools import product

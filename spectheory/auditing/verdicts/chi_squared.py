@@ -1,7 +1,5 @@
 """χ² tests of samplers: the verdict of a test, the samples that it needs, and the defect that it can find."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The audit of a shipped sampler: its exact law on a battery of pairs, and a verdict on its code."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Loops over numbers that are compiled when they are first called, by numba."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any

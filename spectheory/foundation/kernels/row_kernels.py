@@ -8,8 +8,6 @@ The loops read memory by place, so their operators refuse arguments that do not 
 operators of torch, ``torch.ops.spectheory``, so that whatever counts operators sees them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

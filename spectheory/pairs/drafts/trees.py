@@ -1,7 +1,5 @@
 """Trees of drafts: what drawing with and without replacement share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Trees whose nodes draw distinct next tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations

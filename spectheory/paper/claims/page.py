@@ -1,7 +1,5 @@
 """The statements as Markdown: docs/claims.md, and the counts in the report of ``reproduce``."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from spectheory.paper.claims.statements import (

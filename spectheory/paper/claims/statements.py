@@ -1,7 +1,5 @@
 """Reading the statements of the papers, and choosing among them."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence

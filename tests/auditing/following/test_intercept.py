@@ -1,7 +1,5 @@
 """Everything random answers from the tape or refuses; two reads of one number are found."""
 
-from __future__ import annotations
-
 import os
 import random
 import secrets

@@ -1,7 +1,5 @@
 """Isolation: refuse what leaves the process; restore what was replaced, whatever happens."""
 
-from __future__ import annotations
-
 import os
 import random
 import socket

@@ -1,7 +1,5 @@
 """Numbers that kernels make out of a seed: their law is Triton's own, one that is read twice is found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from types import ModuleType

@@ -1,7 +1,5 @@
 """Random lanes of arrays: every operation of Triton's interpreter on them, against torch's and by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """What a sampler may do to random numbers: the laws by hand, by drawing, and the refusals."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Kernels under Triton's interpreter: random numbers followed through memory, and what is refused."""
 
-from __future__ import annotations
-
 import gc
 import os
 import subprocess

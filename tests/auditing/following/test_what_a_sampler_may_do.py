@@ -1,7 +1,5 @@
 """The table of docs/auditing.md: each line with a lossless sampler and with a wrong one."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Batches: what is right alone and wrong beside another request is found, with its mechanism."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

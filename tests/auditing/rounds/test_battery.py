@@ -1,7 +1,5 @@
 """The pairs of an audit have what they are there for."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Several drafted paths: the questions, the law by a second route, wrong samplers and right partners."""
 
-from __future__ import annotations
-
 import random
 from fractions import Fraction
 from typing import Any

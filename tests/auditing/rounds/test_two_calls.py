@@ -1,7 +1,5 @@
 """Two calls in a row: on one small pair of each draft length, and on a path that leaves much open."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The contract of draft generators: measured laws against reported rows, and the law of both halves."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Samplers of installed libraries by name."""
 
-from __future__ import annotations
-
 import shutil
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One module of a library that is not there: what it may do at import, and what not afterwards."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stated laws: the mixture and its inverse, given rates, deferred rejections."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import product
 from math import log

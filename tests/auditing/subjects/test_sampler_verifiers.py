@@ -1,7 +1,5 @@
 """Verifiers out of samplers and loops: the certificates of the published ones, and the verdict of a test."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shipped samplers as verifiers: exact laws, provenance, runs without an output."""
 
-from __future__ import annotations
-
 import hashlib
 from fractions import Fraction
 from pathlib import Path

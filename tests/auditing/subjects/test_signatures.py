@@ -1,7 +1,5 @@
 """The ways to call a sampler, each with a right one and what is noticed about a wrong one."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The specimens are what they are said to be: as verifiers of the package that make the same mistake."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import pytest

@@ -1,7 +1,5 @@
 """Wheels: what pip is asked, what is kept of its answer, and what is said without a network."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import zipfile

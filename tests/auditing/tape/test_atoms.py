@@ -1,7 +1,5 @@
 """The laws of the numbers that are handed out, and comparisons that count atoms."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """Every run of a function of coins: probabilities that add up, and refusals of what has no finite cases."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """χ² tests of samplers: what they reject, their power, and the samples that they need."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Audits: specimens are caught, lossless samplers pass, and the numbers behind a verdict are right."""
 
-from __future__ import annotations
-
 import importlib.util
 import math
 import socket

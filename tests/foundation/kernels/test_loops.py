@@ -1,7 +1,5 @@
 """Compiled loops: what they may reorder, what they must not, and a machine without a place for them."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """The loops that read rows once against the formulas of torch, which write what lies between."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

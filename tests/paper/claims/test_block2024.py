@@ -1,7 +1,5 @@
 """Claims of block2024 on one call."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

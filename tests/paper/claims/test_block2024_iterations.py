@@ -5,8 +5,6 @@ A call that starts behind x*_{1:s} accepts at least i tokens with probability D(
 budget, which depends on the probabilities of the tokens of x* only.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

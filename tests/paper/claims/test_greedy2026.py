@@ -1,7 +1,5 @@
 """Claims of greedy2026 on rankings and on the algorithm."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import permutations, product

@@ -1,7 +1,5 @@
 """Lemmas and identities of the appendices of greedy2026, each on its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product

@@ -1,7 +1,5 @@
 """docs/claims.md and the report say what the claims say."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 The numbers were measured by the authors; nothing here says that they can be measured again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from statistics import mean
 

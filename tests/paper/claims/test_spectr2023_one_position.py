@@ -1,7 +1,5 @@
 """Claims of spectr2023 at one position."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import product

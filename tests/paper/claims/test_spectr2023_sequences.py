@@ -1,7 +1,5 @@
 """Claims of spectr2023 on sequences, draft sets and costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import pairwise, product

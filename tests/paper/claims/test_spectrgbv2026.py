@@ -1,7 +1,5 @@
 """Claims of spectrgbv2026."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise, product

@@ -1,7 +1,5 @@
 """The claims are complete, and their evidence exists."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Collection, Iterable

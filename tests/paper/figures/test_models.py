@@ -1,7 +1,5 @@
 """The exhibits on the bundled language models and on printed times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """The partner of every check of an exhibit: it fails when the exhibit is told a lie."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from types import SimpleNamespace

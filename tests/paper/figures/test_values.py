@@ -1,7 +1,5 @@
 """Numbers of the exhibits on enumerated pairs, against theory.md, the papers and independent routes."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """The form of vLLM's first runner and its relatives: flat batches with metadata."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """LMDeploy: token verification, portable in torch or in Triton kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """MLX LM: sample from the target at every position and compare with the drafts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any

@@ -1,7 +1,5 @@
 """SGLang: token and block verification of a chain, one Triton kernel, and DSpark's token verification."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any

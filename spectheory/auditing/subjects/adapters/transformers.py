@@ -1,7 +1,5 @@
 """transformers: token verification of assisted generation, and its draft generators."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial, update_wrapper

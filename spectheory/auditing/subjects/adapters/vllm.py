@@ -1,7 +1,5 @@
 """vLLM's first model runner: token verification in Triton kernels."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

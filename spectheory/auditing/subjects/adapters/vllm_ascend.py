@@ -1,7 +1,5 @@
 """vLLM Ascend: token and block verification in torch, where Triton is not available."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

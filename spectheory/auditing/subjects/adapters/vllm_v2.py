@@ -1,7 +1,5 @@
 """vLLM's second model runner: token and block verification, and two relaxations, in Triton kernels."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any

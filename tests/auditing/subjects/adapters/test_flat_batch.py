@@ -4,8 +4,6 @@ The adapters of vLLM, LMDeploy and vLLM Ascend run on modules of our own with th
 modules, which ``make audits`` runs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

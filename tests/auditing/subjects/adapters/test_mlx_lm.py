@@ -1,7 +1,5 @@
 """The adapter on a module of our own that has the shape of the released one; ``make audits`` runs that."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """SGLang 0.5.23 as released: exact laws, a mutant, draws of the same kernel."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from fractions import Fraction

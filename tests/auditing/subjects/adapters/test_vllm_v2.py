@@ -1,7 +1,5 @@
 """The adapter on modules of our own that have the shape of the released ones; ``make audits`` runs those."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
