@@ -234,7 +234,7 @@ def repeated(setting: Setting, found: list[Estimate]) -> dict[str, float]:
     exact = enumerated(setting, setting.kinds[0]).block_efficiency
     real = [
         simulate_enumerated(
-            pair, [setting.verifier], num_drafts=setting.num_drafts, samples=setting.draws, seed=seed,
+            pair, [setting.verifier], drafts=setting.num_drafts, samples=setting.draws, seed=seed,
             confidence=CONFIDENCE,
         ).estimates[0]
         for seed in range(REAL_RUNS)

@@ -17,7 +17,6 @@ MOST_LINES = 500
 
 ELSEWHERE = {
     "exact/position_acceptance": "command_line/test_theory_commands",
-    "auditing/__init__": "test_imports",
     "auditing/rounds/joint_laws": "auditing/rounds/test_two_calls",
     "auditing/subjects/adapters/lmdeploy": "auditing/subjects/adapters/test_flat_batch",
     "auditing/subjects/adapters/transformers": "auditing/subjects/test_libraries",
@@ -26,14 +25,11 @@ ELSEWHERE = {
     "auditing/tape/coins": "auditing/tape/test_decisions",
     "auditing/tape/races": "auditing/tape/test_atoms",
     "auditing/verdicts/audit_certificate": "auditing/verdicts/test_sampler_audit",
-    "decoding/__init__": "test_imports",
     "foundation/errors": "optima/bounds/test_skewed_draft",
-    "models/__init__": "test_imports",
     "models/device": "models/test_loading",
     "models/language_model": "models/test_loading",
     "models/quiet": "models/test_loading",
     "models/restriction": "models/test_restricting",
-    "paper/__init__": "test_imports",
     "paper/drawing": "paper/test_exhibits",
     "paper/figures": "paper/test_exhibits",
     "pairs/drafts": "pairs/test_drafts",

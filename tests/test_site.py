@@ -132,7 +132,11 @@ def test_api_pages_have_every_module() -> None:
     made = dict(pages.api_pages())
     assert "- [`simulate`][spectheory.simulation.runs.simulate]" in made["api/index.md"]
     shown = {line[4:] for page in made.values() for line in page.splitlines() if line.startswith("::: ")}
-    assert {"spectheory.pairs.pair", "spectheory.defects", "spectheory.optima.interval.interval"} <= shown
+    assert {
+        "spectheory.pairs.pair",
+        "spectheory.verification.defective",
+        "spectheory.optima.interval.interval",
+    } <= shown
 
 
 def test_notebook_pages_have_texts_code_and_outputs() -> None:

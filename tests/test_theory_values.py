@@ -11,7 +11,7 @@ import pytest
 
 import spectheory
 import theory_examples
-from spectheory import instances, programs
+from spectheory import instances, optima
 from spectheory.exact import iteration
 from spectheory.optima import bounds
 from spectheory.pairs.drafts import PrefixTree
@@ -22,7 +22,7 @@ from spectheory.verification.algorithms.spectr_gbv import conditionally_independ
 
 PAGE = Path(__file__).parent.parent / "docs" / "theory.md"
 NAMES = {
-    **{name: getattr(room, name) for room in (bounds, programs) for name in room.__all__},
+    **{name: getattr(room, name) for room in (bounds, optima) for name in room.__all__},
     **{name: getattr(spectheory, name) for name in spectheory.__all__},
     **vars(instances),
     **vars(iteration),

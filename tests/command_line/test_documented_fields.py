@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from cli_support import run_json, write_pair
@@ -125,7 +126,8 @@ def test_everything_printed_is_defined(
 @pytest.mark.parametrize("command", group.commands)
 def test_named_options_exist(command: str) -> None:
     """A section names options of its command; others stand behind the name of another command."""
-    options = {flag for option in group.commands[command].params for flag in option.opts}
+    found = group.commands[command]
+    options = {flag for option in found.get_params(click.Context(found)) for flag in option.opts}
     text = re.sub(rf"spectheory (?!{command}).*", "", section(command))
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
     assert named - options - {"--shard", "--verifier"} == set()

@@ -21,7 +21,7 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 from transformers import LlamaConfig
 from transformers.modeling_outputs import CausalLMOutputWithPast
 from spectheory.verification.algorithms.one_path.token import Token
-from spectheory.decoding import Stopping, iterations
+from spectheory.decoding import Stopping, decoding_iterations
 from spectheory.pairs.drafts import Iid
 from spectheory.models import LanguageModelPair, SamplingOptions
 from spectheory.models.drafting import prefill_texts
@@ -82,7 +82,7 @@ def looked(verifier):
         ids, starts = (torch.empty(s, dtype=torch.int64, device="fakegpu") for s in ((4, 5), (4,)))
         process = Iid(num_drafts)
         try:
-            for call in iterations(
+            for call in decoding_iterations(
                 prefill_texts(pair, Texts.padded(ids, starts)), verifier.bind(process), process, L,
                 Stopping(4), None, SamplingOptions(top_p=0.9),
             ):

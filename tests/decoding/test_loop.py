@@ -89,7 +89,7 @@ def test_draft_models_read_the_accepted_path_whosever_it_was(
     def rows(cached: bool) -> list[torch.Tensor]:
         pair, process = replace(two_drafts), two_drafts.draft_process(2)
         vars(pair)["cached"] = (cached,) * 3
-        calls = loop.iterations(
+        calls = loop.decoding_iterations(
             prefill(pair, list(PROMPTS) * 4), find_verifier("multi_round").bind(process), process, 3,
             Stopping(12), pair.generator(3), SamplingOptions(),
         )  # fmt: skip
@@ -129,7 +129,7 @@ def test_a_text_does_not_depend_on_its_batch(pair: LanguageModelPair, verifier: 
 
     def texts(chosen: list[int]) -> list[list[int]]:
         found: list[list[int]] = [[] for _ in chosen]
-        for call in loop.iterations(
+        for call in loop.decoding_iterations(
             prefill(pair, [prompts[number] for number in chosen]),
             find_verifier(verifier).bind(process),
             process,

@@ -52,11 +52,11 @@ def test_rare_rejections_are_covered(
     The partner, the normal interval of the same runs, misses it in half of the runs and more.
     """
     pair = ModelPair.context_free_pair(target, draft, draft_length)
-    exact = certify("greedy_multipath", pair, num_drafts=2, with_optimum=False).block_efficiency
+    exact = certify("greedy_multipath", pair, drafts=2, with_optimum=False).block_efficiency
     assert isinstance(exact, Fraction)
     inside = {"interval": 0, "counted_interval": 0, "normal": 0, "normal counted": 0}
     for seed in range(runs):
-        simulation = simulate_enumerated(pair, ["greedy_multipath"], num_drafts=2, samples=samples, seed=seed)
+        simulation = simulate_enumerated(pair, ["greedy_multipath"], drafts=2, samples=samples, seed=seed)
         found = simulation.estimates[0]
         for low, high in (found.interval, found.counted_interval):
             assert 1 <= low < high <= draft_length + 1
