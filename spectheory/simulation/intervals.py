@@ -25,7 +25,7 @@ effective size of events that are equally frequent in all strata.
   width zero there.)
 - Exact, for n independent draws of one law that takes only the two ends of the range, at a confidence of 80
   % or more: the interval contains that of Clopper and Pearson (1934), which covers for every n.  The
-  containment is computed for every n from 2 to 3 000, at 80 % and 95 %.
+  containment is computed, at 80 % and 95 %, for every n from 2 to 199 and for five sizes from 300 to 3 000.
 - Approximate otherwise, because V and T are estimated: the coverage tends to the confidence as the number
   of draws grows, or of prompts for whole texts.  ``benchmarks/interval_coverage.py`` measures it.
 - For whole texts the added event is one call.  A kind of prompt that is too rare to be among the prompts is
