@@ -1,7 +1,9 @@
 # make reproduce   install into .venv and recompute every figure and table into $(OUT)
 # make test        install into .venv and run all tests and notebooks
+# make deep        run the tests at larger sizes that `make test` leaves out, and store what they print
 # make fetched     unpack what the tests audit into $(AUDITED): the sampler of one released library
 # make audits      fetch every library that is audited, audit all, and write docs/audits.md
+# make proofs      prove published verifiers on small shapes and write docs/proofs.md
 # make notebooks   run the notebooks and store their outputs in them
 # make docs        install into .venv and build the documentation site in build/site
 # make mutants     install into .venv and check that wrong changes of the package fail its tests
@@ -14,7 +16,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test fetched audits notebooks docs mutants lint types bench clean
+.PHONY: setup reproduce test deep fetched audits proofs notebooks docs mutants lint types bench clean
 
 setup: $(STAMP)
 
@@ -34,7 +36,12 @@ reproduce: setup
 # interpreters, which read the package's byte code where it is kept.
 test: setup fetched
 	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto --dist loadfile \
-	  --no-loadscope-reorder tests
+	  --no-loadscope-reorder -m "not deep" tests
+
+deep: setup fetched
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m deep -rA -q tests > build/deep.txt || { cat build/deep.txt; exit 1; }
+	{ uname -sm; $(BIN)/spectheory --version; grep -E "^(PASSED|[0-9]+ passed)" build/deep.txt | sort; } \
+	  > benchmarks/results/deep.txt
 
 fetched: setup
 	$(BIN)/spectheory audit fetch sglang --cache $(AUDITED)
@@ -44,6 +51,9 @@ audits: setup
 	$(BIN)/spectheory audit fetch all --cache $(AUDITED)
 	$(BIN)/spectheory audit all --cache $(AUDITED) --page > build/audits.md || case $$? in 1|4) ;; *) exit 1;; esac
 	mv build/audits.md docs/audits.md
+
+proofs: setup
+	$(BIN)/python scripts/proofs.py
 
 notebooks: setup
 	$(BIN)/python scripts/notebook_outputs.py

@@ -4,6 +4,7 @@
   random rational pairs with zeros, ties and equal rows; every one must have total variation 0.
 - ``table``: the exhibit ``frontier`` with 30 pairs per cell and drafts of up to 4 tokens.
 - ``rules``: other rules on the same pairs.
+- ``recouple``: scored selection and ``Recoupled`` over it on other pairs, L = 2.
 
 ``headroom.py`` measures it on language models.
 
@@ -33,6 +34,7 @@ from spectheory.verification.algorithms.path_selection.score_levels import (
     proportional_levels,
 )
 from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
+from spectheory.verification.algorithms.recoupled import Recoupled
 
 SMALL = ((2, 1), (2, 2), (3, 1))
 SHAPES = ((2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (3, 2), (3, 3), (4, 1), (4, 2))
@@ -136,6 +138,38 @@ def rules(pairs: int, lengths: tuple[int, ...]) -> None:
         optima, best_others, *earned = np.array(values).T
         closed = [(value - best_others).sum() / (optima - best_others).sum() for value in earned]
         click.echo(f"| {length} | {drafts} | {agreement} | {' | '.join(f'{part:.3f}' for part in closed)} |")
+
+
+# -------------------------------------------------------------------------------- recoupling
+
+
+@main.command()
+@click.option("--pairs", default=200, help="Random pairs per cell.")
+@click.option("--num-drafts", "numbers", multiple=True, default=(2,), type=int)
+def recouple(pairs: int, numbers: tuple[int, ...]) -> None:
+    """The part of what the best other verifier leaves to the optimum, V = 3, L = 2; the largest loss to that
+    verifier, and the smallest gain of recoupling, 0 or more but for rounding.
+    """
+    recoupled = Recoupled(verifiers["scored_multipath"])
+    click.echo(
+        "| K | agreement | scored | recoupled | largest loss | smallest gain | largest TV |\n"
+        + "|---" * 7
+        + "|"
+    )
+    for drafts, agreement in itertools.product(numbers, (0.0, 0.3, 0.6)):
+        values = []
+        for number in range(pairs):
+            pair = random_float([78, number], 3, 2, agreement=agreement)
+            earned = efficiencies(pair, drafts)
+            scored, law = earned.pop("scored_multipath"), output_law(recoupled, pair, drafts)
+            optimum = multi_path_interval(pair, drafts, relative_gap=1e-5).lower
+            values.append((optimum, max(earned.values()), scored, law.block_efficiency, law.total_variation))
+        optima, best_others, own, raised, variation = np.array(values, dtype=float).T
+        closed = [(value - best_others).sum() / (optima - best_others).sum() for value in (own, raised)]
+        click.echo(
+            f"| {drafts} | {agreement} | {closed[0]:.3f} | {closed[1]:.3f} "
+            f"| {(best_others - raised).max():.4f} | {(raised - own).min():.1e} | {variation.max():.0e} |"
+        )
 
 
 def half_intervals(node: ScoreNode, levels: Array) -> Array:

@@ -18,9 +18,11 @@ from .decoding import decode as decode
 from .decoding import generate as generate
 from .exact import Certificate as Certificate
 from .exact import OutputLaw as OutputLaw
+from .exact import Proof as Proof
 from .exact import acceptance as acceptance
 from .exact import certify as certify
 from .exact import output_law as output_law
+from .exact import prove as prove
 from .optima import optimal_acceptance as optimal_acceptance
 from .optima import optimum as optimum
 from .pairs import ModelPair as ModelPair

@@ -50,7 +50,6 @@ def cited_places(text: str, of_the_page_itself: bool = False) -> Iterator[str]:
 
 
 def complaints(text: str, known_keys: set[str], known_places: set[str], is_page: bool = False) -> list[str]:
-    """What is wrong with the citations of a text."""
     return [
         *(f"no entry {key} in docs/references.bib" for key in KEY.findall(text) if key not in known_keys),
         *(f"no {place} in theory.md" for place in cited_places(text, is_page) if place not in known_places),

@@ -1,6 +1,5 @@
 """Several iterations on trees, on a draft model per path, and of users' own verifiers."""
 
-from collections import defaultdict
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -28,9 +27,6 @@ from texts import lengths_of, subtree, texts_after
 from user_verifiers import UserBlock
 
 ZERO, ONE = Fraction(0), Fraction(1)
-
-
-# ------------------------------------------------------------------------------ other draft processes
 
 
 def recursive_rejection_law(pair: ModelPair, widths: tuple[int, ...], distinct: bool) -> Law:
@@ -61,7 +57,7 @@ def test_law_of_decoded_tokens_on_trees(case: str) -> None:
         laws = decoded_tokens_law(name, pair, iterations, drafts=drafts, **options)
         for i, law in enumerate(laws, start=1):
             texts = texts_after(
-                lambda here: recursive_rejection_law(here, drafts.widths, distinct), deep, 2, i
+                lambda here, _: recursive_rejection_law(here, drafts.widths, distinct), deep, 2, i
             )
             assert law.tolist() == lengths_of(texts, 3 * i)
         iid = decoded_tokens_law("multi_round", pair, 1, drafts=drafts.num_drafts, **options)
@@ -134,6 +130,7 @@ def per_path_models(pair: ModelPair, seed: int) -> PerPath:
     return PerPath((pair, other))
 
 
+@pytest.mark.deep
 def test_a_draft_model_per_path() -> None:
     """Models known wherever the pair is: N(i) by recursion over texts with each subtree's own models.
 
@@ -150,19 +147,13 @@ def test_a_draft_model_per_path() -> None:
         (deep, per_path_models(deep, 11), {}),
     ):
 
-        def one_iteration(text: Path, pair: ModelPair = pair, process: PerPath = process) -> Law:
+        def one_iteration(here: ModelPair, text: Path, process: PerPath = process) -> Law:
             models = PerPath(tuple(subtree(model, text, 2) for model in process.models))
-            return law_of(output_law("multi_round", subtree(pair, text, 2), drafts=models))
+            return law_of(output_law("multi_round", here, drafts=models))
 
-        texts: Law = {(): ONE}
         laws = decoded_tokens_law("multi_round", pair, 3, drafts=process, draft_length=2, **options)
         for i, law in enumerate(laws, start=1):
-            longer: Law = defaultdict(Fraction)
-            for text, prob in texts.items():
-                for output, mass in one_iteration(text).items():
-                    longer[text + output] += prob * mass
-            texts = longer
-            assert law.tolist() == lengths_of(texts, 3 * i)
+            assert law.tolist() == lengths_of(texts_after(one_iteration, pair, 2, i), 3 * i)
         found = first_tokens_law("multi_round", pair, 3, drafts=process, draft_length=2, **options)
         assert found.total_variation == 0
         wrong = first_tokens_law(AsIfOneModel(), pair, 3, drafts=process, draft_length=2, **options)
@@ -184,7 +175,7 @@ def test_draft_models_must_go_on_as_the_pair_does() -> None:
 
 def test_trees_belong_to_one_draft_length() -> None:
     deep = instances.random_rational(6, 2, 5, zero_probability=0)
-    with pytest.raises(InvalidInputError, match=r"2 widths \[2, 2\]; expected one per drafted token, 5"):
+    with pytest.raises(InvalidInputError, match=r"2 widths, \[2, 2\]; expected one per drafted token, 5"):
         decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)))
     laws = decoded_tokens_law("multi_round", deep, 2, drafts=PrefixTree((2, 2)), draft_length=2)
     assert [law.sum() for law in laws] == [1, 1]
@@ -218,9 +209,6 @@ def test_one_modification_for_several_draft_models_is_refused() -> None:
             function(UsersSeveralPaths(), pair, *arguments, drafts=drafts)
     laws = decoded_tokens_law(UsersSeveralPaths(), pair, 2, drafts=drafts, with_modification=False)
     assert laws[1].sum() == 1
-
-
-# ------------------------------------------------------------------------------ users' own, float, bad input
 
 
 class UsersGreedyBlock:

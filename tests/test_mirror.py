@@ -25,6 +25,8 @@ ELSEWHERE = {
     "auditing/tape/coins": "auditing/tape/test_decisions",
     "auditing/tape/races": "auditing/tape/test_atoms",
     "auditing/verdicts/audit_certificate": "auditing/verdicts/test_sampler_audit",
+    "exact/proof": "exact/proof/test_search",
+    "foundation/formal_number": "exact/proof/test_search",
     "foundation/errors": "optima/bounds/test_skewed_draft",
     "models/device": "models/test_loading",
     "models/language_model": "models/test_loading",

@@ -50,7 +50,6 @@ def test_edits_change_the_syntax_tree() -> None:
 
 @pytest.fixture
 def mutant(tmp_path: Path) -> object:
-    """A mutant of a small tree."""
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "one.py").write_text(SOURCE)
     (tmp_path / "test_one.py").write_text("def test_x():\n    pass\n")

@@ -91,13 +91,10 @@ def test_every_notebook_shows_a_picture_and_ends_with_something_to_try(path: Pat
     assert "## Try this" in "".join(document["cells"][-1]["source"])
 
 
-# ------------------------------------------------------------------------------------ wrong notebooks
-
 CELLS = ["import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()", "print(0.5, 1 / 3)", "[2]"]
 
 
 def notebook(sources: list[str]) -> dict[str, Any]:
-    """A notebook with current outputs."""
     cells = [{"cell_type": "code", "source": source, "metadata": {}} for source in sources]
     document: dict[str, Any] = OUTPUTS.with_outputs({"cells": cells, "metadata": {}})
     return document

@@ -147,8 +147,6 @@ def test_links_lead_somewhere(path: Path) -> None:
             assert anchor in anchors, link
 
 
-# ------------------------------------------------------------------------------------------- the README
-
 TABLE = load("scripts", "readme_table")
 
 

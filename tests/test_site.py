@@ -56,8 +56,6 @@ def test_code_is_left_alone() -> None:
     assert pages.outside_code(page, str.upper) == "A `a`\n\n    a\n\n```python\na\n```\nA"
 
 
-# --------------------------------------------------------------------------------------------- formulas
-
 BLOCK = re.compile(
     r"^(?P<quote>(?:> )?)\$\$\n(?P<latex>(?:(?P=quote)[^$\n]+\n)+)(?P=quote)\$\$$", re.MULTILINE
 )

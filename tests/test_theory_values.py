@@ -73,7 +73,6 @@ CLAIMS = list(claims_of(PAGE.read_text(encoding="utf-8")))
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=[claim.claim for claim in CLAIMS])
 def test_value_is_what_the_call_gives(claim: Claim) -> None:
-    """Every row of every table of values, recomputed."""
     computed = eval(claim.call, dict(NAMES))
     assert agrees(computed, claim.value), f"{claim.call} is {computed}, the page says {claim.value}"
 

@@ -73,7 +73,7 @@ def audit(
     from spectheory import auditing
 
     if names[0] == FETCH:
-        return _fetch(names[1:], cache)
+        return _fetch(names[1:], cache, as_json)
     from spectheory.command_line import audit_reports
     from spectheory.command_line.progress import progress_bar
 
@@ -125,7 +125,7 @@ def _pairs(pair_file: str | None, vocab: str | None, draft_length: str | None) -
     )
 
 
-def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
+def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
     """Keep the files of these libraries."""
     from spectheory.auditing.subjects.libraries import LIBRARIES
     from spectheory.auditing.subjects.wheels import default_cache, fetch, parsed
@@ -136,6 +136,7 @@ def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
         raise InvalidInputError(
             f"say what to fetch: {ALL}, or one of {', '.join(LIBRARIES)}, with ==version or without"
         )
+    fetched = []
     for requirement in wanted:
         package, version = parsed(requirement)
         if package not in LIBRARIES:
@@ -144,7 +145,11 @@ def _fetch(names: tuple[str, ...], cache: Path | None) -> int:
         release = fetch(
             requirement if version else library.requirement, library.files, cache or default_cache()
         )
-        click.echo(f"{release.package} {release.version}: {release.folder}")
+        fetched.append(release)
+        if not as_json:
+            click.echo(f"{release.package} {release.version}: {release.folder}")
+    if as_json:
+        print_json({"fetched": [release._asdict() | {"folder": str(release.folder)} for release in fetched]})
     return 0
 
 

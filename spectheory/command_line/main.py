@@ -2,11 +2,11 @@
 
 Results go to stdout, a table or with ``--json`` one JSON object; progress and errors go to stderr.
 Exit codes: 0 fine, 1 a defect was found, 2 the input cannot be used or a library is missing, 3 `optimum`
-stopped before the gap it was asked for, 70 a fault of the package, 130 interrupted, 143 terminated.
+stopped before the gap it was asked for, 4 not decided, 70 a fault of the package, 130 interrupted, 143
+terminated.  A closed pipe changes none of them.
 Only click is imported here, so that ``--help`` answers at once; commands import the rest.
 """
 
-import os
 import signal
 import sys
 import threading
@@ -18,7 +18,13 @@ from typing import Any
 
 import click
 
-from spectheory.command_line import audit_commands, model_commands, paper_commands, theory_commands
+from spectheory.command_line import (
+    audit_commands,
+    model_commands,
+    paper_commands,
+    proof_command,
+    theory_commands,
+)
 from spectheory.command_line.output import (
     EXIT_BAD_INPUT,
     EXIT_INTERNAL,
@@ -27,6 +33,7 @@ from spectheory.command_line.output import (
     fail,
     note,
 )
+from spectheory.command_line.streams import pipes_that_may_close
 from spectheory.foundation.errors import ComputationError, InvalidInputError, Notice
 
 TRACEBACK = "--traceback"
@@ -52,6 +59,7 @@ def group(context: click.Context) -> None:
 
 for command in (
     theory_commands.certify,
+    proof_command.prove,
     theory_commands.optimum,
     theory_commands.acceptance,
     theory_commands.verifiers,
@@ -72,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if sys.stdout is None or sys.stdout.closed:
         return fail("stdout is closed; there is nowhere to print to", EXIT_BAD_INPUT)
     words = list(sys.argv[1:] if arguments is None else arguments)
-    with _notices(), _signals_as_interrupts() as received:
+    with pipes_that_may_close(), _notices(), _signals_as_interrupts() as received:
         code = _run([word for word in words if word != TRACEBACK], TRACEBACK in words)
     return EXIT_TERMINATED if code == EXIT_INTERRUPTED and signal.SIGTERM in received else code
 
@@ -89,10 +97,6 @@ def _run(arguments: Sequence[str], with_traceback: bool) -> int:
             traceback.print_exception(error)
         return fail("; ".join([str(error), *getattr(error, "__notes__", ())]), EXIT_BAD_INPUT)
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            # The reader of stdout went away, as in `spectheory ... | head -1`.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-            return 0
         return fail(f"{error.filename or 'a file'}: {error.strerror or error}", EXIT_BAD_INPUT)
     except (KeyboardInterrupt, click.Abort):
         return fail("interrupted before anything was finished", EXIT_INTERRUPTED)

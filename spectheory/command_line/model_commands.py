@@ -12,6 +12,7 @@ import click
 
 from spectheory.command_line.options import (
     csv_option,
+    draft_length_of,
     json_option,
     num_drafts_option,
     process_of,
@@ -37,16 +38,20 @@ class Models(NamedTuple):
     dtype: str | None
     options: SamplingOptions
     prompts: str | None
+    tokenizer: str | None
 
     @property
     def names(self) -> dict[str, Any]:
         """The target and the draft, or one draft per path, as documents name them."""
-        return {"target": self.target, "draft": self.drafts[0] if len(self.drafts) == 1 else self.drafts}
+        named = {"target": self.target, "draft": self.drafts[0] if len(self.drafts) == 1 else self.drafts}
+        return named if self.tokenizer is None else named | {"tokenizer": self.tokenizer}
 
     def find(self) -> UnloadedPair:
         from spectheory.models import UnloadedPair
 
-        return UnloadedPair.find(self.target, self.drafts, device=self.device, dtype=self.dtype)
+        return UnloadedPair.find(
+            self.target, self.drafts, device=self.device, dtype=self.dtype, tokenizer=self.tokenizer
+        )
 
     def texts(self) -> list[Prompt]:
         from spectheory.models import bundled_prompts, read_prompts
@@ -60,6 +65,10 @@ MODEL_OPTIONS = (
     ),
     click.option(
         "--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model."
+    ),
+    click.option(
+        "--tokenizer", metavar="TEXT",
+        help="Folder or hub name of the tokenizer.  Default: the one beside the models.",
     ),
     click.option(
         "--prompts", type=click.Path(), metavar="FILE",
@@ -94,6 +103,7 @@ def takes_models(command: Callable[..., int]) -> Callable[..., int]:
         device: str,
         dtype: str | None,
         prompts: str | None,
+        tokenizer: str | None,
         other_drafts: tuple[str, ...] = (),
         **others: Any,
     ) -> int:
@@ -102,7 +112,8 @@ def takes_models(command: Callable[..., int]) -> Callable[..., int]:
         models.quiet_loading()
         sampling = {name: others.pop(name) for name in ("temperature", "top_k", "top_p")}
         options = models.SamplingOptions(**sampling)
-        return command(Models(target, [draft, *other_drafts], device, dtype, options, prompts), **others)
+        found = Models(target, [draft, *other_drafts], device, dtype, options, prompts, tokenizer)
+        return command(found, **others)
 
     for option in reversed(MODEL_OPTIONS):
         with_models = option(with_models)
@@ -151,8 +162,11 @@ def simulate(
     Verifiers, prompts and all numbers are checked before weights are loaded.
     """
     from spectheory.command_line.progress import progress_bar
+    from spectheory.pairs.drafts import draft_process
     from spectheory.simulation import predicted_speed_up
     from spectheory.simulation import simulate as run_simulation
+    from spectheory.simulation.runs import looked_up, streams_of
+    from spectheory.simulation.settings import SimulationSettings
 
     check_form(as_json, as_csv)
     refuse_both("--one-call", "--tokens")
@@ -160,14 +174,20 @@ def simulate(
     if one_call:
         settings["max_new_tokens"] = None
     if tree is not None:
-        settings["drafts"] = process_of(1, tree)
+        process = settings["drafts"] = process_of(1, tree)
+        settings["draft_length"] = draft_length_of(process, settings["draft_length"])
     elif len(models.drafts) > 1 and not was_given("drafts"):
         settings["drafts"] = list(range(1, len(models.drafts) + 1))
     if cost_ratio is not None:
         predicted_speed_up(1.0, settings["draft_length"], cost_ratio)  # refuses a wrong ratio
-    names, texts, pair = verifier_names(verifiers), models.texts(), models.find()
+    names, texts = verifier_names(verifiers), models.texts()
+    checked = SimulationSettings(options=models.options, **settings)
+    if len(models.drafts) == 1:
+        # What does not fit is refused before tokenizers are read.
+        streams_of(looked_up(names), checked, draft_process)
+    pair = models.find()
     with progress_bar("drafting") as progress:
-        simulation = run_simulation(pair, texts, names, options=models.options, progress=progress, **settings)
+        simulation = run_simulation(pair, texts, names, checked, progress=progress)
     simulation = replace(simulation, cost_ratio=cost_ratio)
     document = models.names | simulation.to_document()
     print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv)
@@ -249,8 +269,11 @@ def generate(
     if len(models.drafts) > 1 and not was_given("num_drafts"):
         num_drafts = len(models.drafts)
     prompts = list(texts) or (models.texts() if models.prompts else models.texts()[:1])
+    asked = num_drafts if tree is None else process_of(num_drafts, tree)
+    if tree is not None:
+        settings["draft_length"] = draft_length_of(asked, settings["draft_length"])
     pair = models.find()
-    process = pair.draft_process(num_drafts if tree is None else process_of(num_drafts, tree))
+    process = pair.draft_process(asked)
     settings |= {"drafts": process, "options": models.options}
     with cpu_threads(1):
         if with_time:

@@ -60,6 +60,12 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
     return process
 
 
+def draft_length_of(process: int | DraftProcess, draft_length: int) -> int:
+    """The draft length that was given; else that of a tree, or the default."""
+    widths = getattr(process, "widths", None)
+    return draft_length if widths is None or was_given("draft_length") else len(widths)
+
+
 def was_given(parameter: str) -> bool:
     """Whether an option of the running command was given, and is not its default."""
     return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE

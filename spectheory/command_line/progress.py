@@ -26,7 +26,7 @@ def progress_bar(label: str) -> Iterator[Callable[[int, int], None]]:
 @contextmanager
 def interval_line() -> Iterator[Callable[[int, float, float], None]]:
     """One line that follows an interval as it closes, driven by report(round, lower, upper)."""
-    shown = sys.stderr.isatty()
+    shown = sys.stderr is not None and sys.stderr.isatty()  # None where it is closed: 2>&-
 
     def report(rounds: int, lower: float, upper: float) -> None:
         if shown:

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     help="Published verifiers, or your own as package.module:attribute.",
 )
 @click.option("--suite", type=click.Choice(["standard"]), help="Certify on every pair of this suite instead.")
+@click.option("--quick", is_flag=True, help="Of the suite only small pairs, without torch.")
+@click.option("--cases", type=int, default=0, metavar="N", help="With the suite, N random pairs besides.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the random pairs.")
 @num_drafts_option
 @tree_option
 @csv_option
@@ -50,6 +53,9 @@ def certify(
     pair_file: str | None,
     listed: str,
     suite: str | None,
+    quick: bool,
+    cases: int,
+    seed: int,
     num_drafts: int,
     tree: str | None,
     as_csv: bool,
@@ -58,13 +64,16 @@ def certify(
     """Certify verifiers on an enumerated pair: lossless or not, and how good.
 
     "-" reads the pair from stdin.  Several verifiers are compared in one table.  --suite standard takes no
-    pair: it certifies each verifier on more than a hundred, which is a verdict on the verifier.
+    pair: it certifies each verifier on more than a hundred, in rationals and again in floats.  --quick takes
+    the small ones only, and --cases N adds random ones.
     Exits with 1 where one is not lossless and prints the smallest counterexample.
     """
     if (pair_file is None) == (suite is None):
         raise click.UsageError("give either PAIR.json or --suite standard")
     if suite is not None and (tree is not None or was_given("num_drafts")):
         raise click.UsageError("--suite standard has its own drafts; leave out --num-drafts and --tree")
+    if suite is None and any(was_given(name) for name in ("quick", "cases", "seed")):
+        raise click.UsageError("--quick, --cases and --seed go with --suite standard")
     names = verifier_names(listed)
     check_form(as_json, as_csv)
     from spectheory.command_line.progress import progress_bar
@@ -76,7 +85,7 @@ def certify(
     for name in names:
         with progress_bar(name) as progress:
             found.append(
-                certify_suite(name, progress=progress)
+                certify_suite(name, quick=quick, cases=cases, seed=seed, progress=progress)
                 if pair is None
                 else certify_one(name, pair, drafts=process, progress=progress)
             )

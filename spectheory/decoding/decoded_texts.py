@@ -11,7 +11,14 @@ from spectheory.decoding.processors import LogitsProcessors
 from spectheory.decoding.stopping import Stopping
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count
-from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, encode_prompts, prefill
+from spectheory.models import (
+    LanguageModelPair,
+    SamplingOptions,
+    UnloadedPair,
+    check_models,
+    encode_prompts,
+    prefill,
+)
 from spectheory.models.drafting import Lap, no_lap
 from spectheory.models.prompts import naming
 from spectheory.pairs.drafts import DraftProcess
@@ -118,6 +125,7 @@ def decode(
         >>> pair.decode(text.token_ids)
         '\\n\\ndef _get'
     """
+    check_models(pair)
     process = pair.draft_process(drafts)
     bound = find_verifier(verifier).bind(process)
     draft_length, max_new_tokens = (

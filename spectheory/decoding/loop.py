@@ -14,6 +14,7 @@ from spectheory.models.drafting import Lap, ScoreProcessors, no_lap
 from spectheory.models.sampling import refuse_logits
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.outcome import Outcome, Sample
+from spectheory.verification.sampler_runs import outcome_or_run
 from spectheory.verification.verifier import Verifier
 
 NumbersOfCall = Callable[[list[int], list[int]], Any]
@@ -97,7 +98,7 @@ def decoding_iterations(
         if modifications is not None:
             met = modifications.apply(drafted)
             drafted = replace(drafted, target_rows=met.target_rows)
-        outcome = verifier.outcome(drafted.paths, drafted.target_rows, drafted.draft_rows)
+        outcome = outcome_or_run(verifier, drafted.paths, drafted.target_rows, drafted.draft_rows, drawn_with)
         sample = outcome.sample(drawn_with)
         if modifications is not None:
             modifications = modifications.after(met, sample.path_index, sample.length, sample.token)

@@ -7,3 +7,5 @@ from .law import OutputLaw as OutputLaw
 from .law import output_law as output_law
 from .position_acceptance import Acceptance as Acceptance
 from .position_acceptance import acceptance as acceptance
+from .proof import Proof as Proof
+from .proof import prove as prove

@@ -6,17 +6,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectheory.exact.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
-from spectheory.foundation.documents import both, count_text, number_text, to_json
+from spectheory.exact.law import DEFAULT_MAX_TUPLES, FLOAT64, ROUNDING, OutputLaw, output_law
+from spectheory.foundation.documents import both, count_text, decimal_text, number_text, to_json
 from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.foundation.exact_numbers import float_tolerance
+from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.scope import Scope
 from spectheory.optima.interval.interval import CertifiedInterval
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import Context
 from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
+from spectheory.verification.resolve import find_verifier
+from spectheory.verification.sampler_runs import runs_a_sampler
+from spectheory.verification.verifier import UserVerifier, copies_of
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,11 @@ class Certificate(Result):
         verifier: the name of the verifier.
         vocab, vocab_size, draft_length, num_drafts: the setting: V, L and K.
         draft_process: the name of the draft process, by default ``"iid"``.
-        arithmetic: ``"exact"`` or ``"float64"``.
+        arithmetic: ``"exact"`` or ``"float64"``; of a rerun in a suite another one of ``rounded_laws``.
         block_efficiency: E[tau + 1], tokens per target call, the correction token included.
         target_matching: whether the output completed to L+1 tokens with the target is distributed as
-            the target: exactly for exact arithmetic, otherwise within ``tolerance`` in total variation.
+            the target: exactly for exact arithmetic, otherwise within ``tolerance`` in total variation and on
+            every path, relative to its probability (``OutputLaw.excess``).
         total_variation: between that completed law and p_{L+1}.
         undefined: the probability that the algorithm stops where its correction token is 0/0.
         prefix_matching: whether the node budgets satisfy every antichain inequality (Thm 4.3), which
@@ -80,6 +85,7 @@ class Certificate(Result):
         row_defect: the largest distance from 1 of the sum of a float row of the given pair; where it exceeds
             rounding, all rows were divided by their sums first.
         law: the output law.
+        scope: what the verdict has looked at.
     """
 
     verifier: str
@@ -89,10 +95,10 @@ class Certificate(Result):
     num_drafts: int
     draft_process: str
     arithmetic: str
-    block_efficiency: Any
+    block_efficiency: Number
     target_matching: bool
-    total_variation: Any
-    undefined: Any
+    total_variation: Number
+    undefined: Number
     prefix_matching: bool | None
     first_token_law: tuple[Any, ...]
     worst_path: PathDeviation | None
@@ -103,6 +109,7 @@ class Certificate(Result):
     assumed: str
     row_defect: float
     law: OutputLaw
+    scope: Scope
 
     facts: ClassVar[Templates] = {
         "algorithm": "{algorithm}",
@@ -113,6 +120,7 @@ class Certificate(Result):
         "undefined output": "with probability {undefined:short} it is 0/0",
         "target-matching": "{target_matching}, total variation {total_variation:short}",
         "prefix-matching": "{prefix_matching}",
+        "tolerance": "{tolerance}",
         "assumed": "{assumed}, as the verifier declares; checked on a sample of drafts",
         "rows of the pair": "sums off 1 by up to {row_defect:.3g}; every row was divided by its sum",
         "law of the first token": "{first_token_law}",
@@ -137,7 +145,7 @@ class Certificate(Result):
         return float(self.block_efficiency)
 
     @property
-    def optimum(self) -> Any:
+    def optimum(self) -> Number | None:
         """The value of ``best``: a Fraction, or a float; ``None`` if there is none."""
         return None if self.best is None else self.best.value
 
@@ -155,10 +163,20 @@ class Certificate(Result):
         return self.target_matching and self.prefix_matching is not False
 
     def headline(self) -> str:
-        return f"{self.verifier}: {'lossless on this pair' if self.is_valid else 'NOT lossless'}"
+        off = decimal_text(self.total_variation)
+        verdict = (
+            "lossless on this pair" if self.is_valid else f"NOT lossless, total variation {off} on this pair"
+        )
+        arithmetic = (
+            "in exact arithmetic"
+            if self.arithmetic == "exact"
+            else f"in {self.arithmetic} {self.scope.tolerance}"
+        )
+        drafts = "" if self.draft_process == "iid" else f", {self.draft_process} drafts"
+        return f"{self.verifier}: {verdict}, {self.scope.in_words()}{drafts}, {arithmetic}"
 
     def shown(self) -> dict[str, Any]:
-        gap = self.optimum - self.block_efficiency if isinstance(self.best, Solution) else None
+        gap = self.best.value - self.block_efficiency if isinstance(self.best, Solution) else None
         return {
             "algorithm": self.source,
             "drafts": count_text(self.num_drafts, "draft"),
@@ -171,6 +189,7 @@ class Certificate(Result):
             "largest_gap": self.gap_float if gap is None else None,
             "undefined": self.undefined or None,
             "prefix_matching": "not checked" if self.prefix_matching is None else self.prefix_matching,
+            "tolerance": None if self.arithmetic == "exact" else self.scope.tolerance,
             "assumed": self.assumed,
             "row_defect": self.row_defect if self.row_defect > ROUNDING_OF_A_ROW else None,
             "first_token_law": dict(zip(self.vocab, self.first_token_law, strict=True)),
@@ -236,6 +255,7 @@ class Certificate(Result):
             "worst_path": to_json(self.worst_path),
             "counterexample": to_json(self.counterexample),
             "antichain_violation": to_json(self.antichain_violation),
+            "scope": self.scope.to_document(),
         }
 
 
@@ -255,7 +275,8 @@ def certify(
         verifier: a name, or any object with ``outcome(paths, target_rows, draft_rows)``.
         pair: the models; exact pairs give exact certificates.
         drafts: K, for paths drafted i.i.d., or another draft process.
-        tolerance: in float64, the total variation and the antichain excess that still count as zero.
+        tolerance: in float64, the total variation and the antichain excess that still count as zero, and the
+            error of a path's probability relative to it.
         with_optimum: also solve the linear program over all valid verifiers.
         max_tuples: the largest number of tuples of drafted paths that is enumerated.
         progress: called with (steps done, steps in all): one per tuple, and V^L for each of the checks that
@@ -271,42 +292,116 @@ def certify(
         >>> print(certificate.block_efficiency, certificate.optimum, certificate.total_variation)
         19/9 20/9 0
     """
-    process = draft_process(drafts)
+    process, verifier = draft_process(drafts), find_verifier(verifier)
     row_defect, pair = check_pair(pair).row_defect, pair.normalised()
+    if isinstance(verifier, UserVerifier):  # user code may hold what the caller gave, and change it meanwhile
+        process, pair = copies_of(process), copies_of(pair)
     steps = _Steps(progress, pair.vocab_size**pair.draft_length, 3)
     law = output_law(
         verifier, pair, drafts=process, max_tuples=max_tuples, tolerance=tolerance, progress=steps.enumerated
     )
-    slack = float_tolerance(law.pair, tolerance)
-    target_matching = bool(law.total_variation <= slack)
-    steps.next()
-    violation = _violation(law, slack)
     steps.next()
     best, note = _optimum(pair, process) if with_optimum else (None, "not asked for")
     steps.next()
+    found = certificate_of(law, tolerance, best=best, note=note, row_defect=row_defect)
+    steps.next()
+    return found
+
+
+def certificate_of(
+    law: OutputLaw,
+    tolerance: float,
+    epsilon: float = FLOAT64,
+    arithmetic: str | None = None,
+    best: Solution | CertifiedInterval | None = None,
+    note: str = "not asked for",
+    row_defect: float = 0.0,
+) -> Certificate:
+    """The certificate of a law.
+
+    Args:
+        law: the output law.
+        tolerance: as in ``certify``.
+        epsilon: the distance of 1 from the next number of the arithmetic, if it is not exact.
+        arithmetic: its name; by default that of the pair of the law.
+        best, note: the optimum and how it was obtained.
+        row_defect: of the pair as it was given.
+    """
+    pair, process, verifier = law.pair, law.process, law.verifier
+    slack = float_tolerance(pair, tolerance)
+
+    def worst(depth: int) -> tuple[Context, Any, Any] | None:
+        """(prefix, its probability, the target's) where that is most wrong at this depth, if anywhere."""
+        excess = law.excess(depth, tolerance, epsilon)
+        number = int(np.argmax(excess))
+        if not excess[number] > 0:
+            return None
+        wanted = pair.target_path_probs(depth)[number]
+        return pair.context(depth, number), law.prefix_law(depth)[number], wanted
+
+    found, violation = worst(pair.draft_length + 1), _violation(law, slack)
+    target_matching = bool(law.total_variation <= slack) and found is None
     return Certificate(
-        verifier=law.verifier.name,
-        source=law.verifier.source,
+        verifier=verifier.name,
+        source=verifier.source,
         vocab=pair.vocab,
         draft_length=pair.draft_length,
         num_drafts=law.num_drafts,
-        draft_process=law.process.name,
-        arithmetic=law.pair.arithmetic,
+        draft_process=process.name,
+        arithmetic=arithmetic or pair.arithmetic,
         block_efficiency=law.block_efficiency,
         target_matching=target_matching,
         total_variation=law.total_variation,
         undefined=law.undefined,
         prefix_matching=None if law.largest_excess is None else violation is None,
         first_token_law=tuple(law.prefix_law(1)),
-        worst_path=_worst_path(law, slack),
-        counterexample=_counterexample(law, slack),
+        worst_path=None if found is None else PathDeviation(_names(law, found[0]), *found[1:]),
+        counterexample=_counterexample(law, worst),
         antichain_violation=violation,
         best=best,
         optimum_note=note,
         assumed=law.assumed,
         row_defect=row_defect,
         law=law,
+        scope=Scope(
+            arithmetic or pair.arithmetic,
+            tolerance_text(0 if pair.is_exact else tolerance, epsilon),
+            ((pair.vocab_size, pair.draft_length, law.num_drafts),),
+            (drafts_in_words(process),),
+            assumed=(
+                *((law.assumed,) if law.assumed else ()),
+                *((ONE_SAMPLER,) if target_matching and runs_a_sampler(verifier) else ()),
+            ),
+        ),
     )
+
+
+ONE_SAMPLER = "that the sampler does not ask of what kind its generator is"
+"""Its law is followed with another generator than its runs on language models have."""
+
+
+def tolerance_text(tolerance: float, epsilon: float) -> str:
+    """The largest difference of two probabilities of a path that counts as none.
+
+    Example:
+        >>> print(tolerance_text(1e-9, FLOAT64))
+        within 1e-09 p(a) + 1.4e-14 on every path a
+    """
+    return f"within {tolerance:g} p(a) + {ROUNDING * epsilon:.2g} on every path a" if tolerance else "none"
+
+
+def drafts_in_words(process: DraftProcess) -> str:
+    """The number of drafts, and the process where they are not i.i.d.
+
+    Example:
+        >>> from spectheory.pairs.drafts import Iid, PrefixTree
+        >>> drafts_in_words(Iid(1)), drafts_in_words(PrefixTree((2, 1)))
+        ('1 draft', '2 drafts (prefix_tree 2,1)')
+    """
+    drafts = count_text(process.num_drafts, "draft")
+    widths = getattr(process, "widths", None)
+    shape = f" {','.join(map(str, widths))}" if widths else ""
+    return drafts if process.name == "iid" else f"{drafts} ({process.name}{shape})"
 
 
 class _Steps:
@@ -336,27 +431,10 @@ def _optimum(pair: ModelPair, process: DraftProcess) -> tuple[Solution | Certifi
     return best, ("too large for the exact program; " if beyond_exact else "") + best.method
 
 
-def _worst_at(law: OutputLaw, depth: int, slack: Any) -> tuple[Context, Any, Any] | None:
-    """(prefix, its probability, the target's) where a probability at this depth is most wrong, if any is."""
-    difference = np.abs(law.deviations(depth))
-    worst = int(np.argmax(difference))
-    if difference[worst] <= slack:
-        return None
-    return (
-        law.pair.context(depth, worst),
-        law.prefix_law(depth)[worst],
-        law.pair.target_path_probs(depth)[worst],
-    )
-
-
-def _worst_path(law: OutputLaw, slack: Any) -> PathDeviation | None:
-    found = _worst_at(law, law.pair.draft_length + 1, slack)
-    return None if found is None else PathDeviation(_names(law, found[0]), *found[1:])
-
-
-def _counterexample(law: OutputLaw, slack: Any) -> Counterexample | None:
-    for depth in range(1, law.pair.draft_length + 2):
-        found = _worst_at(law, depth, slack)
+def _counterexample(
+    law: OutputLaw, worst: Callable[[int], tuple[Context, Any, Any] | None]
+) -> Counterexample | None:
+    for found in map(worst, range(1, law.pair.draft_length + 2)):
         if found:
             drafts, given = law.cause(found[0])
             named = tuple(_names(law, path) for path in drafts)

@@ -3,18 +3,13 @@
 An iteration is one call of the target; the next one starts behind its correction token.  A verifier that is
 lossless for one call is lossless for any number of them (theory.md Statement 1.4).
 
-Some verifiers are lossless only with a distribution modification (block2024 Algorithms 4 to 6, spectrgbv2026
-Algorithms 1 to 3; theory.md Statement 4.5).  They have a method ``modified_target_rows`` (``Verifier``).  The
-next iteration then meets a modified target:
+Some verifiers are lossless only with a distribution modification (theory.md Statement 4.5) and have a method
+``modified_target_rows``.  The next iteration then meets modified rows at every context fewer than L tokens
+after the start of the ended iteration, wherever that stopped.  If it modifies its target too, it starts from
+the rows that it met.
 
-- A row is modified at every context that the ended iteration could still have drafted a token at, that is
-  fewer than L tokens after its start.  Path probabilities are counted from that start.
-- The modified row does not depend on where the iteration stopped, so one modified pair serves all outputs.
-- If the next iteration modifies its target too, it starts from the modified rows that it met.
-
-N(i) is the number of tokens decoded in i iterations.  block2024 Theorem 2 claims that block verification
-maximises E[N(i)].  That is true for i = 1 and false for i >= 2 (theory.md Statement 4.6).  What it does is
-decode n tokens in the fewest calls on average, for every n (Statement 4.9; ``programs.fewest_calls``).
+N(i) is the number of tokens decoded in i iterations.  Block verification does not maximise E[N(i)] for i >= 2
+(theory.md Statement 4.6), but it decodes n tokens in the fewest calls on average (Statement 4.9).
 """
 
 from __future__ import annotations
@@ -28,6 +23,7 @@ import numpy as np
 
 from spectheory.exact.law import DEFAULT_MAX_TUPLES, OutputLaw, output_law
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.exact_numbers import Number
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
@@ -202,7 +198,7 @@ def expected_decoded_tokens(
     return tuple((law * np.arange(len(law))).sum() for law in laws)
 
 
-def expected_calls(verifier: str | Any, pair: ModelPair, num_tokens: int) -> Any:
+def expected_calls(verifier: str | Any, pair: ModelPair, num_tokens: int) -> Number:
     """E[T(n)], the mean number of calls that decode n tokens with one draft, L that of the pair.
 
     Source: T(n) > i where N(i) < n, so E[T(n)] = Σ_{i≥0} P(N(i) < n), from ``decoded_tokens_law``.
@@ -233,7 +229,7 @@ class TokensLaw:
     target: np.ndarray
 
     @property
-    def total_variation(self) -> Any:
+    def total_variation(self) -> Number:
         """Half the sum of |law - target|; zero for a procedure that is lossless over iterations."""
         return np.abs(self.law - self.target).sum() / 2
 
@@ -293,8 +289,6 @@ def first_tokens_law(
         law[first : first + size**rest] += prob * decoding.target_law(state, rest)
     return TokensLaw(law, decoding.target_law(_START, num_tokens))
 
-
-# ------------------------------------------------------------------- the state between iterations
 
 Level = tuple[tuple[Any, ...], ...]
 """The target rows at all contexts of one depth."""

@@ -15,12 +15,14 @@ import numpy as np
 
 from spectheory.foundation.arrays import divide_or_zero
 from spectheory.foundation.documents import count_text, number_text, to_json
-from spectheory.foundation.errors import EnumerationTooLargeError, InvalidOutcomeError
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import (
+    Number,
     balanced_sum,
+    flint_if_exact,
+    float_tolerance,
     fractions_if_exact,
     plain_number,
-    to_flint,
     to_fraction,
 )
 from spectheory.foundation.results import Result, Table
@@ -43,9 +45,13 @@ from spectheory.verification.user_checks import (
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 DEFAULT_MAX_TUPLES = 2_000_000
+FLOAT64 = 2.0**-52
+"""The distance of 1 from the next number of float64."""
 MAX_NUM_DRAFTS = 1_000
 """The most paths of one tuple."""
 SHOWN_OUTPUTS = 20
+ROUNDING = 64
+"""Units in the last place of 1 that rounding may add to the probability of a path."""
 MAX_TUPLES_WITHOUT_TRUST = 50_000
 """With at most this many tuples a user's verifier is evaluated on all of them, whatever flags it declares."""
 
@@ -83,7 +89,7 @@ class OutputLaw(Result):
         return tuple(map(fractions_if_exact, self.numbers))
 
     @cached_property
-    def block_efficiency(self) -> Any:
+    def block_efficiency(self) -> Number:
         """E[tau + 1] = sum_a |a| R(a): tokens per target call, the correction token included."""
         return sum(prob * length for length, prob in enumerate(self.length_probs, start=1))
 
@@ -121,6 +127,17 @@ class OutputLaw(Result):
     def deviations(self, depth: int) -> np.ndarray:
         """``prefix_law`` minus the target's, in the numbers to compute with, [V^depth]."""
         return self._prefix_laws[depth] - self.pair.numbers.target_path_probs[depth]
+
+    def excess(self, depth: int, tolerance: float, epsilon: float = FLOAT64) -> np.ndarray:
+        """By how much every prefix is further from the target than rounding explains, [V^depth].
+
+        In floats |law(a) - p(a)| may be up to ``tolerance`` p(a) + 64 ``epsilon``, and 0 where p(a) = 0: a
+        forbidden path is never rounding.  In rationals nothing is allowed for.
+        """
+        difference, probs = np.abs(self.deviations(depth)), self.pair.numbers.target_path_probs[depth]
+        if self.pair.is_exact:
+            return difference
+        return difference - np.where(probs == 0, 0, tolerance * probs + ROUNDING * epsilon)
 
     @cached_property
     def node_budgets(self) -> tuple[np.ndarray, ...]:
@@ -188,7 +205,7 @@ class OutputLaw(Result):
         return tuple(numbered_context(int(leaf), length, size) for leaf in best[1]), best[2]
 
     @cached_property
-    def total_variation(self) -> Any:
+    def total_variation(self) -> Number:
         """Half the sum of |completed law - p_{L+1}|: the defect of the verifier.
 
         An undefined output counts as an outcome that the target never makes.
@@ -289,8 +306,20 @@ def output_law(
         >>> print(law.masses[0])
         [Fraction(0, 1) Fraction(1, 3)]
     """
-    problem = resolve(verifier, pair, drafts)
     max_tuples, tolerance = check_count("max_tuples", max_tuples), check_tolerance("tolerance", tolerance)
+    return law_of(resolve(verifier, pair, drafts), max_tuples, chunk_entries, tolerance, progress)
+
+
+def law_of(
+    problem: Problem,
+    max_tuples: int = DEFAULT_MAX_TUPLES,
+    chunk_entries: int = 4_000_000,
+    tolerance: float = 1e-9,
+    progress: Callable[[int, int], None] | None = None,
+    epsilon: float = FLOAT64,
+) -> OutputLaw:
+    """``output_law`` of a problem that is resolved; ``epsilon`` is that of the numbers of the verifier."""
+    pair = problem.pair
     enumerated, as_multisets, assumed = _tuples_to_enumerate(problem)
     count = enumerated.count_tuples(problem.pair, as_multisets)
     if count > max_tuples or enumerated.num_drafts > MAX_NUM_DRAFTS:
@@ -304,23 +333,57 @@ def output_law(
     of_user = isinstance(problem.verifier, UserVerifier)
     if of_user:
         leaves = sampled_leaves(problem)
-        check_function_of_inputs(problem, leaves, tolerance)
+        check_again = check_function_of_inputs(problem, leaves, tolerance)
         if assumed:
             check_declarations(problem, leaves, tolerance)
     chunks = enumerated.tuples(problem.pair, size, as_multisets)
     if progress is not None:
         chunks = _counted(chunks, int(count), progress)
     evaluator = Evaluator.of(problem, enumerated)
-    summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance)
+    summed, undefined = _sum_outcomes(evaluator, problem.pair, chunks, tolerance, epsilon)
     if of_user:
         smaller = max(1, min(size, int(count) // 3, SAMPLED_TUPLES))
         others = (
             DraftTuples(chunk.leaves[::-1], chunk.probs[::-1])
             for chunk in enumerated.tuples(problem.pair, smaller, as_multisets)
         )
-        again, _ = _sum_outcomes(evaluator, problem.pair, others, tolerance)
+        again, _ = _sum_outcomes(evaluator, problem.pair, others, tolerance, epsilon)
         check_same_law(problem, summed, again, tolerance)
-    return OutputLaw(*problem, summed, undefined, assumed)
+        check_again()
+    law = OutputLaw(*problem, summed, undefined, assumed)
+    if of_user:
+        _check_as_bound_to_models(law, enumerated.tuples(problem.pair, size), enumerated, tolerance)
+    return law
+
+
+def _check_as_bound_to_models(
+    law: OutputLaw, chunks: Iterable[DraftTuples], enumerated: DraftProcess, tolerance: float
+) -> None:
+    """Refuse a verifier that is lossless only as its ``bind`` prepares it for an enumerated pair.
+
+    On language models ``bind`` is given no pair.  A verifier that fails without one needs it, and passes.
+    """
+    unbound, slack = getattr(law.verifier, "unbound", None), float_tolerance(law.pair, tolerance)
+    if unbound is None or law.total_variation > slack:
+        return
+    try:
+        on_models = Problem(
+            getattr(law.verifier, "on_models", None) or unbound.bind(law.process), law.pair, law.process
+        )
+        found = _sum_outcomes(Evaluator.of(on_models, enumerated), law.pair, chunks, tolerance)
+    except InvalidInputError as error:
+        if isinstance(error, InvalidOutcomeError) and error.__cause__ is None:
+            raise  # not a failure of user code, but an answer that is not a law
+        return
+    finally:
+        unbound.bind(law.process, law.pair)  # which may be the object itself
+    defect = OutputLaw(*on_models, *found).total_variation
+    if defect > slack:
+        raise InvalidOutcomeError(
+            f"verifier {law.verifier.name!r} is lossless as bind(process, pair) prepares it, but not as "
+            f"bind(process) does, as language models are verified (total variation {number_text(defect)} on "
+            "this pair); return the same algorithm from both, or judge what bind returns by itself"
+        )
 
 
 def _counted(
@@ -352,7 +415,11 @@ def _tuples_to_enumerate(problem: Problem) -> tuple[DraftProcess, bool, str]:
 
 
 def _sum_outcomes(
-    evaluator: Evaluator, pair: ModelPair, chunks: Iterable[DraftTuples], tolerance: float
+    evaluator: Evaluator,
+    pair: ModelPair,
+    chunks: Iterable[DraftTuples],
+    tolerance: float,
+    epsilon: float = FLOAT64,
 ) -> tuple[tuple[np.ndarray, ...], Any]:
     size, length = pair.vocab_size, pair.draft_length
     undefined = evaluator.zero
@@ -360,14 +427,16 @@ def _sum_outcomes(
         np.full((size**depth, size), undefined, dtype=pair.target[0].dtype) for depth in range(length + 1)
     ]
     for leaves, probs in chunks:
-        outcome, tuples = evaluator.evaluate(leaves, tolerance)
-        weights = evaluator.convert(probs)
+        # Given drafts of probability P an error e moves the output by e P, which may be rounding.
+        slack = np.maximum(tolerance, ROUNDING * epsilon / probs.astype(float))
+        outcome, tuples = evaluator.evaluate(leaves, slack)
+        weights = flint_if_exact(probs)
         for depth in range(length + 1):
             for path_index, stop in _stops_at(outcome.stop_probs[:, :, depth]):
                 rows = outcome.correction(path_index, np.full(len(leaves), depth))
                 made = np.flatnonzero(stop != 0)
                 rows, stop = rows[made], stop[made]
-                check_correction_rows(evaluator.verifier, rows, stop, size, tolerance)
+                check_correction_rows(evaluator.verifier, rows, stop, size, slack[made])
                 mass = weights[made] * stop
                 empty = (rows == 0).all(axis=1)
                 if empty.any():
@@ -377,7 +446,7 @@ def _sum_outcomes(
     flat = tuple(mass.ravel() for mass in masses)
     if not pair.is_exact:
         return flat, float(undefined)
-    return tuple(_as_flint(evaluator.verifier, mass) for mass in flat), to_fraction(undefined)
+    return flat, to_fraction(undefined)
 
 
 def _stops_at(stop_probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -415,13 +484,3 @@ def _starts_with(evaluator: Evaluator, leaves: np.ndarray, prefix: Context) -> n
                 stop[made] = stop[made] * rows[made, prefix[stop_length]] * rest
             total = total + stop
     return fractions_if_exact(total)
-
-
-def _as_flint(verifier: Verifier, mass: np.ndarray) -> np.ndarray:
-    try:
-        return to_flint(mass)
-    except TypeError as error:
-        raise InvalidOutcomeError(
-            f"verifier {verifier.name!r} left exact arithmetic on an exact pair ({error}); compute with "
-            "the entries it is given, or set its attribute exact = False"
-        ) from error

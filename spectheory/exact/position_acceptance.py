@@ -10,7 +10,7 @@ import numpy as np
 from spectheory.foundation.arrays import hit_probability
 from spectheory.foundation.documents import both, count_text, number_text, to_json
 from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.foundation.exact_numbers import plain_number
+from spectheory.foundation.exact_numbers import Number, plain_number
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.one_position.min_cut import optimal_acceptance
@@ -47,14 +47,14 @@ class Acceptance(Result):
     draft: tuple[Any, ...]
     num_drafts: int
     arithmetic: str
-    optimal: Any
+    optimal: Number
     minimising_set: tuple[int, ...]
     kseq: float
     kseq_division_factor: float
-    multi_round: Any
-    lower_bound: Any
-    upper_bound: Any
-    spectr_gbv_bound: Any
+    multi_round: Number
+    lower_bound: Number
+    upper_bound: Number
+    spectr_gbv_bound: Number
 
     facts: ClassVar[Templates] = {
         "upper bound": "{upper_bound} (Lemma 3, always attained)",

@@ -5,19 +5,27 @@ token no prefix is weighed, with context-free models no row is stale.  The stand
 known-wrong verifier of ``spectheory.defects`` from the lossless verifiers.
 """
 
+import math
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from typing import Any, ClassVar
+from zlib import crc32
+
+import numpy as np
 
 from spectheory import instances
-from spectheory.exact.certificate import Certificate, certify
+from spectheory.exact.certificate import Certificate, certify, drafts_in_words, tolerance_text
 from spectheory.exact.law import output_law
-from spectheory.foundation.documents import count_text, to_json
+from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
+from spectheory.foundation.documents import count_text, decimal_text, to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.results import Result, Templates
-from spectheory.foundation.validation import unknown_name
+from spectheory.foundation.scope import SCOPE_FACTS, Scope
+from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
@@ -113,7 +121,7 @@ class SuiteCase:
     process: DraftProcess
 
     def __str__(self) -> str:
-        return f"{self.name}, {_in_words(self.process)}"
+        return f"{self.name}, {drafts_in_words(self.process)}"
 
 
 @dataclass(frozen=True)
@@ -125,12 +133,49 @@ class CaseVerdict:
         is_lossless: on this pair.
         total_variation: of the completed output from the target.
         block_efficiency: tokens per target call.
+        arithmetic: in which the law was computed.
     """
 
     case: str
     is_lossless: bool
     total_variation: Any
     block_efficiency: Any
+    arithmetic: str
+
+    @staticmethod
+    def of(case: SuiteCase, found: Certificate) -> "CaseVerdict":
+        return CaseVerdict(
+            str(case), found.is_valid, found.total_variation, found.block_efficiency, found.arithmetic
+        )
+
+
+@dataclass(frozen=True)
+class RandomPairs:
+    """Random pairs on which a verifier was found lossless.
+
+    Attributes:
+        cases: how many were drawn and judged.
+        seed: of the draws.
+        law: of a draw, in words.
+    """
+
+    cases: int
+    seed: int
+    law: str
+
+    @property
+    def largest_share(self) -> float:
+        """The share of the law on which the verifier fails is at most this, with 99 % confidence.
+
+        With a larger share f, N draws miss all of it with a chance of (1 - f)^N < e^(-fN) = 1 %.
+        """
+        return min(1.0, math.log(100) / self.cases)
+
+    def in_words(self) -> str:
+        return (
+            f"{count_text(self.cases, 'pair')} with seed {self.seed}, drawn from {self.law}: with 99 % "
+            f"confidence it fails on at most {self.largest_share:.2g} of it"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,78 +185,128 @@ class SuiteCertificate(Result):
     Attributes:
         verifier, source: its name and where it is from.
         verdicts: one per judged case.
+        reruns: of cases that were judged again in floats, with the verifier as ``simulate`` binds it.
         counterexample: the certificate of the first case on which the verifier is not lossless; the cases of
             the standard suite are sorted by size.
         refused: the reason of the verifier for every case that it refuses.
+        scope: what the verdict has looked at.
+        random: the random pairs among the cases, where none of them failed.
     """
 
     verifier: str
     source: str
     verdicts: tuple[CaseVerdict, ...]
+    reruns: tuple[CaseVerdict, ...]
     counterexample: Certificate | None
     refused: Mapping[str, str]
+    scope: Scope
+    random: RandomPairs | None = None
 
     @property
     def is_lossless(self) -> bool:
         """Whether the verifier is lossless on every judged case, and at least one case was judged."""
-        return bool(self.verdicts) and all(verdict.is_lossless for verdict in self.verdicts)
+        return bool(self.verdicts) and not self.failures
 
     @property
     def failures(self) -> tuple[CaseVerdict, ...]:
-        """The cases on which the verifier is not lossless."""
-        return tuple(verdict for verdict in self.verdicts if not verdict.is_lossless)
+        """The verdicts by which the verifier is not lossless, those of reruns last."""
+        return tuple(verdict for verdict in (*self.verdicts, *self.reruns) if not verdict.is_lossless)
 
     facts: ClassVar[Templates] = {
         "algorithm": "{algorithm}",
-        "cases": "{cases} of a pair and its drafts, {failures} failed",
-        "refused": "{refusals}, such as {first_refusal}",
+        "cases": "{cases} of a pair and its drafts, {again} in floats, {failures} failed",
+        "(V, L, K)": "{shapes}",
+        **SCOPE_FACTS,
+        "random pairs": "{random_pairs}",
+        "taken at its word": "{assumed}",
         "smallest failure": "{smallest_failure}",
         "counterexample": "{in_words}",
     }
 
     def headline(self) -> str:
-        """The verdict."""
-        verdict = "lossless" if self.is_lossless else "NOT lossless"
-        refused = f", {len(self.refused)} refused" if self.refused else ""
-        return f"{self.verifier}: {verdict} on {count_text(len(self.verdicts), 'case')} of the suite{refused}"
+        """The verdict, its worst pair if there is one, and what it has looked at."""
+        cases = f"{count_text(len(self.verdicts), 'case')} of the suite"
+        if self.is_lossless:
+            found = f"lossless on {cases}"
+        else:
+            worst = max(self.failures, key=lambda verdict: round(float(verdict.total_variation), 9))
+            found = (
+                f"NOT lossless, total variation {decimal_text(worst.total_variation)} on {worst.case} "
+                f"({worst.arithmetic}); {len({verdict.case for verdict in self.failures})} of {cases} failed"
+            )
+        drafts = f"{', '.join(self.scope.processes)} drafts"
+        return f"{self.verifier}: {found}, in {self.scope.arithmetic}, {drafts}, {self.scope.in_words()}"
 
     def shown(self) -> dict[str, Any]:
-        """The source, one refusal and the smallest counterexample, in words."""
+        """The source, the scope and the smallest counterexample, in words."""
         found = self.counterexample
         return {
             "algorithm": self.source,
-            "refusals": len(self.refused),
-            "first_refusal": next((f"{case}: {reason}" for case, reason in self.refused.items()), None),
+            "again": count_text(len(self.reruns), "rerun"),
+            **to_json(self.scope),
+            "shapes": self.scope.shapes_text(),
+            "random_pairs": None if self.random is None else self.random.in_words(),
             "smallest_failure": None if found is None else self.failures[0].case,
             "in_words": None if found is None else found.in_words(),
         }
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory certify --suite --json``."""
-        found = self.counterexample
+        found, random = self.counterexample, self.random
         return {
             "verifier": self.verifier,
             "lossless": self.is_lossless,
             "cases": len(self.verdicts),
-            "failures": len(self.failures),
+            "failures": len({verdict.case for verdict in self.failures}),
             "refused": dict(self.refused),
+            "scope": self.scope.to_document(),
+            "random": random if random is None else to_json(random) | {"largest_share": random.largest_share},
             "counterexample": None if found is None else found.to_document(),
             "verdicts": [to_json(verdict) for verdict in self.verdicts],
+            "reruns": [to_json(verdict) for verdict in self.reruns],
         }
+
+
+MAX_TUPLES = 700
+"""The most tuples of drafted paths of most cases."""
+MAX_SHAPE = 6_561
+"""V^(LK) of the largest shapes, which have one pair each, or two."""
+SHAPES = tuple(
+    (vocab_size, length, num_drafts)
+    for vocab_size, length, num_drafts in product(range(2, 7), range(1, 5), range(1, 5))
+    if vocab_size ** (length * num_drafts) <= MAX_SHAPE
+)
+"""Every (V, L, K) of the standard suite: up to 6 tokens, 4 drafted tokens and 4 drafts."""
+MAX_RERUN = 729
+"""The most tuples of a case that is judged again in floats."""
+IN_TORCH = ("torch float64", "torch float32")
+"""A case is judged again in one of them, chosen by its name."""
+QUICK_TUPLES = 16
+QUICK_ARITHMETICS = ("float64", "float32")
 
 
 def certify_suite(
     verifier: str | Any,
     suite: Iterable[SuiteCase] | None = None,
     *,
+    quick: bool = False,
+    cases: int = 0,
+    seed: int = 0,
     stop_at_first: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> SuiteCertificate:
-    """Certify a verifier on every pair of a suite.
+    """Certify a verifier on every pair of a suite, and on most of them again in floats.
+
+    A rerun is in float64, in float32 and in torch, by the verifier without the pair (``exact.rounded``).  It
+    is compared with the exact target.
 
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
         suite: the cases; by default ``standard_suite`` for the draft processes the verifier is meant for.
+        quick: whether only small cases of the standard suite are judged, and a third of them again in
+            float64 and float32, without torch.
+        cases: how many random pairs are judged besides (``random_cases``).
+        seed: of the random pairs.
         stop_at_first: whether to stop at the first pair on which it is not lossless.
         progress: called with (cases done, cases in all).
 
@@ -226,63 +321,149 @@ def certify_suite(
         (False, 'random_seed6_V3-L1, 1 draft')
     """
     judged = find_verifier(verifier)
-    cases = list(suite_for(judged) if suite is None else suite)
-    for case in cases:
+    given = list(suite_for(judged, quick) if suite is None else suite)
+    for case in given:
         if not isinstance(case, SuiteCase):
             raise InvalidInputError(
                 f"a suite is made of SuiteCase objects, got {case!r}; see standard_suite()"
             )
-    verdicts: list[CaseVerdict] = []
-    refused: dict[str, str] = {}
-    counterexample = None
-    for number, case in enumerate(cases):
+    drawn = random_cases(judged, cases, seed) if cases else ()
+    run = _Run(judged, quick)
+    total = len(given) + len(drawn)
+    for number, case in enumerate((*given, *drawn)):
         if progress is not None:
-            progress(number, len(cases))
+            progress(number, total)
+        run.judge(case)
+        if stop_at_first and run.counterexample is not None:
+            break
+    if progress is not None:
+        progress(total, total)
+    if not run.verdicts:
+        reason = next(iter(run.refused.values()), f"there are {total} cases for it")
+        raise InvalidInputError(f"verifier {judged.name!r} was judged on no case of the suite: {reason}")
+    return run.result(drawn, seed)
+
+
+class _Run:
+    """The verdicts on a verifier so far."""
+
+    def __init__(self, verifier: Verifier, quick: bool) -> None:
+        self.verifier = verifier
+        self.arithmetics, self.one_in = (QUICK_ARITHMETICS, 3) if quick else (tuple(ARITHMETICS), 1)
+        self.judged: list[SuiteCase] = []
+        self.verdicts: list[CaseVerdict] = []
+        self.reruns: list[CaseVerdict] = []
+        self.counterexample: Certificate | None = None
+        self.refused: dict[str, str] = {}
+        self.left_out: Counter[tuple[str, str]] = Counter()
+        self.assumed: dict[str, None] = {}
+
+    def judge(self, case: SuiteCase) -> None:
         try:
-            found = certify(judged, case.pair, drafts=case.process, with_optimum=False)
+            found = certify(self.verifier, case.pair, drafts=case.process, with_optimum=False)
         except InvalidOutcomeError:
             raise
         except InvalidInputError:
-            try:
-                judged.bind(case.process, case.pair)  # asks again, since only a refusal to bind is recorded
+            try:  # asks again, since only a refusal to bind is recorded
+                self.verifier.bind(case.process, case.pair)
             except InvalidInputError as error:
-                refused[str(case)] = str(error)
-                continue
+                self.refused[str(case)] = str(error)
+                return
             raise
-        verdicts.append(CaseVerdict(str(case), found.is_valid, found.total_variation, found.block_efficiency))
+        self.judged.append(case)
+        self.verdicts.append(CaseVerdict.of(case, found))
+        self.assumed |= dict.fromkeys(found.scope.assumed)
+        self._note(found)
+        number = crc32(str(case).encode())
+        left_out = IN_TORCH[number % 2]
+        if case.process.count_tuples(case.pair) <= MAX_RERUN and number % self.one_in == 0:
+            for name in self.arithmetics:
+                if name != left_out:
+                    self._rerun(case, name)
+
+    def _rerun(self, case: SuiteCase, name: str) -> None:
+        try:
+            found = certify_rounded(self.verifier, case.pair, case.process, name)
+        except DoesNotRunError as error:
+            self.left_out[name, str(error)] += 1
+            return
+        self.reruns.append(CaseVerdict.of(case, found))
+        self._note(found)
+
+    def _note(self, found: Certificate) -> None:
         if not found.is_valid:
-            counterexample = counterexample or found
-            if stop_at_first:
-                break
-    if progress is not None:
-        progress(len(cases), len(cases))
-    if not verdicts:
-        reason = next(iter(refused.values()), f"there are {len(cases)} cases for it")
-        raise InvalidInputError(f"verifier {judged.name!r} was judged on no case of the suite: {reason}")
-    return SuiteCertificate(judged.name, judged.source, tuple(verdicts), counterexample, refused)
+            self.counterexample = self.counterexample or found
+
+    def result(self, drawn: Collection[SuiteCase], seed: int) -> SuiteCertificate:
+        names = {str(case) for case in drawn}
+        random = [verdict.is_lossless for verdict in self.verdicts if verdict.case in names]
+        failed = [verdict for verdict in self.reruns if verdict.case in names and not verdict.is_lossless]
+        return SuiteCertificate(
+            self.verifier.name,
+            self.verifier.source,
+            tuple(self.verdicts),
+            tuple(self.reruns),
+            self.counterexample,
+            self.refused,
+            self._scope(),
+            RandomPairs(len(random), seed, RANDOM_LAW) if random and all(random) and not failed else None,
+        )
+
+    def _scope(self) -> Scope:
+        first = dict.fromkeys(verdict.arithmetic for verdict in self.verdicts)
+        counts = Counter(verdict.arithmetic for verdict in self.reruns)
+        again = [f"{name} ({count})" for name, count in counts.items()]
+        reasons = Counter(self.refused.values())
+        refused = [f"{count_text(count, 'case')}: {reason}" for reason, count in reasons.items()]
+        for (name, reason), count in self.left_out.items():
+            refused.append(f"{name} on {count_text(count, 'case')}: {reason}")
+        refused += [f"{name}: not asked for" for name in ARITHMETICS if name not in self.arithmetics]
+        return Scope(
+            " and ".join(map(_in_words, first)) + (f", again in {', '.join(again)}" if again else ""),
+            "; ".join(f"{name} {_tolerance(name)}" for name in ARITHMETICS if name in {*first, *counts})
+            or tolerance_text(0, 0),
+            tuple(
+                dict.fromkeys(
+                    (case.pair.vocab_size, case.pair.draft_length, case.process.num_drafts)
+                    for case in self.judged
+                )
+            ),
+            tuple(sorted({case.process.name for case in self.judged})),
+            tuple(refused),
+            tuple(self.assumed),
+        )
 
 
-def suite_for(verifier: Verifier) -> tuple[SuiteCase, ...]:
+def _tolerance(name: str) -> str:
+    return tolerance_text(ARITHMETICS[name].tolerance, ARITHMETICS[name].epsilon)
+
+
+def _in_words(name: str) -> str:
+    return "exact arithmetic" if name == "exact" else f"{name} {_tolerance(name)}"
+
+
+def suite_for(verifier: Verifier, quick: bool = False) -> tuple[SuiteCase, ...]:
     """The standard suite for the draft processes and draft lengths that a verifier takes.
 
     A user's object that names no draft processes is judged on i.i.d. drafts.
     """
-    silent = isinstance(verifier, UserVerifier) and not hasattr(verifier.user_object, "draft_processes")
-    cases = standard_suite(("iid",) if silent else verifier.draft_processes)
+    cases = standard_suite(_processes(verifier), quick)
     limit = verifier.max_draft_length
     return tuple(case for case in cases if limit is None or case.pair.draft_length <= limit)
 
 
-MAX_TUPLES = 700
-"""The most tuples of drafted paths of one case; a suite then takes seconds."""
+def _processes(verifier: Verifier) -> Collection[str]:
+    silent = isinstance(verifier, UserVerifier) and not hasattr(verifier.user_object, "draft_processes")
+    return ("iid",) if silent else verifier.draft_processes
 
 
-def standard_suite(processes: Collection[str] = ("iid",)) -> tuple[SuiteCase, ...]:
+def standard_suite(processes: Collection[str] = ("iid",), quick: bool = False) -> tuple[SuiteCase, ...]:
     """Exact pairs with zeros, ties, equal models, disjoint supports, tiny probabilities and several residual
-    tokens; up to 6 tokens, 4 drafted tokens and 4 drafts.
+    tokens; every shape of ``SHAPES``.
 
     Args:
         processes: the names of the draft processes; by default paths are drafted i.i.d.
+        quick: whether only the small cases of the kill matrix and of the corners are wanted.
 
     Returns:
         The cases, those with few tuples of drafted paths first.
@@ -297,31 +478,103 @@ def standard_suite(processes: Collection[str] = ("iid",)) -> tuple[SuiteCase, ..
     for name in processes:
         if name not in ALL_PROCESSES:
             raise unknown_name("draft process", name, sorted(ALL_PROCESSES))
-    return _suite_of(frozenset(processes))
+    return _suite_of(frozenset(processes), quick)
 
 
 @cache
-def _suite_of(processes: frozenset[str]) -> tuple[SuiteCase, ...]:
+def _suite_of(processes: frozenset[str], quick: bool) -> tuple[SuiteCase, ...]:
     """The cases, cached, so that verifiers share the computations on a pair."""
+    pairs = standard_pairs() | _corners()
     cases = [
-        (process.count_tuples(pair), SuiteCase(name, pair, process))
-        for name, pair in _suite_pairs().items()
+        (count, SuiteCase(name, pair, process))
+        for name, pair in (pairs if quick else _suite_pairs()).items()
         for process in _drafted(pair, processes)
-        if process.count_tuples(pair) <= MAX_TUPLES
+        for count in [process.count_tuples(pair)]
+        if count <= (QUICK_TUPLES if quick else _most_tuples(name, process))
     ]
     return tuple(case for _, case in sorted(cases, key=lambda entry: entry[0]))
 
 
+def _most_tuples(name: str, process: DraftProcess) -> int:
+    return MAX_SHAPE if process.name == "iid" and name.startswith(("shape_", "full_")) else MAX_TUPLES
+
+
+@cache
+def _corners() -> dict[str, ModelPair]:
+    """Pairs that are extreme in one way."""
+    point = ["0", "1", "0"]
+    return {
+        **{f"rarely_drafted-L{length}": instances.rarely_drafted(length) for length in (1, 2)},
+        **{f"point_masses-L{length}": instances.point_masses(length) for length in (1, 3)},
+        "coinciding_drafts-L2": ModelPair.context_free_pair(["1/2", "1/3", "1/6"], point, 2),
+        "certain_target-L2": ModelPair.context_free_pair(point, ["1/2", "1/3", "1/6"], 2),
+        "four_target_tokens-L1": ModelPair.context_free_pair(
+            ["1/10", "2/10", "3/10", "4/10"], ["4/10", "1/10", "2/10", "3/10"], 1
+        ),
+    }
+
+
+@cache
 def _suite_pairs() -> dict[str, ModelPair]:
-    shapes = (
-        [(size, 1) for size in range(2, 7)] + [(size, 2) for size in range(2, 6)] + [(2, 3), (3, 3), (2, 4)]
-    )
-    pairs = standard_pairs()
-    for number, shape in enumerate(shapes):
-        random, tiny = (100 + number, *shape), (200 + number, *shape)
-        pairs["random_seed{}_V{}-L{}".format(*random)] = instances.random_rational(*random)
-        pairs["tiny_seed{}_V{}-L{}".format(*tiny)] = instances.tiny_probabilities(*tiny)
+    pairs = standard_pairs() | _corners()
+    for number, shape in enumerate(dict.fromkeys((size, length) for size, length, _ in SHAPES)):
+        label = f"V{shape[0]}-L{shape[1]}"
+        pairs[f"tiny_seed{200 + number}_{label}"] = instances.tiny_probabilities(200 + number, *shape)
+        # On equal rows nothing is rejected.  Without zeros three drafts split three ways below every prefix.
+        for kind, seed, zeros in (("shape", 100 + number, 0.2), ("full", 300 + number, 0.0)):
+            if kind == "shape" or shape in FULL:
+                pairs[f"{kind}_seed{seed}_{label}"] = instances.random_rational(
+                    seed, *shape, zero_probability=zeros, equal_row_probability=0
+                )
     return pairs
+
+
+FULL = ((3, 1), (4, 1), (2, 2), (3, 2), (4, 2), (3, 3))
+"""(V, L) of pairs without zeros."""
+RANDOM_SHAPES = tuple(shape for shape in SHAPES if shape[0] ** (shape[1] * shape[2]) <= MAX_RERUN)
+RANDOM_LAW = (
+    f"the uniform law over its shapes with V^(LK) at most {MAX_RERUN}, and over rows of whole weights up to "
+    "6 with zeros, without zeros, and with weights of 10^-9 and 10^-3, i.i.d. drafts where it takes them"
+)
+
+
+def random_cases(verifier: Verifier, number: int, seed: int = 0) -> tuple[SuiteCase, ...]:
+    """Random pairs, drawn from ``RANDOM_LAW``.
+
+    The drafts are i.i.d.; of a verifier that does not take these, one of the processes of the suite.
+
+    Args:
+        verifier: the shapes and draft processes are those that it takes.
+        number: of cases.
+        seed: case n depends on the seed and n alone.
+
+    Example:
+        >>> from spectheory import verifiers
+        >>> [str(case) for case in random_cases(verifiers["block"], 2, seed=1)]
+        ['random_seed1_case0_V3-L3, 1 draft', 'random_seed1_case1_V3-L4, 1 draft']
+    """
+    number, seed = check_count("cases", number), check_count("seed", seed, at_least=0)
+    limit = verifier.max_draft_length
+    shapes = [shape for shape in RANDOM_SHAPES if limit is None or shape[1] <= limit]
+    return tuple(_random_case(_processes(verifier), shapes, seed, n) for n in range(number))
+
+
+def _random_case(
+    processes: Collection[str], shapes: list[tuple[int, int, int]], seed: int, number: int
+) -> SuiteCase:
+    rng = np.random.default_rng((seed, number))
+    vocab_size, length, num_drafts = shapes[rng.integers(len(shapes))]
+    rows, kind = rng.spawn(1)[0].bit_generator.seed_seq, rng.integers(3)
+    assert isinstance(rows, np.random.SeedSequence)
+    if kind == 2:
+        pair = instances.tiny_probabilities(rows, vocab_size, length)
+    else:
+        pair = instances.random_rational(rows, vocab_size, length, zero_probability=(0.2, 0)[kind])
+    process: DraftProcess = Iid(num_drafts)
+    if "iid" not in processes:
+        known = [found for found in _drafted(pair, processes) if found.count_tuples(pair) <= MAX_SHAPE]
+        process = known[rng.integers(len(known))]
+    return SuiteCase(f"random_seed{seed}_case{number}_V{vocab_size}-L{length}", pair, process)
 
 
 def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProcess]:
@@ -331,7 +584,8 @@ def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProce
     for name, tree in (("prefix_tree", PrefixTree), ("without_replacement", WithoutReplacement)):
         if name not in processes:
             continue
-        for widths in ((2, *[1] * (L - 1)), (*[1] * (L - 1), 2), (2,) * L, (3, *[1] * (L - 1))):
+        one = [1] * (L - 1)
+        for widths in {(2, *one): 0, (*one, 2): 0, (2,) * L: 0, (3, *one): 0, (*one, 3): 0}:
             process = tree(widths)
             try:
                 process.check(pair)
@@ -343,11 +597,3 @@ def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProce
         levels = tuple((level + Fraction(1, pair.vocab_size)) / 2 for level in pair.draft)
         other = ModelPair(pair.target, levels, pair.vocab)
         yield from (PerPath((pair, other)), PerPath((other, pair)))
-
-
-def _in_words(process: DraftProcess) -> str:
-    number = process.num_drafts
-    drafts = count_text(number, "draft")
-    widths = getattr(process, "widths", None)
-    shape = f" {','.join(map(str, widths))}" if widths else ""
-    return drafts if process.name == "iid" else f"{drafts} ({process.name}{shape})"

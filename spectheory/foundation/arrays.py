@@ -20,9 +20,15 @@ from flint import fmpq
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import is_exact, to_flint, to_fraction
+from spectheory.foundation.formal_number import FormalNumber
 
 Array = Any
 """A numpy array (object or float64) or a torch tensor."""
+
+
+def _formal_entry(array: Array) -> FormalNumber | None:
+    entry = array.flat[0] if is_exact(array) and array.size else None
+    return entry if isinstance(entry, FormalNumber) else None
 
 
 _NAMESPACES: dict[type, ModuleType] = {}
@@ -49,40 +55,22 @@ def _compiling() -> bool:
     return torch.compiler.is_compiling()
 
 
+_NUMBERS = frozenset({Fraction, fmpq, int, float, *np.sctypeDict.values()} - {np.bool_})
+
+
+def holds_formal_numbers(array: Array) -> bool:
+    """Whether an entry stands for its values on many pairs at once, as in a proof."""
+    return is_exact(array) and any(issubclass(kind, FormalNumber) for kind in set(map(type, array.flat)))
+
+
 def holds_numbers(array: Array) -> bool:
     """Whether the entries are real numbers, not truth values: floats, integers, or objects that are all
-    rationals or floats."""
+    rationals or floats.  A subclass of these may compute as it likes, and is not one of them."""
     if is_exact(array):
-        kinds = (Fraction, fmpq, int, float, np.integer, np.floating)
-        found = set(map(type, array.flat))
-        return all(issubclass(kind, kinds) and not issubclass(kind, bool) for kind in found)
+        kinds = set(map(type, array.flat))
+        return all(kind in _NUMBERS or issubclass(kind, FormalNumber) for kind in kinds)
     xp = namespace(array)
     return bool(xp.isdtype(array.dtype, ("real floating", "integral")))
-
-
-def without_machine_integers(array: Array, like: Array) -> Array:
-    """Integers of fixed width, which wrap around, as Python's beside rationals and as floats beside floats.
-
-    Args:
-        array: numbers (``holds_numbers``).
-        like: an array of the kind that is computed with.
-
-    Example:
-        >>> without_machine_integers(np.array([2, 2**63], dtype=np.uint64), np.array([Fraction(1, 2)])).sum()
-        9223372036854775810
-    """
-    if is_exact(array):
-        if not is_exact(like):
-            return array.astype(like.dtype)
-        if any(issubclass(kind, np.integer) for kind in set(map(type, array.flat))):
-            return np.frompyfunc(lambda value: int(value) if isinstance(value, np.integer) else value, 1, 1)(
-                array
-            )
-        return array
-    xp = namespace(array)
-    if not xp.isdtype(array.dtype, "integral"):
-        return array
-    return array.astype(object) if is_exact(like) else xp.astype(array, like.dtype)
 
 
 def like_rows(table: np.ndarray, rows: Array) -> Array:
@@ -125,11 +113,15 @@ def ones_like(array: Array) -> Array:
 
 def positive_part(array: Array) -> Array:
     """max(array, 0), elementwise."""
+    if _formal_entry(array) is not None:
+        return np.frompyfunc(lambda entry: entry.positive_part(), 1, 1)(array + _zero(array))
     return array.clamp_min(0) if is_torch_array(array) else np.maximum(array, _zero(array))
 
 
 def at_most_one(array: Array) -> Array:
     """min(array, 1), elementwise."""
+    if _formal_entry(array) is not None:
+        return 1 - positive_part(1 - array)
     return array.clamp_max(1) if is_torch_array(array) else np.minimum(array, _zero(array) + 1)
 
 
@@ -308,6 +300,9 @@ def missing_share(part: Array, whole: Array) -> Array:
 
 def normalise(rows: Array) -> Array:
     """Rows of weights divided by their sums over the last axis; a row without mass stays a row of zeros."""
+    formal = _formal_entry(rows)
+    if formal is not None:
+        return formal.normalised(rows)
     xp = namespace(rows)
     # keepdims: numpy sums a single row of rationals to a bare Fraction otherwise.
     total = xp.sum(rows, axis=-1, keepdims=True)

@@ -14,8 +14,10 @@ class InvalidPairError(InvalidInputError):
     """A pair of models is malformed: rows, contexts or arithmetic."""
 
 
-class UnknownNameError(InvalidInputError):
-    """No verifier, instance or figure has the given name."""
+class UnknownNameError(InvalidInputError, KeyError):
+    """No verifier, instance or figure has the given name; in a registry the key is missing."""
+
+    __str__ = Exception.__str__  # KeyError quotes its text
 
 
 class EnumerationTooLargeError(InvalidInputError):

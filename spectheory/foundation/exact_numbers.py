@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 from flint import fmpq
 
+Number = Fraction | float
+"""One number of a result: a Fraction for exact pairs, a float for others."""
+
 
 def is_exact(array: Any) -> bool:
     """Whether ``array`` holds exact rationals (a numpy array of objects)."""
@@ -70,7 +73,7 @@ def fractions_if_exact(array: np.ndarray) -> np.ndarray:
     return to_fractions(array) if is_exact(array) else array
 
 
-def plain_number(value: Any) -> Fraction | float:
+def plain_number(value: Any) -> Number:
     """One number of a result: a float for a float, a Fraction for anything exact."""
     return float(value) if isinstance(value, (float, np.floating)) else to_fraction(value)
 

@@ -46,7 +46,9 @@ def _bytes(tensor: Any) -> np.ndarray:
     """The rows of a torch tensor as bytes: numpy does not know all of its types."""
     import torch
 
-    return tensor.reshape(len(tensor), math.prod(tensor.shape[1:])).contiguous().view(torch.uint8).numpy()
+    rows = tensor.reshape(len(tensor), math.prod(tensor.shape[1:])).contiguous()
+    # An axis of length 1 keeps any stride in a contiguous tensor, and ``view`` refuses all but 1.
+    return rows.as_strided(rows.shape, (rows.shape[1], 1)).view(torch.uint8).numpy()
 
 
 def _entry_numbers(array: np.ndarray) -> np.ndarray:

@@ -49,7 +49,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_whole(value: Any) -> bool:
-    """Whether it is a whole number, of whatever library (numpy, sympy, torch), and no truth value.
+    """Whether it is a whole number, of whatever library (numpy, sympy, torch), and not a truth value.
 
     Example:
         >>> is_whole(np.int64(2)), is_whole(True), is_whole(2.0)

@@ -11,8 +11,9 @@ from .fingerprint import tokenizer_identity as tokenizer_identity
 from .fingerprint import weights_identity as weights_identity
 from .language_model import LanguageModelPair as LanguageModelPair
 from .language_model import UnloadedPair as UnloadedPair
+from .language_model import check_models as check_models
+from .language_model import encode_prompts as encode_prompts
 from .prompts import bundled_prompts as bundled_prompts
-from .prompts import encode_prompts as encode_prompts
 from .prompts import prompt_name as prompt_name
 from .prompts import read_prompts as read_prompts
 from .quiet import quiet_loading as quiet_loading
@@ -20,4 +21,3 @@ from .restricting import check_sizes as check_sizes
 from .restricting import restrict as restrict
 from .restriction import Restriction as Restriction
 from .sampling import SamplingOptions as SamplingOptions
-from .sampling import logits_to_probs as logits_to_probs

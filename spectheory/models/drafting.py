@@ -21,8 +21,8 @@ from torch import Tensor
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count
 from spectheory.models.growing_texts import Texts
-from spectheory.models.language_model import LanguageModelPair
-from spectheory.models.prompts import Prompt, encode_prompts
+from spectheory.models.language_model import LanguageModelPair, encode_prompts
+from spectheory.models.prompts import Prompt
 from spectheory.models.reading import CachedReading, Reading, ReadingPerPath, RecomputedReading
 from spectheory.models.restriction import Restriction, restrict_rows
 from spectheory.models.sampling import (

@@ -12,18 +12,19 @@ from typing import Any
 
 import torch
 
+from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count
 from spectheory.models.device import resolve_device, resolve_dtype
 from spectheory.models.loading import (
     ModelSource,
-    check_same_tokenizer,
     find_model,
+    find_tokenizer,
     longest_text,
     shared_vocab_size,
 )
 from spectheory.models.probing import check_causal, reads_on_from_cache
-from spectheory.models.prompts import Prompt, check_text
+from spectheory.models.prompts import Prompt, check_text, naming
 from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
 
 
@@ -32,6 +33,8 @@ class _Texts(ABC):
 
     tokenizer: Any
     vocab_size: int
+    device: torch.device
+    configs: Any
 
     @property
     @abstractmethod
@@ -42,6 +45,12 @@ class _Texts(ABC):
     @abstractmethod
     def drafts(self) -> tuple[Any, ...]:
         """The draft models, or where they are: one for all paths, or one for each."""
+
+    def __repr__(self) -> str:
+        target, *drafts = (config.name_or_path or config.model_type for config in self.configs)
+        models = f"target {target}, {count_text(len(drafts), 'draft')} {', '.join(drafts)}"
+        tokens = f"{self.vocab_size} tokens{'' if self.tokenizer is not None else ' without a tokenizer'}"
+        return f"<{type(self).__name__}: {models}; {tokens}, {self.device}>"
 
     def draft_process(self, drafts: int | DraftProcess) -> DraftProcess:
         """The process that an argument ``drafts`` stands for, as far as these models can draft so.
@@ -78,7 +87,8 @@ class _Texts(ABC):
         if isinstance(prompt, str):
             if self.tokenizer is None:
                 raise InvalidInputError(
-                    "a prompt is a text, and the models have no tokenizer; give token ids"
+                    "a prompt is a text, and the models have no tokenizer; give token ids, or a tokenizer "
+                    "(--tokenizer)"
                 )
             check_text(prompt)
             ids = list(self.tokenizer(prompt)["input_ids"])
@@ -116,7 +126,7 @@ class _Texts(ABC):
             )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class UnloadedPair(_Texts):
     """Two causal language models of which tokenizer and configurations are read, and no weights.
 
@@ -146,6 +156,7 @@ class UnloadedPair(_Texts):
         device: str | torch.device = "auto",
         dtype: str | torch.dtype | None = None,
         probs_dtype: torch.dtype = torch.float64,
+        tokenizer: str | Path | None = None,
     ) -> UnloadedPair:
         """Find the models and read all but their weights.
 
@@ -158,12 +169,10 @@ class UnloadedPair(_Texts):
         sources = find_model("target", target), find_model("draft", first)
         others = [find_model("draft", other) for other in others]
         configs = tuple(source.config() for source in (*sources, *others))
-        tokenizer, *of_the_drafts = (source.tokenizer() for source in (*sources, *others))
-        for of_a_draft in of_the_drafts:
-            check_same_tokenizer(tokenizer, of_a_draft)
-        size = shared_vocab_size(tokenizer, *configs)
+        found = find_tokenizer(tokenizer, (*sources, *others))
+        size = shared_vocab_size(found, *configs)
         return UnloadedPair(
-            *sources, configs, tokenizer, where, weights, probs_dtype, size, other_drafts=tuple(others)
+            *sources, configs, found, where, weights, probs_dtype, size, other_drafts=tuple(others)
         )
 
     @property
@@ -191,7 +200,7 @@ class UnloadedPair(_Texts):
         return model
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LanguageModelPair(_Texts):
     """Two causal language models over one vocabulary.
 
@@ -224,15 +233,18 @@ class LanguageModelPair(_Texts):
         device: str | torch.device = "auto",
         dtype: str | torch.dtype | None = None,
         probs_dtype: torch.dtype = torch.float64,
+        tokenizer: str | Path | None = None,
     ) -> LanguageModelPair:
         """Load a pair in Hugging Face format.
 
         Args:
             target: a local folder, a hub name, or ``"bundled"`` for the model shipped here.
-            draft: likewise, with the target's tokenizer; or several, from each of which one path is drafted.
+            draft: likewise, over the target's tokens; or several, from each of which one path is drafted.
             device: ``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N``.
             dtype: number type of the weights; by default float32 on a CPU, as stored on CUDA.
             probs_dtype: number type of the probabilities; float32 saves memory on a GPU.
+            tokenizer: of all models, a folder or a hub name; by default the one that lies beside them.  Where
+                none does, prompts are token ids.
 
         Raises:
             InvalidInputError: a model is not there, cannot be loaded or is of another kind, or there is no
@@ -242,7 +254,9 @@ class LanguageModelPair(_Texts):
         Example:
             ``pair = LanguageModelPair.load("bundled", "bundled", device="cpu")``
         """
-        return UnloadedPair.find(target, draft, device=device, dtype=dtype, probs_dtype=probs_dtype).loaded()
+        return UnloadedPair.find(
+            target, draft, device=device, dtype=dtype, probs_dtype=probs_dtype, tokenizer=tokenizer
+        ).loaded()
 
     @staticmethod
     def of(
@@ -331,6 +345,20 @@ class LanguageModelPair(_Texts):
         return torch.Generator(device=self.device).manual_seed(seed)
 
 
+def check_models(pair: Any) -> None:
+    """Refuse what is not a pair of language models.
+
+    Raises:
+        InvalidInputError: the text says how to load one.
+    """
+    if not isinstance(pair, _Texts):
+        raise InvalidInputError(
+            f"pair must be two language models, got {type(pair).__name__} {pair!r}; "
+            "LanguageModelPair.load(target, draft) loads them"
+            + ("" if isinstance(pair, str) else ", and simulate_enumerated takes an enumerated pair")
+        )
+
+
 def _check_probs_dtype(dtype: torch.dtype) -> None:
     if dtype not in (torch.float64, torch.float32):
         raise InvalidInputError(f"probs_dtype must be torch.float64 or torch.float32, got {dtype!r}")
@@ -341,3 +369,33 @@ def _as_list(draft: Any) -> list[Any]:
     if not drafts:
         raise InvalidInputError("the list of draft models is empty; give at least one")
     return drafts
+
+
+def encode_prompts(
+    models: LanguageModelPair | UnloadedPair,
+    prompts: Sequence[Prompt],
+    draft_length: int,
+    max_prompt_tokens: int | None = None,
+) -> list[list[int]]:
+    """Token ids of all prompts; needs tokenizer and configs, but no weights.
+
+    Args:
+        draft_length: L; prompt and draft must fit into both models.
+        max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
+
+    Raises:
+        InvalidInputError: there are no prompts, or one is empty, too long or not a text; the error has its
+            number, from 1, and its first characters.
+    """
+    if isinstance(prompts, str) or not prompts:
+        raise InvalidInputError(f"expected a list of at least one prompt, got {prompts!r}")
+    if max_prompt_tokens is not None:
+        max_prompt_tokens = check_count("max_prompt_tokens", max_prompt_tokens)
+
+    encoded = []
+    for number, prompt in enumerate(prompts, start=1):
+        with naming(number, prompt):
+            ids = models.encode(prompt)
+            encoded.append(ids if max_prompt_tokens is None else ids[-max_prompt_tokens:])
+            models.check_length(len(encoded[-1]), draft_length)
+    return encoded

@@ -1,6 +1,7 @@
 """Reading models and tokenizers from disk or hub, with one clear line when it cannot be done."""
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +15,10 @@ from spectheory.models.device import is_out_of_memory
 
 BUNDLED = "bundled"
 BUNDLED_FOLDER = Path(__file__).parent / "bundled"
+TOKENIZER_FILES = (
+    "tokenizer_config.json", "tokenizer.json", "vocab.json", "vocab.txt", "tokenizer.model", "spiece.model",
+    "sentencepiece.bpe.model",
+)  # fmt: skip
 HUB_TIMEOUT = 10.0
 """Seconds that the hub is given to say whether it has a model; it is asked once."""
 
@@ -55,6 +60,18 @@ class ModelSource:
             )
         return config
 
+    def has_tokenizer(self) -> bool:
+        """Whether any file of a tokenizer lies beside the model."""
+        import_transformers()
+        from transformers.utils import cached_file
+
+        quietly = dict.fromkeys(("missing_entries", "connection_errors", "gated_repo"), False)
+        options = {f"_raise_exceptions_for_{kind}": value for kind, value in quietly.items()}
+        return any(
+            cached_file(self.location, file, local_files_only=self.local, **options)
+            for file in TOKENIZER_FILES
+        )
+
     def tokenizer(self) -> Any:
         """The tokenizer.
 
@@ -95,7 +112,8 @@ class ModelSource:
         try:
             return kind.from_pretrained(self.location, local_files_only=self.local, **options)
         except Exception as error:  # whatever the loader raises becomes one line that names the model
-            described = f"the {self.side} {what} {self.name!r} could not be loaded"
+            noun = what if self.side == what else f"{self.side} {what}"
+            described = f"the {noun} {self.name!r} could not be loaded"
             if self.unreachable:
                 raise InvalidInputError(
                     f"{described}: there is no such folder, the cache does not have it, and the hub cannot "
@@ -103,8 +121,8 @@ class ModelSource:
                 ) from None
             lines = str(error).strip().splitlines() or ["no further message"]
             raise InvalidInputError(
-                f"{described} ({type(error).__name__}: {lines[0].strip()}); "
-                "expected a causal language model in Hugging Face format"
+                f"{described} ({type(error).__name__}: {lines[0].strip()}); expected a "
+                f"{'causal language ' if what == 'model' else ''}{what} in Hugging Face format"
             ) from None
 
 
@@ -143,6 +161,31 @@ def find_model(side: str, name: str | Path) -> ModelSource:
     return _on_the_hub(side, name)
 
 
+def find_tokenizer(name: str | Path | None, sources: Sequence[ModelSource]) -> Any:
+    """The tokenizer of this name; else the one that the models share, of which at least one has it.
+
+    Args:
+        name: a folder, a hub name, ``"bundled"``, or None.
+        sources: target and drafts.
+
+    Returns:
+        The tokenizer; None where no name is given and no model has one.
+
+    Raises:
+        InvalidInputError: there is no such tokenizer, or it cannot be read.
+        TokenizerMismatchError: two models have different ones, and no name is given.
+    """
+    if name is not None:
+        folder = Path(name).expanduser()
+        if name != BUNDLED and folder.is_dir():
+            return ModelSource("tokenizer", str(name), str(folder), local=True).tokenizer()
+        return find_model("target" if name == BUNDLED else "tokenizer", name).tokenizer()
+    found = [source.tokenizer() for source in sources if source.has_tokenizer()]
+    for other in found[1:]:
+        check_same_tokenizer(found[0], other)
+    return found[0] if found else None
+
+
 def import_transformers() -> ModuleType:
     """The transformers library, imported only when a model is loaded.
 
@@ -172,7 +215,8 @@ def check_same_tokenizer(target_tokenizer: Any, draft_tokenizer: Any) -> None:
     raise TokenizerMismatchError(
         f"target and draft have different tokenizers ({len(target_vocab)} and {len(draft_vocab)} tokens, "
         f"{len(differing)} differ): token {token!r} has id {target_vocab.get(token, 'none')} in the target "
-        f"and {draft_vocab.get(token, 'none')} in the draft; use two models with one tokenizer"
+        f"and {draft_vocab.get(token, 'none')} in the draft; use two models with one tokenizer, "
+        "or name the one of both (--tokenizer)"
     )
 
 

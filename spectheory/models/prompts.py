@@ -4,26 +4,15 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.validation import check_count
 from spectheory.models.loading import BUNDLED_FOLDER
 
 Prompt = str | Sequence[int]
 """A text, or the token ids of one."""
 SHOWN_CHARACTERS = 24
 """How much of a prompt an error quotes."""
-
-
-class TextModels(Protocol):
-    """A pair of language models, loaded or not, as far as prompts are concerned."""
-
-    def encode(self, prompt: Prompt) -> list[int]:
-        """Token ids of a prompt."""
-
-    def check_length(self, prompt_length: int, draft_length: int) -> None:
-        """Refuse texts beyond what the models were built for."""
 
 
 def bundled_prompts() -> list[Prompt]:
@@ -66,36 +55,6 @@ def read_prompts(path: str | Path) -> list[Prompt]:
                 raise InvalidInputError("it is empty; give at least one character to continue from")
             check_text(prompt)
     return prompts
-
-
-def encode_prompts(
-    models: TextModels,
-    prompts: Sequence[Prompt],
-    draft_length: int,
-    max_prompt_tokens: int | None = None,
-) -> list[list[int]]:
-    """Token ids of all prompts; needs tokenizer and configs, but no weights.
-
-    Args:
-        draft_length: L; prompt and draft must fit into both models.
-        max_prompt_tokens: keep at most so many tokens of a prompt, its last ones; None keeps all.
-
-    Raises:
-        InvalidInputError: there are no prompts, or one is empty, too long or not a text; the error has its
-            number, from 1, and its first characters.
-    """
-    if isinstance(prompts, str) or not prompts:
-        raise InvalidInputError(f"expected a list of at least one prompt, got {prompts!r}")
-    if max_prompt_tokens is not None:
-        max_prompt_tokens = check_count("max_prompt_tokens", max_prompt_tokens)
-
-    encoded = []
-    for number, prompt in enumerate(prompts, start=1):
-        with naming(number, prompt):
-            ids = models.encode(prompt)
-            encoded.append(ids if max_prompt_tokens is None else ids[-max_prompt_tokens:])
-            models.check_length(len(encoded[-1]), draft_length)
-    return encoded
 
 
 @contextmanager

@@ -64,29 +64,6 @@ def most_likely(scores: Tensor, count: int) -> Tensor:
     return torch.sort(scores, dim=-1, descending=True, stable=True).indices[..., :count]
 
 
-def logits_to_probs(
-    logits: Tensor, options: SamplingOptions = PLAIN_SAMPLING, *, dtype: torch.dtype = torch.float64
-) -> Tensor:
-    """Probabilities of the next token: temperature, then top-k, then top-p.
-
-    Args:
-        logits: [..., V], of any floating type; upcast to float32 or better before anything else.
-        options: the same for target and draft, or they would not be compared alike.
-        dtype: float64, or float32 to save memory on a GPU.
-
-    Returns:
-        Rows of ``dtype``, shape [..., V]; tokens that are left out have exactly 0.
-
-    Raises:
-        ComputationError: a row of logits has no finite maximum.
-
-    Example:
-        >>> logits_to_probs(torch.tensor([0.0, 0.0, 0.0]), SamplingOptions(top_k=2))
-        tensor([0.5000, 0.5000, 0.0000], dtype=torch.float64)
-    """
-    return torch.softmax(scaled_logits(logits, options, dtype=dtype), dim=-1)
-
-
 class LogitsCheck:
     """Whether all logits so far had a finite maximum.
 
@@ -133,10 +110,25 @@ def scaled_logits(
     dtype: torch.dtype = torch.float64,
     check: LogitsCheck | None = None,
 ) -> Tensor:
-    """Logits whose softmax is ``logits_to_probs``: -infinity where a token is left out.  [..., V]
+    """Logits whose softmax is the law of the next token: temperature, then top-k, then top-p.
 
     Rows conditioned on few tokens are taken from these, where no small probability has underflowed.
-    Arguments and errors are those of ``logits_to_probs``; a ``check`` is asked later, so that nothing waits.
+
+    Args:
+        logits: [..., V], of any floating type; upcast to float32 or better before anything else.
+        options: the same for target and draft, or they would not be compared alike.
+        dtype: float64, or float32 to save memory on a GPU.
+        check: is asked later whether all logits had a maximum, so that nothing waits.
+
+    Returns:
+        [..., V] of ``dtype``, -infinity where a token is left out.
+
+    Raises:
+        ComputationError: a row of logits has no finite maximum, and there is no ``check``.
+
+    Example:
+        >>> scaled_logits(torch.tensor([0.0, 0.0, 0.0]), SamplingOptions(top_k=2)).softmax(-1)
+        tensor([0.5000, 0.5000, 0.0000], dtype=torch.float64)
     """
     logits = logits.to(torch.promote_types(logits.dtype, torch.float32)).to(dtype)
     own = LogitsCheck()

@@ -23,13 +23,13 @@ from .one_position.gumbel_coupling import gumbel_acceptance as gumbel_acceptance
 from .one_position.gumbel_coupling import gumbel_tokens as gumbel_tokens
 from .one_position.hub_drafts import HubPlan as HubPlan
 from .one_position.hub_drafts import hub_plan as hub_plan
+from .one_position.joint_cut import min_cut_of_nodes as min_cut_of_nodes
 from .one_position.min_cut import MinCut as MinCut
 from .one_position.min_cut import min_cut_of_law as min_cut_of_law
 from .one_position.min_cut import optimal_acceptance as optimal_acceptance
 from .one_position.min_cut import optimal_acceptance_curve as optimal_acceptance_curve
 from .one_position.optimal_transport import otm_optimum as otm_optimum
 from .one_position.optimal_transport import otm_program as otm_program
-from .one_position.optimal_transport import position_draft_law as position_draft_law
 from .one_position.otm_bounds import TransportBounds as TransportBounds
 from .one_position.otm_bounds import transport_bounds as transport_bounds
 from .one_position.ranking_plan import OptimalRankings as OptimalRankings

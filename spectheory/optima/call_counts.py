@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from spectheory.foundation.documents import both, number_text
-from spectheory.foundation.exact_numbers import plain_number
+from spectheory.foundation.exact_numbers import Number, plain_number
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, numbered_context
@@ -33,8 +33,8 @@ class SeveralCalls(Result):
     """
 
     question: str
-    value: Any
-    block: Any
+    value: Number
+    block: Number
     first_call: tuple[np.ndarray, ...]
 
     facts: ClassVar[Templates] = {"optimum": "{value}", "block verification": "{block}"}

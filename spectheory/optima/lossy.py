@@ -107,7 +107,6 @@ def lossy_optimum(
 
 
 def _budget(total_variation: Any, exact: bool) -> Any:
-    """ε in the arithmetic of the pair."""
     if exact and isinstance(total_variation, float):
         raise InvalidInputError(
             f"an exact pair takes an exact total_variation, got {total_variation!r}; write it as a fraction"

@@ -224,7 +224,6 @@ def hit_probs(pair: ModelPair, members: np.ndarray, process: DraftProcess) -> np
 
 
 def _set_probs(members: np.ndarray, node_values: np.ndarray) -> np.ndarray:
-    """The sum of ``node_values`` over every set, [sets]."""
     if node_values.dtype != object:
         return members @ node_values
     # over one common denominator the sums are sums of whole numbers

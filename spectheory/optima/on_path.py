@@ -154,7 +154,6 @@ def _rows_along(pair: ModelPair) -> list[Any]:
 
 
 def _outputs(drafts: tuple[Context, ...], size: int) -> Iterator[Context]:
-    """Every prefix of a draft and one more token."""
     prefixes = {path[:depth] for path in drafts for depth in range(len(path) + 1)}
     for prefix in sorted(prefixes):
         for token in range(size):

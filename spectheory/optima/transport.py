@@ -71,12 +71,26 @@ def transport_feasibility(left: Sequence[Any], right: Sequence[Any], edges: Edge
     excess, violating_set = largest_violation(*marginals, edges)
     if excess:
         return Transport(None, violating_set, excess)
-    import networkx
+    return Transport(largest_coupling(*marginals, edges), (), excess)
 
-    graph, unit = _network(*marginals, edges)
+
+def largest_coupling(
+    left: Sequence[Fraction], right: Sequence[Fraction], edges: Edges
+) -> dict[tuple[int, int], Fraction]:
+    """Mass on the edges, as much as a(x) and b(y) allow: a maximum flow, in whole numbers.
+
+    Example:
+        >>> half = Fraction(1, 2)
+        >>> print(*map(str, largest_coupling([half, half], [half], [(1, 0)]).values()))
+        1/2
+    """
+    with installed():
+        import networkx
+
+    graph, unit = _network(left, right, edges)
     _, flow = networkx.maximum_flow(graph, "source", "sink")
     carried = {(x, y): flow["left", x]["right", y] for x, y in edges}
-    return Transport({edge: Fraction(mass, unit) for edge, mass in carried.items() if mass}, (), excess)
+    return {edge: Fraction(mass, unit) for edge, mass in carried.items() if mass}
 
 
 def largest_violation(

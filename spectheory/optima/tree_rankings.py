@@ -134,7 +134,6 @@ def _supports(pair: ModelPair) -> Orders:
 
 
 def _orders_of(pair: ModelPair, ranking: Ranking) -> Orders:
-    """The drafted tokens of every context in the order of a ranking."""
     keys = [ranking_keys(ranking, *rows) for rows in zip(pair.target[:-1], pair.draft, strict=True)]
     ascending = np.concatenate([np.argsort(level, axis=-1, stable=True) for level in keys]).tolist()
     orders = zip(ascending, _supports(pair), strict=True)

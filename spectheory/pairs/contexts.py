@@ -162,9 +162,6 @@ def rows_along(levels: Sequence[Array], prefixes: Array) -> Array:
     return namespace(rows[0]).stack(rows, axis=-2)
 
 
-# -------------------------------------------------------- prefixes that several paths share
-
-
 def first_path_with_prefix(paths: Array) -> Array:
     """For each path k and length i, the first path that shares the prefix a_{1:i}.
 

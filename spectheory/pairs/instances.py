@@ -197,6 +197,22 @@ def two_residual_tokens(draft_length: int = 2) -> ModelPair:
     return ModelPair.context_free_pair(["1/2", "1/6", "1/3"], ["3/4", "1/16", "3/16"], draft_length)
 
 
+def rarely_drafted(draft_length: int = 1) -> ModelPair:
+    """Five tokens, of which the draft proposes three with probabilities 10^-9, 10^-10 and 10^-15 only.
+
+    The target never emits the first and the third of them, and the second with probability 10^-11.  It emits
+    another token with probability 10^-10, which is never drafted.
+
+    Example:
+        >>> print(rarely_drafted(1).draft[0][0, 2], rarely_drafted(1).target[0][0, 2])
+        1/10000000000 1/100000000000
+    """
+    draft = [Fraction(0), Fraction(1, 10**9), Fraction(1, 10**10), Fraction(1, 10**15), Fraction(0)]
+    target = [Fraction(0), Fraction(0), Fraction(1, 10**11), Fraction(0), Fraction(1, 10**10)]
+    draft[0], target[0] = (1 - sum(row, Fraction(0)) for row in (draft, target))
+    return ModelPair.context_free_pair(target, draft, draft_length)
+
+
 def partial_overlap(draft_length: int = 2) -> ModelPair:
     """Zeros on both sides: one token only the target emits, one only the draft, one shared tie."""
     return ModelPair.context_free_pair(["1/4", "1/4", "1/2", "0"], ["1/4", "1/4", "0", "1/2"], draft_length)
@@ -309,7 +325,7 @@ def random_rational(
 def tiny_probabilities(
     seed: int | Sequence[int] | np.random.SeedSequence, vocab_size: int, draft_length: int
 ) -> ModelPair:
-    """Context-dependent exact rows in which a third of the entries is 10^-9 or 10^-3 of the others.
+    """Context-dependent exact rows in which half of the entries are 10^-9 or 10^-3 of the others.
 
     Example:
         >>> float(tiny_probabilities(1, 3, 1).draft[0].min())
@@ -357,7 +373,6 @@ def _checked(vocab_size: int, draft_length: int) -> tuple[int, int]:
 
 
 def _two_token_pair(rows: Callable[[Context], tuple[Row, Row]], draft_length: int) -> ModelPair:
-    """The pair over two tokens in which ``rows`` gives the target and the draft row after a context."""
     length = check_count("draft_length", draft_length)
     target = {context: rows(context)[0] for context in all_contexts(2, length)}
     draft = {context: rows(context)[1] for context in all_contexts(2, length - 1)}

@@ -6,7 +6,7 @@ Notation (theory.md §1): p is the target, q the draft, V the vocabulary size, L
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -90,11 +90,13 @@ class ModelPair:
             for one, level in zip(mine, others, strict=True)
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By its fields, so that a copy is locked, shares nothing and holds nothing computed before."""
+        return ModelPair, tuple(getattr(self, field.name) for field in fields(self))
+
     def __hash__(self) -> int:
         """Of the shape and the names: equal pairs have equal hashes, and no row is looked at."""
         return hash((self.vocab, self.draft_length, self.is_exact))
-
-    # ------------------------------------------------------------------ shape
 
     @property
     def vocab_size(self) -> int:
@@ -151,8 +153,6 @@ class ModelPair:
         """
         return numbered_context(index, depth, self.vocab_size)
 
-    # ----------------------------------------------------------- construction
-
     @staticmethod
     def context_free_pair(
         target_probs: Row,
@@ -161,6 +161,7 @@ class ModelPair:
         vocab: Sequence[str] | None = None,
         *,
         row_sum_tolerance: float = ROW_SUM_TOLERANCE,
+        normalise: bool = False,
     ) -> ModelPair:
         """The pair in which every context has the same two rows.
 
@@ -169,6 +170,7 @@ class ModelPair:
             draft_length: L.
             vocab: token names; by default the ids.
             row_sum_tolerance: how far the sum of a float row may be from 1.
+            normalise: divide every row by its sum, as rows in float32 need it.
 
         Raises:
             InvalidPairError: rows that are not laws, of different lengths, or of different arithmetic.
@@ -178,9 +180,9 @@ class ModelPair:
             >>> ModelPair.context_free_pair([0.5, 0.5], [0.25, 0.75], draft_length=1).arithmetic
             'float64'
         """
-        target_row, draft_row = parse_rows({"target": target_probs, "draft": draft_probs}).values()
+        target_row, draft_row = parse_rows({"target": target_probs, "draft": draft_probs}, normalise).values()
         size = len(target_row)
-        _check_width("draft", (), draft_row, size)
+        _check_width("the draft row", draft_row, size)
         draft_length = _check_size(size, draft_length)
         return ModelPair(
             target=tuple(np.tile(target_row, (size**i, 1)) for i in range(draft_length + 1)),
@@ -198,13 +200,14 @@ class ModelPair:
         vocab: Sequence[str] | None = None,
         *,
         row_sum_tolerance: float = ROW_SUM_TOLERANCE,
+        normalise: bool = False,
     ) -> ModelPair:
         """A pair from mappings context -> row.
 
         Args:
             target: a row [V] at every context of depth 0..L; see ``rows.parse_probs`` for what is exact.
             draft: a row [V] at every context of depth 0..L-1.
-            draft_length, vocab, row_sum_tolerance: as in ``context_free_pair``.
+            draft_length, vocab, row_sum_tolerance, normalise: as in ``context_free_pair``.
 
         Raises:
             InvalidPairError: a context without a row or a row without a context, or as in
@@ -221,12 +224,13 @@ class ModelPair:
             [Fraction(0, 1) Fraction(1, 3) Fraction(1, 3) Fraction(1, 3)]
         """
         given = {"target": target, "draft": draft}
-        parsed = parse_rows({(side, key): row for side, rows in given.items() for key, row in rows.items()})
+        every = {(side, key): row for side, rows in given.items() for key, row in rows.items()}
+        parsed = parse_rows(every, normalise)
         if ("target", ()) not in parsed:
             raise InvalidPairError("the target has no row at the root context ''; add one")
         size = len(parsed["target", ()])
         for (side, context), row in parsed.items():
-            _check_width(side, context, row, size)
+            _check_width(f"the {side} row at context '{context_text(context)}'", row, size)
         draft_length = _check_size(size, draft_length)
         levels = {
             side: _levels({key: parsed[side, key] for key in given[side]}, side, depths, size)
@@ -300,9 +304,9 @@ class ModelPair:
                 mass = rows.sum(axis=1)
                 for number in np.flatnonzero(mass == 0):
                     context = context_text(self.context(depth, int(contexts[number])))
+                    place = "" if self.context_free else f" at context '{context}'"
                     raise InvalidPairError(
-                        f"the {side} gives tokens {kept} no mass at context '{context}'; "
-                        "restrict to tokens that have some"
+                        f"the {side} gives tokens {kept} no mass{place}; restrict to tokens that have some"
                     )
                 result.append(normalise(rows))
                 contexts = (contexts[:, None] * self.vocab_size + np.asarray(kept)).ravel()
@@ -314,8 +318,6 @@ class ModelPair:
             draft=keep(self.draft, "draft"),
             vocab=tuple(self.vocab[t] for t in kept),
         )
-
-    # ------------------------------------------------------------------- file
 
     @staticmethod
     def load(path: str | Path) -> ModelPair:
@@ -439,9 +441,6 @@ def _of_depth(side: str, levels: tuple[np.ndarray, ...], depth: int) -> np.ndarr
     return levels[depth]
 
 
-# ------------------------------------------------------------------- validation
-
-
 def check_pair(pair: Any) -> ModelPair:
     """``pair`` itself.
 
@@ -455,13 +454,13 @@ def check_pair(pair: Any) -> ModelPair:
     return pair
 
 
-def _check_width(side: str, context: Context, row: np.ndarray, size: int) -> None:
+def _check_width(what: str, row: np.ndarray, size: int) -> None:
     if size == 0:
-        raise InvalidPairError("the target row at the root is empty; name at least one token")
+        raise InvalidPairError("the first target row is empty; name at least one token")
     if len(row) != size:
+        entries = "entry" if len(row) == 1 else "entries"
         raise InvalidPairError(
-            f"the {side} row at context '{context_text(context)}' has {len(row)} entries; expected {size}, "
-            "one per token as at the target's root"
+            f"{what} has {len(row)} {entries}; expected {size}, one per token as in the first target row"
         )
 
 
@@ -517,6 +516,8 @@ def _validate_rows(pair: ModelPair, side: str, depth: int, level: np.ndarray) ->
         raise InvalidPairError("exact rows must hold fractions.Fraction only; build them with parse_probs")
 
     def where(index: Any) -> str:
+        if pair.context_free:
+            return f"the {side} row"
         return f"the {side} row at context '{context_text(pair.context(depth, int(index)))}'"
 
     if not pair.is_exact and not np.isfinite(level).all():
@@ -530,5 +531,9 @@ def _validate_rows(pair: ModelPair, side: str, depth: int, level: np.ndarray) ->
     wrong = sums != 1 if pair.is_exact else np.abs(sums - 1) > pair.row_sum_tolerance
     if wrong.any():
         index = np.flatnonzero(wrong)[0]
-        advice = "" if pair.is_exact else "; divide it by its sum, or allow a wider row_sum_tolerance"
+        advice = (
+            ""
+            if pair.is_exact
+            else "; divide it by its sum (normalise=True), or allow a wider row_sum_tolerance"
+        )
         raise InvalidPairError(f"{where(index)} sums to {sums[index]}, not 1{advice}")

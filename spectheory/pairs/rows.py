@@ -42,8 +42,12 @@ def parse_probs(values: Row) -> np.ndarray:
     return parse_rows({"row": values})["row"]
 
 
-def parse_rows(rows: Mapping[Any, Row]) -> dict[Any, np.ndarray]:
-    """All rows of one pair, with one kind of arithmetic for all of them; see ``parse_probs``."""
+def parse_rows(rows: Mapping[Any, Row], normalise: bool = False) -> dict[Any, np.ndarray]:
+    """All rows of one pair, with one kind of arithmetic for all of them; see ``parse_probs``.
+
+    Args:
+        normalise: divide every row by its sum; a row without a positive sum stays as it is.
+    """
     parsed = {key: [_parse_entry(value) for value in _entries(row)] for key, row in rows.items()}
     # The first entry of either kind, as it was written; whole numbers have none.
     written: dict[type, Any] = {}
@@ -57,10 +61,13 @@ def parse_rows(rows: Mapping[Any, Row]) -> dict[Any, np.ndarray]:
             "write all entries as strings or all as numbers"
         )
     convert = to_float64 if float in written else Fraction
-    return {
+    found = {
         key: np.array([convert(value) for value in values], dtype=float if float in written else object)
         for key, values in parsed.items()
     }
+    if not normalise:
+        return found
+    return {key: row / row.sum() if row.sum() > 0 else row for key, row in found.items()}
 
 
 def to_float64(value: Any) -> float:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import update_wrapper
+from importlib.metadata import PackageNotFoundError, version
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,9 +102,6 @@ def exhibit(
     return lambda compute: Exhibit(compute, section, title, source, plot, small or {})
 
 
-# ------------------------------------------------------------------------- files
-
-
 @dataclass(frozen=True)
 class Written:
     """An exhibit as it lies in a folder.
@@ -145,11 +144,11 @@ def write_exhibit(
     The JSON file comes last: where it lies in the folder, the exhibit is finished.  The same findings
     give the same bytes.
     """
-    from spectheory.paper.style import figure_bytes
-
     folder.mkdir(parents=True, exist_ok=True)
     figure = shown.draw(findings)
     pictures = [] if figure is None else [f"{shown.name}.{ending}" for ending in formats]
+    if figure is not None:
+        from spectheory.paper.style import figure_bytes
     for file in pictures:
         replace_file(folder / file, figure_bytes(figure, file.rpartition(".")[2]))  # type: ignore[arg-type]
     written = Written(shown.name, shown.title, shown.source, _versions(), pictures, findings)
@@ -179,8 +178,8 @@ def read_exhibit(name: str, folder: Path) -> Written | None:
 
 
 def _versions() -> dict[str, str]:
-    from importlib.metadata import version
-
-    return {"spectheory": __version__} | {
-        name: version(name) for name in ("numpy", "scipy", "matplotlib", "torch")
-    }
+    found = {"spectheory": __version__}
+    for name in ("numpy", "scipy", "matplotlib", "torch"):
+        with suppress(PackageNotFoundError):  # an exhibit that draws nothing does without matplotlib
+            found[name] = version(name)
+    return found

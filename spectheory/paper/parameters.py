@@ -62,7 +62,7 @@ class Parameter:
         """A value of the default's type; several are separated by commas.
 
         Raises:
-            InvalidInputError: it is none.
+            InvalidInputError: the text is not such a value.
 
         Example:
             >>> Parameter("shapes", ((2, 2), (2, 3)), "(V, L).").parse("3x2,4x1")

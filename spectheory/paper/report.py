@@ -67,9 +67,6 @@ def cell_text(value: Any) -> str:
     return number_text(value) if isinstance(value, Fraction) else str(value)
 
 
-# ------------------------------------------------------------------------- what both pages say
-
-
 def _blocks(exhibits: Sequence[Written]) -> Iterator[Block]:
     versions = dict.fromkeys(
         ", ".join(f"{name} {number}" for name, number in written.made_with.items()) for written in exhibits
@@ -114,9 +111,6 @@ def _rows(table: ResultTable, file: str) -> Iterator[Block]:
     else:
         rows = [[cell_text(value) for value in row] for row in table.rows]
         yield "table" if len(rows) <= LONG_TABLE else "folded", table.columns, rows
-
-
-# ------------------------------------------------------------------------- Markdown and HTML
 
 
 def _markdown(block: Block) -> str:

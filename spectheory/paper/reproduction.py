@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import InvalidInputError, MissingDependencyError
+from spectheory.foundation.extras import installed
 from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.paper import figures
 from spectheory.paper.exhibits import (
@@ -22,12 +24,20 @@ from spectheory.paper.exhibits import (
 )
 from spectheory.paper.parameters import parse_settings
 from spectheory.paper.report import write_report
-from spectheory.paper.style import users_style
+
+_NOT_IMPORTED: dict[str, MissingDependencyError] = {}
+"""Exhibits that need a library which is not installed; those that draw nothing do without matplotlib."""
 
 
 def _discovered() -> dict[str, Exhibit]:
     """The exhibits of all files in ``figures``, section by section, in a section by name."""
-    modules = [import_module(f"{figures.__name__}.{found.name}") for found in iter_modules(figures.__path__)]
+    modules = []
+    for found in iter_modules(figures.__path__):
+        try:
+            with installed():
+                modules.append(import_module(f"{figures.__name__}.{found.name}"))
+        except MissingDependencyError as error:
+            _NOT_IMPORTED[found.name] = error
     shown = [
         value
         for module in modules
@@ -46,8 +56,11 @@ def find_exhibits(names: Sequence[str]) -> list[Exhibit]:
 
     Raises:
         UnknownNameError: a name does not exist; the error suggests the nearest one.
+        MissingDependencyError: a library is not installed that one of them needs.
     """
-    for name in names:
+    for name in names or _NOT_IMPORTED:
+        if name in _NOT_IMPORTED:
+            raise _NOT_IMPORTED[name]
         if name not in EXHIBITS:
             raise unknown_name("figure or table", name, EXHIBITS)
     return [shown for shown in EXHIBITS.values() if not names or shown.name in names]
@@ -108,7 +121,7 @@ def reproduce_each(
             )
     for shown in wanted if not redraw else ():
         _refuse_others(shown, folder, parameters)
-    with users_style(style):  # refuses an unknown one before anything is computed
+    with _style(style):  # refuses an unknown one before anything is computed
         pass
     if progress:
         progress(0, len(wanted))
@@ -149,6 +162,15 @@ def _made(names: Sequence[str], jobs: int, how: tuple[Any, ...]) -> Iterator[Wri
             raise
 
 
+def _style(style: str | None) -> AbstractContextManager[None]:
+    """``users_style``, which needs matplotlib, where a style is asked for."""
+    if style is None:
+        return nullcontext()
+    from spectheory.paper.style import users_style
+
+    return users_style(style)
+
+
 def _make(
     name: str,
     parameters: Mapping[str, Any],
@@ -158,11 +180,10 @@ def _make(
     redraw: bool,
     resume: bool,
 ) -> Written:
-    """Compute and write one, or draw it again, or leave it."""
     found = read_exhibit(name, folder) if redraw or resume else None
     if found is not None and not redraw:
         return found
     shown = EXHIBITS[name]
-    with users_style(style):
+    with _style(style):
         findings = shown(**parameters) if found is None else found.findings
         return write_exhibit(shown, findings, folder, formats)

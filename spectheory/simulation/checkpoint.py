@@ -172,9 +172,6 @@ def merge_checkpoints(paths: Sequence[str | Path], out: str | Path) -> list[int]
     return sorted(found)
 
 
-# ------------------------------------------------------------------------------------------ reading
-
-
 def _read(
     path: Path,
     identity: Mapping[str, Any],
@@ -213,7 +210,6 @@ def _read(
 
 
 def _whole_lines(path: Path) -> list[bytes]:
-    """The lines of a file that are finished, each with its end."""
     try:
         lines = path.read_bytes().splitlines(keepends=True)
     except OSError as error:
@@ -248,7 +244,6 @@ def _check_identity(
 
 
 def _difference(key: str, there: Any, here: Any) -> str:
-    """What differs in one part of two identities; numbers and short texts are shown."""
     if there == here:
         return ""
     if isinstance(there, dict) and isinstance(here, dict):
@@ -277,9 +272,6 @@ def _tally(sums: Any, like: Tally) -> Tally:
     if len(sums) != len(arrays):
         raise ValueError("it has fields that are not known")
     return Tally(**arrays)
-
-
-# ------------------------------------------------------------------------------------------ lines
 
 
 def _line(content: Mapping[str, Any], chain: str = "") -> bytes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -124,16 +124,9 @@ class Tally:
 
     def add(self, expected: Array, lengths: Array, length_probs: Array) -> None:
         """Add draws: expected [draws, strata], sampled tau [draws, strata], P(tau) [.., L+1]."""
-        xp = namespace(expected)
-        expected = xp.astype(expected, xp.float64)
-        numbers = xp.arange(length_probs.shape[-1], device=lengths.device)
-        self.expected += expected.sum(0)
-        self.expected_squared += (expected**2).sum(0)
-        self.expected_cubed += (expected**3).sum(0)
-        self.counted += (lengths + 1).sum(0)
-        self.counted_squared += ((lengths + 1) ** 2).sum(0)
-        self.length_probs += length_probs.sum(0)
-        self.counted_lengths += (lengths[..., None] == numbers).sum(0)
+        for name, values in self._values(expected, lengths, length_probs):
+            sums = getattr(self, name)
+            sums += values.sum(0)
 
     def add_calls(
         self,
@@ -144,18 +137,23 @@ class Tally:
         ceilings: Array | float = 0.0,
     ) -> None:
         """Add single draws and their strata, as numpy arrays; all [n] but P(tau), which is [n, L+1]."""
-        counted = (lengths[:, None] == np.arange(length_probs.shape[-1])).astype(float)
-        for sums, values in (
-            (self.expected, expected),
-            (self.expected_squared, expected**2),
-            (self.expected_cubed, expected**3),
-            (self.counted, lengths + 1),
-            (self.counted_squared, (lengths + 1) ** 2),
-            (self.length_probs, length_probs),
-            (self.counted_lengths, counted),
-            (self.ceilings, ceilings),
-        ):
-            np.add.at(sums, stratum, values)
+        for name, values in self._values(expected, lengths, length_probs):
+            np.add.at(getattr(self, name), stratum, values)
+        np.add.at(self.ceilings, stratum, ceilings)
+
+    @staticmethod
+    def _values(expected: Array, lengths: Array, length_probs: Array) -> Iterator[tuple[str, Array]]:
+        """What draws add to every sum but that of the ceilings."""
+        xp = namespace(expected)
+        expected, counted = xp.astype(expected, xp.float64), lengths + 1
+        yield "expected", expected
+        yield "expected_squared", expected**2
+        yield "expected_cubed", expected**3
+        yield "counted", counted
+        yield "counted_squared", counted**2
+        yield "length_probs", length_probs
+        numbers = xp.arange(length_probs.shape[-1], device=lengths.device)
+        yield "counted_lengths", lengths[..., None] == numbers
 
     @property
     def draws(self) -> np.ndarray:
@@ -245,7 +243,6 @@ def estimate_over_texts(subject: Subject, tallies: Sequence[Tally], confidence: 
 
 
 def _token_range(total: Tally) -> tuple[float, float]:
-    """The fewest and the most tokens of a call: 1 and L + 1."""
     return 1.0, float(total.length_probs.shape[-1])
 
 

@@ -153,7 +153,7 @@ class _Sources:
 
     def _read_class(self, kind: type) -> None:
         for base in kind.__mro__:
-            if base.__module__.partition(".")[0] not in sys.stdlib_module_names:
+            if str(base.__module__).partition(".")[0] not in sys.stdlib_module_names:
                 self._read(base)
 
     def _read(self, kind: Any) -> None:
@@ -166,7 +166,7 @@ class _Sources:
                 self.sources[name] = sha256(text).hexdigest()
             except (OSError, TypeError):
                 self.sources[name] = None
-            if file and kind.__module__.partition(".")[0] != "spectheory":
+            if file and str(kind.__module__).partition(".")[0] != "spectheory":
                 self._read_imports(Path(file), kind.__module__, Path(file).parent)
 
     def _read_imports(self, file: Path, module: str, folder: Path) -> None:

@@ -18,6 +18,7 @@ from spectheory.verification.outcome import (
     stop_deviation,
     without_entries,
 )
+from spectheory.verification.sampler_runs import check_runs, outcome_or_run, runs_a_sampler
 from spectheory.verification.user_checks import check_answers
 from spectheory.verification.verifier import Verifier
 
@@ -49,7 +50,7 @@ class Judge:
     def judge(self, drafted: DraftedPaths, generator: Any) -> None:
         """Ask about drafted paths with leading axis draws * strata; sample where the verifier stops."""
         like = drafted.target_rows
-        outcome = self.verifier.outcome(*drafted)
+        outcome = outcome_or_run(self.verifier, *drafted, generator)
         stop = outcome.sample_stop(generator)
         rows = outcome.correction(stop.path_index, stop.length)
         errors = law_errors(outcome, stop, rows).reshape(len(FAULTS), -1, self.strata)
@@ -114,7 +115,10 @@ def check_users_own(verifier: Verifier, source: DraftSource, num_drafts: int, se
     draw, draws = source.open_batch(0), min(source.draws_at_once, VETTED_TUPLES // 2)
     rounds = [draw(source.generator(settings.seed + number), draws).first(num_drafts) for number in range(2)]
     drafted = [namespace(arrays[0]).concat(arrays)[-VETTED_TUPLES:] for arrays in zip(*rounds, strict=True)]
-    check_answers(verifier, drafted, tolerance_of(drafted[1], settings.tolerance))
+    if runs_a_sampler(verifier):
+        check_runs(verifier, drafted, lambda: source.generator(settings.seed))
+    else:
+        check_answers(verifier, drafted, tolerance_of(drafted[1], settings.tolerance))
 
 
 def tolerance_of(rows: Array, tolerance: float | None) -> float:

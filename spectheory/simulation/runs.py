@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast, overload
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Row, Table
-from spectheory.pairs.drafts import Iid
+from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
 from spectheory.simulation.cost import predicted_speed_up
@@ -282,12 +282,15 @@ def simulate(
     Example:
         ``simulate(pair, prompts, ["token", "block"], drafts=2, draft_length=6, max_new_tokens=64)``
     """
+    from spectheory.models import check_models
+
     settings = replace(settings or SimulationSettings(), **changes)
     record = settings.record()
-    given, asked = _looked_up(verifiers), [pair.draft_process(entry) for entry in settings.listed_drafts]
-    source = (TextSource if settings.whole_texts else LanguageModelSource)(pair, prompts, asked[-1], settings)
-    # A text is written with as many drafts as its verifier looks at; a draw is there already.
-    streams = Stream.of(given, asked, pair.draft_process(1) if settings.whole_texts else asked[0])
+    check_models(pair)
+    given = looked_up(verifiers)
+    streams = streams_of(given, settings, pair.draft_process)
+    largest = pair.draft_process(settings.listed_drafts[-1])
+    source = (TextSource if settings.whole_texts else LanguageModelSource)(pair, prompts, largest, settings)
     document = {
         "verifiers": [verifier.name for verifier in given],
         "prompts": len(prompts),
@@ -326,6 +329,20 @@ def simulate(
         return found
 
 
+def streams_of(
+    verifiers: Sequence[Verifier],
+    settings: SimulationSettings,
+    draft_process: Callable[[Any], DraftProcess],
+) -> dict[str, Stream]:
+    """The streams of a run; a verifier that does not take the drafts is refused."""
+    asked = [draft_process(entry) for entry in settings.listed_drafts]
+    for process in asked:
+        process.draws(settings.draft_length)  # refuses a tree of another length
+    # A text is written with as many drafts as its verifier looks at; a draw is there already.
+    on_one_path = draft_process(1) if settings.whole_texts else asked[0]
+    return Stream.of(verifiers, asked, on_one_path)
+
+
 @shows_settings(EnumeratedSettings)
 def simulate_enumerated(
     pair: ModelPair,
@@ -352,7 +369,7 @@ def simulate_enumerated(
         True
     """
     settings = replace(settings or EnumeratedSettings(), **changes)
-    given, pair = _looked_up(verifiers), pair.to_float()
+    given, pair = looked_up(verifiers), pair.to_float()
     asked = [Iid(entry) if isinstance(entry, int) else entry for entry in settings.listed_drafts]
     source = EnumeratedSource(pair, asked[-1], settings.device)
     work = Work(source, Stream.of(given, asked, asked[0], pair), replace(settings, progress=None))
@@ -460,7 +477,7 @@ def _batches_of(shard: tuple[int, int] | None, count: int) -> range:
     return batches
 
 
-def _looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
+def looked_up(verifiers: Sequence[str | Any]) -> list[Verifier]:
     if isinstance(verifiers, str) or not verifiers:
         raise InvalidInputError(f"verifiers must be a list of at least one verifier, got {verifiers!r}")
     found = [find_verifier(entry) for entry in verifiers]

@@ -30,6 +30,8 @@ Progress = Callable[[int, int], None]
 Jobs = int | str | None
 """How many processes: a number; ``"auto"``, as many as there are cores; or None, as joblib is configured."""
 Function = TypeVar("Function", bound=Callable[..., Any])
+MAX_NUM_DRAFTS = 10_000
+"""The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
 MAX_THREADS = 1_024
 MAX_SAMPLES = 10**9
 """The most draws per prompt; their error is far below that of float32 models."""
@@ -246,6 +248,11 @@ class SimulationSettings(DrawSettings):
         self._check(
             check_count, "draft_length", "max_new_tokens", "batch_size", "max_prompt_tokens", "threads"
         )
+        for process in map(draft_process, self.listed_drafts):
+            if process.num_drafts > MAX_NUM_DRAFTS:
+                raise InvalidInputError(
+                    f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {process.num_drafts}"
+                )
         self._check(check_positive, "width")
         self._check(_check_jobs, "jobs")
         self._check(_check_shard, "shard")

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, Restriction, UnloadedPair
     from spectheory.simulation.settings import SimulationSettings
 
-MAX_NUM_DRAFTS = 10_000
-"""The most paths drafted by language models; each has L + 1 rows of the vocabulary."""
-
 
 class DraftedPaths(NamedTuple):
     """K drafted paths for each of B strata, or for each of several draws, as a verifier takes them."""
@@ -67,13 +64,8 @@ class LanguageModelSource:
     ) -> None:
         from spectheory.models import encode_prompts
 
-        if process.num_drafts > MAX_NUM_DRAFTS:
-            raise InvalidInputError(
-                f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {process.num_drafts}"
-            )
         self.settings = replace(settings, progress=None)  # which cannot go to another process
         self.draft_length = settings.draft_length
-        process.draws(self.draft_length)  # refuses a tree of another length
         self.process, self.prompts, self.unloaded = process, prompts, pair
         self.token_ids = encode_prompts(pair, prompts, self.draft_length, settings.max_prompt_tokens)
         if settings.restriction is not None:

@@ -15,37 +15,41 @@ if TYPE_CHECKING:
 @overload
 def assert_lossless(verifier: Callable[..., Any]) -> AuditCertificate: ...
 @overload
-def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = None) -> SuiteCertificate: ...
-def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = None) -> Any:
+def assert_lossless(
+    verifier: str | Any, suite: Iterable[SuiteCase] | None = None, **options: Any
+) -> SuiteCertificate: ...
+def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = None, **options: Any) -> Any:
     """Fail unless the verifier is lossless on every pair of a suite.
 
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``; a function is a
             sampler in torch, see ``assert_sampler_lossless``.
         suite: the cases; by default the standard suite, see ``spectheory.exact.suite``.
+        options: ``quick``, ``cases`` and ``seed`` of ``certify_suite``.
 
     Returns:
         The certificate of the suite; of a function, that of its audit.
 
     Raises:
-        AssertionError: it is not; the text names the smallest pair, the prefix and the drafts.
-        InvalidInputError: it is no verifier, or does not return conditional laws.
+        AssertionError: it is not; the text names the smallest pair, the prefix, the drafts and the scope.
+        InvalidInputError: it is not a verifier, or does not return conditional laws.
 
     Example:
         >>> from spectheory.verification.defective import defects
         >>> try:
-        ...     assert_lossless(defects["target_correction"])
+        ...     assert_lossless(defects["target_correction"], quick=True)
         ... except AssertionError as error:
         ...     print(str(error)[:66])
         target_correction is not lossless. On bernoulli_one_half-L1, 1 dra
     """
     if suite is None and callable(verifier) and not hasattr(verifier, "outcome"):
         return assert_sampler_lossless(verifier)
-    found = certify_suite(verifier, suite, stop_at_first=True)
+    found = certify_suite(verifier, suite, stop_at_first=True, **options)
     if found.counterexample is not None:
-        case = found.verdicts[-1].case
+        first = found.failures[0]
         raise AssertionError(
-            f"{found.verifier} is not lossless. On {case}: {found.counterexample.in_words()}."
+            f"{found.verifier} is not lossless. On {first.case}: {found.counterexample.in_words()}. "
+            f"{found.headline()}"
         )
     return found
 

@@ -30,6 +30,15 @@ def pytest_collection_modifyitems(
         items.extend(_cases(session, name))
 
 
+_JUDGED = pytest.StashKey[dict[str, None]]()
+"""How the cases that passed were judged, in words."""
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for words in config.stash.get(_JUDGED, {}):
+        terminalreporter.write_line(f"spectheory: lossless on the passed pairs in {words}")
+
+
 @pytest.fixture
 def assert_lossless() -> Callable[..., Any]:
     """``spectheory.testing.assert_lossless``."""
@@ -48,7 +57,11 @@ class SuiteItem(pytest.Item):
         from spectheory.testing.assertions import assert_lossless as check
 
         try:
-            check(self.verifier, [self.case])
+            scope = check(self.verifier, [self.case]).scope
+            names = [text.partition(" on ")[0] for text in scope.refused]
+            refused = f"; refused: {', '.join(names)}" if names else ""
+            judged = self.config.stash.setdefault(_JUDGED, {})
+            judged[f"{scope.arithmetic}, tolerance {scope.tolerance}{refused}".replace(" (1)", "")] = None
         except InvalidOutcomeError:
             raise
         except InvalidInputError as error:  # not meant for this pair or these drafts

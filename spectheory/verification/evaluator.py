@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -10,12 +9,12 @@ import numpy as np
 
 from spectheory.foundation.arrays import Array, first_true
 from spectheory.foundation.errors import InvalidOutcomeError
-from spectheory.foundation.exact_numbers import float_tolerance, fractions_if_exact, to_flint
+from spectheory.foundation.exact_numbers import float_tolerance
 from spectheory.pairs.contexts import prefix_of_leaf, rows_along
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.outcome import Outcome, correction_deviation, stop_deviation
 from spectheory.verification.resolve import Problem
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.verifier import Verifier
 
 
 class Tuples(NamedTuple):
@@ -36,18 +35,15 @@ class Tuples(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Evaluator:
-    """A verifier with the rows of a pair by depth, in the numbers that the verifier computes with.
+    """A verifier with the rows of a pair by depth, in python-flint's rationals or float64.
 
     Attributes:
         verifier: bound to the pair and the process.
-        convert: to these numbers.  python-flint's rationals are several times faster than Fractions; a
-            user's plain object may hold Fractions and gets them.
         target: by depth 0..L, [V^depth, V].
         draft: for every path, by depth 0..L-1.
     """
 
     verifier: Verifier
-    convert: Callable[[np.ndarray], np.ndarray]
     target: tuple[np.ndarray, ...]
     draft: list[tuple[np.ndarray, ...]]
 
@@ -55,12 +51,8 @@ class Evaluator:
     def of(problem: Problem, process: DraftProcess) -> Evaluator:
         """The evaluator of a problem on the paths of ``process``."""
         verifier, pair, _ = problem
-        drafters = [process.drafter(pair, k) for k in range(process.num_drafts)]
-        plain = isinstance(verifier, UserVerifier) and not isinstance(verifier.user_object, Verifier)
-        if plain or not pair.is_exact:
-            return Evaluator(verifier, fractions_if_exact, pair.target, [model.draft for model in drafters])
-        drafts = [model.numbers.draft for model in drafters]
-        return Evaluator(verifier, to_flint, pair.numbers.target, drafts)
+        drafters = [process.drafter(pair, k).numbers for k in range(process.num_drafts)]
+        return Evaluator(verifier, pair.numbers.target, [model.draft for model in drafters])
 
     @property
     def zero(self) -> Any:
@@ -76,7 +68,7 @@ class Evaluator:
         tokens = prefixes[..., 1:] % size
         return Tuples(prefixes, tokens, rows_along(self.target, prefixes), np.stack(draft_rows, axis=1))
 
-    def evaluate(self, leaves: np.ndarray, tolerance: float) -> tuple[Outcome, Tuples]:
+    def evaluate(self, leaves: np.ndarray, tolerance: Any) -> tuple[Outcome, Tuples]:
         """The outcome on these tuples, with its stop probabilities checked (``check_stop_probs``)."""
         tuples = self.tuples(leaves)
         outcome = self.verifier.outcome(*tuples[1:])
@@ -84,7 +76,7 @@ class Evaluator:
         return outcome, tuples
 
 
-def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolerance: float) -> None:
+def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolerance: Any) -> None:
     """Refuse stop probabilities that are not a law for some tuple of the drafts ``tokens`` [N, K, L].
 
     Raises:
@@ -109,7 +101,7 @@ def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolera
 
 
 def check_correction_rows(
-    verifier: Verifier, rows: Array, probs: Array, vocab_size: int, tolerance: float
+    verifier: Verifier, rows: Array, probs: Array, vocab_size: int, tolerance: Any
 ) -> None:
     """Refuse correction rows [N, V] that are not laws, at stops of probability ``probs`` [N].
 

@@ -97,11 +97,13 @@ class Outcome:
         Raises:
             InvalidOutcomeError: a stop was drawn whose correction row has no mass.
         """
-        path_index, length, _, stop_mass = self._drawn_stop(generator)
+        path_index, length, number, stop_mass = self._drawn_stop(generator)
         rows = (self.weights or self.correction)(path_index, length)
         token, mass = _draw(rows, generator)
         _refuse_rows_without_mass(namespace(mass).minimum(stop_mass, mass))
-        return Sample(path_index, length, token)
+        # From the number, since the correction may be a user's and write into its arguments.
+        lengths = self.stop_probs.shape[-1]
+        return Sample(number // lengths, number % lengths, token)
 
     def sample_stop(self, generator: Any) -> Stop:
         """Draw where each batch element stops, without a token: the first draw of ``sample``.

@@ -10,7 +10,7 @@ from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.drafts import DraftProcess, draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.verification.algorithms import verifiers
-from spectheory.verification.verifier import Verifier, as_verifier, users_code
+from spectheory.verification.verifier import UserVerifier, Verifier, as_verifier, copies_of, users_code
 
 
 class Problem(NamedTuple):
@@ -58,6 +58,8 @@ def resolve(
     )
     process, pair = process.normalised(), pair.normalised()
     process.check(pair)
+    if isinstance(found, UserVerifier):  # user code may hold what the caller gave, and change it meanwhile
+        process, pair = copies_of(process), copies_of(pair)
     return Problem(found.bind(process, pair), pair, process)
 
 
@@ -84,7 +86,7 @@ def find_verifier(verifier: str | Any) -> Verifier:
     if not isinstance(verifier, str):
         return as_verifier(verifier)
     if verifier in verifiers:
-        return verifiers[verifier]
+        return as_verifier(verifiers[verifier])
     if ":" in verifier:
         return _user_verifier(verifier)
     raise unknown_name("verifier", verifier, verifiers, ", or your own as package.module:name")

@@ -14,12 +14,13 @@ import numpy as np
 from spectheory.foundation.arrays import Array, first_true, namespace, zeros_like
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import float_tolerance
+from spectheory.foundation.private_copies import PrivateCopy
 from spectheory.pairs.contexts import numbered_context
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator, check_correction_rows, check_stop_probs
 from spectheory.verification.resolve import Problem
-from spectheory.verification.verifier import Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier
 
 SAMPLED_TUPLES = 512
 ASKED_ALONE = 4
@@ -27,80 +28,79 @@ TupleLaw = dict[tuple[int, int, int], Any]
 """(depth, number of the prefix, correction token) -> probability, given one tuple of drafts."""
 
 
-def check_function_of_inputs(problem: Problem, leaves: np.ndarray, tolerance: float) -> None:
+def check_function_of_inputs(problem: Problem, leaves: np.ndarray, tolerance: float) -> Callable[[], None]:
     """``check_answers`` on tuples of an enumerated pair, given by their leaf numbers [N, K]."""
-    check_answers(problem.verifier, Evaluator.of(problem, problem.process).tuples(leaves)[1:], tolerance)
+    drafted = Evaluator.of(problem, problem.process).tuples(leaves)[1:]
+    return check_answers(problem.verifier, drafted, tolerance)
 
 
-def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> None:
+def check_answers(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> Callable[[], None]:
     """Refuse a verifier whose answer depends on anything but the drafted paths and the rows on them.
 
-    The same tuples are evaluated four times.  Each evaluation reveals another fault:
+    The same tuples are evaluated several times.  Each evaluation reveals another fault:
 
     1. in the given arrays: writing into the inputs;
     2. in the same arrays again: internal state, or random numbers;
-    3. some alone, then all in another order, in new arrays and two batches: dependence on other tuples of the
-       batch, or on the other stops of a call of ``correction``;
-    4. in that order, written into the given arrays: answers cached by the identity of an array.
+    3. with different stops in one call of ``correction``: dependence on the other stops;
+    4. some alone, one beside itself, all in another order, in new arrays and two batches: dependence on
+       other tuples of the batch.  All these outcomes are made first, and their corrections alternate, the
+       last stop first: state that outcomes share;
+    5. in that order, written into the given arrays: answers cached by the identity of an array.
 
     Args:
         verifier: the user's.
-        drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], of numpy or torch;
-            they are written to.
+        drafted: paths [N, K, L], target rows [N, K, L+1, V] and draft rows [N, K, L, V], of numpy or torch.
         tolerance: in floats, the largest difference of two equal probabilities.
+
+    Returns:
+        The second evaluation once more, to be called when the law was summed: an answer that changed later.
 
     Raises:
         InvalidOutcomeError: the text names the fault and the drafts on which it shows.
     """
-    given = [_copy(array) for array in drafted]
-    first = _answer(verifier, drafted, tolerance)
-    for name, array, before in zip(("paths", "target_rows", "draft_rows"), drafted, given, strict=True):
-        if (array != before).any():
-            raise InvalidOutcomeError(
-                f"verifier {verifier.name!r} writes into its input {name}; let it work on a copy"
-            )
+    assert isinstance(verifier, UserVerifier)
+    given = verifier.lend(*drafted)
+
+    def answer(lent: Sequence[PrivateCopy]) -> _Answer:
+        return _answers(verifier, [lent], tolerance)[0]
 
     def check(answer: _Answer, tuples: Any, fault: str) -> None:
         differs = _differs(first, answer, tuples, tolerance)
         if differs.any():
-            drafts = given[0][tuples][int(first_true(differs))].tolist()
+            drafts = drafted[0][tuples][int(first_true(differs))].tolist()
             raise InvalidOutcomeError(
                 f"verifier {verifier.name!r} is not a function of its inputs: {fault} (drafts {drafts}); "
                 "compute the law from the arrays of the call alone"
             )
 
-    check(
-        _answer(verifier, drafted, tolerance),
-        slice(None),
-        "the same call gives different outcomes, from internal state or random numbers",
-    )
+    def check_again(lent: Sequence[PrivateCopy] = given) -> None:
+        fault = "the same call gives different outcomes, from internal state or random numbers"
+        check(answer(lent), slice(None), fault)
+
+    first = answer(given)
+    check_again()
     _check_mixed_stops(verifier, drafted, first, tolerance)
-    count, xp = len(given[0]), namespace(given[0])
-    for number in range(min(count, ASKED_ALONE)):
-        alone = slice(number, number + 1)
-        check(
-            _answer(verifier, [_copy(array[alone]) for array in given], tolerance),
-            alone,
-            "its answer for one tuple of drafts depends on the other tuples of the batch",
-        )
+    count, xp = len(drafted[0]), namespace(drafted[0])
     shuffled = np.random.default_rng(1).permutation(count)
     order = np.empty_like(shuffled)
     order[shuffled] = np.roll(shuffled, 1)  # one cycle through all: of two or more, every tuple moves
-    order = xp.asarray(order, device=given[0].device)
+    order = xp.asarray(order, device=drafted[0].device)
     middle = (count + 1) // 2
-    for part in (order[:middle], order[middle:]) if count > 1 else (order,):
-        check(
-            _answer(verifier, [array[part] for array in given], tolerance),
-            part,
-            "its answer for one tuple of drafts depends on the other tuples of the batch",
-        )
-    for array, before in zip(drafted, given, strict=True):
-        array[...] = before[order]
-    check(
-        _answer(verifier, drafted, tolerance),
-        order,
-        "given other contents in the same array objects it repeats an old answer",
-    )
+    parts = [slice(number, number + 1) for number in range(min(count, ASKED_ALONE))]
+    parts += [xp.concat([order[:1], order]), *((order[:middle], order[middle:]) if count > 1 else ())]
+    batches = [verifier.lend(*(array[part] for array in drafted)) for part in parts]
+    for part, batch, found in zip(parts, batches, _answers(verifier, batches, tolerance), strict=True):
+        if _differs(first, found, part, tolerance).any():
+            fault = "its answer for one tuple of drafts depends on the other tuples of the batch"
+            check(answer(verifier.lend(*(copy.ours for copy in batch))), part, fault)
+            check(found, part, "an outcome changes when another one is made or used before its corrections")
+    moved = verifier.lend(*(array[order] for array in drafted))
+    for copy, content in zip(given, moved, strict=True):
+        copy.theirs[...] = content.theirs
+    again = [copy.now_in(lent.theirs) for lent, copy in zip(given, moved, strict=True)]
+    fault = "given other contents in the same array objects it repeats an old answer"
+    check(answer(again), order, fault)
+    return lambda: check_again(verifier.lend(*drafted))
 
 
 def _check_mixed_stops(
@@ -108,28 +108,31 @@ def _check_mixed_stops(
 ) -> None:
     """Refuse a correction whose row for one stop depends on the other stops of the call.
 
-    In the other checks all tuples of a call have the same stop.  Here the stops differ.
+    In the other checks all tuples of a call have the same stop.  Here the stops differ, and every stop that
+    is made is asked about once.
     """
     outcome = verifier.outcome(*drafted)
-    xp, lengths = namespace(drafted[0]), outcome.stop_probs.shape[-1]
+    device, lengths = drafted[0].device, outcome.stop_probs.shape[-1]
     flat = (outcome.stop_probs != 0).reshape(len(outcome.stop_probs), -1)
     made = flat.cpu().numpy() if hasattr(flat, "cpu") else np.asarray(flat, dtype=bool)
-    tuples = np.arange(len(made))
-    picked = np.argsort(~made, axis=1, kind="stable")[tuples, tuples % made.sum(axis=1)]
-    place = [xp.asarray(part, device=drafted[0].device) for part in (picked // lengths, picked % lengths)]
-    rows = outcome.correction(*place)
-    slack = float_tolerance(first.stop_probs, tolerance)
-    for path_index, length in {(int(stop) // lengths, int(stop) % lengths) for stop in picked}:
-        here = xp.asarray(np.flatnonzero(picked == path_index * lengths + length), device=drafted[0].device)
-        found = rows[here] * outcome.stop_probs[here, path_index, length][:, None]
-        wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack).all(-1)
-        if wrong.any():
-            drafts = drafted[0][here][int(first_true(wrong))].tolist()
-            raise InvalidOutcomeError(
-                f"verifier {verifier.name!r} is not a function of its inputs: its correction for one stop "
-                f"depends on the other stops it is asked about in the same call (drafts {drafts}, path "
-                f"{path_index}, length {length}); compute every row from its own path index and length"
-            )
+    order, tuples = np.argsort(~made, axis=1, kind="stable"), np.arange(len(made))
+    slack, xp = float_tolerance(first.stop_probs, tolerance), namespace(drafted[0])
+    for turn in range(made.sum(axis=1).max()):
+        picked = order[tuples, (tuples + turn) % made.sum(axis=1)]
+        rows = outcome.correction(
+            *(xp.asarray(part, device=device) for part in (picked // lengths, picked % lengths))
+        )
+        for path_index, length in {(int(stop) // lengths, int(stop) % lengths) for stop in picked}:
+            here = xp.asarray(np.flatnonzero(picked == path_index * lengths + length), device=device)
+            found = rows[here] * outcome.stop_probs[here, path_index, length][:, None]
+            wrong = ~(abs(found - first.joint[path_index, length][here]) <= slack).all(-1)
+            if wrong.any():
+                drafts = drafted[0][here][int(first_true(wrong))].tolist()
+                raise InvalidOutcomeError(
+                    f"verifier {verifier.name!r} is not a function of its inputs: its correction for one "
+                    f"stop depends on the other stops it is asked about in the same call (drafts {drafts}, "
+                    f"path {path_index}, length {length}); compute a row from its own path index and length"
+                )
 
 
 def check_same_law(
@@ -223,25 +226,36 @@ class _Answer(NamedTuple):
     joint: dict[tuple[int, int], Array]
 
 
-def _answer(verifier: Verifier, drafted: Sequence[Array], tolerance: float) -> _Answer:
-    """The outcome, checked to be conditional laws."""
-    paths, target_rows, _ = drafted
-    xp, count = namespace(paths), len(paths)
-    outcome = verifier.outcome(*drafted)
-    check_stop_probs(verifier, outcome, paths, tolerance)
-    joint = {}
-    for path_index, length in np.ndindex(*outcome.stop_probs.shape[1:]):
-        stop = outcome.stop_probs[:, path_index, length]
-        made = stop != 0
-        if not made.any():
-            continue
-        place = (xp.zeros((count,), dtype=xp.int64, device=paths.device) + n for n in (path_index, length))
-        rows = outcome.correction(*place)
-        check_correction_rows(verifier, rows[made], stop[made], target_rows.shape[-1], tolerance)
-        # Where the stop is not made the row may be anything, and not even a number to be multiplied.
-        rows = namespace(rows).where(made[:, None], rows, zeros_like(stop)[:, None])
-        joint[path_index, length] = rows * stop[:, None]
-    return _Answer(outcome.stop_probs, joint)
+def _answers(
+    verifier: UserVerifier, batches: Sequence[Sequence[PrivateCopy]], tolerance: float
+) -> list[_Answer]:
+    """The outcomes of several batches, checked to be conditional laws.
+
+    All outcomes are made before the first correction.  Those of several batches are asked in turn, the last
+    stop first.
+    """
+    outcomes = [verifier.ask(lent) for lent in batches]
+    for outcome, lent in zip(outcomes, batches, strict=True):
+        check_stop_probs(verifier, outcome, lent[0].ours, tolerance)
+    answers = [_Answer(outcome.stop_probs, {}) for outcome in outcomes]
+    stops = list(np.ndindex(*outcomes[0].stop_probs.shape[1:]))
+    for stop in stops if len(batches) == 1 else reversed(stops):
+        for outcome, lent, answer in zip(outcomes, batches, answers, strict=True):
+            paths, target_rows = lent[0].ours, lent[1].ours
+            prob, xp = outcome.stop_probs[:, *stop], namespace(paths)
+            made = prob != 0
+            if not made.any():
+                continue
+            rows = outcome.correction(
+                *(xp.zeros((len(paths),), dtype=xp.int64, device=paths.device) + n for n in stop)
+            )
+            check_correction_rows(verifier, rows[made], prob[made], target_rows.shape[-1], tolerance)
+            # Where the stop is not made the row may be anything, and not even a number to be multiplied.
+            rows = namespace(rows).where(made[:, None], rows, zeros_like(prob)[:, None])
+            answer.joint[stop] = rows * prob[:, None]
+    for lent in batches:
+        verifier.check_unchanged(lent)
+    return answers
 
 
 def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Array:
@@ -256,14 +270,11 @@ def _differs(one: _Answer, other: _Answer, tuples: Any, tolerance: float) -> Arr
     return ~same
 
 
-def _copy(array: Array) -> Array:
-    return namespace(array).asarray(array, copy=True)
-
-
 def _laws(evaluator: Evaluator, leaves: np.ndarray, tolerance: float) -> list[TupleLaw]:
     """The law of the output given each tuple of drafts, whichever path a shared prefix is credited to."""
     tuples = evaluator.tuples(leaves)
-    answer = _answer(evaluator.verifier, tuples[1:], tolerance)
+    assert isinstance(evaluator.verifier, UserVerifier)
+    answer = _answers(evaluator.verifier, [evaluator.verifier.lend(*tuples[1:])], tolerance)[0]
     laws: list[TupleLaw] = [defaultdict(lambda: evaluator.zero) for _ in leaves]
     for (path_index, length), joint in answer.joint.items():
         for number in np.flatnonzero(answer.stop_probs[:, path_index, length] != 0):

@@ -7,23 +7,38 @@ nothing else.  It may have any other attribute or method of ``Verifier``, and th
 from __future__ import annotations
 
 import inspect
+import pickle
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
-from copy import copy
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout, suppress
+from copy import copy, deepcopy
+from fractions import Fraction
 from importlib import import_module
+from inspect import getattr_static
 from pathlib import Path
 from traceback import extract_tb
 from typing import Any, ClassVar, Self
 
-from spectheory.foundation.arrays import Array, holds_numbers, namespace, without_machine_integers
+import numpy as np
+from flint import fmpq
+
+from spectheory.foundation.arrays import (
+    Array,
+    holds_formal_numbers,
+    holds_numbers,
+    namespace,
+    take_path,
+    take_token,
+)
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
-from spectheory.foundation.exact_numbers import is_exact
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.exact_numbers import fractions_if_exact, is_exact, to_flint
+from spectheory.foundation.private_copies import PrivateCopy
+from spectheory.foundation.validation import check_count, unknown_name
 from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import Outcome
+from spectheory.verification.trust import is_packages_own, remember_as_written
 
 ModifiedTargetRows = Callable[[Array, Array, Array, Array, int], Array]
 
@@ -61,6 +76,10 @@ class Verifier(ABC):
     lossless: ClassVar[bool] = True
     max_draft_length: ClassVar[int | None] = None
     modified_target_rows: ModifiedTargetRows | None = None
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        remember_as_written(cls)
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Verifier:
         """The verifier, set up for a draft process and, if given, for an enumerated pair.
@@ -103,6 +122,9 @@ class Verifier(ABC):
 
     def __repr__(self) -> str:
         return f"<verifier {self.name}>"
+
+
+remember_as_written(Verifier)
 
 
 class TreeVerifier(Verifier):
@@ -156,6 +178,8 @@ class Registry(Mapping[str, Verifier]):
         self._made: dict[str, Verifier] = {}
 
     def __getitem__(self, name: str) -> Verifier:
+        if name not in self._entries:
+            raise unknown_name("verifier", name, self._entries)
         if name not in self._made:
             module, _, kind = self._entries[name].partition(":")
             self._made[name] = getattr(import_module(f"{self._package}.{module}"), kind)()
@@ -183,14 +207,25 @@ class UserVerifier(Verifier):
     Declared attributes are forwarded once their type is right.  The defaults are those of ``Verifier``, but
     an object that declares no draft processes takes all.  Wrong types and exceptions give one clear line.
 
+    The object shares no memory with the caller: it is given copies of all arrays, and what it returns is
+    copied.  Writing into an argument, or into stop probabilities that were returned, is an error (on an
+    accelerator, where a comparison would wait for the device, it has no effect).  Copies and comparisons take
+    less time than the outcome itself: docs/your_own_verifier.md has the numbers.
+
     Attributes:
         user_object: the object.
+        unbound: the verifier whose ``bind`` this is the result of; ``None`` where user code has none.
+        on_models: what its ``bind`` returned without a pair, before it saw this one; ``None`` where it
+            refused, or returned the object itself.
     """
 
-    def __init__(self, user_object: Any) -> None:
+    unbound: UserVerifier | None = None
+    on_models: Verifier | None = None
+
+    def __init__(self, user_object: Any, name: str | None = None) -> None:
         self.user_object = user_object
-        kind = type(user_object).__name__
-        self.name = _text(user_object, "name", kind)  # type: ignore[misc]
+        self._number = fmpq if issubclass(type(user_object), Verifier) else Fraction
+        self.name = name or _text(user_object, "name", type(user_object).__name__)  # type: ignore[misc]
         self.source = _text(user_object, "source", "user-defined")  # type: ignore[misc]
         for attribute in _BOOLEANS:
             setattr(self, attribute, self._declared(attribute, bool, "True or False"))
@@ -211,79 +246,161 @@ class UserVerifier(Verifier):
         bind = getattr(self.user_object, "bind", None)
         if bind is None:
             return self
+        on_models = None
+        if pair is not None:
+            with suppress(InvalidInputError):
+                on_models = self.bind(process)
+        process, pair = copies_of(process), copies_of(pair)
         with users_code(f"bind of verifier {self.name!r}", bind):
             bound = bind(process, pair)
         if bound is None:
             raise InvalidInputError(f"bind of verifier {self.name!r} returned None; expected a verifier")
-        return self if bound is self.user_object else as_verifier(bound)
+        found = as_verifier(bound)
+        named = self.name if found.name == self.name else f"{self.name} (bound to {found.name})"
+        inner = getattr(found, "user_object", found)
+        result = (
+            self if bound is self.user_object else UserVerifier(getattr(inner, "user_object", inner), named)
+        )
+        if getattr_static(self.user_object, "bind", None) not in (Verifier.bind, TreeVerifier.bind):
+            result.unbound = self
+            result.on_models = None if on_models is self else on_models
+        return result
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        return self.ask(self.lend(paths, target_rows, draft_rows))
+
+    def lend(self, *arrays: Array) -> tuple[PrivateCopy, ...]:
+        """Copies of arrays for user code, with the rationals that it computes with."""
+        return tuple(PrivateCopy.lent(array, self._number) for array in arrays)
+
+    def ask(self, lent: Sequence[PrivateCopy]) -> Outcome:
+        """``outcome`` of paths, target rows and draft rows, as they were lent to user code."""
+        paths, target_rows, _ = (copy.ours for copy in lent)
         self._check_draft_length(paths.shape[-1])
-        function = self.user_object.outcome
+        with users_code(f"reading outcome of verifier {self.name!r}"):
+            function = self.user_object.outcome
         with users_code(f"outcome of verifier {self.name!r}", function, may_refuse=False):
-            outcome = function(paths, target_rows, draft_rows)
-        if not isinstance(outcome, Outcome):
+            outcome = function(*(copy.theirs for copy in lent))
+            returned = (outcome.stop_probs, outcome.correction) if isinstance(outcome, Outcome) else ()
+        if not returned:
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {type(outcome).__name__}, expected an Outcome"
                 f"{defined_at(function)}"
             )
+        self.check_unchanged(lent)
+        stops, rows_at = returned
+        kept = self._copied("stop_probs", stops, target_rows, function)
         shape = tuple(target_rows.shape[:-1])
-        stop_probs = self._checked("stop_probs", outcome.stop_probs, target_rows, shape, function)
-        if not callable(outcome.correction):
+        stop_probs = self._checked("stop_probs", kept.ours, target_rows, shape, function)
+        if not callable(rows_at):
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned an Outcome whose correction is "
-                f"{type(outcome.correction).__name__}; expected a function (path_index, length) -> rows"
+                f"{type(rows_at).__name__}; expected a function (path_index, length) -> rows"
                 f"{defined_at(function)}"
             )
 
         def correction(path_index: Array, length: Array) -> Array:
-            what = f"correction of verifier {self.name!r}"
-            with users_code(what, outcome.correction, may_refuse=False):
-                rows = outcome.correction(path_index, length)
-            shape = (*path_index.shape, target_rows.shape[-1])
-            return self._checked("correction rows", rows, target_rows, shape, outcome.correction)
+            stop = self.lend(path_index, length)
+            with users_code(f"correction of verifier {self.name!r}", rows_at, may_refuse=False):
+                rows = rows_at(*(copy.theirs for copy in stop))
+            names = (
+                "correction's argument path_index",
+                "correction's argument length",
+                "returned stop_probs",
+            )
+            self.check_unchanged((*stop, kept), names)
+            rows = self._copied("correction rows", rows, target_rows, rows_at).ours
+            shape, made = (*path_index.shape, target_rows.shape[-1]), None
+            if is_exact(target_rows) and not holds_formal_numbers(target_rows):
+                made = take_token(take_path(stop_probs, path_index), length) != 0
+            return self._checked("correction rows", rows, target_rows, shape, rows_at, made)
 
         return Outcome(stop_probs, correction)
 
-    def _modified_target_rows(self, target_rows: Array, *others: Any) -> Array:
-        function = self.user_object.modified_target_rows
-        with users_code(f"modified_target_rows of verifier {self.name!r}", function, may_refuse=False):
-            rows = function(target_rows, *others)
-        return self._checked("modified target rows", rows, target_rows, tuple(target_rows.shape), function)
+    def check_unchanged(
+        self,
+        copies: Iterable[PrivateCopy],
+        names: Sequence[str] = ("input paths", "input target_rows", "input draft_rows"),
+    ) -> None:
+        """Refuse a verifier that wrote into an array.
 
-    def _checked(
-        self, what: str, array: Any, like: Array, shape: tuple[int, ...], returned_by: Callable[..., Any]
-    ) -> Array:
-        """The array, checked for kind, shape and precision, with its integers as numbers that do not wrap."""
+        Raises:
+            InvalidOutcomeError: the text names the array.
+        """
+        for name, lent in zip(names, copies, strict=True):
+            if not lent.is_unchanged():
+                raise InvalidOutcomeError(
+                    f"verifier {self.name!r} writes into its {name}; let it work on a copy"
+                )
+
+    def _modified_target_rows(self, *given: Any) -> Array:
+        function, target_rows = self.user_object.modified_target_rows, given[0]
+        lent = self.lend(*given[:-1])
+        with users_code(f"modified_target_rows of verifier {self.name!r}", function, may_refuse=False):
+            rows = function(*(copy.theirs for copy in lent), given[-1])
+        what, shape = "modified target rows", tuple(target_rows.shape)
+        rows = self._copied(what, rows, target_rows, function).ours
+        return fractions_if_exact(self._checked(what, rows, target_rows, shape, function))
+
+    def _copied(self, what: str, array: Any, like: Array, returned_by: Callable[..., Any]) -> PrivateCopy:
+        """A copy of an array that user code returned, if it is of the right kind."""
         if type(array) is not type(like):  # a subclass may compute as it likes
             raise InvalidOutcomeError(
                 f"verifier {self.name!r} returned {what} as {type(array).__name__}; expected "
                 f"{type(like).__name__}, the kind of array that it was given{defined_at(returned_by)}"
             )
-        if tuple(array.shape) != shape:
-            raise InvalidOutcomeError(
-                f"verifier {self.name!r} returned {what} of shape {tuple(array.shape)}; expected {shape}, "
-                "the leading axes it was given and one entry per "
-                + ("path and length" if what == "stop_probs" else "token")
-                + defined_at(returned_by)
+        with users_code(f"copying the {what} of verifier {self.name!r}", returned_by, may_refuse=False):
+            return PrivateCopy.returned(array)
+
+    def _checked(
+        self,
+        what: str,
+        numbers: Array,
+        like: Array,
+        shape: tuple[int, ...],
+        returned_by: Callable[..., Any],
+        made: Array | None = None,
+    ) -> Array:
+        """The array, checked for shape and precision; rationals are python-flint's, 0 where not ``made``."""
+
+        def refused(found: str, expected: str) -> InvalidOutcomeError:
+            place = defined_at(returned_by)
+            return InvalidOutcomeError(
+                f"verifier {self.name!r} returned {what} {found}; expected {expected}{place}"
             )
-        if not holds_numbers(array):
-            kind = array.dtype if array.dtype != object else type(array.ravel()[0]).__name__
-            raise InvalidOutcomeError(
-                f"verifier {self.name!r} returned {what} with entries of type {kind}; expected probabilities"
-                f"{defined_at(returned_by)}"
+
+        if tuple(numbers.shape) != shape:
+            entry = "path and length" if what == "stop_probs" else "token"
+            raise refused(
+                f"of shape {tuple(numbers.shape)}",
+                f"{shape}, the leading axes it was given and one entry per {entry}",
             )
-        numbers = without_machine_integers(array, like)
-        if not is_exact(like) and numbers.dtype != like.dtype:
-            raise InvalidOutcomeError(
-                f"verifier {self.name!r} returned {what} of type {array.dtype}; expected {like.dtype}, "
-                f"the type of the rows it was given{defined_at(returned_by)}"
-            )
+        if not holds_numbers(numbers):
+            kinds = {type(entry).__name__ for entry in numbers.flat} if is_exact(numbers) else {numbers.dtype}
+            raise refused(f"with entries of type {', '.join(map(str, kinds))}", "probabilities")
+        if is_exact(like):
+            if holds_formal_numbers(like) or (is_exact(numbers) and set(map(type, numbers.flat)) <= {fmpq}):
+                return numbers
+            if made is not None:  # elsewhere the row may be anything, and need not be rational
+                numbers = np.where(made[..., None], numbers, 0)
+            try:
+                return to_flint(numbers.astype(object))
+            except TypeError as error:
+                raise InvalidOutcomeError(
+                    f"verifier {self.name!r} left exact arithmetic on an exact pair ({error}); compute with "
+                    f"the entries it is given, or set its attribute exact = False{defined_at(returned_by)}"
+                ) from None
+        if is_exact(numbers):
+            return numbers.astype(like.dtype)
+        if namespace(numbers).isdtype(numbers.dtype, "integral"):
+            return namespace(numbers).astype(numbers, like.dtype)
+        if numbers.dtype != like.dtype:
+            raise refused(f"of type {numbers.dtype}", f"{like.dtype}, the type of the rows it was given")
         return numbers
 
     def _declared(self, attribute: str, kind: type, expected: str) -> Any:
         value = getattr(self.user_object, attribute, getattr(Verifier, attribute))
-        if not isinstance(value, kind):
+        if type(value) is not kind:
             raise self._refused(attribute, expected)
         return value
 
@@ -355,26 +472,38 @@ def defined_at(function: Any) -> str:
 
 
 def as_verifier(candidate: Any) -> Verifier:
-    """A verifier of this package itself, and any other object as a ``UserVerifier``.
+    """A verifier that is this package's own throughout itself, any other object as a ``UserVerifier``.
 
     Raises:
         InvalidInputError: the object has no ``outcome`` method, or an attribute of the wrong type.
     """
-    if isinstance(candidate, Verifier) and type(candidate).__module__.startswith("spectheory."):
-        return candidate
+    if type(candidate) is UserVerifier:
+        return UserVerifier(candidate.user_object, candidate.name)
     with users_code(f"reading the verifier {type(candidate).__name__}"):
+        if issubclass(type(candidate), Verifier) and is_packages_own(candidate):
+            return candidate
         if isinstance(candidate, type) or not callable(getattr(candidate, "outcome", None)):
+            is_function = callable(candidate) and not isinstance(candidate, type)
             raise InvalidInputError(
                 f"{candidate!r} is not a verifier; expected an object with "
                 "outcome(paths, target_rows, draft_rows) -> Outcome"
+                + (", and black_box or per_sample makes one of a function" if is_function else "")
             )
         return UserVerifier(candidate)
 
 
+def copies_of(given: Any) -> Any:
+    """A draft process or a pair as user code may have it; equal, and nothing of it is shared."""
+    try:
+        return pickle.loads(pickle.dumps(given))
+    except (AttributeError, TypeError, pickle.PicklingError):  # of a class that was made inside a function
+        return deepcopy(given)
+
+
 def _text(user_object: Any, attribute: str, default: str) -> str:
     value = getattr(user_object, attribute, default)
-    if not isinstance(value, str) or not value or not value.isprintable():
+    if not issubclass(type(value), str) or not value or not str.isprintable(value):
         raise InvalidInputError(
             f"{attribute} of verifier {type(user_object).__name__} must be a printable text, got {value!r}"
         )
-    return value
+    return str.__str__(value)

@@ -32,7 +32,6 @@ def test_a_right_and_a_wrong_function(capsys: pytest.CaptureFixture[str], tmp_pa
 
 
 def test_several_samplers(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """One object, one table, a line each."""
     pair = str(write_pair(tmp_path, draft_length=1))
     names = ["audit", "transformers", "transformers-ensemble", "--pair", pair]
     assert main([*names, "--json"]) == 0
@@ -66,6 +65,8 @@ def test_fetching(capsys: pytest.CaptureFixture[str]) -> None:
     for requirement in ("sglang", "sglang==0.5.23"):
         assert main(["audit", "fetch", requirement, "--cache", str(CACHE)]) == 0
         assert capsys.readouterr().out == f"sglang 0.5.23: {CACHE / 'sglang-0.5.23'}\n"
+    found = run_json(capsys, "audit", "fetch", "sglang", "--cache", str(CACHE))["fetched"]
+    assert found == [{"package": "sglang", "version": "0.5.23", "folder": str(CACHE / "sglang-0.5.23")}]
 
 
 def test_findings_in_sarif(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -160,11 +161,12 @@ def test_what_is_not_decided_has_a_status(
     assert main(["audit", *names, "--as", "sampler", "--pair", pair, "--csv"]) == status
 
 
+@pytest.mark.deep
 def test_shapes_are_chosen(capsys: pytest.CaptureFixture[str]) -> None:
     """Five tokens with two paths, which no pair of an audit has; wrong samplers of two paths, of a tree."""
-    words = ["--as", "sampler", "--vocab", "5", "--draft-length", "1", "--num-drafts", "1-2"]
-    document = run_json(capsys, "audit", f"{SPECIMENS}:token_verification", *words)
-    assert document["scope"]["shapes"] == [[5, 1, 1], [5, 1, 2]]
+    words = ["--as", "sampler", "--vocab", "5", "--draft-length", "1", "--num-drafts", "2"]
+    document = run_json(capsys, "audit", f"{SPECIMENS}:sample_and_compare", *words)
+    assert document["scope"]["shapes"] == [[5, 1, 2]]
     assert main(["audit", f"{SPECIMENS}:residual_of_the_target", *words]) == 1
     tree = ["--as", "sampler", "--vocab", "3", "--draft-length", "1", "--tree", "without_replacement:2"]
     assert main(["audit", f"{SPECIMENS}:recursive_rejection", *tree]) == 1

@@ -14,7 +14,7 @@ from spectheory.exact import suite
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command_line.md").read_text(encoding="utf-8")
 HEAD = "| printed | JSON field | meaning |\n|---|---|---|\n"
-KEYED_BY_DATA = {"first_token_law", "refused", "counts"}
+KEYED_BY_DATA = {"first_token_law", "refused", "counts", "pair"}
 PART_OF = {"audit": "certify"}
 """The command whose results are part of the results of another."""
 
@@ -22,12 +22,18 @@ TIMED = ["--tokens", "4", "--time"]
 ONE_CALL = ["--num-drafts", "1", "--one-call"]
 ONE_PAIR = ["--pair", "ONE_TOKEN"]
 ONE_TOKEN = ["ONE_TOKEN", "--num-drafts", "2", "--verifier"]
+SMALLEST_SHAPE = ["--vocab", "2", "--draft-length", "1"]
 RUNS: dict[str, list[list[str]]] = {
     "verifiers": [[]],
     "certify": [
         [*ONE_TOKEN, "spectheory.verification.defective.acceptance_rules:SwappedModels"],
         [*ONE_TOKEN, "token,block"],
         ["--suite", "standard", "--verifier", "spectr_gbv"],
+        ["--suite", "standard", "--quick", "--cases", "1", "--verifier", "kseq"],
+    ],
+    "prove": [
+        ["token", *SMALLEST_SHAPE, "--tree", "prefix_tree:2"],
+        ["spectheory.verification.defective.acceptance_rules:SwappedModels", *SMALLEST_SHAPE],
     ],
     "optimum": [["ONE_TOKEN"], ["ONE_TOKEN", "--calls", "1"]],
     "acceptance": [["--target", "1/3,2/3", "--draft", "2/3,1/3"]],
@@ -56,7 +62,6 @@ def defined(text: str, column: int) -> set[str]:
 
 
 def fields(value: Any) -> Iterator[str]:
-    """The fields of a JSON value, at every depth."""
     if isinstance(value, dict):
         for name, inner in value.items():
             yield name
@@ -81,7 +86,6 @@ def columns(printed: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """The files and the models of the runs."""
     from models_support import save_pair
 
     folder = tmp_path_factory.mktemp("documented")

@@ -11,7 +11,8 @@ import pytest
 
 from cli_support import run_error, run_json
 from spectheory.command_line.main import main
-from spectheory.models import LanguageModelPair, SamplingOptions, bundled_prompts, restrict
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, bundled_prompts, restrict
 from spectheory.pairs.pair import ModelPair
 
 
@@ -238,6 +239,39 @@ def test_what_is_kept_is_said_with_the_error(
     assert run_json(capsys, *arguments, "--checkpoint", file) == run_json(capsys, *arguments)
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("-l 0", "draft_length must be"), ("--jobs all", "jobs must be"), ("-k 0", "drafts must be"),
+        ("-v block,block", "listed twice"), ("-v blok", "did you mean 'block'"), ("--samples -1", "samples"),
+        ("--tree prefix_tree:2,2 -l 3", "2 widths, [2, 2]; expected one per drafted token, 3"),
+        ("--tree without_replacement:2,2 -v spectr", "it takes iid, prefix_tree"),
+        ("--prompts nowhere", "cannot read the prompts"), ("-l 2 --tokens 0", "max_new_tokens must be"),
+    ],
+)  # fmt: skip
+def test_simulate_is_refused_before_tokenizers_are_read(
+    words: str, says: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So an error takes as long as importing torch; the partner looks for the models."""
+
+    def find(*_: Any, **__: Any) -> None:
+        raise InvalidInputError("models are looked for")
+
+    monkeypatch.setattr(UnloadedPair, "find", find)
+    assert says in run_error(capsys, "simulate", *words.split())
+    assert "models are looked for" in run_error(capsys, "simulate")
+
+
+def test_a_tree_has_a_draft_length(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    """--tree sets L where --draft-length does not; where both are given they must agree."""
+    tree = ("--tree", "prefix_tree:2,1", "-v", "spectr")
+    for command in (("generate", "-n", "2"), ("simulate", "--one-call", "--samples", "2", "--jobs", "1")):
+        assert run_json(capsys, *command, *tiny_models, *tree)["draft_length"] == 2
+        assert "2 widths" in run_error(capsys, *command, *tiny_models, *tree, "-l", "3")
+    named = ("generate", *tiny_models, "-n", "1", "--tokenizer", tiny_models[3])
+    assert run_json(capsys, *named)["tokenizer"] == tiny_models[3]
+
+
 def test_numbers_are_checked_before_weights_are_loaded(
     capsys: pytest.CaptureFixture[str],
     tiny_models: list[str],
@@ -343,9 +377,6 @@ def test_simulate_interrupted(
     assert checkpoint.read_bytes().count(b"\n") == 2  # what was asked for, and one batch of three
     resumed = run_json(capsys, *arguments, "--checkpoint", str(checkpoint))
     assert resumed == run_json(capsys, *arguments)
-
-
-# ------------------------------------------------------------------------ restrict
 
 
 def test_restrict_writes_a_pair_that_certify_takes(

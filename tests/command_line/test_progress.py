@@ -35,3 +35,11 @@ def test_partner_a_terminal_sees_the_interval(
         "\rstep 1: the optimum lies in [1.000000000, 2.000000000]"
         "\rstep 2: the optimum lies in [1.250000000, 1.500000000]\n"
     )
+
+
+def test_a_closed_stderr_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python has None for it; `optimum PAIR.json 2>&-` ended with 70."""
+    monkeypatch.setattr(sys, "stderr", None)
+    with interval_line() as report, progress_bar("drafting") as progress:
+        report(1, 1.0, 2.0)
+        progress(1, 2)

@@ -154,7 +154,7 @@ def test_verifiers_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["certify", "PAIR", "-v", "token"], None),
         (["certify", "PAIR", "-v", "token,block"], "certificates"),
-        (["certify", "--suite", "standard", "-v", "greedy_multipath"], None),
+        (["certify", "--suite", "standard", "--quick", "-v", "greedy_multipath"], None),
         (["optimum", "PAIR"], None),
         (["verifiers"], "verifiers"),
         (["acceptance", "--target", "1/3,2/3", "--draft", "2/3,1/3"], None),

@@ -46,6 +46,7 @@ def terminate() -> None:
     signal.raise_signal(signal.SIGTERM)
 
 
+@pytest.mark.deep
 def test_a_time_limit_is_exit_code_3(capsys: pytest.CaptureFixture[str], large_pair: str) -> None:
     """The interval so far is certified and printed; the status says why it is no narrower."""
     limited = run_json(capsys, "optimum", large_pair, "-k", "2", "--time-limit", "1e-9", code=3)

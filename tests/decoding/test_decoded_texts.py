@@ -90,6 +90,9 @@ def test_texts_end_where_they_are_told_to(bundled: LanguageModelPair) -> None:
     wanted = alone(bundled.target_model, ids, 30, stop_strings=[stop], tokenizer=bundled.tokenizer)
     assert stopped.token_ids == wanted
     assert (stopped.finished, len(wanted) < 30) == (STOP_STRING, True)
+    most = plain.accepted.index(max(plain.accepted))
+    (short,) = decode(bundled, [prompt], **{**settings, "max_new_tokens": sum(plain.calls[:most]) + 1})
+    assert (short.calls[-1], short.accepted) == (1, plain.accepted[: most + 1])  # cut off or not
     ends = bundled.target_model.generation_config
     before, ends.eos_token_id = ends.eos_token_id, plain.token_ids[7]
     try:

@@ -50,21 +50,23 @@ def with_rows(pair: ModelPair, context: tuple[int, ...], changed: ModelPair) -> 
     return dataclasses.replace(pair, target=tuple(target))
 
 
+@pytest.mark.parametrize("accepted", [0, 1])
 @pytest.mark.parametrize("seed", range(3))
-def test_two_modifications_lie_over_one_another(seed: int) -> None:
-    """Two iterations that stop at once, and a third: it meets what ``modified_pair`` says, step by step."""
+def test_two_modifications_lie_over_one_another(seed: int, accepted: int) -> None:
+    """Two iterations that stop early, and a third: it meets what ``modified_pair`` says, step by step."""
     pair = instances.random_float([2, seed], 2, DEPTH)
-    verifier, text, exact = GreedyBlock(), (), pair
+    verifier, text, exact, changed = GreedyBlock(), (), pair, 0.0
     state = Modifications.none(verifier.modified_target_rows, 1, LENGTH, torch.zeros(1))
     zero = torch.zeros(1, dtype=torch.int64)
-    for token, path in ((0, (1, 1, 0)), (1, (0, 1, 1)), (1, (1, 0, 0))):
+    for length, token, path in ((accepted, 0, (1, 1, 0)), (0, 1, (0, 1, 1)), (0, 1, (1, 0, 0))):
         met = state.apply(drafted_at(pair, text, path))
         wanted = drafted_at(exact, text, path).target_rows
         torch.testing.assert_close(met.target_rows, wanted, atol=1e-12, rtol=0)
-        state = state.after(met, zero, zero, torch.tensor([token]))
+        state = state.after(met, zero, zero + length, torch.tensor([token]))
         exact = with_rows(exact, text, modified_pair(verifier, below(exact, text)))
-        text = (*text, token)
-    assert float((met.target_rows - met.drafted.target_rows).abs().max()) > 1e-3  # the partner
+        text = (*text, *path[:length], token)
+        changed = max(changed, float((met.target_rows - met.drafted.target_rows).abs().max()))
+    assert changed > 1e-3  # the partner
 
 
 def test_nothing_is_left_after_a_whole_path() -> None:

@@ -1,7 +1,7 @@
 """Conversions between kinds of rationals lose nothing, and take nothing that was never exact."""
 
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -10,9 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from array_kinds import objects
+from spectheory.exact import Certificate
 from spectheory.foundation import exact_numbers
+from spectheory.optima.call_counts import SeveralCalls
+from spectheory.optima.solving.solution import Solution
 
 F = Fraction
+
+
+def test_results_say_which_numbers_they_hold() -> None:
+    """What a type checker reveals; the partner is a float whatever the pair."""
+    hints = get_type_hints(Certificate)
+    assert hints["block_efficiency"] == hints["total_variation"] == Fraction | float
+    assert get_type_hints(Certificate.optimum.fget)["return"] == Fraction | float | None
+    assert get_type_hints(Solution)["value"] == get_type_hints(SeveralCalls)["value"] == Fraction | float
+    assert get_type_hints(Certificate.block_efficiency_float.fget)["return"] is float
 
 
 def test_one_number() -> None:

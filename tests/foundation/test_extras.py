@@ -77,11 +77,21 @@ def test_a_missing_library_is_one_line(
         assert done == (2, "", f"error: {library} is not installed; run: {advice}\n")
 
 
+def test_an_exhibit_that_draws_nothing_needs_no_extra(tmp_path: Path) -> None:
+    """Its numbers are those of an installation with all extras; the partner, a picture, is refused."""
+    out = ["--out", str(tmp_path), "--json"]
+    names = (["two_token_table"], ["winners"])
+    done, refused = run_commands([["reproduce", *name, *out] for name in names], without=EXTRA_OF)
+    assert (done.code, done.err) == (0, "")
+    assert (tmp_path / "two_token_table.json").is_file()
+    assert refused == (2, "", f"error: matplotlib is not installed; run: {PAPER}\n")
+
+
 def test_a_missing_library_in_python() -> None:
     cases = {
         "from spectheory.models import LanguageModelPair": "torch",
         "import spectheory; spectheory.models.restrict": "torch",
-        "from spectheory.paper import reproduce": "matplotlib",
+        "from spectheory.paper import reproduce; reproduce([], 'nowhere')": "matplotlib",
         "from spectheory.optima import transport_feasibility as t; t([1], [1], [(0, 0)])": "networkx",
         "from spectheory import instances, simulation\n"
         "simulation.simulate_enumerated(instances.two_token(1), ['token'], device='cuda')": "torch",

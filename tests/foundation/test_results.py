@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from spectheory import ModelPair, acceptance, audit, certify, instances, optimum, output_law
+from spectheory import ModelPair, acceptance, audit, certify, instances, optimum, output_law, prove
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS
 from spectheory.exact.suite import SuiteCase, certify_suite
@@ -34,6 +34,7 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "Acceptance": lambda: acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2),
     "Simulation": lambda: simulate_enumerated(PAIR, ["token", "greedy_block"], samples=500),
     "Estimate": lambda: simulate_enumerated(PAIR, ["token"], samples=500).estimates[0],
+    "Proof": lambda: prove("token", 2, 1),
     "OutputLaw": lambda: output_law("token", instances.random_rational(0, 3, 2, zero_probability=0.0)),
 }
 
@@ -74,9 +75,9 @@ def check_latex(text: str) -> None:
                 content = content.removesuffix(r" \\")
                 assert content.count("&") == columns - 1
             else:
-                content = content.removeprefix(r"\par ")
-                caption = re.fullmatch(r"\\caption\{(.*)\}", content)
-                content = caption[1] if caption else content
+                described = re.fullmatch(r"\\caption\{(.*)\}|\\par (.*)", content)
+                assert described, line
+                content = described[1] or described[2] or ""
                 assert "&" not in content
             assert not set(content) & set(r"\%$#_{}~^<>"), line
     assert not environments
@@ -112,6 +113,7 @@ def test_every_result_can_be_read_and_exported(name: str) -> None:
         "\\begin{tabular}{l}\na\n\\end{tabular}",
         "\\begin{tabular}{l}\na_1 \\\\\n\\end{tabular}",
         "\\begin{table}\n\\caption{50 %}\n\\end{table}",
+        "\\begin{table}\na note\n\\end{table}",
     ],
 )
 def test_partner_broken_latex_is_caught(text: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +12,18 @@ import pytest
 import torch
 
 from models_support import PROMPTS, full_row, save_model, save_tokenizer
+from spectheory import instances
+from spectheory.decoding import decode
 from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, TokenizerMismatchError
-from spectheory.models import LanguageModelPair, SamplingOptions, draft_and_score, prefill, restrict
+from spectheory.models import (
+    LanguageModelPair,
+    SamplingOptions,
+    UnloadedPair,
+    draft_and_score,
+    prefill,
+    restrict,
+)
+from spectheory.simulation import simulate
 
 
 def test_stored_half_precision_is_upcast_on_cpu(
@@ -38,6 +49,51 @@ def test_different_tokenizers_are_refused(tmp_path: Path, folders: dict[str, tup
     save_tokenizer(tmp_path, texts=["zzzz yyyy zzzz", "wwww zzyy"])
     with pytest.raises(TokenizerMismatchError, match=r"has id .* in the target and"):
         LanguageModelPair.load(folders["llama"][0], tmp_path, device="cpu")
+
+
+def test_the_tokenizer_is_shared_or_named_or_missing(tmp_path: Path) -> None:
+    """A draft without one uses the target's; without any, prompts are token ids; a name comes before all."""
+    for side in ("target", "draft"):
+        save_model(tmp_path / side, "gpt2", seed=len(side), layers=1)
+    save_tokenizer(tmp_path / "apart")
+    models: Any = (tmp_path / "target", tmp_path / "draft")
+    without = UnloadedPair.find(*models, device="cpu")
+    assert without.tokenizer is None
+    assert without.encode([5, 7]) == [5, 7]
+    with pytest.raises(
+        InvalidInputError, match=r"no tokenizer; give token ids, or a tokenizer \(--tokenizer\)"
+    ):
+        without.encode("def")
+    assert "280 tokens without a tokenizer, cpu>" in repr(without.loaded())
+    (text,) = decode(without, [[5, 7]], max_new_tokens=3, stop_at_end_of_sequence=False)
+    assert len(text.token_ids) == 3
+    named = UnloadedPair.find(*models, device="cpu", tokenizer=tmp_path / "apart")
+    assert named.decode(named.encode("def main")) == "def main"
+    save_tokenizer(tmp_path / "target")
+    shared = UnloadedPair.find(*models, device="cpu")
+    assert shared.encode("def main") == named.encode("def main")
+    save_tokenizer(tmp_path / "draft", texts=["zzzz yyyy zzzz", "wwww zzyy"])
+    with pytest.raises(TokenizerMismatchError, match="or name the one of both"):
+        UnloadedPair.find(*models, device="cpu")
+    taken = UnloadedPair.find(*models, device="cpu", tokenizer=tmp_path / "draft")
+    assert taken.encode("def main") != shared.encode("def main")
+    with pytest.raises(InvalidInputError, match=r"the tokenizer folder '.*draft2' does not exist"):
+        UnloadedPair.find(*models, device="cpu", tokenizer=tmp_path / "draft2")
+
+
+@pytest.mark.parametrize("function", [decode, simulate])
+def test_what_is_not_a_pair_of_models(function: Any) -> None:
+    """A name and an enumerated pair are told what to do, in words; the partner's pair is shown."""
+    with pytest.raises(
+        InvalidInputError, match=r"got str 'big'; LanguageModelPair.load\(target, draft\) loads"
+    ):
+        function("big", ["x"], ["block"])
+    with pytest.raises(
+        InvalidInputError, match=r"got ModelPair .* simulate_enumerated takes an enumerated pair"
+    ):
+        function(instances.two_token(2), ["x"], ["block"])
+    shown = repr(UnloadedPair.find("bundled", "bundled", device="cpu"))
+    assert re.fullmatch(r"<UnloadedPair: target .*/target, 1 draft .*/draft; 2048 tokens, cpu>", shown)
 
 
 def test_vocabularies_padded_differently_are_cut_and_short_ones_refused(
@@ -139,9 +195,6 @@ def test_weights_that_do_not_fit_are_one_line(
     with pytest.raises(InsufficientMemoryError, match=r"memory ran out on cpu .* target model") as caught:
         LanguageModelPair.load(*folders["llama"], device="cpu")
     assert "\n" not in str(caught.value)
-
-
-# ------------------------------------------------------------------------------------------ the hub
 
 
 def answers(monkeypatch: pytest.MonkeyPatch, error: Exception) -> list[str]:

@@ -1,5 +1,6 @@
 """Prompt files, and the bundled pair with its prompts."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, UnloadedPair, bundled_prompts, encode_prompts, read_prompts
 from spectheory.models.loading import ModelSource
+from spectheory.models.prompts import prompt_name
 from spectheory.simulation import simulate
 
 
@@ -124,3 +126,8 @@ def test_the_bundled_pair_makes_verifiers_differ() -> None:
     token, block = simulation.estimates
     assert 2 < token.interval[0] < token.interval[1] < 5
     assert block.block_efficiency > token.block_efficiency
+
+
+@pytest.mark.parametrize(("prompt", "shown"), [(5, "5"), ("é" * 99, r"'(\\xe9)+'\.\.\.")])
+def test_what_is_not_a_prompt_is_named_too(prompt: Any, shown: str) -> None:
+    assert re.fullmatch(rf"prompt 2 \({shown}\)", prompt_name(2, prompt))

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from spectheory.foundation.errors import ComputationError, InvalidInputError, InvalidOutcomeError
-from spectheory.models import SamplingOptions, logits_to_probs, sampling
+from spectheory.models import SamplingOptions, sampling
 from spectheory.models.sampling import LogitsCheck, scaled_logits
 from spectheory.verification.outcome import sample_rows
 
@@ -28,27 +28,27 @@ from spectheory.verification.outcome import sample_rows
         (SamplingOptions(temperature=1e-308), [1, 0, 0, 0, 0]),  # logits / 1e-308 overflow
     ],
 )
-def test_logits_to_probs_by_hand(options: SamplingOptions, expected: list[float]) -> None:
+def test_probabilities_by_hand(options: SamplingOptions, expected: list[float]) -> None:
     """Logits log(4, 2, 2, 1, 1) + 3, and the same tokens in reverse."""
     logits = torch.tensor([4.0, 2.0, 2.0, 1.0, 1.0], dtype=torch.float64).log() + 3
-    probs = logits_to_probs(logits, options)
+    probs = scaled_logits(logits, options).softmax(-1)
     assert probs.dtype == torch.float64
     np.testing.assert_allclose(probs, expected, rtol=1e-12, atol=0)
     # The lower id of a tie wins there too: within tied pairs the entries keep their order.
-    swapped = logits_to_probs(logits.flip(0), options)
+    swapped = scaled_logits(logits.flip(0), options).softmax(-1)
     np.testing.assert_allclose(swapped, np.take(expected, [3, 4, 1, 2, 0]), rtol=1e-12, atol=0)
 
 
 def test_half_precision_logits_are_upcast_first() -> None:
     logits = torch.tensor([1.0, 2.5, -3.0], dtype=torch.bfloat16)
-    assert torch.equal(logits_to_probs(logits), logits_to_probs(logits.double()))
-    assert logits_to_probs(logits, dtype=torch.float32).dtype == torch.float32
+    assert torch.equal(scaled_logits(logits).softmax(-1), scaled_logits(logits.double()).softmax(-1))
+    assert scaled_logits(logits, dtype=torch.float32).softmax(-1).dtype == torch.float32
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf")])
 def test_logits_that_are_not_finite_raise(bad: float) -> None:
     with pytest.raises(ComputationError, match="NaN"):
-        logits_to_probs(torch.tensor([0.0, bad]))
+        scaled_logits(torch.tensor([0.0, bad])).softmax(-1)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_top_p_that_is_reached_exactly_needs_no_further_token() -> None:
     """Two of four equal tokens have one half; a third is kept for the least bit more."""
     logits = torch.zeros(4, dtype=torch.float64)
     for top_p, kept in ((0.5, 2), (0.5 + 1e-9, 3), (0.25, 1), (0.75, 3)):
-        probs = logits_to_probs(logits, SamplingOptions(top_p=top_p))
+        probs = scaled_logits(logits, SamplingOptions(top_p=top_p)).softmax(-1)
         assert int((probs > 0).sum()) == kept
         assert float(probs.sum()) == 1.0
 
@@ -98,8 +98,8 @@ def test_temperature_zero_is_a_point_mass() -> None:
     """On the most likely token, by lower id among equals, whatever top-k and top-p would leave."""
     logits = torch.tensor([[1.0, 3.0, 3.0], [5.0, -torch.inf, 2.0]])
     for options in (SamplingOptions(temperature=0), SamplingOptions(temperature=0, top_k=2, top_p=0.5)):
-        assert logits_to_probs(logits, options).tolist() == [[0, 1, 0], [1, 0, 0]]
-    assert logits_to_probs(logits, SamplingOptions(temperature=1))[0, 2] > 0  # the partner
+        assert scaled_logits(logits, options).softmax(-1).tolist() == [[0, 1, 0], [1, 0, 0]]
+    assert scaled_logits(logits, SamplingOptions(temperature=1)).softmax(-1)[0, 2] > 0  # the partner
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])

@@ -13,6 +13,7 @@ from spectheory.optima.greedy_polymatroid import decompose_into_rankings
 from spectheory.optima.path_selection import path_selection_optimum
 
 
+@pytest.mark.deep
 def test_every_skewed_draft_is_a_mixture_of_rankings() -> None:
     """Optimal and random members come back exactly from at most M rankings with weights > 0."""
     rng = np.random.default_rng(11)

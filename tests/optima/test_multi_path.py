@@ -96,6 +96,7 @@ def test_antichains_are_all_antichains(vocab_size: int, depth: int) -> None:
             assert not (members[:, node] & members[:, ancestor]).any()
 
 
+@pytest.mark.deep
 def test_many_antichains_exact_by_row_generation() -> None:
     """83 521 antichains (V = 4, L = 2), certified against every one of them."""
     rows = (["1/2", "1/4", "1/6", "1/12"], ["1/12", "1/6", "1/4", "1/2"])

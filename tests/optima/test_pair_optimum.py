@@ -77,6 +77,7 @@ def facts(best: Solution | CertifiedInterval) -> tuple[object, ...]:
     return best.value, best.lower, best.upper, best.method, best.status
 
 
+@pytest.mark.deep
 def test_the_optimum_of_a_float_pair_depends_on_the_pair_and_the_process_alone() -> None:
     """Not on how K is said, on the names of the tokens, on another pair solved before, or on the process it
     is asked in: every bit is the same.  Another K and another pair give another number."""

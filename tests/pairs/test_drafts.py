@@ -29,9 +29,6 @@ def path_of(pair: ModelPair, leaf: int) -> Path:
     return pair.context(pair.draft_length, leaf)
 
 
-# ------------------------------------------------- the drawing procedures, acted out
-
-
 def law_of_draws(trees: Iterable[tuple[list[Draw], Any]]) -> Law:
     """The leaves of every tree of draws, in order, with its probability."""
     law: Law = defaultdict(Fraction)
@@ -41,7 +38,6 @@ def law_of_draws(trees: Iterable[tuple[list[Draw], Any]]) -> Law:
 
 
 def leaves_below(draws: list[Draw], context: Path = ()) -> Iterator[Path]:
-    """The paths of a tree of draws."""
     for draw in draws:
         path = (*context, draw.token)
         yield from leaves_below(draw.below, path) if draw.below else (path,)
@@ -203,9 +199,6 @@ def test_draws_mark_the_first_path_below_every_node(process: DraftProcess, expec
     np.testing.assert_array_equal(process.draws(2), np.array(expected, dtype=bool))
 
 
-# ------------------------------------------------------------------------ errors
-
-
 @pytest.mark.parametrize(
     ("build", "says"),
     [
@@ -225,8 +218,8 @@ def test_bad_processes_are_refused(build: Any, says: str) -> None:
 @pytest.mark.parametrize(
     ("process", "says"),
     [
-        (PrefixTree((2,)), r"1 widths \[2\]; expected one per drafted token, 2"),
-        (PrefixTree((2, 1, 1)), r"3 widths \[2, 1, 1\]; expected one per drafted token, 2"),
+        (PrefixTree((2,)), r"1 width, \[2\]; expected one per drafted token, 2"),
+        (PrefixTree((2, 1, 1)), r"3 widths, \[2, 1, 1\]; expected one per drafted token, 2"),
         (WithoutReplacement((3, 1)), "cannot draw 3 distinct tokens at depth 0"),
         (WithoutReplacement((1, 3)), "cannot draw 3 distinct tokens at depth 1"),
         (PerPath((instances.two_token(1),)), "draft model 0 has 2 tokens, draft length 1"),
@@ -252,9 +245,6 @@ def test_zeros_of_the_draft_limit_distinct_draws() -> None:
     assert len(law_of(WithoutReplacement((3,)), pair)) == 6
     with pytest.raises(InvalidInputError, match="only 3 tokens with mass"):
         WithoutReplacement((4,)).check(pair)
-
-
-# --------------------------------------------------------- verifiers on processes
 
 
 @pytest.mark.parametrize("name", ["token", "block"])
@@ -308,9 +298,6 @@ def test_refusal_partner_greedy_multipath_on_other_drafts_is_not_lossless() -> N
         Unchecked("greedy_multipath"), instances.three_token_reversed(1), drafts=WithoutReplacement((2,))
     )
     assert law.total_variation > 0
-
-
-# ------------------------------------------------------------------------ optimum
 
 
 def cut_by_brute_force(pair: ModelPair, law: Law) -> Fraction:

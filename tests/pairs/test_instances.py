@@ -53,7 +53,6 @@ def test_uniform_pairs() -> None:
 
 
 def test_markov_rows_depend_on_the_last_token_only() -> None:
-    """The partner: rows of a random pair do not."""
     for pair, is_markov in ((instances.sticky_chain(3), True), (instances.random_rational(1, 2, 3), False)):
         rows: dict[tuple[int, int], set[tuple[F, ...]]] = {}
         for model, side in enumerate((pair.target, pair.draft)):

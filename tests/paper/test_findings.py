@@ -29,7 +29,6 @@ def test_texts_of_rationals_are_drawn_as_numbers_and_others_are_not() -> None:
 
 
 def test_a_claim_holds_where_every_case_does() -> None:
-    """Partners: one case that fails, and no case at all."""
     checks = Checks()
     for number in range(5):
         checks.expect("numbers are below 5", number < 5, f"{number}")

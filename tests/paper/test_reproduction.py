@@ -26,8 +26,6 @@ CALLS: list[str] = []
 
 
 def make(name: str, height: Any = 1, holds: bool = True, interrupts: bool = False) -> Exhibit:
-    """An exhibit of one number and one line."""
-
     def compute() -> Findings:
         CALLS.append(name)
         if interrupts:
@@ -130,6 +128,7 @@ def test_a_file_that_is_none_of_ours_is_refused(exhibits: Callable[..., None], t
         reproduce([], tmp_path, resume=True)
 
 
+@pytest.mark.deep
 def test_jobs_give_the_same_bytes(tmp_path: Path) -> None:
     names = ["two_token_table", "full_information"]
     for folder, jobs in (("alone", 1), ("together", 2)):

@@ -36,7 +36,7 @@ def earned_and_ceiling(verifier: str, num_drafts: int) -> tuple[float, float]:
     return float((tuples.probs * outcome.expected_tokens()).sum()), total
 
 
-@pytest.mark.parametrize("num_drafts", [1, 2, 3])
+@pytest.mark.parametrize("num_drafts", [1, 2, pytest.param(3, marks=pytest.mark.deep)])
 def test_optimal_rules_reach_the_ceiling_and_others_do_not(num_drafts: int) -> None:
     """By enumeration: the optimum at every position, and two rules that are below it from two paths on."""
     for optimal in ("otm", "token") if num_drafts == 1 else ("otm",):

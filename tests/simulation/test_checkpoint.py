@@ -1,6 +1,8 @@
 """Runs that are stopped, and the files they go on from: every other file is refused."""
 
 import json
+import os
+import stat
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,7 @@ import pytest
 from montecarlo_support import run
 from spectheory.foundation.errors import InvalidInputError, Notice
 from spectheory.models import LanguageModelPair
-from spectheory.simulation.checkpoint import Checkpoint, open_checkpoint
+from spectheory.simulation.checkpoint import Checkpoint, merge_checkpoints, open_checkpoint
 from spectheory.simulation.estimates import Tally
 
 
@@ -23,9 +25,6 @@ def written(models: LanguageModelPair, tmp_path_factory: pytest.TempPathFactory)
     lines = state.read_bytes().splitlines(keepends=True)
     assert len(lines) == 4
     return lines
-
-
-# ------------------------------------------------------------------------------------------ going on
 
 
 def test_a_stopped_run_goes_on_from_its_checkpoint(models: LanguageModelPair, tmp_path: Path) -> None:
@@ -97,9 +96,6 @@ def test_a_torn_last_line_is_cut_off(
         again = run(models, state)
     assert again == run(models)
     assert state.read_bytes() == b"".join(written)
-
-
-# ------------------------------------------------------------------------------------------ damage
 
 
 def edited(line: bytes, change: Any, with_checksum: str | None = None) -> bytes:
@@ -192,9 +188,6 @@ def test_other_files_are_no_checkpoints(models: LanguageModelPair, tmp_path: Pat
     assert state.read_bytes() == content
 
 
-# ------------------------------------------------------------------------------------------ places and locks
-
-
 def test_places_that_cannot_be_written_to(models: LanguageModelPair, tmp_path: Path) -> None:
     with pytest.raises(InvalidInputError, match="lies in a folder that does not exist"):
         run(models, tmp_path / "missing" / "state.jsonl")
@@ -202,14 +195,17 @@ def test_places_that_cannot_be_written_to(models: LanguageModelPair, tmp_path: P
         run(models, tmp_path)
 
 
-def test_two_runs_on_one_file_are_refused(models: LanguageModelPair, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["state.jsonl", "link.jsonl"])
+def test_two_runs_on_one_file_are_refused(models: LanguageModelPair, tmp_path: Path, name: str) -> None:
+    """By whatever name it is called."""
     state = tmp_path / "state.jsonl"
+    (tmp_path / "link.jsonl").symlink_to(state)
     refused = []
 
     def second(done: int, total: int) -> None:
         if done == 4:
             with pytest.raises(InvalidInputError, match="is in use by another process") as caught:
-                run(models, state)
+                run(models, tmp_path / name)
             refused.append(caught)
 
     first = run(models, state, progress=second)
@@ -217,13 +213,41 @@ def test_two_runs_on_one_file_are_refused(models: LanguageModelPair, tmp_path: P
     assert run(models, state) == first
 
 
-def test_a_checkpoint_holds_what_it_was_given(tmp_path: Path) -> None:
-    """Sums survive the file bit by bit; without a file they are kept in memory only."""
+@pytest.fixture
+def synchronised(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What is forced to the disk: folders, and files with the number of bytes that they hold by then."""
+    found: list[Any] = []
+
+    def fsync(number: int) -> None:
+        status = os.fstat(number)
+        found.append("folder" if stat.S_ISDIR(status.st_mode) else status.st_size)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return found
+
+
+def test_merged_files_agree(written: list[bytes], tmp_path: Path, synchronised: list[Any]) -> None:
+    """Lines that are alike are one; of two for one batch none is taken for the right one."""
+    one, other, out = (tmp_path / f"{name}.jsonl" for name in ("one", "other", "out"))
+    one.write_bytes(b"".join(written[:3]))
+    other.write_bytes(b"".join([written[0], *written[2:]]))
+    assert merge_checkpoints([one, other], out) == [0, 1, 2]
+    assert synchronised == [len(b"".join(written)), "folder"]
+    chain = json.loads(written[0])["sha256"]
+    changed = edited(written[1], lambda content: block(content)["expected"].__setitem__(0, 1.5), chain)
+    other.write_bytes(written[0] + changed)
+    with pytest.raises(InvalidInputError, match=r"line 2 .*other.jsonl has other numbers for batch 0"):
+        merge_checkpoints([one, other], tmp_path / "third.jsonl")
+
+
+def test_a_checkpoint_holds_what_it_was_given(tmp_path: Path, synchronised: list[Any]) -> None:
+    """Sums survive the file bit by bit and are on disk at once; without a file they are in memory only."""
     tally = Tally.zeros(2, 3)
     tally.add(np.array([[1 / 3, 2.5]]), np.array([[0, 3]]), np.full((1, 2, 4), 0.25))
     run_of_two = ({"seed": 0}, ["token"], [2, 2], 3)
     with open_checkpoint(tmp_path / "state.jsonl", *run_of_two) as first:
         first.add(1, {"token": tally})
+        assert synchronised == ["folder", (tmp_path / "state.jsonl").stat().st_size]
     with open_checkpoint(tmp_path / "state.jsonl", *run_of_two) as again:
         assert again.tallies.keys() == {1}
         for name, sums in vars(tally).items():

@@ -105,6 +105,7 @@ def stopped_coverage(first: int, block: int, repetitions: int = 600) -> float:
     return inside / repetitions
 
 
+@pytest.mark.deep
 def test_intervals_of_a_run_that_stops_cover() -> None:
     """From 16 prompts on, in blocks of 8, 87 % and more; the partner, from 2 prompts on one by one, does not.
 

@@ -1,13 +1,17 @@
 """Another model, prompt, verifier or setting is another run, whatever it is called."""
 
+import copy
 import importlib
 import json
 import shutil
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from types import MethodType
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,7 +20,12 @@ from montecarlo_support import PROMPTS, run
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction, SamplingOptions, UnloadedPair
 from spectheory.simulation import simulate
-from spectheory.simulation.identity import verifier_identity
+from spectheory.simulation.identity import (
+    _imported,
+    _Sources,
+    identity_before_loading,
+    verifier_identity,
+)
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import as_verifier
@@ -191,6 +200,53 @@ def test_what_a_verifier_imports_from_its_own_folder_counts(
         edited = identity()
         assert edited != before
         before = edited
+
+
+@pytest.mark.parametrize(
+    ("text", "file", "names"),
+    [
+        ("from . import c", "b.py", ["p.q", "p.q.c"]),
+        ("from .. import c", "b.py", ["p", "p.c"]),
+        ("from ..r import c", "b.py", ["p.r", "p.r.c"]),
+        ("from .r import c", "__init__.py", ["p.q.b.r", "p.q.b.r.c"]),
+        ("from r import c", "b.py", ["r", "r.c"]),
+    ],
+)
+def test_relative_imports(tmp_path: Path, text: str, file: str, names: list[str]) -> None:
+    (tmp_path / file).write_text(text)
+    assert list(_imported(tmp_path / file, "p.q.b")) == names
+
+
+def test_versions_count(models: LanguageModelPair) -> None:
+    versions = identity_before_loading(models, [], [])["versions"]
+    assert versions == {name: str(sys.modules[name].__version__) for name in versions}
+    assert versions.keys() == {"spectheory", "torch", "transformers", "numpy"}
+
+
+def made(positional: Any = 0, keyword: Any = 0, held: Any = 0) -> Callable[..., Any]:
+    def function(x: Any = positional, *, y: Any = keyword) -> Any:
+        return held
+
+    return function
+
+
+DIFFERENT = {
+    "default": (made(), made(positional=1)),
+    "default of a keyword": (made(), made(keyword=1)),
+    "enclosed": (made(), made(held=1)),
+    "shape": (np.zeros((2, 3)), np.zeros((3, 2))),
+    "dtype": (np.zeros(2), np.zeros(2, dtype=np.int64)),
+    "self": (MethodType(made(), 1), MethodType(made(), 2)),
+    "argument": (partial(made(), 1), partial(made(), 2)),
+    "keyword": (partial(made(), y=1), partial(made(), y=2)),
+}
+
+
+@pytest.mark.parametrize(("one", "other"), DIFFERENT.values(), ids=DIFFERENT)
+def test_parameters_that_differ_in_one_thing(one: Any, other: Any) -> None:
+    """The partner: what is made alike again is the same."""
+    described, again = (_Sources().describe(value) for value in (one, copy.deepcopy(one)))
+    assert described == again != _Sources().describe(other)
 
 
 def test_parameters_of_a_verifier_count(own: Callable[[str], Any]) -> None:

@@ -202,7 +202,7 @@ def test_rare_events_have_the_exact_poisson_limits() -> None:
             assert fewest == 0
 
 
-def testthird_moment_of_few_draws() -> None:
+def test_third_moment_of_few_draws() -> None:
     """Two draws of a prompt have none.  Three, by hand: 9 / 2 of the cubed deviations over 3^3."""
     draws, one = np.array([2, 2]), np.ones(2)
     assert third_moment(3 * one, 5 * one, 9 * one, draws, 0.25 * one) is None

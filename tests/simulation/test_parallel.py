@@ -212,6 +212,7 @@ def is_running(file: Path) -> bool:
     return False
 
 
+@pytest.mark.deep
 def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     """Nobody waits for what they would find; before the kill they are there."""
     parent = subprocess.Popen(

@@ -4,6 +4,7 @@ import inspect
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+import click
 import pytest
 
 from montecarlo_support import PROMPTS
@@ -37,6 +38,8 @@ def test_a_new_setting_is_one_declaration() -> None:
     assert (option.name, option.opts, option.default, option.metavar) == ("patience", ["--patience"], 3, "N")
     assert (option.type.name, option.help) == ("integer", "How long to wait, in seconds.")
     assert More(patience=5).record() == SimulationSettings().record() | {"patience": 5}
+    command = click.Command("simulate", params=SimulationSettings.command_options())
+    assert command.make_context("simulate", ["-k", "1-2,8"]).params["drafts"] == [1, 2, 8]
     with pytest.raises(KeyError, match="patience"):
         Undescribed.command_options()
 

@@ -168,11 +168,12 @@ def test_every_answer_of_a_text_is_checked(pair: LanguageModelPair, monkeypatch:
         simulated(pair, [Twice()], samples=1)
 
 
+@pytest.mark.deep
 def test_trees_without_replacement_are_drawn_with_common_numbers(pair: LanguageModelPair) -> None:
     """A tree takes a draw per path; the first call's mean is that of one call after each prompt."""
     name, tree = "multi_round_without_replacement", WithoutReplacement((2, 2))
-    (texts,) = simulated(pair, [name], drafts=tree, max_new_tokens=1, samples=500).estimates
-    (calls,) = simulated(pair, [name], drafts=tree, max_new_tokens=None, samples=500, seed=1).estimates
+    (texts,) = simulated(pair, [name], drafts=tree, max_new_tokens=1, samples=200).estimates
+    (calls,) = simulated(pair, [name], drafts=tree, max_new_tokens=None, samples=200, seed=1).estimates
     assert texts.block_efficiency == pytest.approx(calls.block_efficiency, abs=5 * calls.standard_error)
     (fewer,) = simulated(pair, [name], drafts=WithoutReplacement((1, 1)), max_new_tokens=1).estimates
     assert texts.block_efficiency > fewer.block_efficiency + 0.2  # the partner

@@ -42,7 +42,6 @@ def _new_journal() -> Journal:
 
 
 def law(function: Callable[[], Any], journal: Journal | None = None) -> dict[Any, Fraction]:
-    """The exact law of what a function returns."""
     found: dict[Any, Fraction] = {}
     seen = journal or _new_journal()
 

@@ -10,7 +10,8 @@ from scipy.stats import chi2
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from spectheory.decoding import LogitsProcessors, Stopping, decoding_iterations
-from spectheory.models import LanguageModelPair, SamplingOptions, logits_to_probs, prefill
+from spectheory.models import LanguageModelPair, SamplingOptions, prefill
+from spectheory.models.sampling import scaled_logits
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.verification.resolve import find_verifier
 
@@ -45,7 +46,7 @@ def target_law(
     ids = torch.cat([torch.tensor(prompt).expand(len(texts), -1), texts], dim=1)
     with torch.no_grad():
         logits = pair.target_model(ids[:, :-1]).logits[:, len(prompt) - 1 :]
-    rows = logits_to_probs(logits, options)
+    rows = scaled_logits(logits, options).softmax(-1)
     return rows.gather(2, texts[..., None])[..., 0].prod(dim=1).numpy()
 
 

@@ -8,7 +8,8 @@ import torch
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from scripts import load
-from spectheory.models import DraftedBatch, LanguageModelPair, SamplingOptions, logits_to_probs
+from spectheory.models import DraftedBatch, LanguageModelPair, SamplingOptions
+from spectheory.models.sampling import scaled_logits
 
 TEXTS = ["def main(argument):", "    return argument", "import argparse", "for index in range(10):"]
 FAMILIES = ("llama", "gpt2")
@@ -64,7 +65,7 @@ def full_row(model: torch.nn.Module, token_ids: list[int], options: SamplingOpti
     """The row after a text, from one uncached, unpadded forward pass over all of it."""
     with torch.no_grad():
         logits = model(torch.tensor([token_ids])).logits[0, -1]
-    return logits_to_probs(logits, options)
+    return scaled_logits(logits, options).softmax(-1)
 
 
 def largest_difference(

@@ -66,7 +66,7 @@ BAD_DOCUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "boolean": ({"draft": {"": [True, "0"]}}, "a probability cannot be True"),
     "nested": ({"draft": {"": [["1"], "0"]}}, r"must be a string or a number, got \['1'\]"),
     "row a string": ({"draft": {"": "1/2"}}, "a row must be a list of probabilities, got '1/2'"),
-    "draft row too short": ({"draft": {"": ["1"]}}, "draft row at context '' has 1 entries; expected 2"),
+    "draft row too short": ({"draft": {"": ["1"]}}, "draft row at context '' has 1 entry; expected 2"),
     "row lengths differ": ({"target": {**DOCUMENT["target"], "0": ["1", "0", "0"]}}, "context '0'"),
     "rows empty": ({"vocab": [], "target": {"": []}, "draft": {"": []}}, "at least one token"),
     "tables without contexts": ({"target": ["1", "0"]}, "target must map contexts to rows, got list"),

@@ -14,7 +14,6 @@ Lie = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 def small(name: str, **changes: Any) -> Findings:
-    """The small version of an exhibit."""
     return EXHIBITS[name](**{**EXHIBITS[name].small, **changes})
 
 

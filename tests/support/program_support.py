@@ -2,14 +2,17 @@
 
 import dataclasses
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from spectheory import instances
 from spectheory.foundation.errors import CertificationError
+from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.optima import ConstraintBlock, LinearProgram, Solution, check_solution
 from spectheory.optima.bounds.dual_scores import feasible_scores
+from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 
 TREE_SIZES = ((2, 1), (2, 2), (3, 1), (4, 1))
@@ -102,3 +105,12 @@ def random_scores(rng: np.random.Generator, pair: ModelPair) -> list[np.ndarray]
         numbers = rng.integers(-2, 14, pair.vocab_size**depth)
         scores.append(np.array([Fraction(int(n), 8) for n in numbers], dtype=object))
     return feasible_scores(pair, scores)
+
+
+def position_draft_law(pair: ModelPair, process: DraftProcess) -> dict[tuple[int, ...], Any]:
+    """The joint law of the K drafts of a process at one position, {(x_1, .., x_K): probability}."""
+    law: dict[tuple[int, ...], Any] = {}
+    for tuples in process.tuples(pair, size=10_000):
+        probs = fractions_if_exact(tuples.probs)
+        law |= dict(zip(map(tuple, tuples.leaves.tolist()), probs.tolist(), strict=True))
+    return law

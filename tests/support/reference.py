@@ -64,9 +64,6 @@ def without_zeros(law: Law) -> Law:
     return {path: mass for path, mass in law.items() if mass != 0}
 
 
-# ------------------------------------------------------------------ one path
-
-
 def token_law(pair: ModelPair) -> Law:
     """block2024 Algorithm 1: tokens accepted one after the other, up to the first rejection."""
     law: Law = defaultdict(Fraction)
@@ -125,9 +122,6 @@ def block_law(pair: ModelPair, draft_rows: Any = None, leaf_probs: Any = None) -
             for y, mass in enumerate(row):
                 law[(*path[:tau], y)] += chance * mass
     return without_zeros(law)
-
-
-# -------------------------------------------------------------- several paths
 
 
 def greedy_ranking(pair: ModelPair) -> list[Path]:

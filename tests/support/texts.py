@@ -26,14 +26,18 @@ def subtree(pair: ModelPair, context: Path, draft_length: int) -> ModelPair:
 
 
 def texts_after(
-    one_iteration: Callable[[ModelPair], Law], pair: ModelPair, draft_length: int, num_iterations: int
+    one_iteration: Callable[[ModelPair, Path], Law], pair: ModelPair, draft_length: int, num_iterations: int
 ) -> Law:
-    """The law of everything decoded in so many iterations, by recursion over the texts."""
+    """The law of everything decoded in so many iterations, by recursion over the texts.
+
+    Args:
+        one_iteration: (the models behind a text, the text) -> the law of the next output.
+    """
     texts: Law = {(): Fraction(1)}
     for _ in range(num_iterations):
         longer: Law = defaultdict(Fraction)
         for text, prob in texts.items():
-            for output, mass in one_iteration(subtree(pair, text, draft_length)).items():
+            for output, mass in one_iteration(subtree(pair, text, draft_length), text).items():
                 longer[text + output] += prob * mass
         texts = longer
     return texts

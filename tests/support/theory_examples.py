@@ -1,6 +1,5 @@
 """What docs/theory.md names and the package does not have: counterexamples, and bounds as they are stated."""
 
-from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -10,9 +9,9 @@ from spectheory import ModelPair, Outcome, output_law
 from spectheory.optima import best_ranking
 from spectheory.optima.bounds import dual_objective
 from spectheory.pairs.instances import forced_start as forced_start_pair  # noqa: F401 - for the tables of theory.md
-from spectheory.verification.algorithms.path_selection.selection import PathSelection, SelectedPaths
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
+from spectheory.verification.algorithms.recoupled import Recoupled  # noqa: F401 - for the tables of theory.md
 from spectheory.verification.first_drafts import OnFirst
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
@@ -21,9 +20,6 @@ REVERSED = (["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"])
 """Target (1/2, 1/3, 1/6) and the draft with the same row reversed."""
 
 Context = tuple[int, ...]
-
-
-# ------------------------------------------------------------------------------------------- pairs
 
 
 def agreeing_pair() -> ModelPair:
@@ -39,7 +35,11 @@ def low_ratio_pair() -> ModelPair:
     return ModelPair.context_free_pair(["0", "27/100", "73/100"], ["1/5", "3/10", "1/2"], draft_length=1)
 
 
-# --------------------------------------------------------------------------------------- verifiers
+def flat_root_pair() -> ModelPair:
+    """A root that does not tell which share of the first draft is best behind it (Statement 5.8)."""
+    sure, fair = ["1", "0"], ["1/2", "1/2"]
+    target = dict.fromkeys([(), (0,), (1,), (0, 0), (0, 1), (1, 0), (1, 1)], sure)
+    return ModelPair.from_contexts(target, {(): sure, (0,): fair, (1,): sure}, 2)
 
 
 def block_on_prefix(num_tokens: int) -> OnFirst:
@@ -55,73 +55,6 @@ class PathsAsDrafts:
 
     def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
         return self.verifier.outcome(paths, target_rows, draft_rows)
-
-
-class ScoredPair(PathSelection):
-    """Scored selection of two drafts with scores refined as Statement 5.18 allows.
-
-    A score law is a list of masses on equal bins, uniform inside a bin.  At every context a share λ of it is
-    handed to all tokens alike; the rest is cut into adjacent pieces, one per token, in ascending order of
-    p/q or, reversed, in descending order.  λ and the order come from ``rule``, a function of the two rows.
-
-    Args:
-        bins: how many.
-        rule: (target row, draft row) -> (λ in the arithmetic of the rows, whether the order is reversed).
-        skewed: whether the rows of the selected path's law are used; ``False`` takes the draft's own, which
-            is wrong.
-    """
-
-    name, source = "scored_pair", "theory.md Statement 5.18"
-
-    def __init__(
-        self, bins: int, rule: Callable[[Sequence[Any], Sequence[Any]], tuple[Any, bool]], skewed: bool = True
-    ) -> None:
-        self.bins, self.rule, self.skewed = bins, rule, skewed
-
-    def select(self, paths: Any, target_rows: Any, draft_rows: Any) -> SelectedPaths:
-        one = target_rows.ravel()[0] * 0 + 1
-        chances, skewed = 0 * target_rows[:, :, 0, 0], draft_rows.copy()
-        for number, path_index in np.ndindex(*chances.shape):
-            law = [one / self.bins] * self.bins
-            for depth, token in enumerate(paths[number, path_index]):
-                target, draft = target_rows[number, path_index, depth], draft_rows[number, path_index, depth]
-                children = self.split(law, target, draft)
-                if self.skewed:
-                    masses = [q * self.height(child) for q, child in zip(draft, children, strict=True)]
-                    skewed[number, path_index, depth] = [mass / self.height(law) for mass in masses]
-                law = children[token]
-            if path_index == 0:
-                first = law
-            else:  # the first wins in a higher bin, and half of the time in the same
-                below = np.cumsum([law[0] * 0, *law[:-1]])
-                wins = [
-                    mine * (lower + other / 2) for mine, lower, other in zip(first, below, law, strict=True)
-                ]
-                chances[number] = sum(wins), 1 - sum(wins)
-        candidates = np.arange(2) + 0 * paths[:, :, 0]
-        return SelectedPaths(candidates, chances, target_rows, skewed)
-
-    def height(self, law: Sequence[Any]) -> Any:
-        """R = ∫ 2 s μ(ds)."""
-        return sum(mass * (2 * number + 1) for number, mass in enumerate(law)) / self.bins
-
-    def split(self, law: Sequence[Any], target: Sequence[Any], draft: Sequence[Any]) -> list[list[Any]]:
-        """The score laws of the children, with Σ_t q(t) μ_t = μ; of a token with q = 0 the parent's."""
-        share, is_reversed = self.rule(target, draft)
-        drafted = [token for token in range(len(draft)) if draft[token] > 0]
-        drafted.sort(key=lambda token: target[token] / draft[token], reverse=is_reversed)
-        left, children = list(law), [list(law) for _ in draft]
-        for token in drafted:
-            wanted, cut = draft[token], []
-            for number in range(self.bins):
-                cut.append(min(wanted, left[number]))
-                wanted, left[number] = wanted - cut[-1], left[number] - cut[-1]
-            pieces = zip(law, cut, strict=True)
-            children[token] = [share * mass + (1 - share) * piece / draft[token] for mass, piece in pieces]
-        return children
-
-
-# ------------------------------------------------------------------------------------------ values
 
 
 def kseq_defect(target: list[str], draft: list[str], num_drafts: int, division_factor: str) -> Any:

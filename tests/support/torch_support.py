@@ -34,7 +34,6 @@ def drafted(
 
 
 def on_device(arrays: Sequence[np.ndarray], device: str) -> list[torch.Tensor]:
-    """Torch tensors of the same numbers."""
     return [torch.from_numpy(array).to(device) for array in arrays]
 
 

@@ -31,22 +31,3 @@ class Altered:
             self._stop_probs(proper.stop_probs),
             lambda path_index, length: self._rows(proper.correction(path_index, length)),
         )
-
-
-def _negative_entry(array: np.ndarray) -> np.ndarray:
-    """-1 in one entry and the surplus in another, so that the sum stays 1."""
-    altered = array.copy()
-    altered[..., 0] = altered[..., 0] - 1
-    altered[..., 1] = altered[..., 1] + 1
-    return altered
-
-
-MALFORMED: dict[str, tuple[Altered, str]] = {
-    # what is wrong: (verifier, what the error must say)
-    "stops sum to 2": (Altered("double", stop_probs=lambda array: array * 2), "they sum to 2"),
-    "a negative row entry": (Altered("negative_rows", rows=_negative_entry), "smallest mass -"),
-    "float rows": (
-        Altered("float_rows", rows=lambda array: array.astype(float)),
-        "left exact arithmetic on an exact pair",
-    ),
-}

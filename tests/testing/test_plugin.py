@@ -24,9 +24,10 @@ def run_pytest(folder: Path, *arguments: str) -> tuple[int, str]:
 
 
 def test_a_test_per_pair(tmp_path: Path) -> None:
-    code, printed = run_pytest(tmp_path, "--spectheory-verifier", "kseq")
+    code, printed = run_pytest(tmp_path, "--spectheory-verifier", "kseq", "-k", "rarely")
     assert code == 0, printed
     assert " passed" in printed
+    assert "spectheory: lossless on the passed pairs in float64 within 1e-09 p(a) + 1.4e-14" in printed
 
 
 def test_a_wrong_verifier_fails_with_its_counterexample(tmp_path: Path) -> None:
@@ -46,7 +47,7 @@ def test_an_unknown_verifier_is_a_usage_error(tmp_path: Path) -> None:
 
 def test_the_fixture(tmp_path: Path) -> None:
     (tmp_path / "test_mine.py").write_text(
-        "def test_mine(assert_lossless):\n    assert_lossless('kseq')\n\n"
+        "def test_mine(assert_lossless):\n    assert_lossless('kseq', quick=True)\n\n"
         "def test_wrong(assert_lossless):\n"
         "    from spectheory import defects\n    assert_lossless(defects['swapped_models'])\n"
     )

@@ -114,6 +114,7 @@ def test_compiled_verifiers_are_the_same() -> None:
 
 
 @pytest.mark.skipif(shutil.which("g++") is None, reason="torch's inductor needs a C++ compiler on the CPU")
+@pytest.mark.deep
 def test_inductor_gives_the_same() -> None:
     assert_same("token", "inductor", 1e-12)
 

@@ -43,9 +43,6 @@ def two_stops() -> Outcome:
     return Outcome.from_rows(stop_probs, rows)
 
 
-# ------------------------------------------------------------------ quantities
-
-
 def test_expected_tokens_and_lengths() -> None:
     """E[τ+1] = Σ (i+1) P(τ = i): 0.25 * 1 + 0.75 * 2."""
     outcome = two_stops()
@@ -83,9 +80,6 @@ def test_leading_axes_are_batch_axes(name: str) -> None:
             np.testing.assert_allclose(everywhere[index], alone, rtol=0, atol=1e-12)
 
 
-# --------------------------------------------------------------------- samples
-
-
 def test_samples_follow_the_stop_law_and_name_its_rows() -> None:
     """200 000 draws: frequencies within 5 standard errors, and each stop with its own correction token."""
     one = two_stops()
@@ -119,7 +113,6 @@ def test_weights_are_laws_once_divided_and_are_drawn_from_as_they_are() -> None:
 
 
 def test_same_seed_same_sample() -> None:
-    """The generator is the only source of randomness."""
     outcome = Outcome.from_rows(np.full((50, 2, 3), 1 / 6), np.full((50, 2, 3, 4), 0.25))
     draws = [outcome.sample(np.random.default_rng(seed)) for seed in (5, 5, 6)]
     for field in ("path_index", "length", "token"):
@@ -131,7 +124,6 @@ def test_same_seed_same_sample() -> None:
 
 
 def test_exact_outcomes_can_be_sampled() -> None:
-    """Rational outcomes are drawn from in float64."""
     half = Fraction(1, 2)
     rows = np.array([[[Fraction(0), Fraction(1)], [Fraction(1), Fraction(0)]]], dtype=object)
     outcome = Outcome.from_rows(np.array([[half, half]], dtype=object), rows)
@@ -147,7 +139,6 @@ KINDS = st.sampled_from(["numpy", "torch", "torch elsewhere"])
 
 
 def drawn_by(uniform: float, row: np.ndarray, kind: str, block: int) -> int:
-    """The entry that one uniform number draws."""
     with patch.object(arrays, "BLOCK", block), ExitStack() as here:
         if kind == "numpy":
             return int(sample_rows(row, FixedUniform(uniform)))
@@ -215,15 +206,6 @@ def test_torch_draws_what_numpy_draws() -> None:
     rows[7] = 0
     with pytest.raises(InvalidOutcomeError, match="without mass"):
         sample_rows(torch.tensor(rows), torch.Generator().manual_seed(0))
-
-
-# -------------------------------------------------------------------- contract
-
-
-# ---------------------------------------------------------------------- arrays
-
-
-# ------------------------------------------------------------------ how far from a law
 
 
 def test_a_stop_is_what_a_sample_begins_with() -> None:

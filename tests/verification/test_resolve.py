@@ -31,7 +31,11 @@ MODULES = {
         "class Own:\n    def __init__(self, size):\n        pass\n",
         "making arguments:Own failed: TypeError",
     ),
-    "nothing": ("Own = 3\n", "3 is not a verifier"),
+    "nothing": ("Own = 3\n", "3 is not a verifier; expected .* -> Outcome$"),
+    "function": (
+        "def Own(*_):\n    return [0]\n",
+        "not a verifier; .* and black_box or per_sample makes one",
+    ),
     "missing": ("x = 1\n", "no attribute of module 'missing' is called 'Own'"),
 }
 
@@ -56,8 +60,6 @@ def test_names_that_name_nothing(name: str) -> None:
 
 
 class Counted(UserBlock):
-    """Counts how often it is made."""
-
     name = "counted"
     made = 0
 

@@ -30,19 +30,6 @@ class KeepsState(UserToken):
         )
 
 
-class DrawsItsOwn(UserToken):
-    """Accepts or rejects by coins of its own, so that the law looks sharper than it is."""
-
-    rng = np.random.default_rng(0)
-
-    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-        right = super().outcome(paths, target_rows, draft_rows)
-        stops = right.stop_probs * 0
-        picked = self.rng.integers(0, stops.shape[-1], len(stops))
-        stops[np.arange(len(stops)), 0, picked] += 1
-        return Outcome(stops, right.correction)
-
-
 class LooksAtTheBatch(UserToken):
     """Gives every tuple the answer of the first tuple of its batch."""
 
@@ -84,9 +71,38 @@ class WritesIntoItsInputs(UserToken):
         return right
 
 
+class MixesStops(UserToken):
+    """Stops everywhere with equal chances; its correction takes the first tuple's length for all of them."""
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        stops = super().outcome(paths, target_rows, draft_rows).stop_probs * 0
+        stops[:, 0] += 1
+        return Outcome(
+            stops / stops.shape[-1],
+            lambda path, length: target_rows[np.arange(len(path)), path, 0 * length + length[0]],
+        )
+
+
+class OnlyUpwards(UserToken):
+    """Right, but for a stop before the one that was asked about last, whichever outcome that was of."""
+
+    last = 0
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        right = super().outcome(paths, target_rows, draft_rows)
+
+        def correction(path_index: Any, length: Any) -> Any:
+            rows, before = right.correction(path_index, length), self.last
+            self.last = 0 if (length != length[0]).any() else int(length[0]) % (paths.shape[-1])
+            return rows if before <= length[0] else np.roll(rows, 1, axis=-1)
+
+        return Outcome(right.stop_probs, correction)
+
+
 FAULTS = {
+    MixesStops: "its correction for one stop depends on the other stops",
+    OnlyUpwards: "an outcome changes when another one is made or used before its corrections",
     KeepsState: "the same call gives different outcomes, from internal state or random numbers",
-    DrawsItsOwn: "the same call gives different outcomes, from internal state or random numbers",
     LooksAtTheBatch: "its answer for one tuple of drafts depends on the other tuples of the batch",
     RemembersByObject: "given other contents in the same array objects it repeats an old answer",
     WritesIntoItsInputs: "writes into its input draft_rows",
@@ -141,28 +157,6 @@ def test_rows_of_stops_that_are_not_made_may_be_anything(pair: ModelPair) -> Non
     assert certify(FloatsWhereItNeverStops(), pair, 2).is_valid
 
 
-class OneLengthForAll:
-    """Its correction takes the length of the first tuple for all of them, as an unbatched habit would."""
-
-    name = "one_length_for_all"
-
-    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-        right = verifiers["token"].outcome(paths, target_rows, draft_rows)
-        return Outcome(
-            right.stop_probs, lambda path, length: right.correction(path, 0 * length + length.reshape(-1)[0])
-        )
-
-
-class AnotherForSingles:
-    """Block verification, but for batches of one."""
-
-    name = "another_for_singles"
-
-    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-        name = "token" if len(paths) > 1 else "block"
-        return verifiers[name].outcome(paths, target_rows, draft_rows)
-
-
 class AnotherForHalves:
     """Block verification; from the fifth tuple on it is token verification in batches of eight to fifteen."""
 
@@ -187,16 +181,3 @@ def test_a_batch_of_another_size_is_asked_about() -> None:
     """16 tuples, asked about all at once, alone and in halves; only the halves show this fault."""
     with pytest.raises(InvalidOutcomeError, match="depends on the other tuples of the batch"):
         certify(AnotherForHalves(), instances.two_token(2), 2)
-
-
-@pytest.mark.parametrize("num_drafts", [1, 2])
-@pytest.mark.parametrize(
-    ("verifier", "says"),
-    [
-        (OneLengthForAll(), "its correction for one stop depends on the other stops"),
-        (AnotherForSingles(), "depends on the other tuples of the batch"),
-    ],
-)
-def test_faults_that_show_in_batches_of_another_kind(verifier: Any, says: str, num_drafts: int) -> None:
-    with pytest.raises(InvalidOutcomeError, match=says):
-        certify(verifier, instances.two_token(2), num_drafts)

@@ -227,9 +227,6 @@ def filled(shape: Any, make: Callable[[], Any]) -> np.ndarray:
     return numbers
 
 
-# ------------------------------------------------------------------------- one function per random primitive
-
-
 def _uniform(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> Any:
     return _place(drawn, filled(drawn.shape, lambda: uniform_number(tape, drawn.dtype)), func)
 
@@ -277,7 +274,6 @@ def _bernoulli(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: An
 
 
 def _whole_numbers(tape: Tape, func: Any, drawn: torch.Tensor, args: Any, kwargs: Any) -> torch.Tensor:
-    """``torch.randint(low, high, size)``."""
     ends = [end for end in args if isinstance(end, int)]
     low = kwargs.get("low", ends[0] if len(ends) > 1 else 0)
     high = kwargs.get("high", ends[-1] if ends else None)
@@ -298,9 +294,6 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     "bernoulli_": _bernoulli,
     "randint": _whole_numbers,
 }
-
-
-# ------------------------------------------------------------------------- Python's and numpy's randomness
 
 
 def _replacements(tape: Tape, journal: Journal) -> Iterator[Replacement]:

@@ -102,8 +102,6 @@ def refusing(message: str) -> Callable[..., Any]:
     return refuse
 
 
-# ------------------------------------------------------------------------- networks, processes, devices
-
 _NETWORK = (
     "socket.connect socket.sendto socket.sendmsg "
     "socket.getaddrinfo socket.gethostbyaddr socket.gethostbyname socket.getnameinfo"

@@ -112,8 +112,6 @@ def moved(function: Callable[[np.ndarray], np.ndarray], array: RandomArray) -> A
     return random_array(function(_memory(array)), lanes)
 
 
-# ------------------------------------------------------------------------- lane by lane
-
 _MONOTONE = (
     np.add, np.subtract, np.multiply, np.divide, np.negative, np.log, np.log2, np.exp, np.exp2, np.sqrt,
     np.minimum, np.maximum, np.fmin, np.fmax,
@@ -122,7 +120,6 @@ _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, 
 
 
 def _lanewise(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
-    """Apply a function to memory and to every random lane."""
     memories = [_memory(part) for part in inputs]
     with np.errstate(all="ignore"):  # the memory of a random lane is meaningless
         result = np.asarray(ufunc(*memories))
@@ -142,7 +139,6 @@ def _lanewise(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
 
 
 def _spread_lanes(part: Any, shape: tuple[int, ...]) -> Mapping[int, Any]:
-    """The random lanes of an array that is broadcast to a shape."""
     if not isinstance(part, RandomArray) or part.shape == shape:
         return _lanes(part)
     return _lanes(moved(lambda entries: np.broadcast_to(entries, shape), part))
@@ -173,7 +169,6 @@ _KINDS = (Number, Clock, Pick, Lead)
 
 
 def _compared(ufunc: np.ufunc, entries: Sequence[Any]) -> bool:
-    """The truth of a comparison of two entries."""
     first, second = entries
     if isinstance(first, Lead) and first is second:
         return bool(ufunc(1, 1))
@@ -200,7 +195,6 @@ def _known(entry: Any) -> Any:
 
 
 def _combined(ufunc: np.ufunc, entries: Sequence[Any]) -> Any:
-    """The random number in a lane after a function of its entries."""
     if any(isinstance(entry, Clock) for entry in entries):
         return clock_after(ufunc.__name__, *entries)
     if any(isinstance(entry, Pick) for entry in entries):
@@ -225,9 +219,6 @@ def _number(ufunc: np.ufunc, entries: Sequence[Any]) -> Number:
     return Number.combined(ufunc.__name__, entries, function)
 
 
-# ------------------------------------------------------------------------- functions of whole arrays
-
-
 def _where(condition: np.ndarray, first: Any, second: Any) -> Any:
     if isinstance(condition, RandomArray):
         raise NotEnumerableError("the sampler uses a random number as a condition")
@@ -242,7 +233,6 @@ def _where(condition: np.ndarray, first: Any, second: Any) -> Any:
 
 
 def _race_of_lanes(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, list[int]]:
-    """The race between the clocks of an array, and their lanes."""
     lanes = sorted(array.lanes)
     clocks = [array.lanes[lane] for lane in lanes]
     rest = np.delete(_memory(array).ravel(), lanes)

@@ -64,8 +64,6 @@ def become_random(tensor: torch.Tensor, numbers: np.ndarray, is_python: bool = F
     return random
 
 
-# ------------------------------------------------------------------------- torch functions on random tensors
-
 _METADATA = (
     "size dim numel nelement stride is_floating_point is_contiguous is_complex element_size get_device "
     "__len__ result_type can_cast storage_offset _is_view "
@@ -116,9 +114,7 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name == "__repr__":
         return "<random numbers that are not drawn>"
     if name in _STRUCTURE.split():
-        for index in _random(_flat(args[1:])):
-            if _is_picked(index) or _is_whole(index):
-                settle(index)
+        _settle_those(_flat(args[1:]), lambda index: _is_picked(index) or _is_whole(index))
         is_random = isinstance(args[0], RandomTensor) or _random(_flat(args[1:]))
         return _rearranged(func, args, kwargs) if is_random else func(*args, **kwargs)
     if name in _JOINS.split():
@@ -127,14 +123,12 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         condition, first, second = args if func is torch.where else (args[1], args[0], args[2])
         return _chosen(condition, first, second)
     if name == "masked_fill" and not isinstance(args[2], RandomTensor):
-        return _chosen(args[1], torch.as_tensor(args[2]).type(_dtype_of(args[0])), args[0])
+        return _chosen(args[1], torch.as_tensor(args[2]).type(_dtype(args[0])), args[0])
     if name == "__setitem__":
         return _stored(*args)
     if name.endswith("_") and not name.startswith("_") and hasattr(torch.Tensor, name[:-1]):
         return _in_place(args[0], getattr(torch.Tensor, name[:-1])(*args, **kwargs))
-    if picks := [random for random in _random([*args, *kwargs.values()]) if _is_picked(random)]:
-        for random in picks:
-            settle(random)
+    if _settle_those([*args, *kwargs.values()], _is_picked):
         return func(*args, **kwargs)
     if name in ("item", "tolist") and len(args) == 1:
         return _python_numbers(args[0].reshape(()) if name == "item" else args[0])
@@ -158,9 +152,7 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _remainders(func, *args)
     if name == "__int__" and args[0].numel() == 1:
         return args[0].numbers.flat[0].mapped(int).value()
-    if whole := [random for random in _random([*args, *kwargs.values()]) if _is_whole(random)]:
-        for random in whole:
-            settle(random)
+    if _settle_those([*args, *kwargs.values()], _is_whole):
         return func(*args, **kwargs)
     raise NotEnumerableError(
         f"the sampler applies {name} to random numbers, which is not followed; compare them, or "
@@ -179,7 +171,6 @@ def _random(args: Sequence[Any]) -> list[RandomTensor]:
 
 
 def _flat(args: Sequence[Any]) -> list[Any]:
-    """Arguments, with those in tuples and lists."""
     return [part for arg in args for part in (arg if isinstance(arg, (tuple, list)) else [arg])]
 
 
@@ -188,9 +179,11 @@ def _is_picked(random: RandomTensor) -> bool:
 
 
 def _is_whole(random: RandomTensor) -> bool:
-    return not _dtype(random).is_floating_point or all(
-        isinstance(number, Number) and number.form == WHOLE for number in random.numbers.flat
-    )
+    return not _dtype(random).is_floating_point or _all_whole(random)
+
+
+def _all_whole(random: RandomTensor) -> bool:
+    return all(isinstance(number, Number) and number.form == WHOLE for number in random.numbers.flat)
 
 
 def settle(random: RandomTensor) -> None:
@@ -208,16 +201,19 @@ def settle(random: RandomTensor) -> None:
     plain.copy_(torch.tensor(values, dtype=plain.dtype).reshape(plain.shape))
 
 
+def _settle_those(args: Sequence[Any], which: Callable[[RandomTensor], bool]) -> bool:
+    found = [random for random in _random(args) if which(random)]
+    for random in found:
+        settle(random)
+    return bool(found)
+
+
 def _chosen(condition: torch.Tensor, first: Any, second: Any) -> torch.Tensor:
     """``torch.where``, entry by entry; no race is run but those of the condition."""
     if isinstance(condition, RandomTensor):
         settle(condition)
     parts = [_entries(part) for part in (first, second)]
-    stand_ins = [
-        torch.ones((), dtype=_dtype(part)) if isinstance(part, RandomTensor) else part
-        for part in (first, second)
-    ]
-    dtype = torch.where(torch.ones((), dtype=torch.bool), stand_ins[0], stand_ins[1]).dtype
+    dtype = torch.where(torch.ones((), dtype=torch.bool), _stand_in(first), _stand_in(second)).dtype
     return _settled_if_known(random_tensor(np.where(condition.numpy(), *parts), dtype))
 
 
@@ -230,7 +226,7 @@ def _joined(func: Any, tensors: Sequence[torch.Tensor], *args: Any, **kwargs: An
         for start, part in zip(starts.tolist(), entries, strict=False)
     ]
     joined = func(places, *args, **kwargs)
-    dtype = func([torch.ones(1, dtype=_dtype_of(tensor)) for tensor in tensors]).dtype
+    dtype = func([torch.ones(1, dtype=_dtype(tensor)) for tensor in tensors]).dtype
     numbers = np.empty(tuple(joined.shape), dtype=object)
     numbers[...] = np.concatenate([part.ravel() for part in entries])[joined.numpy()]
     return _settled_if_known(random_tensor(numbers, dtype))
@@ -242,7 +238,7 @@ def _in_place(target: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
         return target.copy_(result)
     if isinstance(target, RandomTensor) and (target.is_part or target.has_parts):
         raise NotEnumerableError(f"the sampler computes in place with {PART_OF_A_TENSOR}")
-    if result.shape != target.shape or _dtype_of(result) != _dtype_of(target):
+    if result.shape != target.shape or _dtype(result) != _dtype(target):
         raise NotEnumerableError("the sampler computes in place with random numbers of another shape or type")
     if not isinstance(target, RandomTensor):
         return become_random(target, _entries(result))
@@ -253,10 +249,7 @@ def _in_place(target: torch.Tensor, result: torch.Tensor) -> torch.Tensor:
 
 def _remainders(func: Any, random: Any, divisor: Any) -> torch.Tensor:
     """The remainders of whole numbers; a run branches on them."""
-    whole = isinstance(random, RandomTensor) and all(
-        isinstance(number, Number) and number.form == WHOLE for number in random.numbers.flat
-    )
-    if not whole or isinstance(divisor, RandomTensor):
+    if not isinstance(random, RandomTensor) or not _all_whole(random) or isinstance(divisor, RandomTensor):
         raise NotEnumerableError(
             f"the sampler applies {func.__name__} to random numbers, which is not followed"
         )
@@ -274,9 +267,7 @@ def _remainders(func: Any, random: Any, divisor: Any) -> torch.Tensor:
 
 def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
     """``target[key] = value``; the target becomes random where the value is."""
-    for index in _random(_flat([key])):
-        if _is_picked(index) or _is_whole(index):
-            settle(index)
+    _settle_those(_flat([key]), lambda index: _is_picked(index) or _is_whole(index))
     is_part = target.is_part if isinstance(target, RandomTensor) else target._is_view()
     if _random(_flat([key])) or is_part:
         raise NotEnumerableError(f"the sampler stores {PART_OF_A_TENSOR}")
@@ -292,7 +283,6 @@ def _stored(target: torch.Tensor, key: Any, value: Any) -> None:
 
 
 def _entries(part: Any) -> np.ndarray:
-    """The entries of a tensor or a number, as objects."""
     if isinstance(part, RandomTensor):
         return part.numbers.copy()
     entries = np.empty(torch.as_tensor(part).shape, dtype=object)
@@ -347,13 +337,8 @@ def _entrywise(
     if any(isinstance(arg, torch.Tensor) for arg in kwargs.values()):
         raise NotEnumerableError(f"the sampler hands {func.__name__} a tensor by name; hand it by position")
 
-    def stand_in(arg: Any) -> Any:
-        if isinstance(arg, RandomTensor):
-            return 0.5 if arg.is_python else torch.ones(arg.numbers.shape, dtype=_dtype(arg))
-        return arg
-
     python = _all_python(args)
-    like = torch.tensor(0.5).double() if python else func(*map(stand_in, args), **kwargs)
+    like = torch.tensor(0.5).double() if python else func(*map(_stand_in, args), **kwargs)
     numbers = np.empty(like.shape, dtype=object)
     spread = [
         np.broadcast_to(arg.numbers, like.shape)
@@ -369,12 +354,14 @@ def _entrywise(
     return numbers, like.dtype, python
 
 
-def _dtype_of(tensor: torch.Tensor) -> torch.dtype:
-    return _dtype(tensor) if isinstance(tensor, RandomTensor) else tensor.dtype
+def _stand_in(arg: Any) -> Any:
+    if not isinstance(arg, RandomTensor):
+        return arg
+    return 0.5 if arg.is_python else torch.ones(arg.numbers.shape, dtype=_dtype(arg))
 
 
-def _dtype(random: RandomTensor) -> torch.dtype:
-    return unwrapped(torch.Tensor.dtype.__get__, (random,), {})  # type: ignore[attr-defined]
+def _dtype(tensor: torch.Tensor) -> torch.dtype:
+    return unwrapped(torch.Tensor.dtype.__get__, (tensor,), {})  # type: ignore[attr-defined]
 
 
 def _all_python(args: Sequence[Any]) -> bool:
@@ -411,7 +398,6 @@ def _combining(func: Any, args: Sequence[Any], kwargs: Any) -> Callable[[Sequenc
 
 
 def _bounds(name: str, args: Sequence[Any], kwargs: Any) -> tuple[Any, Any]:
-    """The lower and the upper bound of a clamp."""
     if name == "clamp_max":
         return None, args[1] if len(args) > 1 else kwargs["max"]
     low = args[1] if len(args) > 1 else kwargs.get("min")
@@ -427,7 +413,7 @@ def _kind_of(arg: Any, python: bool) -> Callable[[Any], Any]:
         return lambda value: _float64(value) if python and isinstance(value, float) else value
     if getattr(arg, "is_python", False):
         return lambda value: _float64(float(value)) if python else float(value)
-    dtype = _dtype(arg) if isinstance(arg, RandomTensor) else arg.dtype
+    dtype = _dtype(arg)
     shape = () if unwrapped(torch.Tensor.dim, (arg,), {}) == 0 else (1,)
     return lambda value: torch.as_tensor(value, dtype=dtype).reshape(shape)
 
@@ -489,14 +475,12 @@ def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
 
 
 def _winner(row: list[Any], largest: bool) -> Any:
-    """A pick, or the place in a row without random numbers."""
     if not any(isinstance(entry, (Clock, Number, Pick)) for entry in row):
         return row.index(max(row) if largest else min(row))
     return Pick(Race(_clocks(row, largest), largest))
 
 
 def _is_race(random: Any) -> bool:
-    """Whether numbers are functions of logarithms of uniform numbers."""
     return isinstance(random, RandomTensor) and any(
         isinstance(number, Number) and number.clock is not None for number in random.numbers.flat
     )
@@ -522,7 +506,6 @@ def _clocks(row: Sequence[Any], largest: bool) -> list[Clock]:
 
 
 def _winners(largest: bool, random: RandomTensor, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The winner of every race along an axis."""
     rows = np.moveaxis(random.numbers, dim, -1) if dim is not None else random.numbers.ravel()
     found = np.empty(rows.shape[:-1], dtype=object)
     for place in np.ndindex(found.shape):

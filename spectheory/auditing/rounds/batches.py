@@ -84,7 +84,6 @@ def audit_batches(sampler: Shipped) -> tuple[str, ...]:
 
 
 def _batches(mixes: Sequence[str]) -> Iterator[tuple[str, tuple[Row, Row]]]:
-    """The kind of a batch, and its rows, in both orders."""
     short = Row(FIRST.draft_tokens[:1], FIRST.target_probs[:2], FIRST.draft_probs[:1])
     other = {
         "ragged": short,

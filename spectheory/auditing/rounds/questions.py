@@ -93,7 +93,6 @@ def _ask(
 
 
 def _drafted(sampler: Shipped, pair: ModelPair, num_drafts: int) -> Iterator[tuple[DraftProcess, str]]:
-    """The draft processes of a number of paths, with their words."""
     if not sampler.signature.point_mass_drafts or num_drafts == 1:
         yield Iid(num_drafts), count_text(num_drafts, "independent path")
         return

@@ -25,11 +25,12 @@ import numpy as np
 
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import MAX_RUNS, Tape, all_runs
-from spectheory.foundation.arrays import Array
+from spectheory.foundation.arrays import Array, like_rows
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import is_exact
 from spectheory.foundation.validation import check_count
 from spectheory.verification.outcome import Outcome
+from spectheory.verification.sampler_runs import Run, numpy_copy
 from spectheory.verification.verifier import defined_at
 
 OneTuple = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[Any, Any]]
@@ -46,9 +47,12 @@ class PerSample:
 
     def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
         """The law that the function returns for each tuple of drafts."""
-        answers = [self._answer(*drafted) for drafted in zip(paths, target_rows, draft_rows, strict=True)]
+        copies = map(numpy_copy, (paths, target_rows, draft_rows))
+        answers = [self._answer(*drafted) for drafted in zip(*copies, strict=True)]
         stops, rows = (np.stack(part) for part in zip(*answers, strict=True))
-        return Outcome.from_rows(stops, rows)
+        if isinstance(target_rows, np.ndarray):
+            return Outcome.from_rows(stops, rows)
+        return Outcome.from_rows(like_rows(stops, target_rows), like_rows(rows, target_rows))
 
     def _answer(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> list[np.ndarray]:
         returned = self.function(paths, target_rows, draft_rows)
@@ -99,11 +103,26 @@ class BlackBox(PerSample):
         super().__init__(self._law, name)
         self.sampler, self.max_runs, self.exact = sampler, max_runs, exact
 
+    def run_on_tuple(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any
+    ) -> Run:
+        """One run of the sampler; ``simulate`` and ``decode`` call it, where the law has too many cases."""
+        tokens = self.tokens(self.sampler(paths.copy(), target_rows, draft_rows, generator))
+        path_index = self.credited_path(paths, tokens, target_rows.shape[-1])
+        return Run(path_index, len(tokens) - 1, tokens[-1])
+
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """The law of the sampler's output given one tuple of drafts, by all its runs."""
 
         def run(tape: Tape) -> tuple[int, ...]:
-            return self.tokens(self.sampler(paths, target_rows, draft_rows, CoinGenerator(tape)))
+            tokens = self.tokens(self.sampler(paths, target_rows, draft_rows, CoinGenerator(tape)))
+            if tape.rounded is not None and is_exact(target_rows):
+                raise InvalidOutcomeError(
+                    f"sampler {self.name!r} computes with floats, such as {tape.rounded!r}, on exact rows: "
+                    "rounding would count as its defect; use black_box(sampler, exact=False), or compute "
+                    f"with the entries it is given{defined_at(self.sampler)}"
+                )
+            return tokens
 
         masses: dict[tuple[int, ...], Any] = defaultdict(int)
         for probability, tokens in all_runs(run, self.max_runs):
@@ -113,7 +132,6 @@ class BlackBox(PerSample):
     def _stops_and_rows(
         self, masses: dict[tuple[int, ...], Any], paths: np.ndarray, target_rows: np.ndarray
     ) -> tuple[Any, Any]:
-        """Stop probabilities and correction rows from the probability of every output."""
         exact = is_exact(target_rows)
         stops = np.full(target_rows.shape[:-1], Fraction(0), dtype=object)
         rows = np.full(target_rows.shape, Fraction(0), dtype=object)
@@ -163,14 +181,14 @@ def black_box(
             lists.
         name: the verifier's name; by default the function's.
         max_runs: the most runs that are followed for one tuple of drafts.
-        exact: whether the sampler computes with rationals.  A sampler that converts them to floats is not
-            lossless on an exact pair, because of rounding.  With ``exact=False`` it is given float64 rows
-            and judged within the tolerance of float64.
+        exact: whether the sampler computes with rationals.  A sampler that converts them to floats is
+            refused.  With ``exact=False`` it is given float64 rows and judged within their tolerance.
 
     Raises (in ``outcome``):
         NotEnumerableError: the sampler uses a random number in a way that has no finite cases; use
             ``sampled_verdict``.
-        InvalidOutcomeError: it returns something other than an accepted prefix and a correction token.
+        InvalidOutcomeError: it returns something other than an accepted prefix and a correction token, or
+            uses rounded floats on exact rows.
     """
     name = name or str(getattr(sampler, "__name__", "black_box"))
     return BlackBox(sampler, name, check_count("max_runs", max_runs), exact)

@@ -75,7 +75,7 @@ class Provenance:
             content = path.read_bytes()
         except (TypeError, OSError):
             return Provenance("", "", getattr(function, "__qualname__", repr(function)), "")
-        top = function.__module__.partition(".")[0]
+        top = str(function.__module__).partition(".")[0]
         try:
             package = _distributions(tuple(sys.path)).get(top, [top])[0]
             number = version(package)

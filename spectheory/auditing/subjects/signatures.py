@@ -135,7 +135,6 @@ def _coins(function: Callable[..., Any], call: Call) -> list[int]:
 
 
 def _sampler(function: Callable[..., Any], call: Call) -> list[int]:
-    """K paths, their rows, and a generator."""
     with call.inputs(paths=call.drafted, target_rows=call.target_probs, draft_rows=call.draft_probs) as given:
         return _token_list(function(*given.values(), call.generator))
 

@@ -14,8 +14,6 @@ from torch import Tensor
 
 from spectheory.auditing.subjects.signatures import Request, Row
 
-# ------------------------------------------------------------------------- what they share
-
 
 def _residual(target: Tensor, draft: Tensor) -> Tensor:
     return (target - draft).clamp(min=0)
@@ -37,7 +35,7 @@ def _verify(
     *,
     coins: Tensor | None = None,
     accepts: Callable[[int, int], Any] | None = None,
-    row: Callable[[int], Tensor] | None = None,
+    residual: Callable[[int], Tensor] | None = None,
 ) -> list[int]:
     """Token verification of the first path; a mistake replaces its coins, its test or its correction row."""
     p, q, drafted = target[0], draft[0], paths[0].tolist()
@@ -45,14 +43,10 @@ def _verify(
     tokens: list[int] = []
     for place, token in enumerate(drafted):
         if not (accepts(place, token) if accepts else coins[place] < p[place, token] / q[place, token]):
-            break
+            row = residual(place) if residual else _residual(p[place], q[place])
+            return [*tokens, _drawn(row, generator)]
         tokens.append(token)
-    place = len(tokens)
-    correction = row(place) if row else _residual(p[place], q[place]) if place < len(q) else p[place]
-    return [*tokens, _drawn(correction, generator)]
-
-
-# ------------------------------------------------------------------------- lossless
+    return [*tokens, _drawn(p[-1], generator)]
 
 
 def token_verification(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
@@ -140,9 +134,6 @@ def recursive_rejection(
     return [*tokens, _drawn(target[alive[0], -1], generator)]
 
 
-# ------------------------------------------------------------------------- one mistake each
-
-
 def coin_reused(
     draft_tokens: Tensor, target: Tensor, draft: Tensor, coins: Tensor, final: Tensor
 ) -> list[int]:
@@ -207,22 +198,19 @@ def other_draft_law(paths: Tensor, target: Tensor, draft: Tensor, generator: Any
 
 def one_sided_temperature(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """The temperature is applied to the target in the acceptance test and not in the correction."""
-    sharp, p, q = target**2 / (target**2).sum(-1, keepdim=True), target[0], draft[0]
+    p, q, coins = target[0], draft[0], torch.rand(paths.shape[1], generator=generator)
+    sharp = p**2 / (p**2).sum(-1, keepdim=True)
 
-    def row(place: int) -> Tensor:
-        return _residual(p[place], q[place]) if place < len(q) else p[place]
+    def accepts(place: int, token: int) -> Any:
+        return coins[place] < sharp[place, token] / q[place, token]
 
-    return _verify(paths, sharp, draft, generator, row=row)
+    return _verify(paths, target, draft, generator, coins=coins, accepts=accepts)
 
 
 def residual_in_place(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """Lossless, but the residual overwrites the caller's target rows."""
     p, q = target[0], draft[0]
-
-    def row(place: int) -> Tensor:
-        return p[place].sub_(q[place]).clamp_(min=0) if place < len(q) else p[place]
-
-    return _verify(paths, target, draft, generator, row=row)
+    return _verify(paths, target, draft, generator, residual=lambda n: p[n].sub_(q[n]).clamp_(min=0))
 
 
 def boundary_comparison(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
@@ -244,17 +232,12 @@ def bfloat16_coins(paths: Tensor, target: Tensor, draft: Tensor, generator: Any)
 def previous_draft_row(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """The residual uses the draft's row of the position before."""
     p, q = target[0], draft[0]
-
-    def row(place: int) -> Tensor:
-        return _residual(p[place], q[max(place - 1, 0)]) if place < len(q) else p[place]
-
-    return _verify(paths, target, draft, generator, row=row)
+    return _verify(paths, target, draft, generator, residual=lambda n: _residual(p[n], q[max(n - 1, 0)]))
 
 
 def next_position_correction(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
     """The correction token comes from the target's row of the position after."""
-    p, length = target[0], paths.shape[1]
-    return _verify(paths, target, draft, generator, row=lambda place: p[min(place + 1, length)])
+    return _verify(paths, target, draft, generator, residual=lambda place: target[0, place + 1])
 
 
 def bonus_without_processor(logits: Tensor, candidates: Tensor, logits_processor: Any) -> Any:
@@ -318,9 +301,6 @@ def top_three(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> l
     """The target is cut off after its three likeliest tokens."""
     cut = target * (target >= target.topk(min(3, target.shape[-1]), dim=-1).values[..., -1:])
     return _verify(paths, cut / cut.sum(-1, keepdim=True), draft, generator)
-
-
-# ------------------------------------------------------------------------- batches
 
 
 def _request(row: Row, coins: Tensor, generator: Any) -> list[int]:

@@ -211,10 +211,6 @@ class Number:
         """``function`` of the number."""
         return Number(self.sources, lambda *values: function(self.function(*values)))
 
-    def converted(self, function: Callable[[Any], Any]) -> Number:
-        """The number in another type, which is still the same random number."""
-        return replace(self, function=lambda *values: function(self.function(*values)))
-
     def minus_logarithm(self) -> Clock:
         """The logarithm of a uniform number: minus an exponential one."""
         return Clock(self.sources[0].minus_logarithm(), negative=True)

@@ -22,6 +22,9 @@ MAX_CASES = 100_000
 P_SUM_TOLERANCE = Fraction(1, 10**8)
 """How far the sum of the probabilities of ``choice`` may be from 1; numpy has about the same."""
 
+SHORT_DENOMINATOR = 2**20
+"""A float with a longer denominator is taken for the rounding of another number."""
+
 
 @dataclass(eq=False)
 class _Uniform(Interval):
@@ -57,7 +60,7 @@ class Coin:
         ):  # torch leaves the comparison to this class
             truths = [self < entry for entry in other.flatten().tolist()]
             return other.new_tensor(truths).reshape(other.shape).bool()
-        number = _exact(other, "compared with")
+        number = _exact(other, "compared with", self._uniform.tape)
         if number is None:
             return NotImplemented
         below = self._uniform.is_below((number - self._shift) / self._scale)
@@ -78,13 +81,13 @@ class Coin:
     __hash__ = object.__hash__
 
     def __add__(self, other: Any) -> Any:
-        number = _exact(other, "added to")
+        number = _exact(other, "added to", self._uniform.tape)
         return NotImplemented if number is None else Coin(self._uniform, self._scale, self._shift + number)
 
     __radd__ = __add__
 
     def __mul__(self, other: Any) -> Any:
-        number = _exact(other, "multiplied by")
+        number = _exact(other, "multiplied by", self._uniform.tape)
         if number is None:
             return NotImplemented
         return Coin(self._uniform, self._scale * number, self._shift * number) if number else Fraction(0)
@@ -95,14 +98,14 @@ class Coin:
         return self * -1
 
     def __sub__(self, other: Any) -> Any:
-        number = _exact(other, "subtracted from")
+        number = _exact(other, "subtracted from", self._uniform.tape)
         return NotImplemented if number is None else self + -number
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other
 
     def __truediv__(self, other: Any) -> Any:
-        number = _exact(other, "divided by")
+        number = _exact(other, "divided by", self._uniform.tape)
         return NotImplemented if number is None else self * (1 / number)
 
     def __float__(self) -> float:
@@ -150,7 +153,7 @@ class CoinGenerator:
         values = range(int(a)) if isinstance(a, (int, np.integer)) else list(a)
         if p is None:
             return values[self._one_of_equal(len(values))]
-        total = sum((_exact(weight, "used as a weight") or Fraction(0) for weight in p), Fraction(0))
+        total = sum(self._weights(p), Fraction(0))
         if abs(total - 1) > P_SUM_TOLERANCE:
             raise InvalidInputError(f"choice() was given probabilities that sum to {sum(p)}, not 1")
         return values[self._one_of(p)]
@@ -181,8 +184,11 @@ class CoinGenerator:
             )
         return self._one_of([1] * number)
 
+    def _weights(self, weights: Any) -> list[Fraction]:
+        return [_exact(weight, "used as a weight", self.tape) or Fraction(0) for weight in weights]
+
     def _one_of(self, weights: Any) -> int:
-        exact = [_exact(weight, "used as a weight") or Fraction(0) for weight in weights]
+        exact = self._weights(weights)
         total = sum(exact, Fraction(0))
         if total <= 0 or min(exact) < 0:
             raise InvalidInputError(f"cannot draw with the weights {[str(weight) for weight in weights]}")
@@ -195,8 +201,8 @@ class CoinGenerator:
         )
 
 
-def _exact(value: Any, what: str) -> Fraction | None:
-    """A number at its exact value; ``None`` for an object that is not a number."""
+def _exact(value: Any, what: str, tape: Tape) -> Fraction | None:
+    """A number at its exact value, noted on the tape if it was rounded; ``None`` for another object."""
     if isinstance(value, Coin) or hasattr(value, "numbers"):  # of torch
         raise NotEnumerableError(
             f"a random number is {what} another one, which has no finite cases; {JUDGE_BY_SAMPLES}"
@@ -210,8 +216,11 @@ def _exact(value: Any, what: str) -> Fraction | None:
     if isinstance(value, Rational):
         return Fraction(int(value.numerator), int(value.denominator))
     try:
-        return exact_number(value)
+        number = exact_number(value)
     except TypeError:
         return None
     except (ValueError, OverflowError):
         raise InvalidInputError(f"a random number is {what} {value}, which is not finite") from None
+    if isinstance(value, (float, np.floating)) and number.denominator > SHORT_DENOMINATOR:
+        tape.rounded = float(value)
+    return number

@@ -94,6 +94,7 @@ class Tape:
         box_bits: a comparison of n numbers halves each of them at most box_bits / n times.
         call: how many calls of the sampler came before, in this run.
         is_over: whether the run has ended.
+        rounded: a float that the run used and that looks rounded, if any.
     """
 
     given: Sequence[Branch]
@@ -102,6 +103,7 @@ class Tape:
     box_bits: int = 8
     call: int = 0
     is_over: bool = False
+    rounded: float | None = None
 
     @property
     def next_given(self) -> Branch | None:

@@ -3,15 +3,15 @@
 The verdicts are the first five constants of this module.
 """
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
-from itertools import product
 from typing import Any, ClassVar
 
 from spectheory.auditing.subjects.shipped import Provenance
 from spectheory.exact.certificate import Certificate
 from spectheory.foundation.documents import count_text, to_json
 from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.scope import SCOPE_FACTS, Scope
 
 EXACT = "exactly lossless"
 ARITHMETIC = "lossless up to arithmetic"
@@ -21,7 +21,6 @@ NOT_DECIDED = "not decided"
 BOUNDARY = "boundary"
 """The kind of a finding that is not part of a verdict."""
 
-SCOPE_FACTS = ("arithmetic", "tolerance", "processes", "refused", "assumed")
 ASSUMPTIONS = (
     "elementwise functions are monotone in each random number, as their rounding is; two points inside "
     "every cell of a comparison were probed",
@@ -33,49 +32,8 @@ ASSUMPTIONS = (
     "differs",
     "source semantics on a CPU: a compiled kernel may round in another way",
     "a sampler draws all its numbers from the functions that are replaced: one run of eight was made twice",
+    "a sampler does not ask of what kind its random numbers, its generator or its tensors are",
 )
-
-
-@dataclass(frozen=True)
-class Scope:
-    """What a verdict has looked at.
-
-    Attributes:
-        arithmetic: of the sampler and of its law.
-        tolerance: the difference of two laws that counts as none.
-        shapes: (V, L, K) of every pair and draft process that was asked about, without repetition.
-        processes: how the paths of one call were drafted.
-        refused: what the sampler refused, and what was left out.
-        assumed: what was taken at its word.
-    """
-
-    arithmetic: str
-    tolerance: str
-    shapes: tuple[tuple[int, int, int], ...]
-    processes: tuple[str, ...]
-    refused: tuple[str, ...]
-    assumed: tuple[str, ...] = ASSUMPTIONS
-
-    def shapes_text(self) -> str:
-        """The shapes, ranges of V and L with the same numbers of paths together.
-
-        Example:
-            >>> Scope("", "", ((2, 1, 1), (2, 1, 2), (2, 2, 1), (3, 1, 1), (3, 1, 2)), (), ()).shapes_text()
-            '(2-3, 1, 1-2), (2, 2, 1)'
-        """
-        left = set(self.shapes)
-        boxes = []
-        while left:
-            start = min(left, key=lambda shape: (shape[2], shape[1], shape[0]))
-            box = [[number] for number in start]
-            for axis in (2, 0, 1):
-                while all(
-                    shape in left for shape in product(*box[:axis], [box[axis][-1] + 1], *box[axis + 1 :])
-                ):
-                    box[axis].append(box[axis][-1] + 1)
-            left -= set(product(*box))
-            boxes.append(", ".join(str(b[0]) if len(b) == 1 else f"{b[0]}-{b[-1]}" for b in box))
-        return ", ".join(f"({box})" for box in boxes)
 
 
 @dataclass(frozen=True)
@@ -218,10 +176,7 @@ class AuditCertificate(Result):
         "called as": "{signature}",
         "note": "{note}",
         "asked": "{pairs} with (V, L, K) = {shapes}",
-        "drafts": "{processes}",
-        "refused or left out": "{refused}",
-        "arithmetic": "{arithmetic}",
-        "tolerance": "{tolerance}",
+        **SCOPE_FACTS,
         "batches of": "{batches}",
         "stated law": "{relaxation}",
         "largest total variation": "{total_variation}",
@@ -247,12 +202,8 @@ class AuditCertificate(Result):
         """The verdict with its first reason, or with what it has looked at."""
         if self.reasons:
             return f"{self.sampler}: {self.verdict}: {self.reasons[0]}"
-        left_out = [text.partition(":")[0] for text in self.scope.refused]
-        refused = f"; refused or left out: {', '.join(left_out)}" if left_out else ""
-        return (
-            f"{self.sampler}: {self.verdict} on {count_text(len(self.cases), 'case')} in float32, "
-            f"(V, L, K) = {self.scope.shapes_text()}{refused}"
-        )
+        where = f"{count_text(len(self.cases), 'case')} in float32"
+        return f"{self.sampler}: {self.verdict} on {where}, {replace(self.scope, assumed=()).in_words()}"
 
     def shown(self) -> dict[str, Any]:
         """The code, exact numbers and the counterexample in words."""
@@ -262,8 +213,8 @@ class AuditCertificate(Result):
             "release": f"{code.package} {code.version} {code.file}".strip(),
             "sha256": code.sha256[:16] or "none",
             "pairs": count_text(len(self.cases), "case"),
+            **to_json(self.scope),
             "shapes": self.scope.shapes_text(),
-            **{name: getattr(self.scope, name) for name in SCOPE_FACTS},
             "batches": ", ".join(self.batches),
             "total_variation": self.total_variation,
             "forbidden": self.forbidden,
@@ -278,5 +229,7 @@ class AuditCertificate(Result):
         names = [field.name for field in fields(self) if field.name != "counterexample"]
         names += ["total_variation", "forbidden", "samples"]
         document = {name: to_json(getattr(self, name)) for name in names}
-        document["scope"]["shapes_text"] = self.scope.shapes_text()
-        return document | {"counterexample": None if found is None else found.to_document()}
+        return document | {
+            "scope": self.scope.to_document(),
+            "counterexample": None if found is None else found.to_document(),
+        }

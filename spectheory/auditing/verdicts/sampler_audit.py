@@ -17,6 +17,7 @@ from spectheory.auditing.tape.atoms import PROBES
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError
 from spectheory.auditing.verdicts.audit_certificate import (
     ARITHMETIC,
+    ASSUMPTIONS,
     BOUNDARY,
     DEFECT,
     EXACT,
@@ -24,7 +25,6 @@ from spectheory.auditing.verdicts.audit_certificate import (
     RELAXATION,
     AuditCase,
     AuditCertificate,
-    Scope,
 )
 from spectheory.auditing.verdicts.chi_squared import samples_needed, total_variation
 from spectheory.exact.certificate import Certificate, certify
@@ -36,6 +36,7 @@ from spectheory.foundation.errors import (
     InvalidOutcomeError,
     InvalidPairError,
 )
+from spectheory.foundation.scope import Scope
 from spectheory.optima.pair_optimum import optimum
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
@@ -218,6 +219,7 @@ class _Found:
             ),
             processes=tuple(dict.fromkeys(case.process for case in self.cases)),
             refused=(*self.not_asked, *dict.fromkeys(map(str, self.refused))),
+            assumed=ASSUMPTIONS,
         )
 
 
@@ -242,7 +244,7 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
         bound=rounding_bound(pair),
         forbidden=law.completed_law[_allowed(pair, stated) == 0].sum() + Fraction(0),
         undefined=law.undefined,
-        block_efficiency=law.block_efficiency,
+        block_efficiency=Fraction(law.block_efficiency),
         optimum=None,
         samples=samples_needed(found, wanted, law.undefined),
     )
@@ -267,7 +269,6 @@ def _check_law_again(sampler: Shipped, question: Question) -> None:
 
 
 def _stated_law(sampler: Shipped, pair: ModelPair) -> OutputLaw | None:
-    """The law of the verifier that a relaxation states."""
     verifier = None if sampler.relaxation is None else sampler.relaxation.verifier
     return None if verifier is None else output_law(verifier, pair)
 

@@ -83,7 +83,6 @@ def most_violated_antichain(
 
 
 def _hulls(pair: ModelPair, masses: Levels) -> list[list[_Hull]]:
-    """The hull of the antichains at or below every node, by depth."""
     V = pair.vocab_size
     levels: list[list[_Hull]] = []
     for depth in reversed(range(pair.draft_length + 1)):
@@ -126,7 +125,6 @@ def _step_to(start: tuple[Any, Any], draft_prob: Any, mass: Any) -> _Segment:
 
 
 def _members(pair: ModelPair, hulls: list[list[_Hull]], vertex: int) -> list[tuple[int, ...]]:
-    """The contexts of the antichain behind a vertex of the root's hull."""
     V, found = pair.vocab_size, []
     todo = [(0, 0, vertex)]
     while todo:

@@ -5,14 +5,11 @@ Every context a has a *score* y(a) ≥ 0 and a *slack* z(a) ≥ 0.  They are fea
 
     y(a) + z(a) ≥ 1 + Σ_x p(x|a) z(a,x)   for all a ∈ V^{≤L}, without the sum at depth L.
 
-A path has the score c(a_{1:L}) = Σ_{i=0..L} y(a_{1:i}).  Then every valid verifier of K i.i.d. drafted paths
-X^(1), .., X^(K) satisfies
+With the path scores c(a_{1:L}) = Σ_{i=0..L} y(a_{1:i}) every valid verifier of K i.i.d. drafts satisfies
 
-    E[τ+1] = Σ_a x(a) ≤ z(∅) + Σ_a y(a) x(a) ≤ z(∅) + E[max_k c(X^(k))].
+    E[τ+1] ≤ z(∅) + E[max_k c(X^(k))],
 
-The right side is the ``dual_objective``.  ``upper_bound`` is the smaller one of it and L + 1: a Fraction and
-a proof for an exact pair, and a float up to rounding for a float pair.  ``certified_upper_bound`` is a float
-that is a proof, rounded outward.
+the ``dual_objective``.
 """
 
 from __future__ import annotations

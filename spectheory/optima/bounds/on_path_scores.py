@@ -4,19 +4,14 @@ Source: theory.md Statement 5.14.  Fix a cap C > 0.  Along a path
 
     s(∅) = 1,      s(ax) = min{ s(a) p(x|a)/q(x|a), C }.
 
-A context is a *hit* if the cap binds there, or if it cannot be drafted; the root is one.  With G(a) the mean
-number of contexts that the target visits from a, itself included and up to depth L, before the next hit,
+A context is a *hit* if the cap binds there, or if it cannot be drafted; the root is one.  G(a) is the mean
+number of contexts that the target visits from a, itself included and up to depth L, before the next hit, and
+c_C(b) the sum of G over the hits on the path b.  No valid verifier has a block efficiency above
+E[max_k c_C(X^k)].
 
-    y = G on hits, otherwise 0;      z = G where there is no hit, otherwise 0
-
-is feasible in the dual (``dual_scores``), because y + z = G = 1 + Σ_x p(x|a) z(ax).  Let c_C(b) be the sum
-of G over the hits on the path b.  Then no valid verifier has a block efficiency above E[max_k c_C(X^k)].
-
-On an enumerated pair ``capped_upper_bound`` computes it.  On language models the rows on a path show its
-hits, but not G.  ``sampled_path_scores`` estimates G by continuing from the path with the target.  Noise in
-the estimate loosens the bound and never breaks it, because the maximum is convex (theory.md Statement 7.2).
-Two things keep the noise low.  The last step of a continuation is replaced by its mean.  Paths that share a
-prefix share its continuation, so that common noise decides no maximum.
+On language models the rows on a path show its hits, but not G, which ``sampled_path_scores`` estimates.
+Noise in the estimate loosens the bound and never breaks it (theory.md Statement 7.2).  It is kept low: the
+last step of a continuation is replaced by its mean, and paths that share a prefix share its continuation.
 """
 
 import math

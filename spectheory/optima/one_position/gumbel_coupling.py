@@ -6,9 +6,7 @@ with mean 1:
 
     X_k = argmin_x E_kx / q(x),      Z = argmin_x min_k E_kx / p(x).
 
-The drafts are i.i.d. from q, and Z has the law p.  Z does not depend on the draft model: with the same times
-it is the same token whatever is drafted (theory.md Statement 3.11).  Verifiers that depend on the drafts
-accept more often, up to α_K.
+The drafts are i.i.d. from q, and Z, of law p, does not depend on them (theory.md Statement 3.11).
 """
 
 from collections import defaultdict

@@ -9,7 +9,6 @@ import numpy as np
 
 from spectheory.foundation.arrays import positive_part
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.optima.one_position.min_cut import (
     DraftLaw,
@@ -19,8 +18,6 @@ from spectheory.optima.one_position.min_cut import (
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import ConstraintBlock, LinearProgram, Repair, ones
 from spectheory.optima.solving.solution import Solution
-from spectheory.pairs.drafts import DraftProcess
-from spectheory.pairs.pair import ModelPair
 
 MAX_VARIABLES = 20_000
 
@@ -44,7 +41,7 @@ def otm_program(
              π ≥ 0
 
     The optimum is the rejection probability; the optimal acceptance is 1 minus it.  An arbitrary joint law of
-    the K drafts (``position_draft_law``) may take the place of Π_k draft(x_k).
+    the K drafts may take the place of Π_k draft(x_k).
 
     Args:
         target_probs: one row, [V]; strings and Fractions are exact.
@@ -114,37 +111,6 @@ def otm_optimum(
     """
     program = otm_program(target_probs, draft_probs, num_drafts, max_variables, draft_law=draft_law)
     return solve_in_its_arithmetic(program)
-
-
-def position_draft_law(pair: ModelPair, process: DraftProcess) -> dict[tuple[int, ...], Any]:
-    """The joint law of the K drafts of a process at one position.
-
-    Args:
-        pair: models with draft length 1.
-        process: how the K tokens are drawn: ``Iid``, ``WithoutReplacement``, ``PerPath``, ...
-
-    Returns:
-        {(x_1, .., x_K): probability}, tuples of positive probability only.
-
-    Raises:
-        InvalidInputError: the draft length is not 1, or the process cannot draft from the pair.
-
-    Example:
-        >>> from spectheory.pairs.drafts import WithoutReplacement
-        >>> pair = ModelPair.context_free_pair([1, 0, 0], ["1/2", "1/3", "1/6"], draft_length=1)
-        >>> print(position_draft_law(pair, WithoutReplacement((2,)))[1, 0])
-        1/4
-    """
-    if pair.draft_length != 1:
-        raise InvalidInputError(
-            f"one position has draft length 1, the pair has {pair.draft_length}; use pair.truncate(1)"
-        )
-    process.check(pair)
-    law: dict[tuple[int, ...], Any] = {}
-    for tuples in process.tuples(pair, size=10_000):
-        probs = fractions_if_exact(tuples.probs)
-        law |= dict(zip(map(tuple, tuples.leaves.tolist()), probs.tolist(), strict=True))
-    return law
 
 
 def _check_count(vocab_size: int, tuples: int, num_drafts: int, max_variables: int, advice: str) -> None:

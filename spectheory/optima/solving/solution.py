@@ -8,7 +8,7 @@ import numpy as np
 
 from spectheory.foundation.documents import both, exact_text, number_text
 from spectheory.foundation.errors import CertificationError, InvalidInputError
-from spectheory.foundation.exact_numbers import plain_number, to_flint
+from spectheory.foundation.exact_numbers import Number, plain_number, to_flint
 from spectheory.foundation.results import Result, Templates
 from spectheory.optima.solving.linear_program import LinearProgram
 
@@ -81,10 +81,10 @@ class Solution(Bracketed):
 
     program: str
     method: str
-    value: Any
+    value: Number
     primal: Mapping[Hashable, Any]
     dual: Mapping[str, np.ndarray]
-    gap: Any
+    gap: Number
     arithmetic: str
     lower: float
     upper: float

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, split_by_depth
@@ -52,8 +53,8 @@ class Tree(DraftProcess):
     def draws(self, draft_length: int) -> np.ndarray:
         if draft_length != len(self.widths):
             raise InvalidInputError(
-                f"the tree has {len(self.widths)} widths {list(self.widths)}; expected one per drafted "
-                f"token, {draft_length}"
+                f"the tree has {count_text(len(self.widths), 'width')}, {list(self.widths)}; expected one "
+                f"per drafted token, {draft_length}"
             )
         number = np.arange(self.num_drafts)
         leaves_below = [prod(self.widths[depth + 1 :]) for depth in range(draft_length)]

@@ -50,7 +50,7 @@ class WithoutReplacement(Tree):
     @staticmethod
     def _children(row: np.ndarray, support: Sequence[int], width: int) -> Iterator[tuple[Context, Any]]:
         for tokens in permutations(support, width):
-            prob, left = row[tokens[0]] * 0 + 1, row.sum()
-            for token in tokens:
-                prob, left = prob * row[token] / left, left - row[token]
+            prob = row[tokens[0]] * 0 + 1
+            for place, token in enumerate(tokens):  # a difference would cancel where little mass is left
+                prob = prob * row[token] / np.delete(row, tokens[:place]).sum()
             yield tokens, prob

@@ -22,7 +22,7 @@ page.
 A claim about an experiment is about the models, data and hardware of that experiment. It is *not checkable
 here*, unless the printed numbers of the paper contradict it: then it is *refuted*. If it is not true in
 general, the note has an instance. A theorem, or a claim about an algorithm without an experiment, is
-*refuted* by an instance.
+*refuted* by an instance, and *conditional* where the note has a condition under which it is true.
 
 N is the number of instances that the counted tests of a row run, for and against the claim. Each of these
 tests compares N with the number of instances that it ran. Two kinds of rows have no N: refuted claims,
@@ -77,7 +77,6 @@ def _section(paper: str) -> str:
 
 
 def _link(evidence: str) -> str:
-    """Evidence as a link from the folder docs/."""
     kind, _, name = evidence.partition(":")
     if kind == "exhibit":
         return f"[{name}](../figures/report.md#{name})"

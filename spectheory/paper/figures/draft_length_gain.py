@@ -130,5 +130,4 @@ def draft_length_gain(max_length: int = 8, num_random: int = 60, seed: int = 17)
 
 
 def _efficiencies(verifier: str, pair: ModelPair) -> list[Any]:
-    """E[tau+1] for draft lengths 1..L."""
     return list(accumulate(at_least(output_law(verifier, pair).length_probs)))[1:]

@@ -96,7 +96,7 @@ def full_information(draft_lengths: Sequence[int] = (1, 2, 3, 4, 5, 6)) -> Findi
         claim = "greedy block reaches the ideal; it is lossy on its own wherever the ideal is out of reach"
         checks.expect(claim, (ideal > best) == (defect > 0), f"{here}: defect {defect}")
     return Findings(
-        "Two-token pair. The ideal is what two coupled texts have in common; it is no verifier, because "
+        "Two-token pair. The ideal is what two coupled texts have in common; it is not a verifier, because "
         "it replaces more than one token. Greedy block reaches it only with modified rows in the next "
         "calls.",
         tables=[table, _acceptance_by_block(checks)],

@@ -80,7 +80,7 @@ def full_vocabulary(
     """Monte Carlo estimates over K and L on the bundled prompts, temperature 1, all from one set of drafts.
 
     With k drafts of l tokens a verifier sees the first k drafts and their first l tokens, so differences
-    along a curve are no accident of the draws.  The picture has every K at the largest L and every L at the
+    along a curve are not due to the draws.  The picture has every K at the largest L and every L at the
     largest K.
     """
     from spectheory.models import bundled_prompts

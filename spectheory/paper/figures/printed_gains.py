@@ -167,7 +167,6 @@ def _shape(row: Printed) -> Shape:
 def _by_setting(
     gains: Sequence[RecomputedGain], ours: dict[Shape, dict[str, float]], confidence: float
 ) -> ResultTable:
-    """Gains by everything but the data set, and those of the bundled models."""
     table = ResultTable(
         "printed_gains",
         "Gain in block efficiency over token verification in percent: mean, smallest and largest "

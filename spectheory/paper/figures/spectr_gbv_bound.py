@@ -79,7 +79,7 @@ def spectr_gbv_bound(names: Sequence[str] = tuple(PAIRS), max_drafts: int = 6) -
                 class_maximum=conditionally_independent_maximum(target, draft) if known else None,
             )  # fmt: skip
     rows = table.select()
-    claim = "Bound(K) is no bound on lossless rules: α_K exceeds it"
+    claim = "Bound(K) is not a bound on lossless rules: α_K exceeds it"
     checks.expect(claim, any(row["otm"] > row["bound"] for row in rows), "it never does")
     claim = "SpecTr-GBV does not always accept Bound(K) (against Theorem 5.3)"
     checks.expect(claim, any(row["spectr_gbv"] != row["bound"] for row in rows), "it does")

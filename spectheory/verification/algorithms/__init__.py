@@ -3,7 +3,8 @@
 - ``one_path``: the law depends on the first drafted path only;
 - ``position_by_position``: several drafts, one position after the other;
 - ``path_selection``: one of several drafts is selected and block-verified;
-- ``traversal``, ``spectr_gbv``: outside the families.
+- ``traversal``, ``spectr_gbv``: outside the families;
+- ``recoupled``: a class over any lossless verifier, for small vocabularies and not in ``verifiers``.
 """
 
 from spectheory.verification.verifier import Registry

@@ -182,7 +182,7 @@ def _weights(
         for kept, entry in zip((weights, alphas, betas), state, strict=False):
             kept.append(entry)
         # The first path with a token says how its context is entered.
-        weight = xp.minimum(take_along(xp.stack(entering, axis=-1), holders[..., depth + 1]), one)
+        weight = at_most_one(take_along(xp.stack(entering, axis=-1), holders[..., depth + 1]))
     return xp.stack([*weights, weight], axis=-1), xp.stack(alphas, axis=-1), xp.stack(betas, axis=-1)
 
 

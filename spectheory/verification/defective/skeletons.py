@@ -39,6 +39,7 @@ class Defect(Verifier):
 
     def __init_subclass__(cls) -> None:
         cls.name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", cls.__name__).lower()
+        super().__init_subclass__()
 
 
 class TokenSkeleton(Defect, Token):

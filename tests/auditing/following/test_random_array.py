@@ -31,7 +31,6 @@ def noise(rates: tuple[float, ...]) -> RandomArray:
 
 
 def arithmetic() -> tuple[bool, ...]:
-    """As torch computes it in float32."""
     first, second = uniform(1)[:1], uniform(1)[:1]
     return (
         bool(((np.float32(2) * first + np.float32(1)) / np.float32(4) <= np.float32(0.5))[0]),

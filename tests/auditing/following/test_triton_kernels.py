@@ -145,7 +145,6 @@ LAWS: dict[str, tuple[Callable[[ModuleType], Any], dict[Any, Fraction]]] = {
 
 @pytest.mark.parametrize("name", LAWS)
 def test_laws(name: str, kernels: ModuleType) -> None:
-    """By hand, and by drawing with the same kernels."""
     function, expected = LAWS[name]
     assert law(lambda: function(kernels)) == expected
     with interpreting():

@@ -20,7 +20,6 @@ PAIRS = {"residual": instances.two_residual_tokens(1)}
 
 
 def verify(paths: Any, target: Any, draft: Any, accepts: Any, drawn: Any) -> list[int]:
-    """Token verification of one drafted token."""
     token, p, q = int(paths[0, 0]), target[0, 0], draft[0, 0]
     if accepts(p[token] / q[token]):
         return [token, int(drawn(target[0, 1]))]
@@ -32,7 +31,6 @@ def multinomial(row: Any) -> Any:
 
 
 def coin(comparison: Callable[[Any], Any]) -> Any:
-    """A sampler that accepts by a comparison with the ratio."""
     return lambda paths, target, draft, _: verify(paths, target, draft, comparison, multinomial)
 
 
@@ -55,11 +53,6 @@ def raced(row: Any) -> Any:
 def joined_winners(row: Any) -> Any:
     winners = torch.stack([raced(row), raced(row)])
     return torch.cat([winners, torch.tensor([0])])[torch.where(torch.rand(()) < 0.5, 0, 1)]
-
-
-def by_a_whole_number(row: Any, scale: int = 2**31 - 1) -> Any:
-    edge = torch.randint(0, 2**31 - 1, ()).item() / scale
-    return (row.cumsum(0) / row.sum() <= edge).sum()
 
 
 MAY: dict[str, tuple[Any, Any]] = {
@@ -107,7 +100,6 @@ def test_a_right_sampler_is_lossless_and_a_wrong_one_a_defect(name: str) -> None
 
 
 def test_the_table_of_the_documentation() -> None:
-    """Its lines are those that are tested here."""
     page = (Path(__file__).parents[3] / "docs" / "auditing.md").read_text(encoding="utf-8")
     table = page.partition("| random numbers | how they are followed |")[2].partition("\n## ")[0]
     lines = [line.split("|")[1].strip(" `") for line in table.splitlines() if line.startswith("| `")]

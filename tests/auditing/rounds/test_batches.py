@@ -34,6 +34,7 @@ def test_partner_requests_with_numbers_of_their_own_are_independent() -> None:
     assert sampler.journal.findings == set()
 
 
+@pytest.mark.deep
 def test_requests_with_several_paths() -> None:
     """With other lengths and other numbers of paths; copies that fill up a request change its law."""
     for sampler, finds in ((path_batch_recursive_rejection, False), (path_batch_repeats_paths, True)):

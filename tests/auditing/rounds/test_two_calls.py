@@ -42,6 +42,8 @@ def test_the_path_is_neither_accepted_nor_rejected_for_certain() -> None:
     assert least_accepted(pairs["thirds"]) == ((0, 0), 2)
     assert least_accepted(pairs["two residual tokens"])[1] == 2
     assert least_accepted(pairs["equal models"])[1] == 0
+    forbidden = ModelPair.context_free_pair(["0", "1/4", "3/4"], ["1/4", "1/2", "1/4"], 1)
+    assert least_accepted(forbidden) == ((1,), 1)
 
 
 def test_what_is_found_there() -> None:

@@ -39,7 +39,6 @@ def test_the_weight_is_in_the_words() -> None:
 
 
 def test_tokens_are_accepted_at_the_given_rates() -> None:
-    """Whatever the models say."""
     verifier = synthetic_acceptance((Fraction(3, 4), Fraction(1, 2), Fraction(1, 4))).verifier
     for pair in (instances.disjoint_supports(2), random_dyadic(1, 3, 2)):
         assert output_law(verifier, pair).length_probs == [Fraction(1, 4), Fraction(3, 8), Fraction(3, 8)]

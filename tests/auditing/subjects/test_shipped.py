@@ -53,7 +53,6 @@ def divides_zero_by_zero(paths: Any, target_rows: Any, draft_rows: Any, generato
 
 
 def test_a_draw_from_nothing_is_an_undefined_output() -> None:
-    """Its probability is known, and counts."""
     shipped = Shipped(divides_zero_by_zero, "sampler")
     law = output_law(shipped, instances.equal_models(1))
     assert law.undefined == Fraction(1, 2)

@@ -90,8 +90,6 @@ def test_partner_a_wrong_sampler_of_each_signature(signature: str) -> None:
 
 
 def test_changed_inputs_and_wrong_counts_are_findings() -> None:
-    """Each in one line."""
-
     def changes(ids: Any, candidate_logits: Any, length: int, new_logits: Any) -> Any:
         tokens, accepted = _speculative_sampling(ids, candidate_logits, length, new_logits)
         new_logits[0, 0] = 0

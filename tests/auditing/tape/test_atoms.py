@@ -130,8 +130,6 @@ def test_partner_a_wrong_grid_is_seen() -> None:
 
 @pytest.mark.parametrize("is_true", [lambda v: 0.3 < v < 0.5, lambda v: v < 0.2 or 0.6 < v < 0.9])
 def test_a_comparison_that_is_not_monotone_is_refused(is_true: Callable[[float], bool]) -> None:
-    """Where the ends of a cell agree, and where they do not."""
-
     def run(tape: Tape) -> bool:
         (source,) = uniform_number(tape, torch.float64).sources
         return Number((source,), lambda value: torch.tensor(is_true(value))).decide()

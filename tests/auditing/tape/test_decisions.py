@@ -17,7 +17,6 @@ from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputE
 
 
 def law(function: Callable[[CoinGenerator], Any]) -> dict[Any, Fraction]:
-    """The law of a function's result."""
     found: dict[Any, Fraction] = {}
     for probability, result in all_runs(lambda tape: function(CoinGenerator(tape))):
         found[result] = found.get(result, Fraction(0)) + probability
@@ -47,7 +46,6 @@ def inversion(generator: Any) -> int:
 
 
 def categorical(generator: Any) -> tuple[int, int]:
-    """A choice with weights and a multinomial."""
     return generator.choice(3, p=[0.5, 0, 0.5]), int(generator.multinomial(1, [0.25, 0.75]).argmax())
 
 
@@ -61,7 +59,6 @@ LAWS = {
 
 @pytest.mark.parametrize("function", LAWS, ids=lambda f: f.__name__)
 def test_laws_by_hand(function: Callable[[Any], Any]) -> None:
-    """The law of each result, exactly."""
     assert law(function) == {result: Fraction(text) for result, text in LAWS[function].items()}
 
 
@@ -79,6 +76,7 @@ def test_pythons_random_module() -> None:
     """``random.choices`` and ``random.random`` have the same names."""
     function = lambda generator: (generator.choices("ab", [1, 3])[0], generator.random() < 0.5)  # noqa: E731
     assert law(function)["a", True] == Fraction(1, 8)
+    assert law(lambda g: tuple(g.choices("ab", [1, 3], k=2)))["a", "b"] == Fraction(3, 16)
     assert isinstance(function(random.Random(0))[1], bool)
 
 
@@ -90,12 +88,17 @@ def test_equality_has_probability_zero() -> None:
     assert law(lambda g: 0 * g.random() + 1) == {1: Fraction(1)}
 
 
-STATE: list[int] = []
+STATE: list[Any] = []
 
 
 def keeps_state(generator: Any) -> bool:
     STATE.append(0)
     return generator.random() < Fraction(1, 2 + len(STATE))
+
+
+def keeps_a_coin(generator: Any) -> bool:
+    STATE.append(generator.random())
+    return STATE[0] < Fraction(1, 2 + len(STATE))
 
 
 @pytest.mark.parametrize(
@@ -107,10 +110,11 @@ def keeps_state(generator: Any) -> bool:
         (lambda g: g.normal(), r"draws from generator\.normal, which is not enumerated"),
         (lambda g: g.choice(3, size=2), "choice.. with a size"),
         (keeps_state, "it keeps state, or draws numbers elsewhere"),
+        (keeps_a_coin, "keeps random numbers, or a generator, from one run to the next"),
     ],
 )
 def test_what_has_no_finite_cases_is_refused(function: Callable[[Any], Any], says: str) -> None:
-    """Never approximated."""
+    STATE.clear()
     with pytest.raises(NotEnumerableError, match=says):
         law(function)
 

@@ -13,6 +13,7 @@ from spectheory.pairs.pair import ModelPair
 from user_samplers import forgets_the_residual, token_sampler
 
 
+@pytest.mark.deep
 def test_a_sampler_that_cannot_be_enumerated_gets_a_test() -> None:
     """Right ones pass, wrong ones are rejected, and the power is that of the sample."""
     pair = instances.two_token(1)

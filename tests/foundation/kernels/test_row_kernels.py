@@ -136,6 +136,14 @@ def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -
     assert not torch.equal(others[drawn], numbers[drawn]) or size == 1
 
 
+def test_a_number_at_the_end_of_a_block() -> None:
+    """Rounding carries what is left of it below 0, where the first entry would be drawn, mass or not."""
+    rows = (1_000 * rows_of(1, 100, 2 * arrays.BLOCK)).floor()  # whole numbers: their sums are exact
+    rows[:, arrays.BLOCK] = 0
+    numbers, _ = row_kernels.draw(rows, rows[:, : arrays.BLOCK].sum(-1) / rows.sum(-1), arrays.BLOCK)
+    assert set(numbers.tolist()) == {arrays.BLOCK + 1}
+
+
 def test_draws_follow_the_row() -> None:
     """Numbers on a grid draw every entry as often as its share says, and none without mass."""
     row = rows_of(5, 700)
@@ -254,7 +262,7 @@ def test_derivatives_are_those_of_the_formula(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    target, draft, scale = rows_of(1, 3, 2, 3, 20_000), rows_of(2, 3, 2, 2, 20_000), rows_of(3, 3)
+    target, draft, scale = rows_of(1, 3, 2, 3, 50_000), rows_of(2, 3, 2, 2, 50_000), rows_of(3, 3)
     stops = CorrectionRows(target, draft, torch.tensor([0, 1, 1]), torch.tensor([0, 2, 1]))
     rows, factors = target[..., 1:, :], scale[:, None, None].expand(3, 2, 2)
     assert arrays.use_row_kernel((rows, draft), (factors,))
@@ -265,6 +273,9 @@ def test_both_ways_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
             arrays.scaled_residual_mass(factors, rows, draft),
             stops.residual(),
             stops.residual(scale, scale),
+            stops.residual(scale[:1], scale),
+            stops._replace(target_rows=target.mT.contiguous().mT).residual(),
+            stops._replace(draft_rows=draft.mT.contiguous().mT).residual(),
             sample_rows(target[:, 0], torch.Generator().manual_seed(1)),
         ]
 

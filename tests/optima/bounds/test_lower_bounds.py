@@ -9,7 +9,11 @@ import pytest
 from spectheory import instances
 from spectheory.foundation.errors import InfeasiblePointError, InvalidInputError
 from spectheory.optima.bounds.context_tree import ContextTree
-from spectheory.optima.bounds.lower_bounds import certified_bound_of_draft, certified_lower_bound
+from spectheory.optima.bounds.lower_bounds import (
+    certified_bound_of_draft,
+    certified_lower_bound,
+    target_among,
+)
 from spectheory.optima.bounds.skewed_draft import SkewedDraft, ranked_leaf_law
 from spectheory.optima.interval.interval import multi_path_interval
 from spectheory.pairs.pair import ModelPair
@@ -29,6 +33,13 @@ def test_an_infeasible_skewed_draft_is_rejected_with_its_witness() -> None:
     reachable = 1 - (1 - draft[numbers].sum()) ** 3
     assert wrong[numbers].sum() > reachable
     assert caught.value.violation == pytest.approx(wrong[numbers].sum() / reachable - 1, rel=1e-9)
+
+
+def test_the_draft_is_followed_where_no_child_is_allowed() -> None:
+    tree = ContextTree.of(instances.random_float(1, 2, 2))
+    law = target_among(tree, 2, [np.ones(1), np.ones(2), np.array([0, 1, 0, 0])])
+    first, _ = tree.target_rows[0][0]
+    assert law / law.sum() == pytest.approx([0, first, *(1 - first) * tree.pair.draft[1][1]])
 
 
 def test_mass_on_an_undrafted_leaf_is_rejected() -> None:

@@ -57,6 +57,7 @@ def test_one_position_and_the_best_cap_is_the_optimum(num_drafts: int) -> None:
         assert capped_upper_bound(pair, num_drafts, caps).value == optimum(pair, num_drafts).value
 
 
+@pytest.mark.deep
 def test_never_below_the_optimum_and_close_to_it() -> None:
     """200 random pairs in float64: above what a verifier attains; 1 % above it on average, at worst 3 %."""
     looseness = []

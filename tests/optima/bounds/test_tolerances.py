@@ -25,7 +25,6 @@ def test_outward_brackets_a_rational_as_closely_as_floats_can() -> None:
 
 
 def test_outward_partner_the_nearest_float_is_on_one_side_only() -> None:
-    """The nearest float of 1/3 lies below it, that of 1/10 above it."""
     assert Fraction(1 / 3) < Fraction(1, 3)
     assert Fraction(1 / 10) > Fraction(1, 10)
 

@@ -12,12 +12,16 @@ from spectheory.optima.interval.breakpoints import first_breakpoints
 from spectheory.optima.interval.interior_point import RETREAT, ChordProgram, _predicted_gap
 from spectheory.optima.interval.live_tree import LiveTree
 from spectheory.optima.interval.newton import NewtonSystem, Point, Step, Targets, Workspace
+from spectheory.pairs.pair import ModelPair
 
 
 def small_program(draft_length: int = 2, num_drafts: int = 2, segments: int = 6) -> ChordProgram:
     tree = ContextTree.of(instances.random_float(1, 3, draft_length, 1.0, 0.5))
     live = LiveTree.of(tree, num_drafts, 1e-9)
     return ChordProgram(live, num_drafts, first_breakpoints(segments, num_drafts))
+
+
+FAIR = ModelPair.context_free_pair([0.5, 0.5], [0.5, 0.5], 1)
 
 
 def copied(point: Point) -> Point:
@@ -95,6 +99,15 @@ def infeasibility(program: ChordProgram) -> dict[str, float]:
         "dual": y + z - live.weights - of_children[1:],
     }
     return {name: float(abs(error).max()) for name, error in errors.items()}
+
+
+@pytest.mark.parametrize("pair", [instances.random_float(1, 3, 3, 1.0, 0.5), FAIR])
+def test_the_start_is_strictly_feasible(pair: ModelPair) -> None:
+    """With room in every inequality, and also where no score differs from another."""
+    live = LiveTree.of(ContextTree.of(pair), 2, 1e-9)
+    program = ChordProgram(live, 2, first_breakpoints(6, 2))
+    assert min(part.min() for part in program.point) > 1e-6
+    assert max(infeasibility(program).values()) < 1e-12
 
 
 def test_every_iterate_solves_the_equations_of_both_programs() -> None:

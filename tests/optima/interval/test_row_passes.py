@@ -127,7 +127,6 @@ def test_least_ratios() -> None:
 
 @pytest.mark.parametrize("rows", [BINS, 1])
 def test_moved_pairs(rows: int) -> None:
-    """One row of targets stands for equal rows."""
     case = Case()
     targets = case.targets[:rows]
     expected = case.pi + 0.4 * case.pi * (targets - case.sigma), case.s + 0.6 * case.delta_s

@@ -8,24 +8,12 @@ import sympy
 
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima import bernoulli_acceptance, optimal_acceptance, otm_optimum, uniform_acceptance
+from spectheory.optima import bernoulli_acceptance, otm_optimum, uniform_acceptance
 
 b, c = sympy.symbols("b c", nonnegative=True)
 r, K = sympy.Symbol("r", positive=True), sympy.Symbol("K", integer=True, positive=True)
 PIECES = sympy.Piecewise((1 + c - b**K, c < b**K), (2 - c - (1 - b) ** K, 1 - c < (1 - b) ** K), (1, True))
 """Eq. 10 as a min cut over the sets of two tokens; as b^K + (1 - b)^K ≤ 1, at most one condition holds."""
-
-
-def test_closed_forms() -> None:
-    """Bernoulli and uniform rows (theory.md §3) against the min cut."""
-    for num_drafts in (1, 2, 3, 4):
-        for b, c in [(Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 10), Fraction(1, 2)), (0, 1)]:
-            cut = optimal_acceptance(
-                [Fraction(c), 1 - Fraction(c)], [Fraction(b), 1 - Fraction(b)], num_drafts
-            )
-            assert bernoulli_acceptance(b, c, num_drafts) == cut.value
-        uniform = optimal_acceptance(["1/2", "1/2", 0, 0], ["1/4"] * 4, num_drafts).value
-        assert uniform_acceptance(2, num_drafts) == uniform_acceptance(Fraction(2), num_drafts) == uniform
 
 
 def test_bernoulli_expressions_at_rational_points() -> None:

@@ -10,7 +10,7 @@ import torch
 from program_support import THREE_TOKENS, TWO_TOKENS
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.optima import bernoulli_acceptance, optimal_acceptance, otm_optimum, uniform_acceptance
+from spectheory.optima import bernoulli_acceptance, optimal_acceptance, uniform_acceptance
 from spectheory.optima.one_position.min_cut import optimal_acceptance_curve
 
 
@@ -22,28 +22,6 @@ def test_min_cut_reference_values(rows: tuple[list[str], list[str]], values: lis
     """theory.md §3, α_1..α_4."""
     found = [optimal_acceptance(*rows, num_drafts).value for num_drafts in (1, 2, 3, 4)]
     assert found == [Fraction(value) for value in values]
-
-
-@pytest.mark.parametrize("vocab_size", [2, 3, 4])
-@pytest.mark.parametrize("num_drafts", [1, 2, 3])
-def test_min_cut_is_the_transport_optimum(vocab_size: int, num_drafts: int) -> None:
-    """α_K = min_H [p(H) + 1 - q(H)^K] = 1 - optimum of spectr2023 Eq. 4, exactly, and H attains it."""
-    for number in range(6):
-        pair = instances.random_rational([vocab_size, num_drafts, number], vocab_size, 1)
-        target, draft = pair.target[0][0], pair.draft[0][0]
-        solution = otm_optimum(target, draft, num_drafts)
-        value, tokens = optimal_acceptance(target, draft, num_drafts)
-        assert value == 1 - solution.value
-        inside = np.flatnonzero(tokens)
-        assert sum(target[i] for i in inside) + 1 - sum(draft[i] for i in inside) ** num_drafts == value
-        subsets = [np.flatnonzero([n >> i & 1 for i in range(vocab_size)]) for n in range(2**vocab_size)]
-        cuts = [sum(target[i] for i in s) + 1 - sum(draft[i] for i in s) ** num_drafts for s in subsets]
-        assert value == min(cuts)
-        floats = [np.array(row, dtype=float) for row in (target, draft)]
-        assert optimal_acceptance(*floats, num_drafts).value == pytest.approx(float(value), abs=1e-14)
-        floating = otm_optimum(*floats, num_drafts)
-        assert Fraction(floating.lower) <= solution.value <= Fraction(floating.upper)
-        assert floating.upper - floating.lower < 1e-9
 
 
 def test_min_cut_is_batched_on_numpy_and_torch() -> None:

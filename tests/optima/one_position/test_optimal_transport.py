@@ -9,12 +9,11 @@ import numpy as np
 import ot
 import pytest
 
-from program_support import THREE_TOKENS, assert_certified, assert_solved
+from program_support import THREE_TOKENS, assert_certified, assert_solved, position_draft_law
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.optima import optimal_acceptance, otm_optimum, otm_program
 from spectheory.optima.one_position.min_cut import min_cut_of_law
-from spectheory.optima.one_position.optimal_transport import position_draft_law
 from spectheory.pairs.drafts import DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 
@@ -170,10 +169,6 @@ def test_draft_laws_that_are_none_are_refused() -> None:
             otm_program(row, draft_law=law)
     with pytest.raises(InvalidInputError, match="one numpy row"):
         min_cut_of_law(np.full((2, 2), 0.5), {(0,): 1.0})
-    with pytest.raises(InvalidInputError, match="draft length 1, the pair has 2"):
-        position_draft_law(instances.two_token(2), Iid(2))
-    with pytest.raises(InvalidInputError, match="distinct tokens"):
-        position_draft_law(instances.two_token(1), WithoutReplacement((3,)))
 
 
 def test_drafts_are_given_in_one_way() -> None:

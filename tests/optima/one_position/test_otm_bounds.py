@@ -9,7 +9,7 @@ import pytest
 
 from spectheory import instances
 from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.optima import optimal_acceptance, otm_optimum
+from spectheory.optima import otm_optimum
 from spectheory.optima.one_position.otm_bounds import equation_9, transport_bounds
 
 
@@ -27,23 +27,7 @@ def equation_9_by_hand(
     return total
 
 
-def grid_rows(vocab_size: int, weight: int) -> list[list[Fraction]]:
-    """All rows with whole weights 0..``weight`` over their sum, each once."""
-    weights = [w for w in product(range(weight + 1), repeat=vocab_size) if any(w)]
-    return [list(row) for row in sorted({tuple(Fraction(x, sum(w)) for x in w) for w in weights})]
-
-
-@pytest.mark.parametrize(("vocab_size", "weight", "num_drafts"), [(2, 4, 1), (2, 4, 2), (2, 4, 3), (3, 2, 2)])
-def test_lemma_3_on_a_grid(vocab_size: int, weight: int, num_drafts: int) -> None:
-    """(1 - (1 - 1/K)^K) ᾱ ≤ α ≤ ᾱ on every pair of grid rows, and ᾱ = α on every one of them."""
-    factor = 1 - Fraction(num_drafts - 1, num_drafts) ** num_drafts
-    rows = grid_rows(vocab_size, weight)
-    for target, draft in product(rows, rows):
-        bounds = transport_bounds(target, draft, num_drafts)
-        best = optimal_acceptance(target, draft, num_drafts).value
-        assert bounds.lower == factor * bounds.upper <= best == bounds.upper
-
-
+@pytest.mark.deep
 def test_lemma_3_by_hand() -> None:
     """Every Ω_0 gives a number between α_K and the cut at Ω_0; the minimum and its set agree."""
     for number in range(200):

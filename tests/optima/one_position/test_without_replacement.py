@@ -7,11 +7,11 @@ from math import prod
 import numpy as np
 import pytest
 
+from program_support import position_draft_law
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.optima import (
     min_cut_of_law,
     optimal_acceptance_without_replacement,
-    position_draft_law,
 )
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.pairs.instances import random_rational

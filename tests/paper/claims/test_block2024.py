@@ -235,9 +235,6 @@ def test_block_needs_more_operations_than_token() -> Iterator[None]:
         yield
 
 
-# ----------------------------------------------------------------------------------- Appendix A, sketches
-
-
 def sketch_law(length: int, steps: int) -> dict[Path, Fraction]:
     """What the printed sketch of block verification returns on the two-token pair, with xs = drafts."""
     target, draft = (Fraction(1, 3), Fraction(2, 3)), (Fraction(2, 3), Fraction(1, 3))

@@ -51,9 +51,6 @@ def one_position(target: Row, draft: Row) -> ModelPair:
     return ModelPair.context_free_pair(list(target), list(draft), draft_length=1)
 
 
-# --------------------------------------------------------------------------------------- optimal transport
-
-
 @counted
 def test_one_draft_is_the_maximal_coupling() -> Iterator[None]:
     """Eq. 1 corrected: min P(Y ≠ X) = 1 - Σ min(p, q); the printed right side is another number."""
@@ -130,9 +127,6 @@ def test_rejection_needs_constant_drafts() -> Iterator[None]:
             always_below_one = all(token in drafts for token in (0, 1))  # what the text says of constant ones
             assert always_below_one != (len(set(drafts)) == 1)
             yield
-
-
-# --------------------------------------------------------------------------------------------------- K-SEQ
 
 
 @counted
@@ -281,9 +275,6 @@ def test_kseq_accepts_at_least_what_multi_round_does() -> Iterator[None]:
             equal, strict = equal + (room == 0), strict + (room > 0)
             yield
     assert min(equal, strict) > 50
-
-
-# ------------------------------------------------------------------------------------ figures of Appendix B
 
 
 @counted

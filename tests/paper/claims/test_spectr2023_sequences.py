@@ -24,8 +24,6 @@ from spectheory.verification.algorithms.position_by_position.spectr import SpecT
 from table import GENERAL
 from theory_examples import PathsAsDrafts
 
-EXACT = {"abs": 1e-12}
-
 
 def given_length(law: Any, length: int) -> np.ndarray:
     """The law of the first token given that ``length`` tokens are decoded."""

@@ -23,9 +23,6 @@ def random_pairs(seed: int, how_many: int) -> Iterator[ModelPair]:
         yield random_rational([seed, number], 2 + number % 2, 1 + number // 2 % 2)
 
 
-# -------------------------------------------------------------------------------------- Bound(K), Remark 5.2
-
-
 @counted
 def test_the_bound_rises_strictly_exactly_where_a_path_is_drafted_too_rarely() -> Iterator[None]:
     """Remark 5.2: Bound(K+1) ≥ Bound(K), strictly iff some path a has 0 < q(a) < p(a)."""
@@ -75,9 +72,6 @@ def test_with_one_draft_bound_and_algorithm_are_those_of_greedy_block() -> Itera
         assert [law.block_efficiency - 1 for law in laws] == [overlap] * 2
         assert all((a == b).all() for a, b in zip(laws[0].masses, laws[1].masses, strict=True))
         yield
-
-
-# ----------------------------------------------------------- Lemma 5.1: conditionally independent drafts
 
 
 @counted
@@ -165,9 +159,6 @@ def test_values_of_the_class_the_bound_and_valid_verifiers() -> Iterator[None]:
     assert values == [Fraction(2, 3), Fraction(41, 60), Fraction(7, 9), Fraction(5, 6), Fraction(8, 9)]
     assert output_law("multi_round", pair, 2).block_efficiency - 1 == Fraction(7, 9)
     yield
-
-
-# ---------------------------------------------------------------------------------- the algorithm as printed
 
 
 def kept(pair: ModelPair, num_drafts: int) -> list[np.ndarray]:

@@ -168,7 +168,6 @@ def test_partner_wrong_rows_are_caught() -> None:
 
 
 def test_counted_tests_and_their_numbers_belong_together() -> None:
-    """Every counted test has a number and is evidence for something; every number has a counted test."""
     files = sorted((ROOT / "tests").rglob("test_*.py"))
     counted = {
         f"{path.relative_to(ROOT)}::{name}"

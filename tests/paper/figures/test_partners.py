@@ -163,7 +163,7 @@ LIES: list[tuple[str, str, Lie, list[str]]] = [
     # spectrgbv2026
     ("spectr_gbv_bound", "conditionally_independent_bound",
      lambda original: lambda pair, drafts: Fraction(9 * drafts),
-     ["Bound(K) is no bound", "Bound(K) does not always"]),
+     ["Bound(K) is not a bound", "Bound(K) does not always"]),
     ("spectr_gbv_bound", "output_law", LOSSLESS, ["SpecTr-GBV is not lossless"]),
     ("spectr_gbv_bound", "output_law",
      after(lambda law, name, *given: Changed(

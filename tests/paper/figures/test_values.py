@@ -14,40 +14,6 @@ from spectheory.paper.figures.prefix_trees import shapes
 F = Fraction
 
 
-def test_acceptance_bounds() -> None:
-    """α_1..α_3 of the two-token pair (theory.md §3); the third draft misses a quarter of the target."""
-    (table,) = small_once("acceptance_bounds").tables
-    assert table.where(pair="two tokens").column("otm") == [F(2, 3), F(8, 9), 1]
-    assert set(table.where(pair="the draft misses 1/4").column("limit")) == {F(3, 4)}
-    for row in table.select():
-        K = row["num_drafts"]
-        assert row["lower"] == row["upper"] * (1 - (1 - F(1, K)) ** K)
-
-
-def test_division_factor() -> None:
-    """ρ* and its acceptance, and 5/6 > 0.811420 at ρ = 2 (theory.md §3); below ρ* the pairs differ (3.5)."""
-    table, bests = small_once("division_factor").tables
-    best = bests.select(pair="two_token")[0]
-    assert best["best_acceptance"] == pytest.approx(0.811420, abs=1e-6)
-    assert best["optimal"] == F(8, 9)
-    (at_two,) = table.select(pair="two_token", division_factor=F(2))
-    assert [at_two[key] for key in ("drafted", "accepted", "defect")] == [F(5, 6), F(3, 4), 0]
-    assert table.select(pair="two_token")[0]["defect"] > 0
-    assert table.select(pair="no_ratio_between")[0]["defect"] == 0
-
-
-def test_kseq_ratio() -> None:
-    """Draft (2/3, 1/3), target (4/9, 5/9): α_2 = 1, and ρ* = 4/3 accepts 1 - (1/3)^2."""
-    (table,) = small("kseq_ratio", num_drafts=(2, 4), starts=40, steps=80).tables
-    row = table.select(search="two tokens")[0]
-    assert row["ratio"] == pytest.approx(8 / 9, abs=1e-9)
-    assert row["draft"] == pytest.approx([2 / 3, 1 / 3], abs=1e-3)
-    assert row["guarantee"] == pytest.approx(3 / 4)
-    for drafts in (2, 4):
-        rows = {row["search"]: row["ratio"] for row in table.select(num_drafts=drafts)}
-        assert rows["V = 2"] >= rows["two tokens"] - 1e-6
-
-
 def test_prefix_trees() -> None:
     """Independent paths are the shape (K, 1, ..): their law is that of K i.i.d. drafts."""
     (table,) = small("prefix_trees", num_leaves=(2,)).tables
@@ -138,17 +104,6 @@ def test_scored_selection_is_ahead_on_average() -> None:
         )
 
 
-def test_greedy_falls() -> None:
-    """theory.md §5: 2.222, 2.617, 2.768, 2.633 and the limit 19/9; fair coins fall from the start."""
-    table = small("greedy_falls", num_drafts=(1, 2, 3, 4)).tables[0]
-    rows = table.where(pair="two_token")
-    assert rows["greedy_multipath"] == pytest.approx([2.222, 2.617, 2.768, 2.633], abs=1e-3)
-    assert set(rows.column("limit")) == {F(19, 9)}
-    coins = table.where(pair="uniform_equal").column("greedy_multipath")
-    assert coins == sorted(coins, reverse=True)
-    assert coins[0] == 3
-
-
 def test_interval_gap() -> None:
     """Bounds close in.  Seconds are measured: only that they are there, and which method misses its gap."""
     table, times = small("interval_gap", shapes=((3, 2),), relative_gap=1e-5).tables
@@ -160,17 +115,6 @@ def test_interval_gap() -> None:
     assert max(row["vocab_size"] ** row["draft_length"] for row in times.select(method="interval")) == 10_000
     assert {row["method"] for row in times.select(status="time limit")} == {"leaf-set cuts"}
     assert min(times.column("seconds")) > 0
-
-
-def test_lossy_front() -> None:
-    """theory.md Statement 5.22 at L = 1: 5/3, 53/30 at 1/10, 2 from 1/3 on; and mistakes below the front."""
-    table, points = small("lossy_front", steps=5).tables
-    front = {row["total_variation"]: row["most"] for row in table.select(num_drafts=1)}
-    assert [front[F(tenths, 10)] for tenths in (0, 1, 4, 5)] == [F(5, 3), F(53, 30), 2, 2]
-    (row,) = points.select(num_drafts=1, verifier="target_correction")
-    assert (row["total_variation"], row["block_efficiency"]) == (F(1, 9), F(5, 3))
-    assert row["most"] == F(5, 3) + F(1, 9)
-    assert "multi_round" in points.where(num_drafts=2, kind="published").column("verifier")
 
 
 def test_monotone_ratios() -> None:
@@ -196,17 +140,6 @@ def test_skewed_drafts() -> None:
     assert laws.select(law="ranking", path="BB")[0]["selected"] == 1 - (1 - F(1, 9)) ** 3
 
 
-def test_token_tree() -> None:
-    """The masses add up to 212/81, the optimum (theory.md §5); 26 antichains at L = 2."""
-    nodes, chains = small_once("token_tree").tables
-    assert sum(nodes.column("mass")) == F(212, 81)
-    assert len(chains.rows) == 26
-    chosen = nodes.where(in_antichain=True).column("node")
-    assert not [(a, b) for a in chosen for b in chosen if a != b and b.startswith(a)]
-    for row in chains.select():
-        assert row["limit"] == 1 - (1 - row["draft"]) ** 2
-
-
 def test_winners() -> None:
     """One path: block is optimal.  No share of the optimum is above 1."""
     changes = {"agreements": (0.0, 0.9), "num_drafts": (1, 3), "draft_lengths": (1, 2)}
@@ -218,16 +151,3 @@ def test_winners() -> None:
         rivals = everything.where(**{key: row[key] for key in ("agreement", "num_drafts", "draft_length")})
         assert row["block_efficiency"] == max(rivals.column("block_efficiency"))
     assert max(everything.column("share_of_optimum")) <= 1 + 1e-5
-
-
-def test_spectr_gbv_bound() -> None:
-    """theory.md §2: 41/60 accepted, class 7/9, Bound 5/6, α_2 = 8/9; 2/9 undefined for fair coins."""
-    (table,) = small_once("spectr_gbv_bound").tables
-    (row,) = table.select(pair="two tokens", num_drafts=2)
-    values = [row[name] for name in ("spectr_gbv", "class_maximum", "bound", "otm", "multi_round")]
-    assert values == [F(41, 60), F(7, 9), F(5, 6), F(8, 9), F(7, 9)]
-    assert row["total_variation"] == F(3, 40)
-    assert table.select(pair="equal models", num_drafts=2)[0]["undefined"] == F(2, 9)
-    for row in table.select(num_drafts=1):
-        assert row["bound"] == row["otm"] == row["multi_round"] == row["spectr_gbv"]
-        assert row["total_variation"] == 0

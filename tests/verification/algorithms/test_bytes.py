@@ -31,6 +31,7 @@ def test_no_round_moves_more_than_its_limit(entries: list[dict[str, Any]]) -> No
     assert all(entry["moved_over_rows"] > entry["limit"] / 2 for entry in entries)
 
 
+@pytest.mark.deep
 def test_operators_alone(entries: list[dict[str, Any]]) -> None:
     """As on an accelerator, where every operator writes what the next one reads: limits of their own.
 

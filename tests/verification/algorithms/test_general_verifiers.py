@@ -143,15 +143,6 @@ def test_optimum_partner_the_inequalities_are_sometimes_strict() -> None:
     assert max(gains) > 0
 
 
-@parametrized_by_group()
-def test_one_draft_reduces_to_the_single_path_algorithms(group: str) -> None:
-    """With K = 1 greedy_multipath is block exactly, and spectr is token (to rounding)."""
-    for case in GROUPS[group]:
-        assert_same_law(law_on_one_path("greedy_multipath", case.pair), law_on_one_path("block", case.pair))
-        token = output_law("token", case.pair.to_float(), 1)
-        assert_same_law(law_on_one_path("spectr", case.pair), token, 1e-12)
-
-
 @pytest.mark.parametrize("name", [name for name, verifier in verifiers.items() if verifier.single_path])
 @pytest.mark.parametrize("group", ["two_token", "partial_overlap", "random-V3-L2-K3", "random-V4-L3-K2"])
 def test_single_path_verifiers_ignore_further_drafts(group: str, name: str) -> None:
@@ -162,7 +153,6 @@ def test_single_path_verifiers_ignore_further_drafts(group: str, name: str) -> N
 
 @pytest.mark.parametrize("name", [*GENERAL, "greedy_block"])
 def test_float_law_agrees_with_the_rational_law(name: str) -> None:
-    """One definition, two arithmetics: float64 and rational laws agree to rounding."""
     for case in (*GROUPS["random-V3-L2-K2"], *GROUPS["partial_overlap"], *GROUPS["equal_models"]):
         exact = law_of_case(name, case)
         in_float = output_law(name, case.pair.to_float(), case.num_drafts)

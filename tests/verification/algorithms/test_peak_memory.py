@@ -100,6 +100,7 @@ def test_over_limit_names_the_verifiers_that_fail() -> None:
     assert benchmark.over_limit(entries) == {"at": 2.0, "numpy": 2.5}
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize(("limit", "status"), [(benchmark.LIMIT, 0), (0.5, 1)])
 def test_the_script_reports_the_claim_in_its_exit_status(
     limit: float, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture

@@ -20,9 +20,8 @@ from reference import (
     target_row,
     without_zeros,
 )
-from spectheory import certify, instances, optimum, output_law
-from spectheory.exact.iteration import completed_law, decoded_tokens_law, first_tokens_law, modified_pair
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory import certify, instances, output_law
+from spectheory.exact.iteration import completed_law, modified_pair
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.greedy_block import GreedyBlock
 from spectheory.verification.algorithms.spectr_gbv import SpecTrGbv, conditionally_independent_bound
@@ -120,16 +119,6 @@ def _act_out(
     _act_out(pair, drafts, k, i + 1, tau, block, rejected | {prefix}, weight * (1 - accept), *rest)
 
 
-def test_smallest_counterexample() -> None:
-    """theory.md §2: V = 2, L = 1, K = 2 gives A with 31/120, not 1/3; total variation 3/40."""
-    certificate = certify(SpecTrGbv(), instances.two_token(1), 2, with_optimum=False)
-    assert certificate.first_token_law == (Fraction(31, 120), Fraction(89, 120))
-    assert certificate.total_variation == Fraction(3, 40)
-    assert not certificate.target_matching
-    one_draft = certify(SpecTrGbv(), instances.two_token(1), 1, with_optimum=False)
-    assert one_draft.target_matching
-
-
 def test_law_as_printed() -> None:
     """R equals Algorithm 1 with its set H acted out; where the text gives no law, none is given."""
     defined, undefined = 0, 0
@@ -203,19 +192,6 @@ def test_identical_models_leave_no_correction(draft_length: int) -> None:
     assert certify(SpecTrGbv(), pair, 1, with_optimum=False).block_efficiency == draft_length + 1
 
 
-def test_undefined_outputs_are_not_iterated() -> None:
-    """Where Eq. 4 is 0/0 there is no token to go on from; no law that lacks mass is handed out."""
-    pair = instances.uniform_equal(1)
-    for law_of_it in (
-        lambda: completed_law(SpecTrGbv(), pair, 2),
-        lambda: decoded_tokens_law(SpecTrGbv(), pair, 2, drafts=2),
-        lambda: first_tokens_law(SpecTrGbv(), pair, 2, drafts=2),
-    ):
-        with pytest.raises(InvalidOutcomeError, match=r"with probability 2/9 .* is 0/0"):
-            law_of_it()
-    assert sum(decoded_tokens_law(SpecTrGbv(), instances.two_token(1), 2, drafts=2)[-1]) == 1
-
-
 def test_undefined_acceptance_can_matter() -> None:
     """p(a) = 1 > q(a) with equal rows at a: Eq. 2 is 0/0, and the law depends on what it is taken as."""
     half = ["1/2", "1/2"]
@@ -247,18 +223,6 @@ def test_bound_is_equation_5() -> None:
         assert conditionally_independent_bound(pair, 1) == overlap
 
 
-def test_bound_is_no_upper_bound_for_valid_verifiers() -> None:
-    """L = 1, K = 2: E[τ] = 8/9 is optimal and attained by greedy_multipath; Bound(2) = 5/6."""
-    pair = instances.two_token(1)
-    assert conditionally_independent_bound(pair, 2) == Fraction(5, 6)
-    assert optimum(pair, 2).value - 1 == Fraction(8, 9)
-    valid = certify("greedy_multipath", pair, 2, with_optimum=False)
-    assert valid.is_valid
-    assert valid.block_efficiency - 1 == Fraction(8, 9)
-    # partner: at K = 1 it does bound every valid verifier
-    assert optimum(pair, 1).value - 1 <= conditionally_independent_bound(pair, 1)
-
-
 @pytest.mark.parametrize(
     ("draft_length", "num_drafts", "mean_length", "defect"),
     [(1, 2, "41/60", "3/40"), (1, 3, "1075/1482", "21/247"), (2, 2, "74693/57120", "22499/342720")],
@@ -274,14 +238,6 @@ def test_it_does_not_attain_its_bound(
     assert law.block_efficiency - 1 == Fraction(mean_length)
     assert law.total_variation == Fraction(defect)
     assert law.block_efficiency - 1 < conditionally_independent_bound(pair, num_drafts)
-
-
-def test_a_second_draft_can_cost_tokens() -> None:
-    """Two-token example, L = 2: E[τ] is 74693/57120 with two drafts and 4/3 with one."""
-    pair = instances.two_token(2)
-    two, one = (output_law(SpecTrGbv(), pair, k).block_efficiency - 1 for k in (2, 1))
-    assert one == Fraction(4, 3)
-    assert two < one
 
 
 def test_complete_procedure_is_not_lossless() -> None:

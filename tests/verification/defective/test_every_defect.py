@@ -6,10 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from defect_programs import PROGRAMS, exact_law, token_program
 from defect_table import PAIRS, SEVERAL, matrix
 from law_checks import assert_same_law
-from reference import law_of
 from spectheory import instances
 from spectheory.exact.law import output_law
 from spectheory.exact.suite import kill_matrix
@@ -48,26 +46,6 @@ def test_a_defect_is_found_by_its_module_name() -> None:
     """As the command line takes it, ``--verifier package.module:name``."""
     found = find_verifier("spectheory.verification.defective.corrections:TargetCorrection")
     assert found.name == "target_correction"
-
-
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_defect_is_the_program_with_the_mistake(name: str) -> None:
-    """R is that of a plain sampling program in which the mistake is made, run on all outcomes of its dice."""
-    for label, pair in PAIRS.items():
-        if pair.vocab_size**pair.draft_length > 9:
-            continue  # four tokens twice
-        expected = exact_law(PROGRAMS[name], pair, 2)
-        assert sum(expected.values()) == 1, label
-        assert law_of(output_law(defects[name], pair, 2)) == expected, label
-
-
-def test_programs_partner_without_a_mistake() -> None:
-    """The same machinery gives token verification's law for its program, and not for another one's."""
-    pair = PAIRS["three_token_reversed-L2"]
-    law = exact_law(token_program(), pair, 1)
-    assert law == law_of(output_law("token", pair))
-    assert law != exact_law(PROGRAMS["rejected_token_masked"], pair, 1)
-    assert set(PROGRAMS) <= set(defects)
 
 
 def pairs_for(num_drafts: int) -> dict[str, ModelPair]:

@@ -45,8 +45,9 @@ class ScoredMultipath(ScoredSelection):
     2. ``coupling``: laws with these means, as wide as possible.  The default is rational for rational rows
 
     Where the models agree, all paths keep all scores and stay in the race.  Rules that select token by token
-    lose the paths that differ.  With K = 1 it is ``block``.  At L = 1 it accepts with the optimum α_K.  For
-    longer drafts its distance to the optimum is measured, not proved (docs/scored_selection.md).
+    lose the paths that differ.  With K = 1 it is ``block``.  At L = 1 it accepts with the optimum α_K, less
+    up to 0.017 where tokens are grouped.  For longer drafts its distance to the optimum is measured, not
+    proved (docs/scored_selection.md).
 
     Args:
         levels, coupling: the rules of the two steps; every choice is lossless.

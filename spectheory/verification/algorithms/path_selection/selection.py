@@ -93,9 +93,10 @@ def select_highest_ranked(
     for depth in range(paths.shape[-1]):
         keys = _keys_on_path(ranking, paths, target_rows, draft_rows, depth)
         for key in (keys, paths[..., depth]):
-            lowest = xp.min(key, axis=-1)[..., None]
-            best = xp.max(xp.where(in_race, key, lowest), axis=-1)
-            in_race = in_race & (key == best[..., None])
+            # Keys of other contexts say nothing here, and are not compared.
+            first = take_token(key, first_true(in_race))[..., None]
+            best = xp.max(xp.where(in_race, key, first), axis=-1)
+            in_race = in_race & (xp.where(in_race, key, first) == best[..., None])
     return xp.argmax(xp.astype(in_race, xp.int64), axis=-1)
 
 

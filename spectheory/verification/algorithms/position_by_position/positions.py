@@ -263,7 +263,6 @@ def _position_at(
 
 
 def _without_drafted(position: Position, residual: Array) -> Array:
-    """The residual with zeros at the tokens drafted at the same context, [..., C, V]."""
     xp = namespace(residual)
     vocabulary = xp.arange(residual.shape[-1], device=position.tokens.device)
     for number in range(position.tokens.shape[-1]):

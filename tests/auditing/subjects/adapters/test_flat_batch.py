@@ -43,6 +43,7 @@ def test_greedy_rows_are_greedy() -> None:
     assert {first for first, _ in sampler.batch_law([greedy, SECOND])[0]} == {(0, 0)}
 
 
+@pytest.mark.deep
 def test_partner_rows_from_the_wrong_place_are_found() -> None:
     """A sampler that multiplies by the longest is right where lengths are equal, and only there."""
     wrong = FLAT.replace(
@@ -63,8 +64,6 @@ def test_the_bonus_token_has_the_law_of_the_last_row() -> None:
     assert {tokens: float(mass) for tokens, mass in found.items()} == {(0, 0): 0.25, (1, 0): 0.75}
     assert torch.equal(rows[1].target_probs.argmax(-1), torch.tensor([0, 1, 0]))
 
-
-# ------------------------------------------------------------------------- LMDeploy
 
 LMDEPLOY = """
 from types import SimpleNamespace
@@ -110,8 +109,6 @@ def test_the_implementation_is_called_as_its_module_calls_it(
     assert audit_batches(sampler) == ("equal lengths", "greedy")
     assert sampler.journal.findings == set()
 
-
-# ------------------------------------------------------------------------- vLLM's first runner
 
 VLLM = """
 import torch
@@ -163,8 +160,6 @@ def test_kernels_are_launched_with_their_arguments_by_name(
         "rand: multiples of 2^-53",
     }
 
-
-# ------------------------------------------------------------------------- vLLM Ascend
 
 ASCEND = """
 from vllm.logger import logger

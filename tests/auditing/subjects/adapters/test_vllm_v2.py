@@ -92,6 +92,7 @@ def sampler(root: Path, compares: str = "<", position: str = "pos", looks_ahead:
     return Shipped(function, "batch", "made up", mixes=("ragged", "greedy", "padded"))
 
 
+@pytest.mark.deep
 def test_numbers_are_followed_from_seeds_to_tokens(tmp_path: Path) -> None:
     """Alone and in batches, whose requests have seeds of their own; no number is read twice."""
     shipped = sampler(tmp_path)

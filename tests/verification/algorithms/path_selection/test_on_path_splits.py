@@ -37,7 +37,6 @@ class Example:
         return tuple(row.astype(float) for row in self.root)
 
     def rows(self, which: tuple[int, ...]) -> Any:
-        """Rows of these numbers, as a sample."""
         chosen = np.array([self.next_rows[one] for one in which]).astype(float)
         return benchmark.NextRows.of(chosen[:, 0], chosen[:, 1])
 

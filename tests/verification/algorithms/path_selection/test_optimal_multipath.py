@@ -23,9 +23,10 @@ def test_optimal_multipath_beats_every_ranking_somewhere() -> None:
     assert len(OptimalMultipath(pair, 2).orders) == 2
 
 
+@pytest.mark.deep
 def test_optimal_multipath_on_float_pairs() -> None:
     """A float pair goes through its exact neighbour; the float law earns that optimum."""
-    for seed, (V, L, K) in enumerate([(2, 2, 2), (3, 2, 3), (2, 3, 2), (3, 3, 3)]):
+    for seed, (V, L, K) in enumerate([(2, 2, 2), (3, 2, 3), (2, 3, 2)]):
         pair = instances.random_float(seed, V, L, agreement=0.5)
         verifier = OptimalMultipath(pair, K)
         law = output_law(verifier, pair, K)

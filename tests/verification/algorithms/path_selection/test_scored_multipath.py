@@ -65,6 +65,7 @@ class UndraftedFirst(ScoredMultipath):
         return np.concatenate([np.repeat(edges[..., :1], never, axis=-1), kept], axis=-1)
 
 
+@pytest.mark.deep
 def test_where_undrafted_tokens_stand_changes_no_law() -> None:
     """p/q is infinite where q = 0, but any place will do, exactly: the cells between are empty."""
     seen = 0
@@ -89,6 +90,18 @@ def test_one_position_is_optimal(num_drafts: int) -> None:
         for rule in (lazy_levels, proportional_levels):
             law = output_law(ScoredMultipath(rule, num_cells=2), pair, num_drafts)
             assert law.length_probs[1] == best
+
+
+@pytest.mark.parametrize(
+    ("num_tokens", "num_knots", "loss"), [(24, 24, 0.0), (25, 24, 0.01302), (25, 48, 0.0), (300, 48, 0.00454)]
+)
+def test_grouped_tokens_lose_acceptance(num_tokens: int, num_knots: int, loss: float) -> None:
+    """L = 1, K = 2, p_i ∝ i, q uniform: α = 1, and what 24 knots lose is said in docs/scored_selection.md."""
+    ramp = np.arange(1, num_tokens + 1) / (num_tokens * (num_tokens + 1) / 2)
+    pair = ModelPair.context_free_pair(ramp, np.full(num_tokens, 1 / num_tokens), 1)
+    own = ScoredMultipath(num_knots=num_knots).skewed_draft(pair, 2).block_efficiency(pair)
+    assert optimal_acceptance(pair.target[0][0], pair.draft[0][0], 2).value == pytest.approx(1, abs=1e-12)
+    assert own == pytest.approx(2 - loss, abs=1e-5)
 
 
 @pytest.mark.parametrize("agreement", [0.0, 0.3, 0.6])

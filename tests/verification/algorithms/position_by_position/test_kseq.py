@@ -181,16 +181,6 @@ def test_equal_and_disjoint_rows(num_drafts: int) -> None:
     np.testing.assert_array_equal(apart.residual, target)
 
 
-@pytest.mark.parametrize(("support", "ratio"), [(4, 2), (6, 2), (6, 3), (9, 3), (12, 4), (5, 1)])
-@pytest.mark.parametrize("num_drafts", [1, 2, 3, 5, 8])
-def test_uniform_pairs(support: int, ratio: int, num_drafts: int) -> None:
-    """spectr2023 App. B.2: draft U(d), target U(d/r): K-SEQ attains the optimum 1 - (1 - 1/r)^K."""
-    draft = np.full(support, 1 / support)
-    target = np.where(np.arange(support) < support // ratio, ratio / support, 0)
-    rule = kseq_rule(target, draft, np.array(float(num_drafts)))
-    assert float(rule.acceptance) == pytest.approx(1 - (1 - 1 / ratio) ** num_drafts, abs=1e-12)
-
-
 @given(
     weights=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=6).filter(
         lambda pairs: any(p for p, _ in pairs) and any(q for _, q in pairs)

@@ -19,12 +19,11 @@ from torch_support import drafted, on_device
 
 
 def test_kseq_is_spectr_at_one_position() -> None:
-    """The same law, i.i.d. and on a tree of one level."""
+    """The same law, i.i.d. and on a tree of one level; floats to a few roundings."""
     for pair in [*edge_pairs(1), *random_pairs(3, 1, 10, 660)]:
         for process in (Iid(2), Iid(3), PrefixTree((3,))):
-            assert_same_law(
-                output_law(KSeq(), pair, drafts=process), output_law(SpecTr(), pair, drafts=process)
-            )
+            laws = output_law(KSeq(), pair, drafts=process), output_law(SpecTr(), pair, drafts=process)
+            assert_same_law(*laws, tolerance=1e-15 if laws[0].masses[0].dtype == float else 0.0)
 
 
 @pytest.mark.parametrize(("vocab_size", "widths", "how_many"), SIZES)

@@ -1,0 +1,99 @@
+"""The command that speaks of every pair of a shape: prove."""
+
+from __future__ import annotations
+
+import click
+
+from spectheory.command_line.options import json_option, num_drafts_option, process_of, tree_option, was_given
+from spectheory.command_line.output import (
+    EXIT_DEFECT,
+    EXIT_NOT_DECIDED,
+    fail,
+    note,
+    print_json,
+    print_results,
+)
+
+
+@click.command(short_help="Prove that a verifier is lossless on every pair of a shape.")
+@click.argument("verifier", required=False)
+@click.option("--vocab", type=int, metavar="V", help="How many tokens.")
+@click.option("--draft-length", "-l", type=int, metavar="L", help="Drafted tokens per path.")
+@num_drafts_option
+@tree_option
+@click.option("--positive", is_flag=True, help="Of pairs without zeros only.")
+@click.option("--time-limit", type=float, metavar="SECONDS", help="Stop earlier, undecided.")
+@click.option("--out", type=click.Path(), metavar="FILE", help="Write the proof, or the pair that refutes.")
+@click.option("--check", "checked", type=click.Path(), metavar="FILE", help="Instead: check a stored proof.")
+@json_option
+def prove(
+    verifier: str | None,
+    vocab: int | None,
+    draft_length: int | None,
+    num_drafts: int,
+    tree: str | None,
+    positive: bool,
+    time_limit: float | None,
+    out: str | None,
+    checked: str | None,
+    as_json: bool,
+) -> int:
+    """Prove that a verifier is lossless on every pair with V tokens and draft length L, or refute it.
+
+    VERIFIER is a published one, or your own as package.module:attribute.  Exits with 0 where it is proved,
+    with 1 where a pair refutes it, and with 4 where it is undecided or rests on the word of a solver.
+
+    --check FILE runs the checker, which shares nothing with the search.  It exits with 1 where the proof does
+    not hold.
+    """
+    if checked is not None:
+        if any(
+            was_given(name) for name in ("vocab", "draft_length", "num_drafts", "tree", "positive", "out")
+        ):
+            raise click.UsageError("--check takes the shape from the file; leave out the other options")
+        return _check(checked, verifier, as_json)
+    if verifier is None or vocab is None or draft_length is None:
+        raise click.UsageError("give VERIFIER, --vocab V and --draft-length L, or --check FILE")
+    from spectheory.command_line.progress import progress_bar
+    from spectheory.exact.proof.search import prove as search
+    from spectheory.exact.proof.verdict import PROVED, REFUTED
+
+    process = process_of(num_drafts, tree)
+    with progress_bar(verifier) as progress:
+        found = search(
+            verifier,
+            vocab,
+            draft_length,
+            process,
+            positive=positive,
+            time_limit=time_limit,
+            progress=progress,
+        )
+    print_results([found], as_json, False)
+    said = ""
+    if out is not None and found.pair is not None:
+        found.pair.save(out)
+        said = f"the pair is in {out}; spectheory certify {out} --verifier {verifier} confirms it"
+    elif out is not None and found.tree is not None:
+        said = f"the proof is in {out}, {found.save(out)} bytes; spectheory prove --check {out} checks it"
+    if said and not as_json:
+        note(said)
+    return 0 if found.verdict == PROVED else EXIT_DEFECT if found.verdict == REFUTED else EXIT_NOT_DECIDED
+
+
+def _check(path: str, verifier: str | None, as_json: bool) -> int:
+    from spectheory.exact.proof.check import check_proof
+    from spectheory.exact.proof.check_numbers import RejectedProofError
+
+    try:
+        statement = check_proof(path, verifier)
+    except RejectedProofError as error:
+        return fail(str(error), EXIT_DEFECT)
+    if as_json:
+        print_json(statement)
+    else:
+        drafts = ", ".join(f"{key} {value}" for key, value in statement["drafts"].items())
+        shape = "{vocab_size} tokens, draft length {draft_length}, {domain}".format_map(statement)
+        lossless = "{verifier} is lossless on every pair with".format_map(statement)
+        click.echo(f"{path} holds: {lossless} {shape}; drafts: {drafts}; {statement['regions']} regions")
+    return 0

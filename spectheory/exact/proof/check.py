@@ -1,0 +1,255 @@
+"""A checker of stored proofs that shares nothing with the prover but flint and what a verifier is written in.
+
+It looks for no point and asks no solver.  A proof holds if
+
+1. its lemmas are identities: their terms expand to 0, none is negative, and one is positive;
+2. its faces are all faces of the domain;
+3. the parts of every node leave out no sign, and a part that goes no further satisfies the conditions of a
+   lemma;
+4. at every leaf the signs on the way there answer each comparison of the verifier, run again, and what it
+   returns satisfies every condition by these signs.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from itertools import chain, combinations, product
+from pathlib import Path
+from typing import Any
+
+from flint import Ordering, fmpq, fmpq_mpoly_ctx
+
+from spectheory.exact.proof.check_leaf import FaceRows, Statement, check_leaf
+from spectheory.exact.proof.check_numbers import (
+    ANY,
+    NEGATIVE,
+    POSITIVE,
+    ZERO,
+    Answers,
+    Escape,
+    RejectedProofError,
+    Ring,
+    reject,
+)
+from spectheory.exact.proof.verifier_code import code_digest
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
+from spectheory.verification.defective import defects
+from spectheory.verification.resolve import find_verifier
+from spectheory.verification.verifier import Verifier
+
+FORMAT = "spectheory-proof/1"
+PROCESSES = {"iid": Iid, "prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
+
+
+def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str, Any]:
+    """Check a stored proof.
+
+    Args:
+        path: of the file.
+        verifier: of which it speaks: a name, or an object; by default that of the name in the file.
+
+    Returns:
+        The statement that is proved: the fields of the file that are not the proof itself.
+
+    Raises:
+        RejectedProofError: the proof does not hold, or is one of other code.
+        InvalidInputError: the file is not a proof.
+    """
+    try:
+        document = json.loads(gzip.decompress(Path(path).read_bytes()))
+    except (gzip.BadGzipFile, EOFError, ValueError) as error:
+        raise InvalidInputError(
+            f"{path} is not a proof: {error}; expected what `prove --out` wrote"
+        ) from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InvalidInputError(f"{path} is not a proof of the format {FORMAT}")
+    name = str(document.get("verifier"))
+    found = find_verifier(verifier or defects.get(name) or name)
+    leaves = check_document(document, found)
+    tree = ("variables", "polynomials", "lemmas", "nodes", "roots")
+    return {key: value for key, value in document.items() if key not in tree} | {"regions": leaves}
+
+
+def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:
+    """Check a proof.
+
+    Args:
+        document: what the file holds.
+        verifier: the one of which it speaks.
+
+    Returns:
+        The number of leaves.
+
+    Raises:
+        RejectedProofError: the proof does not hold, or is one of other code.
+    """
+    try:
+        return _Check(document, verifier).leaves()
+    except RejectedProofError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError, AttributeError, Escape) as error:
+        raise RejectedProofError(
+            f"the proof cannot be read or followed: {type(error).__name__}: {error}"
+        ) from error
+
+
+class _Check:
+    def __init__(self, document: Mapping[str, Any], verifier: Verifier) -> None:
+        if document["verifier_code"] != code_digest(verifier):
+            reject("the code of the verifier is not the code that was proved")
+        if document["statement"] != "lossless" or document["domain"] not in ("all rows", "positive rows"):
+            reject("it states something else")
+        self.size, self.length = int(document["vocab_size"]), int(document["draft_length"])
+        self.positive = document["domain"] == "positive rows"
+        drafts = document["drafts"]
+        self.process: DraftProcess = (
+            Iid(drafts["num_drafts"])
+            if drafts["process"] == "iid"
+            else PROCESSES[drafts["process"]](tuple(drafts["widths"]))
+        )
+        self.document = document
+        self.statement = Statement(self.size, self.length, self.process, verifier.bind(self.process))
+        self.names = [
+            f"{letter}{''.join(f'_{token}' for token in context)}_{token}"
+            for letter, depths, tokens in (
+                ("p", self.length + 1, self.size - 1),
+                ("q", self.length, self.size),
+            )
+            for depth in range(depths)
+            for context in product(range(self.size), repeat=depth)
+            for token in range(tokens)
+        ]
+        if document["variables"] != self.names:
+            reject("its variables are not those of the shape")
+        self.ring = Ring(self.names)
+        self.rational_ring = fmpq_mpoly_ctx.get(self.names, Ordering.degrevlex)
+        read = (self._polynomial(terms, self.ring.polynomials, int) for terms in document["polynomials"])
+        self.keys = [str(polynomial) for polynomial in read]
+        self.lemmas = [self._lemma(lemma) for lemma in document["lemmas"]]
+
+    def _polynomial(self, terms: Any, ring: Any, number: Any) -> Any:
+        found: dict[tuple[int, ...], Any] = {}
+        for coefficient, *powers in terms:
+            exponents = [0] * len(self.names)
+            for variable, exponent in zip(powers[::2], powers[1::2], strict=True):
+                if not (isinstance(exponent, int) and exponent > 0):
+                    reject("an exponent is not a positive whole number")
+                exponents[variable] += exponent
+            found[tuple(exponents)] = found.get(tuple(exponents), 0) + number(coefficient)
+        return ring.from_dict(found)
+
+    def _lemma(self, lemma: Mapping[str, Any]) -> list[tuple[str, int]]:
+        if lemma["terms"] is None:
+            reject("a lemma has no certificate; it trusts a solver")
+        conditions = [(int(number), int(mask)) for number, mask in lemma["conditions"]]
+        rational = [
+            self._polynomial(self.document["polynomials"][n], self.rational_ring, _rational)
+            for n, _ in conditions
+        ]
+        total, is_strict = self.rational_ring.from_dict({}), False
+        for coefficient, indices, *multiplier in lemma["terms"]:
+            if min(indices, default=0) < 0:
+                reject("a lemma counts from the end")
+            if multiplier:
+                [index] = indices
+                if conditions[index][1] != ZERO:
+                    reject("a lemma multiplies by any polynomial where a condition is not an equality")
+                total += self._polynomial(multiplier[0], self.rational_ring, _rational) * rational[index]
+                continue
+            number = _rational(coefficient)
+            if number <= 0:
+                reject("a lemma has a term that is not positive")
+            term, strict = self.rational_ring.constant(number), True
+            for index in indices:
+                mask = conditions[index][1]
+                if mask == NEGATIVE | POSITIVE:
+                    if indices.count(index) % 2:
+                        reject("a lemma multiplies by a polynomial of unknown sign")
+                elif mask in (ZERO, ANY) or (mask & NEGATIVE and mask & POSITIVE):
+                    reject("a lemma multiplies by a polynomial of unknown sign")
+                term *= -rational[index] if mask & NEGATIVE and not mask & POSITIVE else rational[index]
+                strict = strict and not mask & ZERO
+            total, is_strict = total + term, is_strict or strict
+        if not is_strict or not total.is_zero():
+            reject("a lemma is not an identity with a positive term")
+        return [(self.keys[number], mask) for number, mask in conditions]
+
+    # -------------------------------------------------------------------------------- faces
+
+    def _faces(
+        self, context: tuple[int, ...] = ()
+    ) -> Iterator[list[tuple[tuple[int, ...], tuple[int, ...]]]]:
+        if len(context) == self.length:
+            yield []
+            return
+        tokens = range(self.size)
+        supports = (
+            [tuple(tokens)]
+            if self.positive
+            else chain(*(combinations(tokens, k) for k in range(1, self.size + 1)))
+        )
+        for support in supports:
+            below = (list(self._faces((*context, token))) for token in support)
+            for parts in product(*below):
+                yield [(context, support), *chain(*parts)]
+
+    def leaves(self) -> int:
+        """The number of leaves, once all is checked."""
+        wanted = {frozenset(face) for face in self._faces() if self._can_be_drafted(face)}
+        visited: set[int] = set()
+        found = 0
+        for written, target in self.document["roots"]:
+            face = [(tuple(context), tuple(support)) for context, support in written]
+            if frozenset(face) not in wanted:
+                reject("a face is not one of the domain, or comes twice")
+            wanted.remove(frozenset(face))
+            found += self._face(dict(face), target, visited)
+        if wanted:
+            reject("a face of the domain is left out")
+        return found
+
+    def _can_be_drafted(self, face: Any) -> bool:
+        widths = self.process.widths if isinstance(self.process, WithoutReplacement) else ()
+        return not widths or all(len(support) >= widths[len(context)] for context, support in face)
+
+    def _face(self, supports: dict[Any, Any], root: int, visited: set[int]) -> int:
+        rows = FaceRows(self.ring.polynomials, self.size, self.length, self.positive, supports)
+        known: dict[str, int] = {}
+        for entry in rows.probabilities:
+            constant, factors = self.ring.factors(entry)
+            if factors:
+                [(key, _)] = factors
+                mask = POSITIVE if rows.is_positive[str(entry)] else ZERO | POSITIVE
+                turned = mask if constant > 0 else (NEGATIVE | mask & ZERO)
+                known[key] = known.get(key, ANY) & turned
+        waiting, found = [(root, known)], 0
+        while waiting:
+            target, known = waiting.pop()
+            if target == -1:
+                check_leaf(self.statement, rows, Answers(self.ring, known))
+                found += 1
+            elif target < -1:
+                lemma = self.lemmas[-2 - target]
+                if any(known.get(key, ANY) & ~mask for key, mask in lemma):
+                    reject("a part that is left out does not satisfy the conditions of its lemma")
+            else:
+                if target in visited:
+                    reject("a node is entered twice")
+                visited.add(target)
+                number, *parts = self.document["nodes"][target]
+                key, masks = self.keys[number], parts[::2]
+                before, covered = known.get(key, ANY), 0
+                for mask, child in zip(masks, parts[1::2], strict=True):
+                    covered |= mask
+                    waiting.append((child, {**known, key: before & mask}))
+                if before & ~covered:
+                    reject("a node leaves out a sign")
+        return found
+
+
+def _rational(text: Any) -> Any:
+    numerator, _, denominator = str(text).partition("/")
+    return fmpq(int(numerator), int(denominator or 1))

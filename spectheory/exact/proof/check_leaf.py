@@ -1,0 +1,159 @@
+"""The checker at a leaf: the verifier runs on the rows of a face, and its outcome is held to conditions."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.exact.proof.check_numbers import (
+    NEGATIVE,
+    POSITIVE,
+    ZERO,
+    Answers,
+    Normalised,
+    Quotient,
+    reject,
+)
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.verification.verifier import UserVerifier, Verifier
+
+
+class FaceRows:
+    """The rows of a face: arrays [V^depth, V] of polynomials, and zeros where no drafted path goes.
+
+    Attributes:
+        levels: those of the target as "p" and of the draft as "q", by depth.
+        reached: the contexts that drafted paths reach.
+        probabilities: the entries that are not 0 throughout.
+        is_positive: whether an entry, by its text, is above 0.
+    """
+
+    def __init__(self, ring: Any, size: int, length: int, positive: bool, supports: dict[Any, Any]) -> None:
+        variables = dict(zip(ring.names(), ring.gens(), strict=True))
+        self.reached = {(): True} | {(*context, x): True for context in supports for x in supports[context]}
+        self.is_positive: dict[str, bool] = {}
+        self.probabilities: list[Any] = []
+        self.levels: dict[str, list[np.ndarray]] = {"p": [], "q": []}
+        for letter, depths in (("p", length + 1), ("q", length)):
+            for depth in range(depths):
+                level = np.empty((size**depth, size), dtype=object)
+                for number, context in enumerate(product(range(size), repeat=depth)):
+                    drawn = tuple(range(size)) if letter == "p" else supports.get(context, ())
+                    drawn = drawn if context in self.reached else ()
+                    rest = ring.constant(1)
+                    for token in range(size):
+                        entry = ring.constant(0)
+                        if drawn and token == drawn[-1]:
+                            entry = rest
+                        elif token in drawn:
+                            entry = variables[f"{letter}{''.join(f'_{x}' for x in context)}_{token}"]
+                            rest = rest - entry
+                        level[number, token] = entry
+                        if token in drawn:
+                            self.probabilities.append(entry)
+                            self.is_positive[str(entry)] = letter == "q" or positive
+                self.levels[letter].append(level)
+
+
+class _View(NamedTuple):
+    """What a draft process reads of a pair."""
+
+    target: list[np.ndarray]
+    draft: list[np.ndarray]
+    vocab_size: int
+    draft_length: int
+
+    def draft_path_probs(self, depth: int) -> np.ndarray:
+        probs = self.draft[0][:1, 0] * 0 + 1
+        for level in self.draft[:depth]:
+            probs = (probs[:, None] * level).ravel()
+        return probs
+
+
+class Statement(NamedTuple):
+    """What a proof speaks of: V, L, the draft process and the verifier bound to it."""
+
+    vocab_size: int
+    draft_length: int
+    process: DraftProcess
+    verifier: Verifier
+
+
+def check_leaf(statement: Statement, face: FaceRows, answers: Answers) -> None:
+    """Run the verifier on a face and reject the proof unless every condition holds by the known signs."""
+    size, length, process, original = statement
+    make = np.frompyfunc(answers.quotient, 1, 1)
+    levels = {letter: [make(level) for level in levels] for letter, levels in face.levels.items()}
+    view = _View(levels["p"], levels["q"], size, length)
+    chunks = list(process.tuples(view, 1 << 20))  # type: ignore[arg-type]
+    leaves = np.concatenate([chunk.leaves for chunk in chunks])
+    weights = np.concatenate([chunk.probs for chunk in chunks])
+    prefixes = np.stack([leaves // size ** (length - depth) for depth in range(length + 1)], axis=-1)
+    target = np.stack([levels["p"][d][prefixes[..., d]] for d in range(length + 1)], axis=-2)
+    draft = np.stack([levels["q"][d][prefixes[..., d]] for d in range(length)], axis=-2)
+    verifier = deepcopy(original)
+    if isinstance(original, UserVerifier):
+        verifier = UserVerifier(deepcopy(original.user_object))
+    outcome = verifier.outcome(prefixes[..., 1:] % size, target, draft)
+    stops = outcome.stop_probs
+    if stops.shape != target.shape[:-1]:
+        reject("the stop probabilities have another shape")
+    zero = answers.quotient(answers.ring.polynomials.constant(0))
+
+    def must(number: Quotient, mask: int) -> None:
+        if not answers.answer(number, mask):
+            reject("a condition of a lossless verifier does not hold at a leaf")
+
+    output = {context: [zero] * size for context in face.reached}
+    totals = [zero] * len(leaves)
+    made = np.frompyfunc(lambda stop: not (zero + stop).is_nothing, 1, 1)(stops).astype(bool)
+    for depth in range(length + 1):
+        order = np.argsort(~made[:, :, depth], axis=1, kind="stable")
+        for paths in order.T[: made[:, :, depth].sum(axis=1).max()]:
+            rows = outcome.correction(paths, np.full(len(leaves), depth))
+            if rows.shape != (len(leaves), size):
+                reject("correction rows have another shape")
+            for number in np.flatnonzero(made[np.arange(len(leaves)), paths, depth]):
+                stop = zero + stops[number, paths[number], depth]
+                masses = [_mass(answers, stop, entry, zero) for entry in rows[number]]
+                for entry in (stop, *masses):
+                    must(entry, ZERO | POSITIVE)
+                must(sum(masses, zero) - stop, ZERO)
+                totals[number] = totals[number] + stop
+                context = tuple(int(x) for x in prefixes[number, paths[number], 1 : depth + 1] % size)
+                weight = zero + weights[number]
+                output[context] = [old + weight * m for old, m in zip(output[context], masses, strict=True)]
+    for total in totals:
+        must(total - 1, ZERO)
+    missing = {(): zero + 1}
+    for context in sorted(face.reached, key=len):
+        row = levels["p"][len(context)][_number(context, size)]
+        for token in range(size):
+            rest = missing[context] * row[token] - output[context][token]
+            if (*context, token) in output:
+                missing[*context, token] = rest
+            else:
+                must(rest, ZERO)
+    if answers.has_failed:
+        reject("the verifier left the array functions")
+
+
+def _mass(answers: Answers, stop: Quotient, entry: Any, zero: Quotient) -> Quotient:
+    """stop × entry; of an entry w/W that was never used, without asking whether W = 0.
+
+    That is right where stop/W has no pole at W = 0 and no weight of the row is negative.  Then stop = 0 and
+    w = 0 there, and the products with w/W and with w are both 0.
+    """
+    unused = isinstance(entry, Normalised) and entry.used is None
+    if unused and not any(answers.signs(*weight.parts) & NEGATIVE for weight in entry.row):
+        rate = entry.rate_of(stop)
+        if answers.is_never_zero(rate.parts[1]):
+            return rate * entry.weight
+    return stop * (zero + entry)
+
+
+def _number(context: tuple[int, ...], size: int) -> int:
+    return sum(token * size**place for place, token in enumerate(reversed(context)))

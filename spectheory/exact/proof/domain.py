@@ -1,0 +1,168 @@
+"""All pairs of a shape as formal rows, one face of the simplices of the draft at a time.
+
+A face says which entries of every draft row are positive; the others are 0.  Rows that no drafted path
+reaches do not occur.  On a face the last positive entry of a draft row is 1 minus the others.  So is the last
+entry of a target row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from flint import fmpq
+
+from spectheory.exact.proof.formal_numbers import Run
+from spectheory.exact.proof.rational_functions import POSITIVE, ZERO, RationalFunction, RationalFunctions
+from spectheory.pairs.contexts import Context, all_contexts, context_number
+from spectheory.pairs.pair import ModelPair
+
+Support = tuple[int, ...]
+Face = Mapping[Context, Support]
+"""The tokens that the draft may draw at every context that drafted paths reach."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The pairs that are spoken of.
+
+    Attributes:
+        vocab_size, draft_length: V and L.
+        positive: only pairs whose rows have no zero.
+    """
+
+    vocab_size: int
+    draft_length: int
+    positive: bool
+
+    @property
+    def domain(self) -> str:
+        """Which rows occur."""
+        return "positive rows" if self.positive else "all rows"
+
+    def faces(self) -> Iterator[Face]:
+        """Every face, the one without zeros first."""
+        yield from self._below(())
+
+    def _below(self, context: Context) -> Iterator[dict[Context, Support]]:
+        if len(context) == self.draft_length:
+            yield {}
+            return
+        size = self.vocab_size
+        for count in range(size, size - 1 if self.positive else 0, -1):
+            for support in combinations(range(size), count):
+                children = [list(self._below((*context, token))) for token in support]
+                for parts in product(*children):
+                    face = {context: support}
+                    for part in parts:
+                        face.update(part)
+                    yield face
+
+    def names(self) -> list[str]:
+        """The variables: p and q with the context and the token."""
+        tokens, contexts = range(self.vocab_size - 1), all_contexts(self.vocab_size, self.draft_length)
+        target = [f"p{_digits(context)}_{x}" for context in contexts for x in tokens]
+        inner = (context for context in contexts if len(context) < self.draft_length)
+        return target + [f"q{_digits(c)}_{x}" for c in inner for x in range(self.vocab_size)]
+
+
+def _digits(context: Context) -> str:
+    return "".join(f"_{token}" for token in context)
+
+
+class FormalPair:
+    """The formal rows of a face.
+
+    Attributes:
+        face: the supports of the draft rows.
+        signs: what is known of the signs of the functions that are probabilities.
+        target, draft: by depth [V^depth, V], functions; ``None`` at contexts that no drafted path reaches.
+    """
+
+    def __init__(self, shape: Shape, field: RationalFunctions, face: Face) -> None:
+        self.shape, self.field, self.face = shape, field, face
+        size, length = shape.vocab_size, shape.draft_length
+        self.vocab_size, self.draft_length = size, length
+        variables = dict(zip(field.names, field.variables, strict=True))
+        self.signs: list[tuple[RationalFunction, int]] = []
+        self.target = [np.full((size**depth, size), None, dtype=object) for depth in range(length + 1)]
+        self.draft = [np.full((size**depth, size), None, dtype=object) for depth in range(length)]
+        self.reached = [()] + [(*context, token) for context, support in face.items() for token in support]
+        sign = POSITIVE if shape.positive else ZERO | POSITIVE
+        for context in self.reached:
+            rows = [(self.target, f"p{_digits(context)}_", tuple(range(size)), sign)]
+            if context in face:
+                rows.append((self.draft, f"q{_digits(context)}_", face[context], POSITIVE))
+            for levels, name, support, sign_of_entry in rows:
+                row = [field.constant(0)] * size
+                for token in support[:-1]:
+                    row[token] = variables[f"{name}{token}"]
+                row[support[-1]] = field.constant(1)
+                for token in support[:-1]:
+                    row[support[-1]] = row[support[-1]] - row[token]
+                levels[len(context)][context_number(context, size)] = row
+                self.signs += [(row[token], sign_of_entry) for token in support]
+
+    def variables_of(self, contexts: Iterable[Context]) -> set[int]:
+        """The numbers of the variables of the rows at these contexts."""
+        wanted = {f"{letter}{_digits(context)}_" for context in contexts for letter in "pq"}
+        return {i for i, name in enumerate(self.field.names) if name[: name.rindex("_") + 1] in wanted}
+
+    @cached_property
+    def context_of(self) -> dict[int, Context]:
+        """The context of the row that a variable belongs to."""
+        return {i: context for context in self.reached for i in self.variables_of([context])}
+
+    def rows_in(self, run: Run) -> FormalPair:
+        """The rows as numbers of a run, for a draft process and a verifier; unreached rows are zeros."""
+        view = object.__new__(FormalPair)
+        view.__dict__.update(self.__dict__)
+        zero = self.field.constant(0)
+        for side in ("target", "draft"):
+            levels = []
+            for level in getattr(self, side):
+                numbers = np.empty_like(level)
+                numbers.ravel()[:] = [run.number(zero if f is None else f) for f in level.ravel()]
+                levels.append(numbers)
+            setattr(view, side, levels)
+        return view
+
+    def draft_path_probs(self, depth: int) -> np.ndarray:
+        """q(a) of every path of a depth, as ``ModelPair``'s, of the rows of ``rows_in``."""
+        probs = self.draft[0][:1, 0] * 0 + 1
+        for level in self.draft[:depth]:
+            probs = (probs[:, None] * level).ravel()
+        return probs
+
+    def point_of(
+        self, target: Mapping[Context, Sequence[Any]], draft: Mapping[Context, Sequence[Any]]
+    ) -> list[fmpq]:
+        """The values of all variables at given rows of the reached contexts."""
+        point = [fmpq(0)] * len(self.field.names)
+        names = {name: number for number, name in enumerate(self.field.names)}
+        for letter, rows in (("p", target), ("q", draft)):
+            for context, row in rows.items():
+                for token, value in enumerate(row):
+                    number = names.get(f"{letter}{_digits(context)}_{token}")
+                    if number is not None:
+                        point[number] = value
+        return point
+
+    def pair_at(self, point: Sequence[fmpq]) -> ModelPair:
+        """The pair at a point; unreached rows are uniform."""
+        size = self.vocab_size
+
+        def numbers(level: np.ndarray) -> np.ndarray:
+            rows = np.empty(level.shape, dtype=object)
+            for place, function in np.ndenumerate(level):
+                value = fmpq(1, size) if function is None else function.at(point)
+                rows[place] = Fraction(int(value.p), int(value.q))
+            return rows
+
+        vocab = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ"[:size])
+        return ModelPair(tuple(map(numbers, self.target)), tuple(map(numbers, self.draft)), vocab)

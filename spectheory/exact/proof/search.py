@@ -1,0 +1,233 @@
+"""Whether a verifier is lossless on every pair of a shape: proved, refuted by a pair, or not decided."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from time import monotonic, process_time
+from typing import Any
+
+from scipy.stats import beta
+
+from spectheory.exact.certificate import certify
+from spectheory.exact.law import output_law
+from spectheory.exact.proof import proof_file
+from spectheory.exact.proof.conditions import conditions, formal_stops, fresh
+from spectheory.exact.proof.domain import Face, FormalPair, Shape
+from spectheory.exact.proof.emptiness import Emptiness
+from spectheory.exact.proof.formal_numbers import NotFollowedError
+from spectheory.exact.proof.points import Point, random_point, uniform_point
+from spectheory.exact.proof.rational_functions import RationalFunctions
+from spectheory.exact.proof.regions import LEAF, Branch, RegionRun, Walk, smallest
+from spectheory.exact.proof.replay import replay
+from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, Proof
+from spectheory.exact.proof.verifier_code import code_digest
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.validation import check_count, check_positive
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement, draft_process
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.resolve import find_verifier
+from spectheory.verification.verifier import UserVerifier, Verifier
+
+SAMPLED_PAIRS = 1000
+_NOT_REFUTED: tuple[str, ModelPair | None] = "", None
+SIMPLE_PAIRS, SIMPLE_PAIRS_OF_USERS = 40, 2
+"""Tried before the walk; more is checked of the verifier of a user on every one."""
+CONFIDENCE = 0.99
+
+
+def prove(
+    verifier: str | Any,
+    vocab_size: int,
+    draft_length: int,
+    drafts: int | DraftProcess = 1,
+    *,
+    positive: bool = False,
+    time_limit: float | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Proof:
+    """Decide whether a verifier is lossless on every pair of a shape.
+
+    The verifier is run on formal numbers (docs/proofs.md).  Every comparison splits the pairs by the sign of
+    a polynomial.  On every region the law of the output is compared with that of the target.
+
+    Args:
+        verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
+        vocab_size: V, at least 2.
+        draft_length: L.
+        drafts: K, or a ``PrefixTree`` or ``WithoutReplacement``.
+        positive: speak of pairs without zeros only.
+        time_limit: seconds, after which the verdict is ``"undecided"``.
+        progress: called with the regions done and those known of.
+
+    Raises:
+        InvalidInputError: a bad argument, or a verifier that computes in float64.
+        InvalidOutcomeError: the verifier leaves the array functions, or fails.
+
+    Example:
+        >>> prove("token", 2, 1)
+        <token: proved, 2 tokens, draft length 1, 1 draft, all rows>
+        >>> found = prove("spectheory.verification.defective.corrections:TargetCorrection", 2, 1)
+        >>> found.verdict, found.wrong
+        ('refuted', "the output law is not the target's")
+    """
+    if check_count("vocab_size", vocab_size) < 2:
+        raise InvalidInputError(f"vocab_size must be at least 2, got {vocab_size}")
+    limit = float("inf") if time_limit is None else check_positive("time_limit", time_limit)
+    process, found = draft_process(drafts), find_verifier(verifier)
+    if not isinstance(process, (Iid, PrefixTree, WithoutReplacement)):
+        raise InvalidInputError(f"{process} is not i.i.d. drafts or a tree; a proof speaks of these")
+    if not found.exact:
+        raise InvalidInputError(
+            f"verifier {found.name!r} computes in float64; a proof needs the numbers that it is given"
+        )
+    shape = Shape(vocab_size, check_count("draft_length", draft_length), positive)
+    if isinstance(process, (PrefixTree, WithoutReplacement)):
+        process.draws(draft_length)
+    return _Search(found, shape, process, monotonic(), limit).run(progress)
+
+
+class _Search:
+    """One call of ``prove``."""
+
+    def __init__(
+        self, verifier: Verifier, shape: Shape, process: DraftProcess, start: float, limit: float
+    ) -> None:
+        self.verifier, self.bound = verifier, verifier.bind(process)
+        self.shape, self.process, self.start, self.end = shape, process, start, start + limit
+        self.start_of_cpu = process_time()
+        self.walk = Walk(shape, RationalFunctions(shape.names()), Emptiness(self.end))
+        self.stuck: list[Branch] = []
+        self.refuted: tuple[str, ModelPair] | None = None
+
+    def run(self, progress: Callable[[int, int], None] | None) -> Proof:
+        faces = [face for face in self.shape.faces() if self._can_be_drafted(face)]
+        walk, entered = self.walk, 0
+        self._try_simple_pairs(faces[0])
+        while self.refuted is None and (walk.waiting or entered < len(faces)):
+            if monotonic() > self.end:
+                break
+            if not walk.waiting:
+                walk.enter(faces[entered], entered)
+                entered += 1
+            self._walk_one(walk.waiting.pop())
+            if progress is not None:
+                progress(walk.num_regions, walk.num_regions + len(walk.waiting) + len(faces) - entered)
+        num_open = len(walk.waiting) + len(self.stuck) + len(faces) - entered
+        return self._result(num_open)
+
+    def _try_simple_pairs(self, face: Face) -> None:
+        """Look for a wrong pair among simple ones, which also finds smaller pairs than the walk does."""
+        random, pair = Random(0), FormalPair(self.shape, self.walk.field, face)
+        drawn = (random_point(pair, random) for _ in range(SIMPLE_PAIRS))
+        points = sorted(drawn, key=lambda point: point.size)
+        for point in points[: SIMPLE_PAIRS_OF_USERS if isinstance(self.verifier, UserVerifier) else None]:
+            found = pair.pair_at(point.values)
+            try:
+                law = output_law(self.verifier, found, self.process)
+            except InvalidOutcomeError:  # the walk says what it is
+                return
+            if law.total_variation != 0:
+                self.refuted = "the output law is not the target's", found
+                return
+
+    def _can_be_drafted(self, face: Face) -> bool:
+        if not isinstance(self.process, WithoutReplacement):
+            return True
+        return all(len(support) >= self.process.widths[len(context)] for context, support in face.items())
+
+    def _walk_one(self, branch: Branch) -> None:
+        """Follow the verifier on one branch to a leaf; branches that it meets on the way wait."""
+        run, name = RegionRun(self.walk, branch), self.bound.name
+        run.begin()
+        wrong = ""
+        try:
+            verifier = fresh(self.bound)
+            stops, leaves, weights = formal_stops(verifier, branch.pair, run, self.process)
+            for condition in conditions(branch.pair, run, stops, leaves, weights):
+                if not run.has_sign(condition.function, condition.mask):
+                    wrong = condition.wrong
+                    break
+            run.check_followed(name)
+        except (Exception, NotFollowedError) as error:
+            run.check_followed(name)
+            if not run.dead:
+                if isinstance(error, InvalidInputError):
+                    raise
+                raise InvalidOutcomeError(
+                    f"verifier {name!r} failed: {type(error).__name__}: {error}"
+                ) from error
+            return
+        if run.dead:
+            return
+        here = run.branch
+        if wrong and here.points:
+            self._refute(here, wrong)
+        elif wrong:
+            self.stuck.append(here)
+        elif run.is_refined:
+            self.walk.waiting.append(here)
+        else:
+            if here.points:
+                replay(self.bound, here.pair, smallest(here.points).values, self.process, stops, leaves)
+            here.part.target = LEAF
+            self.walk.num_regions += 1
+
+    def _refute(self, branch: Branch, wrong: str) -> None:
+        random, known = Random(0), list(branch.known.items())
+        more = (random_point(branch.pair, random) for _ in range(300))
+        point: Point = smallest([*branch.points, *(one for one in more if one.is_in(known))])
+        pair = branch.pair.pair_at(point.values)
+        try:
+            is_valid = certify(self.verifier, pair, drafts=self.process, with_optimum=False).is_valid
+        except InvalidOutcomeError:
+            is_valid = False
+        if is_valid:
+            raise InvalidOutcomeError(
+                f"verifier {self.bound.name!r} computes something else on rationals than formally: "
+                "it is lossless on a pair that refutes it formally; it must not ask for the type of a number"
+            )
+        self.refuted = wrong, pair
+
+    def _result(self, num_open: int) -> Proof:
+        walk = self.walk
+        tree, lemmas, trusted = None, walk.emptiness.lemmas, 0
+        if self.refuted is not None:
+            verdict = REFUTED
+        elif num_open:
+            verdict = UNDECIDED
+        else:
+            tree = proof_file.tree_document(walk)
+            trusted = sum(lemma["terms"] is None for lemma in tree["lemmas"])
+            verdict = TRUSTED if trusted else PROVED
+        return Proof(
+            verdict,
+            self.bound.name,
+            self.shape,
+            self.process,
+            walk.num_regions,
+            num_open,
+            len(lemmas) if tree is None else len(tree["lemmas"]),
+            sum(lemma.terms is None for lemma in lemmas) if tree is None else trusted,
+            *(self.refuted or _NOT_REFUTED),
+            self._outside() if verdict == UNDECIDED else 0.0,
+            monotonic() - self.start,
+            process_time() - self.start_of_cpu,
+            code_digest(self.verifier),
+            tree,
+        )
+
+    def _outside(self) -> float:
+        """The Clopper–Pearson bound of the share of uniform pairs that lie in open regions."""
+        random, outside = Random(1), 0
+        if not self.walk.roots:
+            return 1.0
+        whole = self.walk.roots[0][0]
+        branches = [b for b in (*self.walk.waiting, *self.stuck) if b.pair.face == whole]
+        pair = next((b.pair for b in branches), None)
+        for _ in range(SAMPLED_PAIRS if pair is not None else 0):
+            point = uniform_point(pair, random)  # type: ignore[arg-type]
+            outside += any(point.is_in(branch.known.items()) for branch in branches)
+        if outside == SAMPLED_PAIRS:
+            return 1.0
+        return float(beta.ppf(CONFIDENCE, outside + 1, SAMPLED_PAIRS - outside))

@@ -1,0 +1,141 @@
+"""What a search for a proof has found: the verdict, its scope, and the proof to be stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from platform import python_version
+from typing import Any, ClassVar
+
+import flint
+
+import spectheory
+from spectheory.exact.proof import proof_file
+from spectheory.exact.proof.domain import Shape
+from spectheory.foundation.documents import count_text
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.results import Result, Templates
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
+
+PROVED, TRUSTED, REFUTED, UNDECIDED = "proved", "solver-trusted", "refuted", "undecided"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Proof(Result):
+    """What is known of a verifier on every pair of a shape.
+
+    Attributes:
+        verdict: ``"proved"``, ``"solver-trusted"``, ``"refuted"`` or ``"undecided"``; the second where
+            a solver says without a certificate that some regions are empty.
+        verifier: its name.
+        shape: the pairs.
+        process: of the drafts.
+        num_regions: on which the verifier is lossless by an identity.
+        num_open: regions that were not decided.
+        num_lemmas, num_trusted: lemmas that close regions, and those of them without a certificate.
+        wrong: what is wrong on ``pair``; empty where nothing was found.
+        pair: on which the verifier is not lossless.
+        outside: with 99 % confidence, at most this share of the pairs whose rows are drawn uniformly lies in
+            regions that are not decided; 0 where there are none.
+        seconds, cpu_seconds: of the search.
+        verifier_code: the digest of the code.
+        tree: the proof, for ``save``; ``None`` where there is none.
+    """
+
+    verdict: str
+    verifier: str
+    shape: Shape
+    process: DraftProcess
+    num_regions: int
+    num_open: int
+    num_lemmas: int
+    num_trusted: int
+    wrong: str
+    pair: ModelPair | None
+    outside: float
+    seconds: float
+    cpu_seconds: float
+    verifier_code: str
+    tree: dict[str, Any] | None
+
+    facts: ClassVar[Templates] = {
+        "verdict": "{verdict}",
+        "statement": "the output has the law of the target, for every pair with {scope}",
+        "regions": "{regions} decided, {open_regions} open; {lemmas} lemmas, {trusted_lemmas} uncertified",
+        "not decided": "at most {open_share:.3g} of the pairs with uniform rows, with 99 % confidence",
+        "wrong": "{wrong}",
+        "pair": "{rows}",
+        "assumed": "{assumed}",
+        "code": "sha256 {verifier_code}",
+        "seconds": "{seconds:.1f}",
+    }
+
+    @property
+    def scope(self) -> str:
+        """The pairs and the drafts in words."""
+        process, shape = self.process, self.shape
+        count = count_text(process.num_drafts, "draft")
+        drafts = count if isinstance(process, Iid) else f"{count} of {process}"
+        return f"{shape.vocab_size} tokens, draft length {shape.draft_length}, {drafts}, {shape.domain}"
+
+    def headline(self) -> str:
+        return f"{self.verifier}: {self.verdict}, {self.scope}"
+
+    def to_document(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict,
+            "verifier": self.verifier,
+            "statement": "lossless",
+            "vocab_size": self.shape.vocab_size,
+            "draft_length": self.shape.draft_length,
+            "drafts": drafts_document(self.process),
+            "domain": self.shape.domain,
+            "regions": self.num_regions,
+            "open_regions": self.num_open,
+            "lemmas": self.num_lemmas,
+            "trusted_lemmas": self.num_trusted,
+            "open_share": self.outside,
+            "wrong": self.wrong,
+            "pair": None if self.pair is None else self.pair.to_document(),
+            "seconds": self.seconds,
+            "spectheory": spectheory.__version__,
+            "python": python_version(),
+            "python_flint": flint.__version__,
+            "verifier_code": self.verifier_code,
+        }
+
+    def shown(self) -> dict[str, Any]:
+        pair = {} if self.pair is None else self.pair.to_document()
+        sides = [f"{side} {_rows_text(pair[side])}" for side in ("target", "draft") if pair]
+        return {
+            "scope": self.scope,
+            "rows": "\n".join(sides),
+            "open_share": self.outside if self.verdict == UNDECIDED else None,
+            "assumed": "a new object has seen no call, and the code does not look at the types of numbers",
+        }
+
+    def save(self, path: str | Path) -> int:
+        """Write the proof for ``check_proof``; returns its size in bytes.
+
+        Raises:
+            InvalidInputError: the verdict is not ``"proved"`` or ``"solver-trusted"``.
+        """
+        if self.tree is None:
+            raise InvalidInputError(f"there is no proof to write: the verdict is {self.verdict!r}")
+        left_out = ("pair", "wrong", "open_share", "open_regions", "seconds", "verdict")
+        header = {key: value for key, value in self.to_document().items() if key not in left_out}
+        return proof_file.write(path, {"format": proof_file.FORMAT, **header, **self.tree})
+
+
+def _rows_text(rows: Any) -> str:
+    """The rows of one model in a pair file, each behind its context."""
+    if not isinstance(rows, dict):
+        return " ".join(rows)
+    return ", ".join(f"{context or 'root'}: {' '.join(row)}" for context, row in rows.items())
+
+
+def drafts_document(process: DraftProcess) -> dict[str, Any]:
+    """A draft process in JSON."""
+    widths = {"widths": list(process.widths)} if isinstance(process, (PrefixTree, WithoutReplacement)) else {}
+    return {"process": process.name, "num_drafts": process.num_drafts, **widths}

@@ -1,0 +1,129 @@
+"""A digest of the code of a verifier: of its classes and of every function that they name."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from fractions import Fraction
+from hashlib import sha256
+from textwrap import dedent
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from spectheory.verification.verifier import UserVerifier, Verifier
+
+
+def code_digest(verifier: Verifier) -> str:
+    """The digest of a verifier's code and parameters, with the constants that the code names.
+
+    Python, libraries, and lists and dictionaries of a module are not in it.
+
+    Example:
+        >>> from spectheory import verifiers
+        >>> code_digest(verifiers["token"]) == code_digest(verifiers["block"])
+        False
+    """
+    found: set[tuple[str, str]] = set()
+    start = verifier.user_object if isinstance(verifier, UserVerifier) else verifier
+    waiting: list[tuple[str, Any]] = [("verifier", start)]
+    objects: dict[int, Any] = {}  # an object may lead to itself
+    while waiting:
+        name, value = waiting.pop()
+        if isinstance(value, _CONSTANTS) or id(value) not in objects:
+            objects[id(value)] = value
+            _read(name, value, found, waiting)
+    return sha256("\n".join(map("\n".join, sorted(found))).encode()).hexdigest()
+
+
+def _read(name: str, value: Any, found: set[tuple[str, str]], waiting: list[tuple[str, Any]]) -> None:
+    """Note a constant, or the source of a function or a class, and what they lead to.
+
+    Args:
+        name: where the value was found, which names a constant.
+        value: a constant, a tuple, a function, a class or an object.
+        found: (name, text).
+        waiting: receives what is still to be read.
+    """
+    if isinstance(value, (FunctionType, type)):
+        module = value.__module__ or ""
+        name = f"{module}:{value.__qualname__}"
+        if not _is_read(module):
+            return
+        found.add((name, _source(value)))
+        if isinstance(value, type):
+            waiting += [("", base) for base in value.__mro__[1:]]
+            # Names with underscores on both sides that are not functions are Python's.
+            for key, entry in vars(value).items():
+                if not key.startswith("__") or isinstance(entry, _FUNCTIONS):
+                    waiting.append((f"{name}.{key}", entry))
+            return
+        named = {word: value.__globals__[word] for word in _names(value.__code__) & {*value.__globals__}}
+        cells = dict(zip(value.__code__.co_freevars, value.__closure__ or (), strict=True))
+        named |= {word: cell.cell_contents for word, cell in cells.items() if _is_filled(cell)}
+        defaults = {f"default {n}": default for n, default in enumerate(value.__defaults__ or ())}
+        for word, entry in (named | defaults | (value.__kwdefaults__ or {})).items():
+            waiting.append((f"{name} {word}", entry))
+    elif isinstance(value, (staticmethod, classmethod)):
+        waiting.append((name, value.__func__))
+    elif isinstance(value, property):
+        waiting += [(name, function) for function in (value.fget, value.fset) if function]
+    elif isinstance(value, _CONSTANTS):
+        found.add((name, repr(value)))
+    elif isinstance(value, (tuple, frozenset)):  # lists and dictionaries may be caches
+        ordered = value if isinstance(value, tuple) else sorted(value, key=repr)
+        waiting += [(f"{name}[{number}]", entry) for number, entry in enumerate(ordered)]
+    elif not isinstance(value, ModuleType) and _is_read(type(value).__module__):
+        waiting.append((name, type(value)))
+        attributes = getattr(value, "__dict__", {})
+        waiting += [(f"{type(value).__qualname__}.{key}", entry) for key, entry in attributes.items()]
+
+
+_FUNCTIONS = (FunctionType, staticmethod, classmethod, property)
+_CONSTANTS = (int, float, str, bytes, Fraction, type(None))
+
+
+def _is_read(module: str) -> bool:
+    root = module.partition(".")[0]
+    library = root in sys.stdlib_module_names or root.startswith("namedtuple_")
+    return not library and root not in ("numpy", "flint", "torch", "array_api_compat")
+
+
+def _source(value: Any) -> str:
+    """The source without comments and docstrings."""
+    try:
+        source = inspect.getsource(value)
+    except (OSError, TypeError):  # typed in
+        code = getattr(value, "__code__", None)
+        return repr(_bytecode(code)) if code else repr(sorted(vars(value)))
+    try:
+        tree = ast.parse(dedent(source))
+    except SyntaxError:  # of a lambda in the middle of a line, the line
+        return source
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list):  # texts that stand alone, as docstrings do, say nothing
+            node.body = [one for one in body if not _is_text(one)] or [ast.Pass()]  # type: ignore[attr-defined]
+    return ast.unparse(tree)
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+
+
+def _bytecode(code: CodeType) -> tuple[Any, ...]:
+    """The same in every process: nested code is not shown by its address."""
+    constants = [_bytecode(one) if isinstance(one, CodeType) else repr(one) for one in code.co_consts]
+    return code.co_code, code.co_names, constants
+
+
+def _names(code: CodeType) -> set[str]:
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(_names, inner))
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:
+        return False

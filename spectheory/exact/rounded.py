@@ -1,0 +1,134 @@
+"""A verifier in float64, float32 and torch, as ``simulate`` and ``generate`` run it, on an enumerated pair.
+
+The law of an exact pair is computed in rationals, by a verifier that was bound to the pair.  The rerun takes
+the same verifier without the pair and gives it arrays of floats.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.exact.certificate import Certificate, certificate_of
+from spectheory.exact.law import law_of
+from spectheory.foundation.arrays import Array
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.extras import installed
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.evaluator import Evaluator
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import Problem
+from spectheory.verification.user_checks import check_answers, sampled_leaves
+from spectheory.verification.verifier import UserVerifier, Verifier
+
+
+class Arithmetic(NamedTuple):
+    """Arrays of floats: a precision and a library.
+
+    Attributes:
+        dtype: of numpy, the precision.
+        in_torch: whether the arrays are torch's.
+        tolerance: relative to the probability of a path.
+    """
+
+    dtype: type[np.floating[Any]]
+    in_torch: bool
+    tolerance: float
+
+    @property
+    def epsilon(self) -> float:
+        """The distance of 1 from the next number."""
+        return float(np.finfo(self.dtype).eps)
+
+    def array(self, array: np.ndarray) -> Array:
+        """Numbers of float64 in this arithmetic; whole numbers stay whole."""
+        rounded = np.array(array, dtype=self.dtype if array.dtype == float else array.dtype)
+        if not self.in_torch:
+            return rounded
+        with installed():
+            import torch
+
+        return torch.from_numpy(rounded)
+
+
+ARITHMETICS: Mapping[str, Arithmetic] = {
+    "float64": Arithmetic(np.float64, False, 1e-9),
+    "float32": Arithmetic(np.float32, False, 1e-5),
+    "torch float64": Arithmetic(np.float64, True, 1e-9),
+    "torch float32": Arithmetic(np.float32, True, 1e-5),
+}
+"""Name -> arithmetic.  The error of a sum of float32 grows with its length, so its tolerance is wide."""
+
+
+VETTED_TUPLES = 16
+"""On so many tuples a user's verifier is checked to be a function of its inputs in floats too."""
+
+
+class DoesNotRunError(InvalidInputError):
+    """A verifier does not take a process without an enumerated pair, or fails in an arithmetic."""
+
+
+class _InArithmetic(Verifier):
+    """A verifier that is given arrays of an arithmetic and answers in float64."""
+
+    exact = False
+
+    def __init__(self, verifier: Verifier, arithmetic: Arithmetic) -> None:
+        self.name, self.source = verifier.name, verifier.source  # type: ignore[misc]
+        self.verifier, self.arithmetic = verifier, arithmetic
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        outcome = self._run(self.verifier.outcome, paths, target_rows, draft_rows)
+
+        def correction(*stop: Array) -> Array:
+            return np.asarray(self._run(outcome.correction, *stop), dtype=float)
+
+        return Outcome(np.asarray(outcome.stop_probs, dtype=float), correction)
+
+    def _run(self, function: Callable[..., Any], *arrays: np.ndarray) -> Any:
+        with _refusals():
+            return function(*map(self.arithmetic.array, arrays))
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    try:
+        yield
+    except InvalidInputError as error:
+        raise DoesNotRunError(str(error)) from error
+
+
+def certify_rounded(
+    verifier: Verifier, pair: ModelPair, process: DraftProcess, arithmetic: str
+) -> Certificate:
+    """The certificate of a verifier that is bound to the draft process alone and computes in floats.
+
+    Args:
+        verifier: as it is before ``bind``.
+        pair: the models.
+        process: the draft process.
+        arithmetic: one of ``ARITHMETICS``.
+
+    Raises:
+        DoesNotRunError: the verifier needs the pair, or does not compute with these arrays.
+        InvalidOutcomeError: what it returns is not a law within the tolerance of the arithmetic, or not a
+            function of its inputs.
+
+    Example:
+        >>> from spectheory import instances, verifiers
+        >>> from spectheory.pairs.drafts import Iid
+        >>> certify_rounded(verifiers["token"], instances.two_token(1), Iid(1), "float32").scope.tolerance
+        'within 1e-05 p(a) + 7.6e-06 on every path a'
+    """
+    numbers = ARITHMETICS[arithmetic]
+    pair, process = pair.to_float(), process.to_float()
+    with _refusals():
+        bound = verifier.bind(process)
+    problem = Problem(_InArithmetic(bound, numbers), pair, process)
+    law = law_of(problem, tolerance=numbers.tolerance, epsilon=numbers.epsilon)
+    if isinstance(bound, UserVerifier):
+        drafted = Evaluator.of(problem, process).tuples(sampled_leaves(problem, VETTED_TUPLES))[1:]
+        check_answers(bound, tuple(map(numbers.array, drafted)), numbers.tolerance)
+    return certificate_of(law, numbers.tolerance, numbers.epsilon, arithmetic)

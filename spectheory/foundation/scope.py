@@ -1,0 +1,74 @@
+"""What a verdict has looked at: a part of its headline, table, JSON object and error."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from spectheory.foundation.documents import to_json
+
+SCOPE_FACTS: Mapping[str, str] = {
+    "drafts": "{processes}",
+    "refused or left out": "{refused}",
+    "arithmetic": "{arithmetic}",
+    "tolerance": "{tolerance}",
+}
+"""Rows of a table; the fields are those of ``Scope``."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a verdict has looked at.
+
+    Attributes:
+        arithmetic: in which the law was computed.
+        tolerance: the difference of two laws that counts as none.
+        shapes: (V, L, K) of every pair and draft process that was asked about, without repetition.
+        processes: how the paths of one call were drafted.
+        refused: what was refused or left out; the text up to a colon is a short name of it.
+        assumed: what was taken at its word.
+    """
+
+    arithmetic: str
+    tolerance: str
+    shapes: tuple[tuple[int, int, int], ...]
+    processes: tuple[str, ...]
+    refused: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
+
+    def shapes_text(self) -> str:
+        """The shapes, ranges of V and L with the same numbers of paths together.
+
+        Example:
+            >>> Scope("", "", ((2, 1, 1), (2, 1, 2), (2, 2, 1), (3, 1, 1), (3, 1, 2)), ()).shapes_text()
+            '(2-3, 1, 1-2), (2, 2, 1)'
+        """
+        left = set(self.shapes)
+        boxes = []
+        while left:
+            start = min(left, key=lambda shape: (shape[2], shape[1], shape[0]))
+            box = [[number] for number in start]
+            for axis in (2, 0, 1):
+                while all(
+                    shape in left for shape in product(*box[:axis], [box[axis][-1] + 1], *box[axis + 1 :])
+                ):
+                    box[axis].append(box[axis][-1] + 1)
+            left -= set(product(*box))
+            boxes.append(", ".join(str(b[0]) if len(b) == 1 else f"{b[0]}-{b[-1]}" for b in box))
+        return ", ".join(f"({box})" for box in boxes)
+
+    def in_words(self) -> str:
+        """The shapes, and what was refused, left out or taken at its word.
+
+        Example:
+            >>> Scope("", "", ((2, 1, 1),), (), ("torch: it takes arrays of numpy",), ("order",)).in_words()
+            '(V, L, K) = (2, 1, 1); refused or left out: torch; taken at its word: order'
+        """
+        names = dict.fromkeys(text.partition(":")[0] for text in self.refused)
+        refused = f"; refused or left out: {', '.join(names)}" if names else ""
+        assumed = f"; taken at its word: {', '.join(self.assumed)}" if self.assumed else ""
+        return f"(V, L, K) = {self.shapes_text()}{refused}{assumed}"
+
+    def to_document(self) -> dict[str, Any]:
+        """The field ``scope`` of a JSON object."""
+        return to_json(self) | {"shapes_text": self.shapes_text()}

@@ -1,0 +1,207 @@
+"""Recoupling: keep what a verifier outputs, and couple it anew with the last drafted tokens."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from copy import copy
+from itertools import product
+from math import prod
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import Array, like_rows, namespace, take_path, take_row, zeros_like
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.foundation.exact_numbers import exact_values, is_exact
+from spectheory.foundation.unique_rows import unique_row_indices
+from spectheory.optima.transport import largest_coupling
+from spectheory.pairs.contexts import first_path_with_prefix
+from spectheory.pairs.drafts import DraftProcess
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.verifier import Verifier, as_verifier
+
+MAX_LAST_TOKENS = 20_000
+"""The most tuples of last tokens that are enumerated behind one tuple of drafts."""
+
+
+class Recoupled(Verifier):
+    """A lossless verifier that accepts at least as many full paths as ``base`` (theory.md Statement 5.24).
+
+    D' are the drafts without their last tokens W, and a runs through the drafted nodes of depth L-1.
+
+    1. From ``base``, averaged over W: e(a, w), the probability given D' that the output keeps a and goes on
+       with w, and the law of the outputs that stop above
+    2. A maximum flow from the (a, w) to the W: (a, w) may go to each W in which a path through a draws w
+    3. Given W, accept the leaf (a, w) with the flow between them over P(W | D').  Otherwise draw from what
+       the flow has left of step 1: a correction token w at a, or one above
+
+    The output completed with the target is that of ``base``, and block efficiency grows by what the flow
+    carries more than ``base`` does: on no pair it falls.  At L = 1 the result accepts with the optimum α_K.
+    Step 1 evaluates ``base`` on all V^K last tokens, so that it is for enumerated pairs and restricted
+    models, not for full vocabularies.
+
+    Args:
+        base: a lossless verifier that decides without the target's rows at depth L.
+
+    Raises:
+        InvalidInputError: a base that is not lossless; from ``outcome``, a token that its row cannot draw.
+        EnumerationTooLargeError: too many last tokens, from ``outcome``.
+
+    Example:
+        >>> from spectheory import certify, instances, verifiers
+        >>> pair = instances.two_token(2)
+        >>> certificate = certify(Recoupled(verifiers["scored_multipath"]), pair, 2)
+        >>> print(certificate.is_valid, certificate.block_efficiency, certificate.optimum)
+        True 212/81 212/81
+    """
+
+    source: ClassVar[str] = "this package (theory.md Statement 5.24)"
+
+    def __init__(self, base: Any) -> None:
+        self.base = as_verifier(base)
+        if not self.base.lossless:
+            raise InvalidInputError(f"verifier {self.base.name!r} is not lossless; recouple a lossless one")
+        self.name = f"{self.base.name} recoupled"  # type: ignore[misc]
+        self.exact, self.exchangeable = self.base.exact, self.base.exchangeable  # type: ignore[misc]
+        self.draft_processes = {"iid", "per_path"} & set(self.base.draft_processes)  # type: ignore[misc]
+        self.max_draft_length = self.base.max_draft_length  # type: ignore[misc]
+
+    def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> Recoupled:
+        super().bind(process, pair)
+        bound = copy(self)
+        bound.base = self.base.bind(process, pair)
+        return bound
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        xp, batch = namespace(target_rows), paths.shape[:-2]
+        tokens, targets, drafts = (
+            _on_host(array).reshape((-1, *array.shape[len(batch) :]))
+            for array in (paths, target_rows, draft_rows)
+        )
+        stop_probs = np.full(targets.shape[:-1], 0, dtype=object)
+        left = np.full(drafts.shape, 0, dtype=object)
+        for members, coupling in self._couplings(tokens, targets, drafts):
+            left[members] = coupling.left
+            for number in members:
+                stop_probs[number] = coupling.stop_probs(tokens[number, :, -1])
+        shape = (*batch, *drafts.shape[1:])
+        rows = xp.concat([like_rows(left, target_rows).reshape(shape), target_rows[..., -1:, :]], axis=-2)
+
+        def weights(path_index: Array, length: Array) -> Array:
+            return take_row(take_path(rows, path_index), length)
+
+        return Outcome.from_weights(
+            like_rows(stop_probs, target_rows).reshape(tuple(target_rows.shape[:-1])), weights
+        )
+
+    def _couplings(
+        self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, Coupling]]:
+        """(the tuples with these D', their coupling), one for all D' that differ."""
+        before = tokens.copy()
+        before[..., -1] = 0
+        first, which = unique_row_indices(before, targets[:, :, :-1], drafts)
+        # The rows at depth L are behind tokens that were not drafted: any law stands in for them.
+        targets = np.concatenate([targets[:, :, :-1], targets[:, :, -2:-1]], axis=2)
+        last = [_last_tokens(drafts[number, :, -1]) for number in first]
+        drawn = np.repeat(first, [len(some) for some in last])
+        every = before[drawn]
+        every[..., -1] = np.concatenate(last)
+        masses = self._masses(every, targets[drawn], drafts[drawn])
+        rows = np.take_along_axis(drafts[drawn, :, -1], every[..., -1:], axis=-1)
+        probs = exact_values(np.prod(rows[..., 0], axis=-1))
+        ends = np.cumsum([len(some) for some in last])[:-1]
+        for place, parts in enumerate(zip(np.split(probs, ends), np.split(masses, ends), last, strict=True)):
+            yield np.flatnonzero(which == place), Coupling.of(before[first[place]], *parts)
+
+    def _masses(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
+        """P(the output keeps the first i tokens of path k and goes on with w | drafts), [N, K, L, V].
+
+        A prefix that several paths share counts for the first of them.
+        """
+        outcome = self.base.outcome(tokens, targets, drafts)
+        masses, holders = zeros_like(drafts), first_path_with_prefix(tokens)[..., -2]
+        every = np.arange(len(tokens))
+        for path, length in product(range(drafts.shape[1]), range(drafts.shape[2])):
+            stops = outcome.stop_probs[:, path, length, None]
+            rows = outcome.correction(every * 0 + path, every * 0 + length)
+            masses[:, path, length] += stops * np.where(stops == 0, stops, rows)
+        for path in range(drafts.shape[1]):
+            masses[every, holders[:, path], -1, tokens[:, path, -1]] += outcome.stop_probs[:, path, -1]
+        return exact_values(masses)
+
+
+class Coupling(NamedTuple):
+    """The output of a verifier, coupled with the last tokens given the tokens before them.
+
+    Attributes:
+        holders: the first path with the node of every path, [K].
+        accepted: drafted slots (node, token) -> how likely each is accepted as a leaf.
+        left: the masses of the outputs that are not, [K, L, V].
+    """
+
+    holders: list[int]
+    accepted: dict[frozenset[tuple[int, int]], dict[tuple[int, int], Any]]
+    left: np.ndarray
+
+    @staticmethod
+    def of(before: np.ndarray, probs: np.ndarray, masses: np.ndarray, last: np.ndarray) -> Coupling:
+        """The maximum flow; slots are in the order of their tokens, whatever the order of the paths."""
+        holders = first_path_with_prefix(before)[:, -2].tolist()
+        outputs = (probs[:, None, None, None] * masses).sum(axis=0)
+        drawn: defaultdict[frozenset[tuple[int, int]], Any] = defaultdict(int)
+        for prob, tokens in zip(probs, last.tolist(), strict=True):
+            drawn[frozenset(zip(holders, tokens, strict=True))] += prob
+
+        def text(slot: tuple[int, int]) -> tuple[int, ...]:
+            return (*before[slot[0], :-1].tolist(), slot[1])
+
+        slots = sorted(((k, w) for k, _, w in zip(*np.nonzero(outputs[:, -1:]), strict=True)), key=text)
+        sets = sorted(drawn, key=lambda some: sorted(map(text, some)))
+        edges = [(x, y) for x, slot in enumerate(slots) for y, some in enumerate(sets) if slot in some]
+        flow = largest_coupling([outputs[k, -1, w] for k, w in slots], [drawn[some] for some in sets], edges)
+        accepted: dict[frozenset[tuple[int, int]], dict[tuple[int, int], Any]] = {some: {} for some in sets}
+        for (x, y), mass in flow.items():
+            accepted[sets[y]][slots[x]] = mass / drawn[sets[y]]
+            outputs[slots[x][0], -1, slots[x][1]] -= mass
+        return Coupling(holders, accepted, outputs)
+
+    def stop_probs(self, tokens: np.ndarray) -> np.ndarray:
+        """The stop probabilities given the last tokens, [K, L+1]."""
+        drawn = list(zip(self.holders, tokens.tolist(), strict=True))
+        if frozenset(drawn) not in self.accepted:
+            raise InvalidInputError(
+                f"expected last tokens that the draft rows can draw, got {tokens.tolist()}"
+            )
+        accepted, total = self.accepted[frozenset(drawn)], self.left.sum()
+        rest = 1 - sum(accepted.values())
+        stops = self.left.sum(axis=-1) * (rest / total if total else 0)
+        leaves = np.full((len(drawn), 1), 0, dtype=object)
+        for slot, chance in accepted.items():
+            leaves[drawn.index(slot)] = chance
+        return np.concatenate([stops, leaves], axis=1)
+
+
+def _last_tokens(draft_rows: np.ndarray) -> np.ndarray:
+    """All tuples of tokens that the rows [K, V] can draw, [n, K].
+
+    Raises:
+        EnumerationTooLargeError: there are too many.
+    """
+    supports = [np.flatnonzero(row) for row in draft_rows]
+    count = prod(map(len, supports))
+    if count > MAX_LAST_TOKENS:
+        raise EnumerationTooLargeError(
+            f"a recoupled verifier enumerates all tuples of last tokens, here {count} and at most "
+            f"{MAX_LAST_TOKENS}; draft fewer paths or restrict the vocabulary"
+        )
+    return np.array(list(product(*supports)))
+
+
+def _on_host(array: Array) -> np.ndarray:
+    """numpy, rationals as they are, rows of a device as float64."""
+    if isinstance(array, np.ndarray):
+        return array if is_exact(array) or array.dtype.kind == "i" else array.astype(float)
+    return array.cpu().numpy() if not array.is_floating_point() else array.double().cpu().numpy()

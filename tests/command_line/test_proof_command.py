@@ -1,0 +1,50 @@
+"""The command prove: verdicts and exit codes, the file that it writes, and the check of that file."""
+
+from pathlib import Path
+
+import pytest
+
+from cli_support import run_json
+from spectheory.command_line.main import main
+
+WRONG = "spectheory.verification.defective.corrections:DraftBonus"
+SHAPE = ["--vocab", "2", "--draft-length", "1"]
+
+
+def test_a_proof_is_written_and_checked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = str(tmp_path / "block.proof")
+    found = run_json(capsys, "prove", "block", *SHAPE, "--out", path)
+    assert (found["verdict"], found["open_regions"], found["pair"]) == ("proved", 0, None)
+    assert run_json(capsys, "prove", "--check", path)["regions"] == found["regions"]
+    assert main(["prove", "--check", path]) == 0
+    assert "block is lossless on every pair with 2 tokens" in capsys.readouterr().out
+    assert main(["prove", "--check", path, "token"]) == 1
+    assert "not the code that was proved" in capsys.readouterr().err
+
+
+def test_the_pair_that_refutes_is_confirmed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = str(tmp_path / "pair.json")
+    assert run_json(capsys, "prove", WRONG, *SHAPE, "--out", path, code=1)["verdict"] == "refuted"
+    assert run_json(capsys, "certify", path, "--verifier", WRONG, code=1)["target_matching"] is False
+
+
+def test_a_search_that_stops_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
+    shape = ["--vocab", "3", "--draft-length", "2"]
+    found = run_json(capsys, "prove", "block", *shape, "--time-limit", "0.01", code=4)
+    assert (found["verdict"], found["open_share"]) == ("undecided", 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["token"], "give VERIFIER"),
+        (["--check", "none", "--vocab", "2"], "leave out the other options"),
+        (["kseq", *SHAPE], "computes in float64"),
+        (["token", "--vocab", "1", "--draft-length", "1"], "vocab_size must be at least 2"),
+    ],
+)
+def test_bad_input_is_one_line(capsys: pytest.CaptureFixture[str], arguments: list[str], said: str) -> None:
+    assert main(["prove", *arguments]) == 2
+    error = capsys.readouterr().err
+    assert said in error
+    assert error.count("\n") == 1

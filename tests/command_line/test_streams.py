@@ -1,0 +1,105 @@
+"""A reader that goes away, at the first byte or the last, changes no exit status; a full disk is named."""
+
+import errno
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli_support import write_pair
+from spectheory import instances
+from spectheory.command_line.main import main
+
+DEFECT = "spectheory.verification.defective.corrections:TargetCorrection"
+AUDIT = "audit --as sampler -k 1 --pair PAIR"
+MODELS = "-l 2 --device cpu --prompts PROMPTS"
+SIMULATE = f"simulate {MODELS} -v block --one-call --samples 2 --jobs 1"
+COMMANDS = {
+    "certify PAIR -v block": 0,
+    f"certify PAIR -v block,{DEFECT} --csv": 1,
+    "certify PAIR -v nothing": 2,
+    "optimum LARGE -k 2 --time-limit 1e-9 --json": 3,
+    "acceptance --target 1/3,2/3 --draft 2/3,1/3": 0,
+    "verifiers --json": 0,
+    SIMULATE: 0,
+    "merge CHECKPOINT --out OUT": 0,
+    f"generate {MODELS} -n 2": 0,
+    f"restrict {MODELS} -m 2": 0,
+    f"{AUDIT} spectheory.auditing.subjects.specimens:greedy_acceptance": 1,
+    f"{AUDIT} not_followed_here:sampler --sarif": 4,
+    "claims": 0,
+    "reproduce --list": 0,
+    "reproduce nothing": 2,
+    "--help": 0,
+}
+NOT_FOLLOWED = "import torch\ndef sampler(*_):\n    return [int(torch.randn(1) < 0)]\n"
+
+
+class Pipe(io.RawIOBase):
+    """A pipe that takes so many bytes, and then fails."""
+
+    def __init__(self, room: int, fault: int) -> None:
+        self.room, self.fault, self.taken = room, fault, 0
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        if self.taken >= self.room:
+            raise OSError(self.fault, os.strerror(self.fault))
+        took = min(len(data), self.room - self.taken)
+        self.taken += took
+        return took
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("streams")
+    write_pair(folder)
+    instances.random_float(1, 10, 3, agreement=0.3).save(folder / "LARGE")
+    (folder / "PROMPTS").write_text("import os\n", encoding="utf-8")
+    (folder / "not_followed_here.py").write_text(NOT_FOLLOWED, encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize(("command", "code"), COMMANDS.items())
+def test_closed_pipes(command: str, code: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first write, in the middle and at the last byte, of stdout, and of stdout and stderr."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(str(folder))
+    if "CHECKPOINT" in command and not Path("CHECKPOINT").exists():
+        assert main([*SIMULATE.split(), "--checkpoint", "CHECKPOINT"]) == 0
+
+    def run(room: float, room_of_errors: float = 1e9, fault: int = errno.EPIPE) -> tuple[int, int, str]:
+        Path("OUT").unlink(missing_ok=True)
+        pipes = [Pipe(int(size), fault) for size in (room, room_of_errors)]
+        for name, pipe in zip(("stdout", "stderr"), pipes, strict=True):
+            monkeypatch.setattr(sys, name, io.TextIOWrapper(io.BufferedWriter(pipe), "utf-8"))
+        return main(command.replace("PAIR", "pair.json").split()), pipes[0].taken, pipes[1].taken
+
+    found, size, size_of_errors = run(1e9)
+    assert found == code
+    for room in {0, size // 2, max(size - 1, 0)}:
+        assert run(room) == (code, room, size_of_errors)
+    assert run(0, 0) == (code, 0, 0)
+    if size:  # the partner: what is lost otherwise is an error
+        assert run(0, fault=errno.ENOSPC)[0] == 2
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_processes(pair_file: str, unbuffered: str) -> None:
+    """The exit status of ``python -m spectheory``, which the interpreter changes where a last flush fails."""
+    command = [sys.executable, "-m", "spectheory", "certify", pair_file, "-v", DEFECT]
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with open(write_end, "w") as closed, open("/dev/full", "w") as full:
+        for stdout, expected in ((closed, (1, "")), (full, (2, "error: stdout: No space left on device\n"))):
+            done = subprocess.run(
+                command, stdout=stdout, stderr=subprocess.PIPE, text=True, check=False,
+                env=os.environ | {"PYTHONUNBUFFERED": unbuffered},
+            )  # fmt: skip
+            assert (done.returncode, done.stderr) == expected

@@ -1,0 +1,219 @@
+"""The checker of stored proofs: what it accepts, and everything that it must reject."""
+
+import gzip
+import json
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spectheory import defects, prove, verifiers
+from spectheory.exact import proof
+from spectheory.exact.proof.check import check_document, check_proof
+from spectheory.exact.proof.check_numbers import RejectedProofError
+from spectheory.exact.proof.verifier_code import code_digest
+from spectheory.verification.algorithms.one_path.block import Block
+
+Document = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("proofs") / "multi_round.proof"
+    prove("multi_round", 2, 1, 2).save(path)
+    return path
+
+
+@pytest.fixture
+def document(stored: Path) -> Document:
+    return json.loads(gzip.decompress(stored.read_bytes()))
+
+
+def test_a_proof_that_was_found_is_accepted(stored: Path, document: Document) -> None:
+    statement = check_proof(stored)
+    assert (statement["verifier"], statement["drafts"]["num_drafts"]) == ("multi_round", 2)
+    assert document["lemmas"]
+    assert document["nodes"]
+
+
+def _face(document: Document) -> None:
+    document["roots"].pop()
+
+
+def _part(document: Document) -> None:
+    node = document["nodes"][0]
+    del node[1:3]
+
+
+def _sign(document: Document) -> None:
+    document["nodes"][0][1] = 4 if document["nodes"][0][1] & 1 else 1
+
+
+def _open(document: Document) -> None:
+    """A leaf in place of everything below the root."""
+    document["roots"][0][1] = -1
+
+
+def _cycle(document: Document) -> None:
+    document["nodes"][-1][2] = 0
+
+
+def _closed(document: Document) -> None:
+    """A part that is not empty, closed by a lemma."""
+    for node in document["nodes"]:
+        node[2::2] = [-2 if target == -1 else target for target in node[2::2]]
+
+
+def _coefficient(document: Document) -> None:
+    document["lemmas"][0]["terms"][0][0] = "2/7"
+
+
+def _negative(document: Document) -> None:
+    for term in document["lemmas"][0]["terms"]:
+        term[0] = "-" + term[0]
+
+
+def _nothing(document: Document) -> None:
+    document["lemmas"][0]["terms"] = []
+
+
+def _trusted(document: Document) -> None:
+    document["lemmas"][0]["terms"] = None
+
+
+def _condition(document: Document) -> None:
+    """A lemma with conditions of any sign."""
+    document["lemmas"][0]["conditions"] = [[f, 7] for f, _ in document["lemmas"][0]["conditions"]]
+
+
+def _polynomial(document: Document) -> None:
+    document["polynomials"][0][0][0] = str(int(document["polynomials"][0][0][0]) + 1)
+
+
+def _shape(document: Document) -> None:
+    document["vocab_size"] = 3
+
+
+def _drafts(document: Document) -> None:
+    document["drafts"]["num_drafts"] = 3
+
+
+def _code(document: Document) -> None:
+    document["verifier_code"] = "0" * 64
+
+
+CHANGES = [
+    _face,
+    _part,
+    _sign,
+    _open,
+    _cycle,
+    _closed,
+    _coefficient,
+    _negative,
+    _nothing,
+    _trusted,
+    _condition,
+]
+CHANGES += [_condition, _polynomial, _shape, _drafts, _code]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__[1:])
+def test_a_changed_proof_is_rejected(document: Document, change: Callable[[Document], None]) -> None:
+    before = deepcopy(document)
+    change(document)
+    assert document != before
+    with pytest.raises(RejectedProofError):
+        check_document(document, verifiers["multi_round"])
+
+
+def _numbers(value: Any) -> Iterator[tuple[list[Any], int]]:
+    """The places of all whole numbers in nested lists."""
+    for place, entry in enumerate(value):
+        if isinstance(entry, list):
+            yield from _numbers(entry)
+        elif isinstance(entry, int):
+            yield value, place
+
+
+def test_no_change_of_a_node_turns_a_wrong_verifier_into_a_proved_one(document: Document) -> None:
+    """The tree of a right verifier, with the digest of a wrong one, whatever number of it is changed."""
+    wrong = defects["independent_acceptance"]
+    document["verifier_code"] = code_digest(wrong)
+    for holder, place in list(_numbers(document["nodes"]))[:5]:
+        holder[place] += 1
+        with pytest.raises(RejectedProofError):
+            check_document(document, wrong)
+        holder[place] -= 1
+
+
+def test_the_digest_follows_the_code_that_is_called() -> None:
+    class Other(Block):
+        """The same class under another name."""
+
+    class Changed(Block):
+        def stops(self, accept: Any) -> Any:
+            return super().stops(accept) * 1
+
+    digests = {code_digest(verifier) for verifier in (verifiers["block"], Other(), Changed())}
+    assert len(digests) == 3
+    assert code_digest(Changed()) == code_digest(Changed())
+
+
+SLACK = (Fraction(1, 3),)
+
+
+def test_the_digest_follows_the_constants_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a module, of a function around it and of defaults; an object may lead to itself."""
+
+    def made(factor: int) -> Block:
+        class Scaled(Block):
+            def stops(self, accept: Any, power: int = factor) -> Any:
+                return super().stops(accept) * SLACK[0] ** power * factor
+
+        return Scaled()
+
+    verifier = made(1)
+    verifier.itself = {"a verifier": verifier}  # type: ignore[attr-defined]
+    before = code_digest(verifier)
+    assert code_digest(verifier) == before != code_digest(made(2))
+    monkeypatch.setitem(globals(), "SLACK", (Fraction(1, 2),))
+    assert code_digest(verifier) != before
+
+
+def test_a_file_that_is_not_a_proof(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"{}")
+    with pytest.raises(ValueError, match="is not a proof"):
+        check_proof(path)
+
+
+STORED = Path(proof.__file__).parent / "stored"
+PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
+
+
+@pytest.mark.parametrize("path", sorted(STORED.glob("*.proof")), ids=lambda path: path.stem)
+def test_stored_proofs_hold(path: Path) -> None:
+    """Small ones are checked here; of all, the code is the code that was proved, and the page lists them."""
+    data = path.read_bytes()
+    document = json.loads(gzip.decompress(data))
+    assert document["verifier_code"] == code_digest(verifiers[document["verifier"]])
+    assert f"| {len(data)} |" in PAGE.read_text(encoding="utf-8")
+    if len(data) < 400:
+        assert check_proof(path)["regions"] == document["regions"]
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("path", sorted(STORED.glob("*.proof")), ids=lambda path: path.stem)
+def test_large_stored_proofs_hold(path: Path) -> None:
+    check_proof(path)
+
+
+def test_stored_proofs_are_small() -> None:
+    """`make proofs` writes them; stale ones are written anew by it."""
+    sizes = [path.stat().st_size for path in STORED.glob("*.proof")]
+    assert len(sizes) > 15
+    assert sum(sizes) < 2_000_000

@@ -1,0 +1,66 @@
+"""Verdicts about every pair of a shape: published verifiers, known-wrong ones, and those that set traps."""
+
+from typing import Any
+
+import pytest
+
+from proof_traps import ESCAPES, WRONG_SOMEWHERE
+from spectheory import certify, defects, prove
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
+
+PROVED: list[tuple[str, int, int, Any]] = [
+    ("token", 2, 2, 1),
+    ("block", 3, 1, 1),
+    ("multi_round", 2, 1, 2),
+    ("greedy_multipath", 2, 1, 2),
+    ("mixed_multipath", 2, 1, 2),
+    ("traversal", 2, 1, PrefixTree((2,))),
+    ("multi_round_without_replacement", 2, 1, WithoutReplacement((2,))),
+]
+SMALLEST: dict[tuple[int, int, int], str] = {
+    (3, 1, 1): "rejected_token_masked shared_uniform",
+    (2, 2, 1): "stale_correction_row block_acceptance_without_weight block_uncapped_weight "
+    "block_first_rejection block_weight_as_acceptance",
+    (3, 2, 1): "block_residual_without_weight",
+    (2, 1, 2): "greedy_multipath_ties greedy_multipath_unskewed likeliest_draft longest_accepted "
+    "independent_acceptance small_division_factor distinct_drafts_assumed",
+    (3, 1, 2): "recursive_without_update",
+    (2, 2, 2): "all_drafts_assumed",
+}
+"""The smallest shape (V, L, K) at which a defect is wrong; (2, 1, 1) for the others."""
+
+
+@pytest.mark.parametrize(("name", "vocab_size", "draft_length", "drafts"), PROVED)
+def test_published_verifiers_are_proved(name: str, vocab_size: int, draft_length: int, drafts: Any) -> None:
+    found = prove(name, vocab_size, draft_length, drafts)
+    assert (found.verdict, found.num_open, found.num_trusted) == ("proved", 0, 0)
+
+
+@pytest.mark.parametrize("name", defects)
+def test_every_defect_is_refuted_at_its_smallest_shape(name: str) -> None:
+    """By an exact pair on which ``certify`` finds it wrong too."""
+    shape = next((shape for shape, names in SMALLEST.items() if name in names.split()), (2, 1, 1))
+    found = prove(defects[name], *shape)
+    assert found.verdict == "refuted"
+    assert found.pair is not None
+    assert not certify(defects[name], found.pair, shape[2], with_optimum=False).is_valid
+
+
+@pytest.mark.parametrize("name", WRONG_SOMEWHERE)
+def test_verifiers_that_are_wrong_somewhere_are_refuted(name: str) -> None:
+    verifier, draft_length = WRONG_SOMEWHERE[name]
+    assert prove(verifier, 2, draft_length).verdict == "refuted"
+
+
+@pytest.mark.parametrize("name", ESCAPES)
+def test_verifiers_that_cannot_be_followed_are_not_proved(name: str) -> None:
+    try:
+        verdict = prove(ESCAPES[name], 2, 1).verdict
+    except InvalidOutcomeError as error:
+        verdict = "\n" not in str(error) and "one line"
+    assert verdict in ("refuted", "undecided", "one line")
+
+
+def test_partner_the_frame_of_these_verifiers_is_proved() -> None:
+    assert prove(type(WRONG_SOMEWHERE["at a tie"][0])(lambda p, q: False), 2, 1).verdict == "proved"

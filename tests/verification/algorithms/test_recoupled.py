@@ -1,0 +1,171 @@
+"""recoupled: lossless, never below its base, optimal transport at one position."""
+
+from itertools import cycle
+from typing import Any
+
+import numpy as np
+import pytest
+
+from law_checks import assert_same_law
+from spectheory import ModelPair, certify, instances, output_law, verifiers
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.pairs.drafts import PerPath, PrefixTree
+from spectheory.verification.algorithms import recoupled
+from spectheory.verification.algorithms.recoupled import Recoupled
+from table import GENERAL
+from torch_support import DEVICES, assert_agrees_on, drafted
+
+BASES = (
+    "scored_multipath",
+    "greedy_multipath",
+    "block",
+    "traversal",
+    "mixed_multipath",
+    "multi_round",
+    "otm",
+    "token",
+)
+SHAPES = ((2, 2, 2), (3, 1, 3), (3, 2, 2), (2, 1, 2), (2, 2, 3), (4, 1, 2), (2, 2, 1), (4, 2, 1), (3, 1, 2))
+"""(V, L, K)."""
+
+
+def numbered_pair(number: int, vocab_size: int, draft_length: int) -> ModelPair:
+    """Rationals with zeros and ties; every fourth pair is context-free."""
+    pair = instances.random_rational([91, number], vocab_size, draft_length)
+    if number % 4:
+        return pair
+    return ModelPair.context_free_pair(pair.target[0][0], pair.draft[0][0], draft_length)
+
+
+def check(first: int, count: int, shapes: tuple[tuple[int, int, int], ...]) -> int:
+    """Lossless exactly, and never below the base, on numbered pairs; -> how often it earns more."""
+    some, ahead = cycle(shapes), 0
+    for number in range(first, first + count):
+        size, length, drafts = next(some)
+        pair, base = numbered_pair(number, size, length), BASES[number * 5 // 3 % len(BASES)]
+        law, other = (output_law(it, pair, drafts) for it in (Recoupled(verifiers[base]), base))
+        assert law.total_variation == 0, (number, base)
+        assert law.block_efficiency >= other.block_efficiency, (number, base)
+        assert list(law.length_probs[:-2]) == list(other.length_probs[:-2])
+        ahead += law.block_efficiency > other.block_efficiency
+    return ahead
+
+
+def test_lossless_and_never_below_its_base() -> None:
+    """theory.md Statement 5.24, in rationals; lengths below L-1 keep their probability."""
+    assert check(0, 36, SHAPES) > 8
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("first", range(36, 2236, 100))
+def test_lossless_and_never_below_its_base_on_many_pairs(first: int) -> None:
+    """2 200 pairs, those with V = 3 and 4, L = 2, K = 2 and 3 among them."""
+    assert check(first, 100, (*SHAPES, (4, 2, 2), (3, 2, 2), (3, 2, 3))) > 20
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_one_position_is_optimal_transport(name: str) -> None:
+    """L = 1: whatever the base, the block efficiency is that of otm."""
+    for number, drafts in ((1, 2), (2, 3), (4, 4)):
+        pair = numbered_pair(number, 3, 1)
+        value = output_law(Recoupled(verifiers[name]), pair, drafts).block_efficiency
+        assert value == output_law("otm", pair, drafts).block_efficiency
+
+
+def test_over_block_one_draft_changes_nothing() -> None:
+    """K = 1: the output law is that of block; over token it is not that of token."""
+    for number in range(12):
+        pair = numbered_pair(number, 3, 2)
+        assert_same_law(output_law(Recoupled(verifiers["block"]), pair), output_law("block", pair))
+    pair = instances.two_token(2)
+    values = [output_law(it, pair).block_efficiency for it in (Recoupled(verifiers["token"]), "token")]
+    assert values[0] > values[1]
+
+
+@pytest.mark.parametrize(
+    ("pair", "num_drafts"),
+    [
+        (instances.two_token(2), 2),
+        (instances.two_token(2), 3),
+        (instances.random_rational([7, 485], 3, 2), 2),
+        pytest.param(
+            instances.random_rational([5, 56], 3, 2, equal_row_probability=0.3), 4, marks=pytest.mark.deep
+        ),
+    ],
+)
+def test_optimal_where_scored_selection_is_not(pair: ModelPair, num_drafts: int) -> None:
+    certificate = certify(Recoupled(verifiers["scored_multipath"]), pair, num_drafts)
+    assert certificate.is_valid
+    assert certificate.block_efficiency == certificate.optimum
+    assert output_law("scored_multipath", pair, num_drafts).block_efficiency < certificate.optimum
+
+
+def test_one_model_per_path() -> None:
+    """Drafts of two models, neither of them the pair's; trees are refused."""
+    for number in range(1, 9):
+        pair, *models = (numbered_pair(seed, 2, 2) for seed in (number, number + 50, number + 90))
+        process = PerPath(tuple(models))
+        laws = [output_law(it, pair, process) for it in (Recoupled(verifiers["multi_round"]), "multi_round")]
+        assert laws[0].total_variation == 0
+        assert laws[0].block_efficiency >= laws[1].block_efficiency
+    with pytest.raises(InvalidInputError, match="not valid for 'prefix_tree'"):
+        output_law(Recoupled(verifiers["multi_round"]), pair, PrefixTree((1, 2)))
+
+
+class RowOfAnotherNode(Recoupled):
+    """Wrong: e is read from the first path's row at depth L-1, whatever the node."""
+
+    def _masses(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
+        targets = targets.copy()
+        targets[:, 1:, -2] = targets[:, :1, -2]
+        return super()._masses(tokens, targets, drafts)
+
+
+def test_partner_masses_of_a_row_that_is_not_the_nodes() -> None:
+    """The certificate finds it."""
+    pair = instances.random_rational([92, 0], 3, 2, equal_row_probability=0)
+    for kind, valid in ((Recoupled, True), (RowOfAnotherNode, False)):
+        certificate = certify(kind(verifiers["greedy_multipath"]), pair, 2, with_optimum=False)
+        assert certificate.is_valid == valid
+
+
+@pytest.mark.parametrize("name", GENERAL)
+def test_bases_decide_without_the_rows_behind_the_leaves(name: str) -> None:
+    """What Statement 5.24 asks of a base; its partner: the rows above are read."""
+    paths, target, draft = drafted(instances.random_float(9, 3, 2), 2, batch=16, seed=1)
+    stops = verifiers[name].outcome(paths, target, draft).stop_probs
+    for depth, same in ((2, True), (1, False)):
+        other = target.copy()
+        other[..., depth, :] = other[..., depth, ::-1]
+        assert np.array_equal(verifiers[name].outcome(paths, other, draft).stop_probs, stops) == same
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_float_and_torch_agree_with_rationals(device: str) -> None:
+    """torch with numpy; the block efficiency in float64 with the rational one, though flows may differ."""
+    for number in (1, 2, 3):
+        pair, verifier = numbered_pair(number, 3, 2), Recoupled(verifiers["greedy_multipath"])
+        assert_agrees_on(device, verifier, pair, 2, str(number))
+        exact, law = output_law(verifier, pair, 2), output_law(verifier, pair.to_float(), 2)
+        assert law.total_variation < 1e-12
+        assert law.block_efficiency == pytest.approx(float(exact.block_efficiency), abs=1e-12)
+
+
+def test_the_order_of_the_paths_does_not_matter() -> None:
+    """With an exchangeable base multisets are enumerated; all tuples give the same law."""
+    for number in (1, 2, 5):
+        pair, verifier = numbered_pair(number, 3, 2), Recoupled(verifiers["greedy_multipath"])
+        law = output_law(verifier, pair, 2)
+        verifier.exchangeable = False  # type: ignore[misc]
+        assert_same_law(output_law(verifier, pair, 2), law)
+
+
+def test_refusals(monkeypatch: Any) -> None:
+    with pytest.raises(InvalidInputError, match="not lossless; recouple a lossless one"):
+        Recoupled(verifiers["greedy_block"])
+    paths, target, draft = np.array([[0]]), np.full((1, 2, 2), 0.5), np.array([[[0.0, 1.0]]])
+    with pytest.raises(InvalidInputError, match="the draft rows can draw, got"):
+        Recoupled(verifiers["block"]).outcome(paths, target, draft)
+    monkeypatch.setattr(recoupled, "MAX_LAST_TOKENS", 3)
+    with pytest.raises(EnumerationTooLargeError, match="here 4 and at most 3"):
+        output_law(Recoupled(verifiers["block"]), instances.two_token(1), 2)
