@@ -109,13 +109,20 @@ class Mutant:
 
 
 def nearest_tests(module: str, more: dict[str, list[str]], root: Path = ROOT) -> tuple[str, ...]:
-    """The test file that mirrors a module, and those that the list adds for it or for a folder around it."""
+    """A module's examples, the test file that mirrors it, and those that the list adds for it or around it.
+
+    Empty where there are only examples.
+    """
     _, *folders, name = module.split(".")
     own = Path("tests", *folders, f"test_{name}.py")
     found = [str(own)] if (root / own).exists() else []
+    source = root.joinpath(*module.split(".")).with_suffix(".py")
+    has_examples = source.is_file() and ">>> " in source.read_text(encoding="utf-8")
+    examples = [f"tests/test_doctests.py::test_examples_of_the_module[{module}]"] if has_examples else []
     while not (added := more.get(module, [])) and not found and "." in module:
         module = module.rpartition(".")[0]
-    return (*found, *added)
+    near = (*found, *added)
+    return (*examples, *near) if near else ()
 
 
 def read_table(table: Path = TABLE, root: Path = ROOT) -> list[Mutant]:
@@ -193,7 +200,9 @@ def complaints(mutants: Iterable[Mutant], root: Path = ROOT) -> list[str]:
         except TableError as error:
             found.append(str(error))
         found += [
-            f"{mutant.id}: there is no test {test}" for test in mutant.tests if not (root / test).is_file()
+            f"{mutant.id}: there is no test {test}"
+            for test in mutant.tests
+            if not (root / test.partition("::")[0]).is_file()
         ]
     return found
 
@@ -211,6 +220,9 @@ class Copy:
             if (ROOT / name).is_file():
                 (folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, folder / name)
+        if (fetched := ROOT / "build" / "audit").is_dir():
+            (folder / "build").mkdir()
+            (folder / "build" / "audit").symlink_to(fetched)
         # Bytecode is checked by the hash of its source: nothing stale is ever run, whatever the clock says.
         compileall.compile_dir(
             folder / "spectheory", quiet=1, invalidation_mode=PycInvalidationMode.CHECKED_HASH
@@ -262,7 +274,7 @@ def run_pytest(folder: Path, output: Path, tests: Sequence[str]) -> None:
     os.environ["PYTHONPATH"] = sys.path[0] = str(folder)
     import pytest
 
-    code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", *tests]))
+    code = int(pytest.main(["-x", "-q", "-p", "no:cacheprovider", "-m", "not deep", *tests]))
     package = sys.modules.get("spectheory")
     if package is not None and not Path(str(package.__file__)).is_relative_to(folder):
         print(f"the package is imported from {package.__file__}, not from {folder}")
