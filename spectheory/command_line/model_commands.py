@@ -61,7 +61,8 @@ class Models(NamedTuple):
 
 MODEL_OPTIONS = (
     click.option(
-        "--target", default="bundled", show_default=True, help="Folder or hub name of the target model."
+        "--target", default="bundled", show_default=True, metavar="MODEL",
+        help="Folder, hub name or GGUF file of the target model, or a name of: spectheory models list.",
     ),
     click.option(
         "--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model."

@@ -43,6 +43,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["MODELS", "PROMPTS", *ONE_CALL],
     ],
     "merge": [["KEPT", "--out", "MERGED"]],
+    "models": [["list"]],
     "restrict": [["MODELS", "--prompt", "import os", "--out", "RESTRICTED"]],
     "audit": [["transformers", *ONE_PAIR], ["transformers", "transformers", *ONE_PAIR]],
     "claims": [["--verdict", "refuted"]],
@@ -131,7 +132,9 @@ def test_everything_printed_is_defined(
 def test_named_options_exist(command: str) -> None:
     """A section names options of its command; others stand behind the name of another command."""
     found = group.commands[command]
-    options = {flag for option in found.get_params(click.Context(found)) for flag in option.opts}
+    commands = [found, *getattr(found, "commands", {}).values()]
+    params = [option for each in commands for option in each.get_params(click.Context(each))]
+    options = {flag for option in params for flag in option.opts}
     text = re.sub(rf"spectheory (?!{command}).*", "", section(command))
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
     assert named - options - {"--shard", "--verifier"} == set()
