@@ -65,7 +65,9 @@ MODEL_OPTIONS = (
         help="Folder, hub name or GGUF file of the target model, or a name of: spectheory models list.",
     ),
     click.option(
-        "--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model."
+        "--draft", default="bundled", show_default=True, metavar="MODEL",
+        help="The draft model, named like the target; or made of a model: target:20-layers, target:last-16, "
+        "target:vocab-8192, prompt:lookup-3.",
     ),
     click.option(
         "--tokenizer", metavar="TEXT",

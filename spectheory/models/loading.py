@@ -176,7 +176,7 @@ def find_model(side: str, name: str | Path) -> ModelSource:
     return _on_the_hub(side, name)
 
 
-def find_tokenizer(name: str | Path | None, sources: Sequence[ModelSource]) -> Any:
+def find_tokenizer(name: str | Path | None, sources: Sequence[Any]) -> Any:
     """The tokenizer of this name; else the one that the models share, of which at least one has it.
 
     Args:
