@@ -147,6 +147,9 @@ class SimulateCommand(click.Command):
 )  # fmt: skip
 @another_draft_option
 @tree_option
+@click.option(
+    "--to", type=click.Choice(["latex"]), help="Print the tables in LaTeX, with ± from the intervals."
+)
 @csv_option
 @json_option
 @takes_models
@@ -156,6 +159,7 @@ def simulate(
     one_call: bool,
     tree: str | None,
     cost_ratio: float | None,
+    to: str | None,
     as_csv: bool,
     as_json: bool,
     **settings: Any,
@@ -171,7 +175,7 @@ def simulate(
     from spectheory.simulation.runs import looked_up, streams_of
     from spectheory.simulation.settings import SimulationSettings
 
-    check_form(as_json, as_csv)
+    check_form(as_json, as_csv, to is not None)
     refuse_both("--one-call", "--tokens")
     refuse_both("--tree", "--num-drafts")
     if one_call:
@@ -193,7 +197,7 @@ def simulate(
         simulation = run_simulation(pair, texts, names, checked, progress=progress)
     simulation = replace(simulation, cost_ratio=cost_ratio)
     document = models.names | simulation.to_document()
-    print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv)
+    print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv, to is not None)
     if simulation.interrupted:
         finished, what = simulation.estimates[0].samples, "draws" if one_call else "calls"
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""
