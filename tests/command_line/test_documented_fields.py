@@ -41,6 +41,7 @@ RUNS: dict[str, list[list[str]]] = {
     "simulate": [
         ["MODELS", "PROMPTS", *TIMED, "--num-drafts", "1,2", "--ceilings", "--cost-ratio", "0.1"],
         ["MODELS", "PROMPTS", *ONE_CALL],
+        ["MODELS", "PROMPTS", "--tokens", "2", "--common-texts", "--num-drafts", "1"],
     ],
     "merge": [["KEPT", "--out", "MERGED"]],
     "models": [["list"]],
@@ -82,7 +83,8 @@ def columns(printed: str) -> set[str]:
             found |= {" ".join(" ".join(cells).split()) for cells in zip(*header, strict=True)}
         elif table.startswith("┌"):
             found |= {row[0].strip() for row in lines}
-    return {re.sub(r"K = \d+", "K = …", name) for name in found if name}
+    given = r"(?<=^K = )\d+|(?<=^gain over )\w+"
+    return {re.sub(given, "…", name) for name in found if name}
 
 
 @pytest.fixture(scope="module")
