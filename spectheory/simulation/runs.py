@@ -27,7 +27,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Row, Table
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
+from spectheory.simulation.checkpoint import Checkpoint, open_checkpoint, refuse_other_run
 from spectheory.simulation.cost import predicted_speed_up
 from spectheory.simulation.estimates import (
     Estimate,
@@ -303,7 +303,6 @@ def simulate(
     folder = None if settings.out is None else check_folder(settings.out)
     if settings.checkpoint is not None:
         refuse_unknown_sources(identity)
-        check_place(settings.checkpoint)
         refuse_other_run(settings.checkpoint, identity)
     with _threads(source.pair, settings.threads) as threads:
         document["threads"] = threads
@@ -338,6 +337,8 @@ def streams_of(
     asked = [draft_process(entry) for entry in settings.listed_drafts]
     for process in asked:
         process.draws(settings.draft_length)  # refuses a tree of another length
+    for verifier in verifiers:
+        verifier.check_draft_length(settings.draft_length)
     # A text is written with as many drafts as its verifier looks at; a draw is there already.
     on_one_path = draft_process(1) if settings.whole_texts else asked[0]
     return Stream.of(verifiers, asked, on_one_path)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_confidence, check_count, check_positive, check_tolerance
 from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+from spectheory.simulation.checkpoint import check_place
 
 if TYPE_CHECKING:
     import click
@@ -256,6 +257,7 @@ class SimulationSettings(DrawSettings):
         self._check(check_positive, "width")
         self._check(_check_jobs, "jobs")
         self._check(_check_shard, "shard")
+        self._check(lambda name, path: check_place(path), "checkpoint")
         self._check_most("threads", MAX_THREADS)
         if self.shard is not None and self.checkpoint is None:
             raise InvalidInputError(
