@@ -55,7 +55,7 @@ SERVER = multiprocessing.get_context("forkserver")
 PRELOADED = ["numpy", "scipy.sparse", "torch", "cvxpy", "sympy", "hypothesis", "highspy", "flint", "pytest"]
 
 TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR = 1, 2, 3
-"""Exit codes of pytest; a mutant that cannot be imported interrupts the collection, the plugin can break it."""
+"""Exit codes of pytest; a mutant can keep the collection from ending, or break pytest by the plugin."""
 OTHER_PACKAGE = 99
 
 
