@@ -29,6 +29,8 @@ ELSEWHERE = {
     "foundation/formal_number": "exact/proof/test_search",
     "foundation/errors": "optima/bounds/test_skewed_draft",
     "models/device": "models/test_loading",
+    "models/draft_names": "models/test_derived_drafts",
+    "models/fetching": "models/test_known_models",
     "models/language_model": "models/test_loading",
     "models/quiet": "models/test_loading",
     "models/restriction": "models/test_restricting",
