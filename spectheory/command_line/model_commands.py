@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -169,10 +169,10 @@ def simulate(
     Verifiers, prompts and all numbers are checked before weights are loaded.
     """
     from spectheory.command_line.progress import progress_bar
-    from spectheory.pairs.drafts import draft_process
+    from spectheory.models.language_model import draft_process_of_models
     from spectheory.simulation import predicted_speed_up
     from spectheory.simulation import simulate as run_simulation
-    from spectheory.simulation.runs import looked_up, streams_of
+    from spectheory.simulation.runs import base_of, looked_up, streams_of
     from spectheory.simulation.settings import SimulationSettings
 
     check_form(as_json, as_csv, to is not None)
@@ -189,9 +189,10 @@ def simulate(
         predicted_speed_up(1.0, settings["draft_length"], cost_ratio)  # refuses a wrong ratio
     names, texts = verifier_names(verifiers), models.texts()
     checked = SimulationSettings(options=models.options, **settings)
-    if len(models.drafts) == 1:
-        # What does not fit is refused before tokenizers are read.
-        streams_of(looked_up(names), checked, draft_process)
+    # What does not fit is refused before tokenizers are read.
+    given = looked_up(names)
+    base_of(given, checked)
+    streams_of(given, checked, partial(draft_process_of_models, models=tuple(models.drafts)))
     pair = models.find()
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, checked, progress=progress)

@@ -29,6 +29,28 @@ from spectheory.models.prompts import Prompt, check_text, naming
 from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
 
 
+def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...]) -> DraftProcess:
+    """The process that an argument ``drafts`` stands for with these draft models, or their names.
+
+    Raises:
+        InvalidInputError: as ``LanguageModelPair.draft_process``.
+    """
+    found = draft_process(drafts)
+    if len(models) > 1 and not isinstance(drafts, DraftProcess):
+        found = PerPath((models * found.num_drafts)[: found.num_drafts])
+    if isinstance(found, PerPath) != (len(models) > 1):
+        raise InvalidInputError(
+            f"{found.name!r} drafts were asked for, and the pair has "
+            f"{'one draft model' if len(models) == 1 else f'{len(models)} draft models'}; one drafts i.i.d. "
+            "or by a tree, and several draft a path each"
+        )
+    if len(models) > 1 and found.num_drafts > len(models):
+        raise InvalidInputError(
+            f"drafts must be at most {len(models)}, one path per draft model, got {found.num_drafts}"
+        )
+    return found
+
+
 class _Texts(ABC):
     """The part of a pair that needs a tokenizer and configurations, but no weights."""
 
@@ -64,20 +86,7 @@ class _Texts(ABC):
             InvalidInputError: K is not a whole number of at least 1, there are fewer draft models, or the
                 process is one of several models and there is one, or the other way round.
         """
-        models, found = len(self.drafts), draft_process(drafts)
-        if models > 1 and not isinstance(drafts, DraftProcess):
-            found = PerPath((self.drafts * found.num_drafts)[: found.num_drafts])
-        if isinstance(found, PerPath) != (models > 1):
-            raise InvalidInputError(
-                f"{found.name!r} drafts were asked for, and the pair has "
-                f"{'one draft model' if models == 1 else f'{models} draft models'}; one drafts i.i.d. or by "
-                "a tree, and several draft a path each"
-            )
-        if models > 1 and found.num_drafts > models:
-            raise InvalidInputError(
-                f"drafts must be at most {models}, one path per draft model, got {found.num_drafts}"
-            )
-        return found
+        return draft_process_of_models(drafts, self.drafts)
 
     def encode(self, prompt: Prompt) -> list[int]:
         """Token ids of a prompt; an empty text becomes the beginning-of-text token.

@@ -93,15 +93,16 @@ def open_checkpoint(
         yield Checkpoint(tallies, file, json.loads(header)["sha256"])
 
 
-def check_place(path: str | Path) -> None:
-    """Refuse a path that no checkpoint can be written to, before the first batch is drawn."""
-    path = Path(path)
+def check_place(given: str | Path) -> str | Path:
+    """The path as it was given; one that no checkpoint can be written to is refused."""
+    path = Path(given)
     if path.is_dir():
         raise InvalidInputError(f"the checkpoint {path} is a folder; name a file")
     if path.exists() and not path.is_file():
         raise InvalidInputError(f"the checkpoint {path} is not a regular file; name another")
     if not path.parent.is_dir():
         raise InvalidInputError(f"the checkpoint {path} lies in a folder that does not exist; make it")
+    return given
 
 
 def refuse_other_run(path: str | Path, known: Mapping[str, Any]) -> None:

@@ -31,7 +31,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Row, Table
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
-from spectheory.simulation.checkpoint import Checkpoint, check_place, open_checkpoint, refuse_other_run
+from spectheory.simulation.checkpoint import Checkpoint, open_checkpoint, refuse_other_run
 from spectheory.simulation.common_texts import CommonTextSource
 from spectheory.simulation.cost import predicted_speed_up
 from spectheory.simulation.estimates import (
@@ -48,8 +48,8 @@ from spectheory.simulation.identity import (
     refuse_unknown_sources,
 )
 from spectheory.simulation.manifest import check_folder, write_results
-from spectheory.simulation.parallel import processes, results
-from spectheory.simulation.settings import EnumeratedSettings, SimulationSettings, shows_settings
+from spectheory.simulation.parallel import results
+from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationSettings, shows_settings
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Work
@@ -355,7 +355,6 @@ def simulate(
     folder = None if settings.out is None else check_folder(settings.out)
     if settings.checkpoint is not None:
         refuse_unknown_sources(identity)
-        check_place(settings.checkpoint)
         refuse_other_run(settings.checkpoint, identity)
     with _threads(source.pair, settings.threads) as threads:
         document["threads"] = threads
@@ -368,7 +367,7 @@ def simulate(
             settings.checkpoint, identity, list(streams), source.strata_per_batch, settings.draft_length
         ) as kept:
             run = _Run(work, kept, settings.width, settings.gain_width, against)
-            run.draw(settings.shard, processes(settings.jobs, threads), settings.progress)
+            run.draw(settings.shard, settings.jobs, settings.progress)
             if against is not None:
                 document["against"] = against
             if settings.whole_texts:
@@ -391,6 +390,8 @@ def streams_of(
     asked = [draft_process(entry) for entry in settings.listed_drafts]
     for process in asked:
         process.draws(settings.draft_length)  # refuses a tree of another length
+    for verifier in verifiers:
+        verifier.check_draft_length(settings.draft_length)
     # A text is written with as many drafts as its verifier looks at; a draw is there already.
     writes = settings.whole_texts and not settings.common_texts
     on_one_path = draft_process(1) if writes else asked[0]
@@ -483,7 +484,7 @@ class _Run:
     def draw(
         self,
         shard: tuple[int, int] | None = None,
-        jobs: int | None = 1,
+        jobs: Jobs = 1,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Draw batch after batch, but for those that are kept already.

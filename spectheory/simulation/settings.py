@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_confidence, check_count, check_positive, check_tolerance
 from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+from spectheory.simulation.checkpoint import check_place
 
 if TYPE_CHECKING:
     import click
@@ -225,8 +226,9 @@ class SimulationSettings(DrawSettings):
         threads: CPU threads.  Default: 1 for small models, otherwise as torch is set.
         checkpoint: Keep finished batches in this file; the same run, started again, goes on from it.  The
             file of a run with other models, prompts, verifiers or settings is refused, by their content.
-        jobs: Processes; auto: on a CPU as many as there are cores for their threads.  In Python None: one, or
-            what a surrounding ``joblib.parallel_config`` says.  The numbers do not depend on it.
+        jobs: Processes; auto: one, and on a CPU as many as there are cores for their threads as soon as the
+            rest of the run pays for their start.  In Python None: one, or what a surrounding
+            ``joblib.parallel_config`` says.  The numbers do not depend on it.
         shard: Take the I-th of N parts of the prompts, (I, N) in Python; merge joins their checkpoints.
         out: A folder for rows.jsonl, a line per estimate, and manifest.json, all that they came from.
     """
@@ -265,6 +267,7 @@ class SimulationSettings(DrawSettings):
         self._check(check_positive, "width", "gain_width")
         self._check(_check_jobs, "jobs")
         self._check(_check_shard, "shard")
+        self._check(lambda name, path: check_place(path), "checkpoint")
         self._check_most("threads", MAX_THREADS)
         if self.shard is not None and self.checkpoint is None:
             raise InvalidInputError(

@@ -31,6 +31,7 @@ from spectheory.foundation.arrays import (
     take_path,
     take_token,
 )
+from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import fractions_if_exact, is_exact, to_flint
 from spectheory.foundation.private_copies import PrivateCopy
@@ -96,7 +97,7 @@ class Verifier(ABC):
                 f"verifier {self.name!r} is not valid for {process.name!r} drafts; it takes {known}"
             )
         if self.max_draft_length is not None and pair is not None:
-            self._check_draft_length(pair.draft_length)
+            self.check_draft_length(pair.draft_length)
         return self
 
     @abstractmethod
@@ -113,11 +114,12 @@ class Verifier(ABC):
             The ``Outcome``, with the leading axes of ``paths``.
         """
 
-    def _check_draft_length(self, draft_length: int) -> None:
+    def check_draft_length(self, draft_length: int) -> None:
+        """Refuse drafted paths that are longer than the algorithm takes."""
         if self.max_draft_length is not None and draft_length > self.max_draft_length:
             raise InvalidInputError(
-                f"verifier {self.name!r} takes drafted paths of at most {self.max_draft_length} tokens, "
-                f"got draft_length {draft_length}; truncate the pair"
+                f"verifier {self.name!r} takes drafted paths of at most "
+                f"{count_text(self.max_draft_length, 'token')}, got draft_length {draft_length}; draft fewer"
             )
 
     def __repr__(self) -> str:
@@ -276,7 +278,7 @@ class UserVerifier(Verifier):
     def ask(self, lent: Sequence[PrivateCopy]) -> Outcome:
         """``outcome`` of paths, target rows and draft rows, as they were lent to user code."""
         paths, target_rows, _ = (copy.ours for copy in lent)
-        self._check_draft_length(paths.shape[-1])
+        self.check_draft_length(paths.shape[-1])
         with users_code(f"reading outcome of verifier {self.name!r}"):
             function = self.user_object.outcome
         with users_code(f"outcome of verifier {self.name!r}", function, may_refuse=False):

@@ -268,6 +268,10 @@ def test_what_is_kept_is_said_with_the_error(
         ("--tree prefix_tree:2,2 -l 3", "2 widths, [2, 2]; expected one per drafted token, 3"),
         ("--tree without_replacement:2,2 -v spectr", "it takes iid, prefix_tree"),
         ("--prompts nowhere", "cannot read the prompts"), ("-l 2 --tokens 0", "max_new_tokens must be"),
+        ("-v kseq", "works at one position"), ("--checkpoint no/where", "a folder that does not exist"),
+        ("-v otm --another-draft bundled", "not valid for 'per_path' drafts"),
+        ("-v block --against token", "'token', which is not among them"),
+        ("-k 3 --another-draft bundled", "drafts must be at most 2, one path per draft model, got 3"),
     ],
 )  # fmt: skip
 def test_simulate_is_refused_before_tokenizers_are_read(

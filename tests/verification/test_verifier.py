@@ -59,7 +59,7 @@ def test_the_longest_draft_is_respected() -> None:
     """``max_draft_length`` of a plain object: refused on a longer pair, taken on a shorter one."""
     one_token = type("OneToken", (UserToken,), {"max_draft_length": 1})()
     assert certify(one_token, instances.two_token(1)).is_valid
-    with pytest.raises(InvalidInputError, match="at most 1 tokens, got draft_length 2"):
+    with pytest.raises(InvalidInputError, match="at most 1 token, got draft_length 2"):
         certify(one_token, instances.two_token(2))
     with pytest.raises(InvalidInputError, match="at most 1 tokens, got draft_length 3"):
         as_verifier(one_token).outcome(

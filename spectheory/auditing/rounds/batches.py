@@ -4,7 +4,7 @@ Serving engines verify many requests at once, in one tensor.  A row off by one, 
 requests, or a branch taken for the whole batch shows only where the requests differ.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, TypeVar
 
@@ -43,24 +43,33 @@ BESIDE_TWO_PATHS = Request(
 """Two paths each, of two tokens and of one, with three tokens, so that every rejection leaves another row."""
 
 
+def batches_of(sampler: Shipped) -> list[tuple[str, tuple[Any, Any]]]:
+    """The batches that a sampler is asked about, each with its kind; none of other signatures.
+
+    Raises:
+        InvalidInputError: the sampler names an unknown kind of batch.
+    """
+    if sampler.signature_name == "path_batch":
+        return list(_path_batches(sampler.mixes))
+    return list(_batches(sampler.mixes)) if sampler.signature_name == "batch" else []
+
+
 def audit_batches(sampler: Shipped) -> tuple[str, ...]:
     """Compare the exact laws of requests in batches and alone; findings go to the sampler's journal.
 
     Args:
-        sampler: of the signature "batch" or "path_batch".
+        sampler: of any signature; of others than "batch" and "path_batch" nothing is asked.
 
     Returns:
         The kinds of batches.
 
     Raises:
         NotEnumerableError: the sampler cannot be followed.
-        InvalidInputError: the sampler names an unknown kind of batch.
+        InvalidInputError: as ``batches_of``.
     """
     seen: dict[str, None] = {}
     findings = sampler.journal.findings
-    batches: Callable[[Sequence[str]], Iterator[tuple[str, tuple[Any, Any]]]]
-    batches = _path_batches if sampler.signature_name == "path_batch" else _batches
-    for words, rows in batches(sampler.mixes):
+    for words, rows in batches_of(sampler):
         seen[words] = None
         together, undecided = sampler.batch_law(rows)
         for place, row in enumerate(rows):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.auditing.rounds.batches import audit_batches
+from spectheory.auditing.rounds.batches import audit_batches, batches_of
 from spectheory.auditing.rounds.questions import Question, is_refused, law_of, questions
 from spectheory.auditing.rounds.two_calls import call_twice, questions_of_calls
 from spectheory.auditing.subjects.libraries import load_subject
@@ -98,6 +98,7 @@ def audit(
             raise InvalidInputError(
                 f'an audit is exact and takes exact pairs; write the rows of {name!r} as texts, such as "1/3"'
             )
+    batches_of(sampler)  # refuses a kind that is not known before the pairs are asked about
     groups, left_out = questions(sampler, pairs)
     total = sum(map(len, groups.values()))
     found = _Found(sampler, not_asked=list(left_out))
@@ -118,8 +119,7 @@ def audit(
             if stop_at_first and found.verdict()[0] == DEFECT:
                 break
     batches: tuple[str, ...] = ()
-    is_batch = sampler.signature_name in ("batch", "path_batch")
-    if is_batch and not (stop_at_first and found.verdict()[0] == DEFECT):
+    if not (stop_at_first and found.verdict()[0] == DEFECT):
         try:
             batches = audit_batches(sampler)
         except (NotEnumerableError, EnumerationTooLargeError) as refusal:

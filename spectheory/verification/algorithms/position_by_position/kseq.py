@@ -80,12 +80,15 @@ class KSeq(PositionByPosition):
         self.checked = checked
         self.exact = isinstance(division_factor, (int, Fraction))  # type: ignore[misc]
 
-    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
-        if (draft_length := paths.shape[-1]) != 1:
+    def check_draft_length(self, draft_length: int) -> None:
+        if draft_length != 1:
             raise InvalidInputError(
                 f"verifier 'kseq' works at one position, draft_length 1, got draft_length {draft_length}; "
                 "use 'spectr', which is K-SEQ position by position"
             )
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        self.check_draft_length(paths.shape[-1])
         if self.division_factor is not None and self.checked:
             # All paths start at one context: the first path's rows are everyone's.
             first = target_rows[..., 0, 0, :], draft_rows[..., 0, 0, :]
