@@ -289,11 +289,11 @@ def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
         >>> mean, round(error, 6)
         (2.0, 0.57735)
     """
-    mean, count = sums.sum() / draws.sum(), len(sums)
+    mean, count = float(sums.sum() / draws.sum()), len(sums)
     if count < 2:
-        return float(mean), math.inf
+        return mean, math.inf
     residuals = sums - mean * draws
-    return float(mean), float(math.sqrt(count / (count - 1) * (residuals**2).sum()) / draws.sum())
+    return mean, float(math.sqrt(count / (count - 1) * (residuals**2).sum()) / draws.sum())
 
 
 def stratified(sums: np.ndarray, squares: np.ndarray, draws: int | np.ndarray) -> tuple[float, float]:
