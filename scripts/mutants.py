@@ -111,7 +111,7 @@ class Mutant:
 def nearest_tests(module: str, more: dict[str, list[str]], root: Path = ROOT) -> tuple[str, ...]:
     """A module's examples, the test file that mirrors it, and those that the list adds for it or around it.
 
-    Empty where there are only examples.
+    ``{name}`` in an entry of the list is the module's name.  Empty where there are only examples.
     """
     _, *folders, name = module.split(".")
     own = Path("tests", *folders, f"test_{name}.py")
@@ -121,7 +121,7 @@ def nearest_tests(module: str, more: dict[str, list[str]], root: Path = ROOT) ->
     examples = [f"tests/test_doctests.py::test_examples_of_the_module[{module}]"] if has_examples else []
     while not (added := more.get(module, [])) and not found and "." in module:
         module = module.rpartition(".")[0]
-    near = (*found, *added)
+    near = [*found, *(test.replace("{name}", name) for test in added)]
     return (*examples, *near) if near else ()
 
 

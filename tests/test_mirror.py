@@ -40,7 +40,7 @@ def untested(package: Path, elsewhere: dict[str, list[str]]) -> list[str]:
         complaints += [
             f"{module} is listed with {test}, which does not exist"
             for test in tests
-            if not (root / test).is_file()
+            if not (root / test.partition("::")[0]).is_file()
         ]
     return sorted(complaints)
 

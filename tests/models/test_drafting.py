@@ -118,7 +118,7 @@ def test_a_draft_model_per_path(pair: LanguageModelPair) -> None:
 
 
 def test_processors_see_what_was_drafted_at_both_models(pair: LanguageModelPair) -> None:
-    """One that names the token by the number of drafted tokens leaves no other, to draw or to be judged by."""
+    """One that names the token by the number of drafted tokens leaves no other to draw or to judge by."""
 
     def only(texts: Any, token_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
         kept = torch.full_like(logits, float("-inf"))
