@@ -54,8 +54,8 @@ SERVER = multiprocessing.get_context("forkserver")
 """Forks every run from a process that has imported what is slow to import and no part of the package."""
 PRELOADED = ["numpy", "scipy.sparse", "torch", "cvxpy", "sympy", "hypothesis", "highspy", "flint", "pytest"]
 
-TELLING = (1, 2, 3)
-"""Exit codes of pytest that a mutant is noticed by: a test fails; the collection or pytest itself breaks."""
+TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR = 1, 2, 3
+"""Exit codes of pytest; a mutant can keep the collection from ending, or break pytest by the plugin."""
 OTHER_PACKAGE = 99
 
 
@@ -323,7 +323,7 @@ class Check:
             seconds = round(time.monotonic() - start, 1)
         finally:
             self.copies.put(copy)
-        if code not in (None, 0, *TELLING) and code > 0:  # type: ignore[operator]
+        if code not in (None, 0, TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR) and code > 0:  # type: ignore[operator]
             raise TableError(f"{mutant.id}: pytest ended with exit code {code}:\n{output[-3000:]}")
         if self.say:
             print(output)

@@ -202,6 +202,10 @@ DRAW_WORTH_A_LOOP = 1 / 8
 """The same, as a share of it, where the loop takes the place of the thirty operators of a draw."""
 
 
+SORT_WORTH_A_LOOP = 1 / 32
+"""The same, where the loop takes the place of a sort by comparisons."""
+
+
 def use_row_kernel(
     rows: Sequence[Array], per_row: Sequence[Array | None] = (), num_entries: float | None = None
 ) -> bool:
@@ -429,6 +433,8 @@ def put_along(values: Array, order: Array) -> Array:
 
 def sort(keys: Array) -> tuple[Array, Array]:
     """(the sorted keys, their former places), stable.  [..., N]"""
+    if use_row_kernel((keys,), num_entries=math.prod(keys.shape) / SORT_WORTH_A_LOOP):
+        return _row_kernels().sort(keys)
     if is_torch_array(keys):
         return keys.sort(dim=-1, stable=True)
     order = np.argsort(keys, axis=-1, stable=True)

@@ -26,6 +26,12 @@ AT_ONCE = 1024
 WORTH_A_THREAD = 1 << 18
 """How many entries a thread must be given to pay for its start."""
 
+WORTH_OF_A_SORT = 8
+"""How many entries are read in the time in which one is sorted."""
+
+DIGIT = 11
+"""How many bits of a number are sorted by at once: two thousand counters stay in the nearest cache."""
+
 NO_ROW = -1
 """The place of a row of zeros."""
 
@@ -128,6 +134,67 @@ def _draws(
         numbers[n] = b * block + _first_beyond(row[b * block : (b + 1) * block], left)[0]
 
 
+@compiled_loop(*(f"({kind}[::1], int64[::1], int64, {kind}, int64[::1])" for kind in ("uint32", "uint64")))
+def _orders(bits: Any, at: Any, size: int, infinity: Any, orders: Any) -> None:
+    """orders(n size + i): the place of the i-th smallest entry of a row, of which the bits are given.
+
+    A radix sort, ``DIGIT`` bits at a time from the last ones on, so that ties keep their order.  Before it,
+    bits become whole numbers in the order of the entries: 0 and -0 are one, and what is no number is the
+    largest.
+    """
+    kind, width = bits.dtype.type, 8 * bits.itemsize
+    one, mask = kind(1), kind((1 << DIGIT) - 1)
+    sign = one << kind(width - 1)
+    passes = (width + DIGIT - 1) // DIGIT
+    codes, moved = np.empty(size, bits.dtype), np.empty(size, bits.dtype)
+    order, moved_order = np.empty(size, np.int32), np.empty(size, np.int32)
+    for n in range(len(at)):
+        counts = np.zeros((passes, 1 << DIGIT), np.int64)
+        for x in range(size):
+            entry = bits[at[n] + x]
+            magnitude = entry & ~sign
+            if magnitude > infinity:
+                code = ~kind(0)
+            elif magnitude == 0:
+                code = sign
+            elif entry & sign:
+                code = ~entry
+            else:
+                code = entry | sign
+            codes[x], order[x] = code, x
+            for digit in range(passes):
+                counts[digit, (code >> kind(digit * DIGIT)) & mask] += 1
+        for digit in range(passes):
+            shift, count = kind(digit * DIGIT), counts[digit]
+            if count[(codes[0] >> shift) & mask] == size:
+                continue
+            first = 0
+            for value in range(len(count)):
+                first, count[value] = first + count[value], first
+            for x in range(size):
+                value = (codes[x] >> shift) & mask
+                place = count[value]
+                moved[place], moved_order[place] = codes[x], order[x]
+                count[value] = place + 1
+            codes, moved, order, moved_order = moved, codes, moved_order, order
+        orders[n * size : (n + 1) * size] = order
+
+
+def _sort(keys: Tensor) -> tuple[Tensor, Tensor]:
+    size = keys.shape[-1]
+    order = keys.new_empty(keys.shape, dtype=torch.int64)
+    if order.numel():
+        bits = _memory(keys).view(np.uint32 if keys.dtype == torch.float32 else np.uint64)
+        infinity = np.array(np.inf, dtype=str(keys.dtype).partition(".")[2]).view(bits.dtype)[()]
+        places, orders = _places(keys).ravel(), order.numpy().ravel()
+
+        def portion(start: int, end: int) -> None:
+            _orders(bits, places[start:end], size, infinity, orders[start * size : end * size])
+
+        _in_threads(portion, len(places), size * WORTH_OF_A_SORT)
+    return keys.gather(-1, order), order
+
+
 def _draw(rows: Tensor, uniform: Tensor, block: int) -> tuple[Tensor, Tensor]:
     size = rows.shape[-1]
     _refuse_unless(uniform.shape == rows.shape[:-1], "a uniform number per row", uniform.shape)
@@ -190,6 +257,7 @@ for _signature, _operator in (
         _residual_at_stops,
     ),
     ("draw(Tensor rows, Tensor uniform, int block) -> (Tensor, Tensor)", _draw),
+    ("sort(Tensor keys) -> (Tensor, Tensor)", _sort),
 ):
     _LIBRARY.define(_signature)
     _LIBRARY.impl(_signature.partition("(")[0], _operator, "CPU")
@@ -197,6 +265,7 @@ for _signature, _operator in (
 residual_mass = torch.ops.spectheory.residual_mass.default
 residual_at_stops = torch.ops.spectheory.residual_at_stops.default
 draw = torch.ops.spectheory.draw.default
+sort = torch.ops.spectheory.sort.default
 
 
 def _places(rows: Tensor) -> np.ndarray:
@@ -229,6 +298,11 @@ def _run(kernel: Callable[..., None], out: Tensor, *terms: tuple[Tensor, np.ndar
         here = written[start * entries_per_row : end * entries_per_row]
         kernel(one[0], one[1][part], one[2][part], other[0], other[1][part], other[2][part], size, here)
 
+    _in_threads(portion, count, size)
+
+
+def _in_threads(portion: Callable[[int, int], None], count: int, size: int) -> None:
+    """Do the rows 0..count-1 of so many entries, neighbouring ones in one thread."""
     threads = min(torch.get_num_threads(), count, 1 + count * size // WORTH_A_THREAD)
     if threads == 1:
         portion(0, count)

@@ -136,6 +136,43 @@ def test_draws(size: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch) -
     assert not torch.equal(others[drawn], numbers[drawn]) or size == 1
 
 
+NOT_IN_ORDER = [0.0, -0.0, math.nan, -math.nan, math.inf, -math.inf, 1e-45, -1e-45, 5e-324, 1.0, -1.0, 1.0]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [1, 2, 511, *SIZES])
+@pytest.mark.usefixtures("threads")
+def test_sorts(size: int, dtype: torch.dtype) -> None:
+    """Keys and places of torch's stable sort, bit by bit: ties, zeros of both signs, what is not a number."""
+    for number, rows in enumerate(
+        (
+            rows_of(7, 3, 2, 2, size, dtype=dtype)[:, :, 1],
+            rows_of(8, 4, size, dtype=dtype).mul(6).floor().sub(3),
+            torch.tensor(NOT_IN_ORDER, dtype=dtype).repeat(size)[: 5 * size].reshape(5, size),
+            torch.zeros(2, size, dtype=dtype),
+        )
+    ):
+        keys, order = row_kernels.sort(rows)
+        expected = rows.sort(dim=-1, stable=True)
+        assert torch.equal(order, expected.indices), number
+        kind = torch.int32 if dtype is torch.float32 else torch.int64
+        assert torch.equal(keys.view(kind), expected.values.view(kind)), number
+        # partner: the bits themselves are in another order
+        if number == 1 and size > 2:
+            assert not torch.equal(order, rows.view(kind).sort(dim=-1, stable=True).indices)
+
+
+def test_the_sort_of_arrays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Long rows in the memory of the host take the loop, and nothing else does."""
+    taken: list[int] = []
+    monkeypatch.setattr(row_kernels, "sort", lambda keys: taken.append(1) or keys.sort(dim=-1, stable=True))
+    rows = rows_of(9, 8, 1_024, dtype=torch.float32)
+    others = [rows[:1], rows.half(), rows.T.contiguous().T, rows.clone().requires_grad_(), rows.numpy()]
+    for keys in (rows, *others):
+        arrays.sort(keys)
+    assert taken == [1]
+
+
 def test_a_number_at_the_end_of_a_block() -> None:
     """Rounding carries what is left of it below 0, where the first entry would be drawn, mass or not."""
     rows = (1_000 * rows_of(1, 100, 2 * arrays.BLOCK)).floor()  # whole numbers: their sums are exact
