@@ -13,8 +13,8 @@ SOURCE = '''def f(rows, a, b=2):
     """Text: 1 < 2."""
     if min(a, b) < 1 and not a:  # a comment
         return g(rows[..., 1:], a, axis=0)
-    for a, b in zip(rows, rows, strict=True):
-        a += b
+    for c, d in zip(rows, a, strict=True):
+        b += c / d
     return a * 2
 '''
 
