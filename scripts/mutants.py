@@ -150,7 +150,7 @@ def drawn(count: int, seed: int, table: Path = TABLE, root: Path = ROOT) -> list
     """Mutants drawn at random, equally many from every room.
 
     A module is drawn by its length, a change uniformly among those of its functions.  Modules without tests
-    near them are left out.
+    near them are left out.  The order is random: a run that was stopped is a sample of all rooms, too.
     """
     document = tomllib.loads(table.read_text(encoding="utf-8"))
     argued = document["argued"]
@@ -170,7 +170,7 @@ def drawn(count: int, seed: int, table: Path = TABLE, root: Path = ROOT) -> list
                 tests = nearest_tests(module, document["tests"], root)
                 mutant = Mutant(module, function, edit, tests)
                 found[mutant.id] = replace(mutant, equivalent=argued.get(mutant.id, ""))
-    return list(found.values())
+    return rng.sample(list(found.values()), len(found))
 
 
 def _module(path: Path, root: Path) -> str:
