@@ -13,6 +13,8 @@ SOURCE = '''def f(rows, a, b=2):
     """Text: 1 < 2."""
     if min(a, b) < 1 and not a:  # a comment
         return g(rows[..., 1:], a, axis=0)
+    for c, d in zip(rows, a, strict=True):
+        b += c / d
     return a * 2
 '''
 
@@ -40,6 +42,7 @@ def test_edits_change_the_syntax_tree() -> None:
     assert {"min to max", "< to <=", "first of and", "without not", "slice turned", "g without axis"} <= set(
         names
     )
+    assert not {"zip without strict", "True to False"} & {*names}
     original = script.ast.unparse(script.ast.parse(SOURCE))
     changed = [script.mutate(SOURCE, "f", name) for name in names]
     assert original not in changed

@@ -203,6 +203,8 @@ def test_a_draft_model_per_path(
     one, two = simulated["estimates"]
     assert (one["num_drafts"], two["num_drafts"]) == (1, 2)
     assert one["block_efficiency"] < two["block_efficiency"]
+    asked = ["--one-call", "--samples", "2", "-v", "multi_round", "--num-drafts", "2"]
+    assert [entry["num_drafts"] for entry in run_json(capsys, "simulate", *more, *asked)["estimates"]] == [2]
     assert "not valid for 'per_path' drafts" in run_error(capsys, "generate", *more, "-v", "spectr")
     tree = ["-v", "multi_round", "--tree", "prefix_tree:2,1,1"]
     assert "2 draft models" in run_error(capsys, "generate", *more, *tree)

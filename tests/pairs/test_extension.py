@@ -35,6 +35,9 @@ def test_a_markov_pair_goes_on_for_ever() -> None:
 def test_memory_that_the_rows_do_not_have_is_refused() -> None:
     with pytest.raises(InvalidInputError, match=r"target row at context \([01],\) differs .* last 0 tokens"):
         ExtendedPair(sticky_chain(2), memory=0)
+    three = random_rational(3, 3, 4)
+    with pytest.raises(InvalidInputError, match=r"target row at context \(0, 0, 0\) .* last 2 tokens"):
+        ExtendedPair(three, memory=2)
     with pytest.raises(InvalidInputError, match="needs the draft rows after 2 tokens"):
         ExtendedPair(sticky_chain(2), memory=2)
     other = random_rational(3, 2, 2)
