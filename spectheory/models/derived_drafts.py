@@ -33,6 +33,13 @@ def first_layers(model: Any, count: int) -> Any:
 
     Raises:
         InvalidInputError: the count is out of range, or the layers are not found.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
+        >>> len(first_layers(model, 1).model.layers), len(model.model.layers)
+        (1, 2)
     """
     total = model.config.get_text_config().num_hidden_layers
     found = shared_copy(model)
@@ -56,6 +63,14 @@ def last_tokens(model: Any, width: int) -> Any:
 
     Raises:
         InvalidInputError: the width is not a whole number of at least 1.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
+        >>> one, other = (last_tokens(model, 2)(torch.tensor([[first, 5, 6]])) for first in (1, 2))
+        >>> torch.equal(one.logits[:, -1], other.logits[:, -1])
+        True
     """
     return _LastTokens(model, check_count("width", width))
 
@@ -70,6 +85,13 @@ def few_tokens(model: Any, token_ids: int | Sequence[int]) -> Any:
 
     Raises:
         InvalidInputError: no tokens are kept, or an id is unknown or twice there.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
+        >>> few_tokens(model, [3, 5])(torch.tensor([[1, 2]])).logits[0, -1].isfinite().nonzero()[:, 0]
+        tensor([3, 5])
     """
     found, size = shared_copy(model), model.config.get_text_config().vocab_size
     kept = torch.zeros(size, dtype=torch.bool, device=model.device)
@@ -92,6 +114,13 @@ def prompt_lookup(model: Any, longest: int) -> Any:
 
     Raises:
         InvalidInputError: ``longest`` is not a whole number of at least 1.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
+        >>> prompt_lookup(model, 2)(torch.tensor([[6, 1, 4, 2, 1, 6, 1]])).logits[0, -1].argmax()
+        tensor(4)
     """
     return _PromptLookup(model, check_count("longest", longest))
 

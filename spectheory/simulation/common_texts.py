@@ -2,7 +2,7 @@
 
 A draw drafts K paths behind the text so far and scores them.  The target's row behind the text is among these
 rows, and the next token of the text is drawn from it.  So one call of the target per token serves every
-verifier and every K, and writes the text.  The text depends on the seed alone, not on the drafts.
+verifier and every K, and writes the text.  Up to rounding, the text depends on the seed, not on the drafts.
 
 The estimand is the mean of E[τ + 1 | context] over the contexts of such texts.  A decoding loop meets other
 contexts: its calls begin behind accepted tokens (``text_source.py``).

@@ -270,6 +270,15 @@ def paired_gain(tallies: Sequence[Tally], others: Sequence[Tally], confidence: f
     Args:
         tallies, others: of the same prompts, at least 2.
         confidence: level of the interval.
+
+    Example:
+        >>> def calls(*tokens):  # two calls of each of two prompts
+        ...     tally, number = Tally.zeros(2, 3), np.repeat([0, 1], 2)
+        ...     tally.add_calls(number, np.array(tokens), np.zeros(4, dtype=int), np.ones((4, 4)) / 4)
+        ...     return [tally]
+        >>> gain = paired_gain(calls(2.0, 2.5, 3.0, 3.5), calls(1.5, 2.0, 2.5, 3.0), 0.95)
+        >>> gain.value, gain.error  # always half a token more, whatever the prompt
+        (0.5, 0.0)
     """
     total, other = Tally.join(tallies), Tally.join(others)
     calls, other_calls = total.draws, other.draws
