@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from copy import copy
 from itertools import product
 from math import prod
+from operator import getitem
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -103,18 +104,23 @@ class Recoupled(Verifier):
         before = tokens.copy()
         before[..., -1] = 0
         first, which = unique_row_indices(before, targets[:, :, :-1], drafts)
+        outputs = self._outputs(before[first], targets[first], drafts[first])
+        for place, number in enumerate(first):
+            coupling = Coupling.of(before[number], drafts[number, :, -1], exact_values(outputs[place]))
+            yield np.flatnonzero(which == place), coupling
+
+    def _outputs(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
+        """P(the output keeps the first i tokens of path k and goes on with w | D'), [N, K, L, V]."""
         # The rows at depth L are behind tokens that were not drafted: any law stands in for them.
         targets = np.concatenate([targets[:, :, :-1], targets[:, :, -2:-1]], axis=2)
-        last = [_last_tokens(drafts[number, :, -1]) for number in first]
-        drawn = np.repeat(first, [len(some) for some in last])
-        every = before[drawn]
+        last = [_last_tokens(rows) for rows in drafts[:, :, -1]]
+        counts = [len(some) for some in last]
+        drawn = np.repeat(np.arange(len(tokens)), counts)
+        every = tokens[drawn]
         every[..., -1] = np.concatenate(last)
-        masses = self._masses(every, targets[drawn], drafts[drawn])
         rows = np.take_along_axis(drafts[drawn, :, -1], every[..., -1:], axis=-1)
-        probs = exact_values(np.prod(rows[..., 0], axis=-1))
-        ends = np.cumsum([len(some) for some in last])[:-1]
-        for place, parts in enumerate(zip(np.split(probs, ends), np.split(masses, ends), last, strict=True)):
-            yield np.flatnonzero(which == place), Coupling.of(before[first[place]], *parts)
+        masses = np.prod(rows, axis=1)[..., None, None] * self._masses(every, targets[drawn], drafts[drawn])
+        return np.add.reduceat(masses, np.cumsum([0, *counts[:-1]]), axis=0)
 
     def _masses(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
         """P(the output keeps the first i tokens of path k and goes on with w | drafts), [N, K, L, V].
@@ -130,7 +136,7 @@ class Recoupled(Verifier):
             masses[:, path, length] += stops * np.where(stops == 0, stops, rows)
         for path in range(drafts.shape[1]):
             masses[every, holders[:, path], -1, tokens[:, path, -1]] += outcome.stop_probs[:, path, -1]
-        return exact_values(masses)
+        return masses
 
 
 class Coupling(NamedTuple):
@@ -147,13 +153,12 @@ class Coupling(NamedTuple):
     left: np.ndarray
 
     @staticmethod
-    def of(before: np.ndarray, probs: np.ndarray, masses: np.ndarray, last: np.ndarray) -> Coupling:
+    def of(before: np.ndarray, draft_rows: np.ndarray, outputs: np.ndarray) -> Coupling:
         """The maximum flow; slots are in the order of their tokens, whatever the order of the paths."""
-        holders = first_path_with_prefix(before)[:, -2].tolist()
-        outputs = (probs[:, None, None, None] * masses).sum(axis=0)
+        holders, rows = first_path_with_prefix(before)[:, -2].tolist(), exact_values(draft_rows)
         drawn: defaultdict[frozenset[tuple[int, int]], Any] = defaultdict(int)
-        for prob, tokens in zip(probs, last.tolist(), strict=True):
-            drawn[frozenset(zip(holders, tokens, strict=True))] += prob
+        for tokens in _last_tokens(draft_rows).tolist():
+            drawn[frozenset(zip(holders, tokens, strict=True))] += prod(map(getitem, rows, tokens))
 
         def text(slot: tuple[int, int]) -> tuple[int, ...]:
             return (*before[slot[0], :-1].tolist(), slot[1])
