@@ -27,43 +27,47 @@ from spectheory.verification.algorithms.recoupled import Recoupled
 Event = tuple[Context, ...]
 """The K drafted nodes of depth L-1, sorted."""
 MAX_VOCAB_SIZE = 8
-"""A node's program has a row for every set of tokens."""
+"""The program of a node has a row for every set of tokens."""
 SLACK = 1e-12
 """In floating point, how much of the service of the base may be lost to rounding."""
 
 
 class Pooled(Recoupled):
-    """Scored selection with its last two levels chosen anew: lossless, and on no pair below its base.
+    """Scored selection with its last two levels decided anew: lossless, and on no pair below it.
 
     An algorithm of this package (theory.md Statement 5.25).  D'' are the drafts without their last two
-    tokens, E the nodes of depth L-1 that they go on to, and a runs through these.
+    tokens.  An event E holds the drafted nodes of depth L-1, and a runs through these.
 
-    1. From ``base``, for every event E with a: P(E | D''), the law of the score at a, and e(a, w | E), the
-       probability that the output keeps a and goes on with w.  Neither reads a row of another node at depth
-       L-1
-    2. At every a a linear program chooses the e(a, w | E) anew.  What a keeps given E, and the law of the
-       output given D'', stay those of ``base``.  Services of ``base``'s scores stay possible in sum.  The
-       objective is what can be served on average if the other nodes have one of the rows ``imagined``
+    1. For every event E with a, from ``base``: P(E | D''), the law of the score at a, and e(a, w | E), the
+       probability that the output keeps a and goes on with w.  None of them reads a row of another node of
+       depth L-1
+    2. A linear program at a chooses the e(a, w | E) anew.  What a keeps given E stays as it is, and so does
+       the law of the output given D''.  As much can be served with the scores of ``base`` as before.  The
+       objective is the mean of what can be served if the other nodes have one of the rows ``imagined``
     3. Couple these outputs with the last tokens, as ``Recoupled`` does
 
-    The program is solved in float64, and its point is moved to where the equalities hold in the arithmetic of
-    the rows.  So the law is exactly lossless for rational rows, whatever the solver returns.  Programs grow
-    with 2^V and V^K: it is for enumerated pairs.
+    The program is solved in float64.  Its solution is moved to where the equalities hold, in the arithmetic
+    of the rows, and is not used if less can be served than before.  So for rational rows the law is exactly
+    lossless and its block efficiency exactly no less than that of ``base``, whatever the solver returns.  The
+    programs grow with 2^V and with V^K: they are for enumerated pairs.
 
     Args:
-        base: scored selection.
-        imagined: pairs of a target row and a draft row over at most V tokens.
+        base: scored selection, with any levels and coupling.
+        imagined: pairs of a target row and a draft row, over at most V tokens; the default is
+            ``two_token_rows()``.
 
     Raises:
         InvalidInputError: a base that is not scored selection; from ``outcome``, a token that its row cannot
             draw.
-        EnumerationTooLargeError: too many last tokens, or more than 8 tokens, from ``outcome``.
+        EnumerationTooLargeError: too many last tokens or more than 8 tokens, from ``outcome``.
 
     Example:
         >>> from spectheory import certify, instances, verifiers
-        >>> pair = instances.random_rational([7, 4], 3, 2)
-        >>> certificate = certify(Pooled(verifiers["scored_multipath"]), pair, 2)
-        >>> print(certificate.is_valid, certificate.gap_float)
+        >>> pair = instances.random_rational([7, 1], 2, 2)
+        >>> scored = verifiers["scored_multipath"]
+        >>> for verifier in (scored, Recoupled(scored), Pooled(scored)):
+        ...     certificate = certify(verifier, pair, 2)
+        ...     print(certificate.is_valid, f"{certificate.gap_float:.5f}")
     """
 
     source: ClassVar[str] = "this package (theory.md Statement 5.25)"
@@ -71,7 +75,9 @@ class Pooled(Recoupled):
     def __init__(self, base: Any, imagined: Sequence[tuple[Any, Any]] | None = None) -> None:
         super().__init__(base)
         if not isinstance(self.base, ScoredSelection):
-            raise InvalidInputError(f"verifier {self.base.name!r} is not scored selection; recouple it instead")
+            raise InvalidInputError(
+                f"verifier {self.base.name!r} is not scored selection; Recoupled takes any lossless verifier"
+            )
         self.name = f"{self.base.name} pooled"  # type: ignore[misc]
         self.imagined = two_token_rows() if imagined is None else imagined
 
@@ -82,8 +88,8 @@ class Pooled(Recoupled):
             return outputs
         if drafts.shape[-1] > MAX_VOCAB_SIZE:
             raise EnumerationTooLargeError(
-                f"pooled selection takes at most {MAX_VOCAB_SIZE} tokens, got {drafts.shape[-1]}; "
-                "restrict the vocabulary"
+                f"pooled selection enumerates the sets of tokens, of at most {MAX_VOCAB_SIZE}, got "
+                f"{drafts.shape[-1]}; restrict the vocabulary"
             )
         # Sorted by their beginnings, so that the order of the paths does not matter.
         order = [sorted(range(num_drafts), key=begin.__getitem__) for begin in tokens[..., :-2].tolist()]
@@ -93,13 +99,20 @@ class Pooled(Recoupled):
         first, which = unique_row_indices(tokens_there, targets_there[:, :, :-2], drafts_there[:, :, :-1])
         families = [Family(self, tokens_there[n], targets_there[n], drafts_there[n]) for n in first]
         for number, family in enumerate(which.tolist()):
-            nodes = [tuple(path[:-1]) for path in tokens[number].tolist()]
+            nodes = nodes_of(tokens[number])
+            event = tuple(sorted(nodes))
+            if event not in families[family].probs:
+                raise InvalidInputError(f"expected tokens that the draft rows can draw, got {nodes}")
             for path, node in enumerate(nodes):
                 if nodes.index(node) == path:
                     rows = targets[number, path, -2], drafts[number, path, -1]
-                    chosen = families[family].chosen(node, *rows)
-                    outputs[number, path, -1] = chosen[tuple(sorted(nodes))]
+                    outputs[number, path, -1] = families[family].chosen(node, *rows)[event]
         return outputs
+
+
+def nodes_of(paths: np.ndarray) -> list[Context]:
+    """The nodes of depth L-1 of some paths, [n, L]."""
+    return [tuple(path[:-1]) for path in paths.tolist()]
 
 
 class Family:
@@ -119,13 +132,13 @@ class Family:
         for last in product(*map(np.flatnonzero, rows)):
             drawn = tokens.copy()
             drawn[:, -2] = last
-            event = tuple(sorted(tuple(path[:-1]) for path in drawn.tolist()))
+            event = tuple(sorted(nodes_of(drawn)))
             self.probs[event] += prod(map(getitem, rows, last))
             self.tokens[event] = drawn
         paths = np.concatenate(list(self.tokens.values()))
         above = (np.tile(side, (len(self.tokens), 1, 1)) for side in (targets[:, :-2], drafts[:, :-1]))
         laws = verifier.base.score_laws(paths[:, :-1], *above, len(rows))
-        self.laws = {tuple(path[:-1]): law for path, law in zip(paths.tolist(), laws, strict=True)}
+        self.laws = dict(zip(nodes_of(paths), laws, strict=True))
         self._chosen: dict[Any, dict[Event, np.ndarray]] = {}
 
     def events(self, node: Context) -> list[Event]:
@@ -143,28 +156,28 @@ class Family:
 
     def _choose(self, node: Context, target_row: np.ndarray, draft_row: np.ndarray) -> np.ndarray:
         events = self.events(node)
-        probs = np.array([self.probs[event] for event in events])[:, None]
+        probs = np.array([self.probs[event] for event in events])
         own = self.own_masses(self.targets, self.drafts, node, target_row[None], draft_row[None])[0]
         sets = np.array(list(product((False, True), repeat=len(draft_row))))
         tops = (sets * draft_row).sum(axis=-1)
         limits = np.stack([self.score_limits(event, node, tops) for event in events])
 
         def served(masses: np.ndarray) -> Any:
-            return (probs[:, 0] * (limits + (masses[:, None] * ~sets).sum(axis=-1)).min(axis=-1)).sum()
+            """What can be served with the scores of the base, a minimum cut for every event."""
+            return (probs * (limits + (masses[:, None] * ~sets).sum(axis=-1)).min(axis=-1)).sum()
 
-        tops = tops.astype(float)
-        imagined = np.stack([self.imagined_limits(event, node, tops) for event in events], axis=1)
-        floor = served(own)
+        tops, floor = tops.astype(float), served(own)
+        imagined = [self.imagined_limits(event, node, tops) for event in events]
         program = pooling_program(
-            probs[:, 0].astype(float),
+            probs.astype(float),
             own.astype(float),
-            sets[1:],
-            np.concatenate([limits[None].astype(float), imagined])[..., 1:],
+            sets,
+            np.stack([limits.astype(float), *np.stack(imagined, axis=1)]),
             float(floor),
         )
         point = np.array(list(solve(program).primal.values())[: own.size]).reshape(own.shape)
-        point = like_rows(exact_values(point), own)
-        chosen = with_sums(point, probs[:, 0] * own.sum(axis=1), (probs * own).sum(axis=0)) / probs
+        kept, totals = probs * own.sum(axis=1), (probs[:, None] * own).sum(axis=0)
+        chosen = with_sums(like_rows(exact_values(point), own), kept, totals) / probs[:, None]
         return chosen if served(chosen) >= floor - float_tolerance(own, SLACK) else own
 
     def own_masses(
@@ -175,9 +188,9 @@ class Family:
         target_rows: np.ndarray,
         draft_rows: np.ndarray,
     ) -> np.ndarray:
-        """e(a, w | E) of the base for R rows of the node and all E events.  [R, V], [R, V] -> [R, E, V]
+        """e(a, w | E) of the base, for R rows of the node and its events.  [R, V], [R, V] -> [R, E, V]
 
-        The other nodes, whose rows are not read, get rows with one token.
+        The rows of the other nodes do not matter.  Here they hold one token.
         """
         tokens = np.stack([self.tokens[event] for event in self.events(node)] * len(target_rows))
         here = (tokens[..., :-1] == node).all(axis=-1)
@@ -202,38 +215,35 @@ class Family:
         return event.count(node) * winning_masses(cells, one)[:, 1::2].sum(axis=-1)
 
     def imagined_limits(self, event: Event, node: Context, tops: np.ndarray) -> np.ndarray:
-        """How much more is served given the event with drafts of a mass at the node.  [N] -> [S, N]
+        """How much more can be served given E if the drafts at a hit a set of these masses.  [N] -> [S, N]
 
-        The other nodes have imagined rows, and output what the base does.
+        The other nodes have imagined rows and output what the base does: a minimum cut over their level sets.
         """
-        shared = np.zeros((len(self.verifier.imagined), 1)), np.ones((len(self.verifier.imagined), 1))
+        lost, missed = np.zeros((len(self.verifier.imagined), 1)), np.ones((len(self.verifier.imagined), 1))
         for other in set(event) - {node}:
-            left, room = self._imagined[other]
-            left, room = left[:, self.events(other).index(event)], room[:, self.events(other).index(event)]
-            lost = (shared[0][..., None] + left[:, None]).reshape((len(left), -1))
-            kept = (shared[1][..., None] * room[:, None] ** event.count(other)).reshape((len(left), -1))
-            shared = lost, kept
-        lost, kept = (part[:, None] for part in shared)
-        room = ((1 - tops) ** event.count(node))[:, None]
-        return (lost + 1 - kept * room).min(axis=-1) - (lost + 1 - kept).min(axis=-1)
+            number = self.events(other).index(event)
+            more, room = (part[:, None, number] for part in self._imagined[other])
+            lost = (lost[..., None] + more).reshape((len(lost), -1))
+            missed = (missed[..., None] * room ** event.count(other)).reshape((len(lost), -1))
+        room = (1 - tops[:, None]) ** event.count(node)
+        cuts = (lost[:, None] + 1 - missed[:, None] * room).min(axis=-1)
+        return cuts - (lost + 1 - missed).min(axis=-1, keepdims=True)
 
     @cached_property
     def _imagined(self) -> dict[Context, tuple[np.ndarray, np.ndarray]]:
-        """For every node, imagined row, event and level set T of e/q: e outside T, and 1 - q(T)."""
+        """For every node: e(T^c) and 1 - q(T) of the level sets T of e/q, [S, E, V+1] each."""
         targets, drafts = self.targets.astype(float), self.drafts.astype(float)
         rows = np.zeros((2, len(self.verifier.imagined), drafts.shape[-1]))
         for number, pair in enumerate(self.verifier.imagined):
             for side, row in zip(rows, pair, strict=True):
-                side[number, : len(row)] = [float(prob) for prob in row]
+                side[number, : len(row)] = np.array(row, dtype=float)
         found = {}
         for node in self.laws:
             own = self.own_masses(targets, drafts, node, *rows)
-            _, _, wanted, draft = SortedByRatio.of(-own, rows[1][:, None] + 0 * own)
-            left, room = own.sum(axis=-1, keepdims=True) + wanted.cumsum(axis=-1), 1 - draft.cumsum(axis=-1)
-            found[node] = (
-                np.concatenate([own.sum(axis=-1, keepdims=True), left], axis=-1),
-                np.concatenate([ones_like(room[..., :1]), room], axis=-1),
-            )
+            _, _, wanted, draft = SortedByRatio.of(-own, rows[1][:, None] + zeros_like(own))
+            start = zeros_like(own[..., :1])
+            taken, hit = (np.concatenate([start, part.cumsum(axis=-1)], axis=-1) for part in (-wanted, draft))
+            found[node] = own.sum(axis=-1, keepdims=True) - taken, 1 - hit
         return found
 
 
@@ -253,6 +263,11 @@ def with_sums(point: np.ndarray, row_sums: np.ndarray, column_sums: np.ndarray) 
 
 
 def two_token_rows(num_levels: int = 5) -> list[tuple[list[Fraction], list[Fraction]]]:
-    """Pairs of rows on two tokens, with probabilities from a grid."""
+    """Pairs of a target row and a draft row on two tokens, with probabilities from the middles of a grid.
+
+    Example:
+        >>> len(two_token_rows()), *map(str, two_token_rows(2)[1][0])
+        (25, '1/4', '3/4')
+    """
     grid = [Fraction(2 * number + 1, 2 * num_levels) for number in range(num_levels)]
     return [([p, 1 - p], [q, 1 - q]) for p, q in product(grid, repeat=2)]

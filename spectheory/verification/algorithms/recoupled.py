@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from copy import copy
-from itertools import product
+from itertools import combinations_with_replacement, product
 from math import prod
 from operator import getitem
 from typing import Any, ClassVar, NamedTuple
@@ -14,10 +14,12 @@ import numpy as np
 
 from spectheory.foundation.arrays import Array, like_rows, namespace, take_path, take_row, zeros_like
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.foundation.exact_numbers import exact_values, is_exact
+from spectheory.foundation.exact_numbers import exact_values, fractions_if_exact, is_exact
 from spectheory.foundation.unique_rows import unique_row_indices
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.one_position.joint_cut import min_cut_of_nodes
 from spectheory.optima.transport import largest_coupling
-from spectheory.pairs.contexts import first_path_with_prefix
+from spectheory.pairs.contexts import count_orders, first_path_with_prefix, prefix_of_leaf, rows_along
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import Outcome
@@ -96,6 +98,34 @@ class Recoupled(Verifier):
         return Outcome.from_weights(
             like_rows(stop_probs, target_rows).reshape(tuple(target_rows.shape[:-1])), weights
         )
+
+    def block_efficiency(self, pair: ModelPair, num_drafts: int) -> Any:
+        """The block efficiency for i.i.d. drafts by minimum cuts: neither flows nor the output law.
+
+        Example:
+            >>> from spectheory import instances, verifiers
+            >>> print(Recoupled(verifiers["block"]).block_efficiency(instances.two_token(2), 2))
+        """
+        size, length = pair.vocab_size, pair.draft_length
+        probs = pair.draft_path_probs(length - 1)
+        every = combinations_with_replacement(np.flatnonzero(probs).tolist(), check_num_drafts(num_drafts))
+        events = list(every)
+        depths = range(length + 1)
+        leaves = np.array(events) * size
+        prefixes = np.stack([prefix_of_leaf(leaves, depth, length, size) for depth in depths], axis=-1)
+        sides = pair.numbers.target, pair.numbers.draft
+        targets, drafts = (rows_along(side, prefixes) for side in sides)
+        outputs = fractions_if_exact(self._outputs(prefixes[..., 1:] % size, targets, drafts))
+        total = 0
+        for number, event in enumerate(events):
+            nodes = [event.index(node) for node in sorted(set(event))]
+            counts = [event.count(event[path]) for path in nodes]
+            kept = outputs[number, nodes, -1]
+            leaf = min_cut_of_nodes(kept, fractions_if_exact(drafts[number, nodes, -1]), counts).value
+            lengths = outputs[number].sum(axis=(0, -1)) * (1 + np.arange(length))
+            prob = prod(probs[node] for node in event) * count_orders(event)
+            total += prob * (lengths.sum() + leaf)
+        return total
 
     def _couplings(
         self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray
