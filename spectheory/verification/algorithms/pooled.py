@@ -262,12 +262,12 @@ def with_sums(point: np.ndarray, row_sums: np.ndarray, column_sums: np.ndarray) 
     return point + short[0][:, None] * divide_or_zero(short[1], short[0].sum() + zeros_like(short[1]))
 
 
-def two_token_rows(num_levels: int = 5) -> list[tuple[list[Fraction], list[Fraction]]]:
+def two_token_rows(num_levels: int = 7) -> list[tuple[list[Fraction], list[Fraction]]]:
     """Pairs of a target row and a draft row on two tokens, with probabilities from the middles of a grid.
 
     Example:
         >>> len(two_token_rows()), *map(str, two_token_rows(2)[1][0])
-        (25, '1/4', '3/4')
+        (49, '1/4', '3/4')
     """
     grid = [Fraction(2 * number + 1, 2 * num_levels) for number in range(num_levels)]
     return [([p, 1 - p], [q, 1 - q]) for p, q in product(grid, repeat=2)]
