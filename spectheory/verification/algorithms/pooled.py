@@ -28,6 +28,8 @@ Event = tuple[Context, ...]
 """The K drafted nodes of depth L-1, sorted."""
 MAX_VOCAB_SIZE = 8
 """The program of a node has a row for every set of tokens."""
+MAX_FAMILIES = 64
+"""Kept at a time."""
 SLACK = 1e-12
 """In floating point, how much of the service of the base may be lost to rounding."""
 
@@ -80,6 +82,7 @@ class Pooled(Recoupled):
             )
         self.name = f"{self.base.name} pooled"  # type: ignore[misc]
         self.imagined = two_token_rows() if imagined is None else imagined
+        self._families: dict[Any, Family] = {}
 
     def _outputs(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
         outputs = super()._outputs(tokens, targets, drafts)
@@ -97,7 +100,7 @@ class Pooled(Recoupled):
         tokens_there, targets_there, drafts_there = (side[every, order] for side in (tokens, targets, drafts))
         tokens_there[..., -2:] = 0
         first, which = unique_row_indices(tokens_there, targets_there[:, :, :-2], drafts_there[:, :, :-1])
-        families = [Family(self, tokens_there[n], targets_there[n], drafts_there[n]) for n in first]
+        families = [self._family(tokens_there[n], targets_there[n], drafts_there[n]) for n in first]
         for number, family in enumerate(which.tolist()):
             nodes = nodes_of(tokens[number])
             event = tuple(sorted(nodes))
@@ -108,6 +111,15 @@ class Pooled(Recoupled):
                     rows = targets[number, path, -2], drafts[number, path, -1]
                     outputs[number, path, -1] = families[family].chosen(node, *rows)[event]
         return outputs
+
+    def _family(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> Family:
+        """The family, kept for the next call: drafts are evaluated in parts, and every part asks for it."""
+        key = *tokens.ravel().tolist(), *targets[:, :-2].ravel().tolist(), *drafts[:, :-1].ravel().tolist()
+        if key not in self._families:
+            if len(self._families) == MAX_FAMILIES:
+                self._families.clear()
+            self._families[key] = Family(self, tokens, targets, drafts)
+        return self._families[key]
 
 
 def nodes_of(paths: np.ndarray) -> list[Context]:

@@ -116,6 +116,7 @@ class ImaginesTheDraftedRows(Pooled):
         outputs = []
         for one in range(len(tokens)):
             knowing = copy(self)
+            knowing._families = {}
             knowing.imagined = list(zip(targets[one, :, -2], drafts[one, :, -1], strict=True))
             outputs.append(Pooled._outputs(knowing, *(side[one][None] for side in (tokens, targets, drafts))))
         return np.concatenate(outputs)
@@ -139,7 +140,7 @@ def test_partner_rows_of_other_contexts(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr(Family, "own_masses", of_the_first_path)
     monkeypatch.setattr(Family, "imagined_limits", lambda *arguments: np.ones((1, len(arguments[-1]))))
-    assert defect(COARSE) > 1e-6
+    assert defect(Pooled(SCORED, COARSE.imagined)) > 1e-6
 
 
 def test_partner_a_law_of_the_output_that_changes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,9 +155,9 @@ def test_partner_a_law_of_the_output_that_changes(monkeypatch: pytest.MonkeyPatc
 
 def test_partner_without_the_floor_it_falls_below(monkeypatch: pytest.MonkeyPatch) -> None:
     """One row imagined, and no floor: below scored selection on some pair."""
-    alike = Pooled(SCORED, [([0.5, 0.5], [0.5, 0.5])])
 
     def smallest() -> Any:
+        alike = Pooled(SCORED, [([0.5, 0.5], [0.5, 0.5])])
         pairs = (instances.random_float([94, number], 3, 2, agreement=0.6) for number in range(4))
         gains = (
             alike.block_efficiency(pair, 2) - SCORED.skewed_draft(pair, 2).block_efficiency(pair)
