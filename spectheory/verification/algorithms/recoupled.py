@@ -105,25 +105,29 @@ class Recoupled(Verifier):
         Example:
             >>> from spectheory import instances, verifiers
             >>> print(Recoupled(verifiers["block"]).block_efficiency(instances.two_token(2), 2))
+            182/81
         """
         size, length = pair.vocab_size, pair.draft_length
         probs = pair.draft_path_probs(length - 1)
-        every = combinations_with_replacement(np.flatnonzero(probs).tolist(), check_num_drafts(num_drafts))
-        events = list(every)
+        nodes, num_drafts = np.flatnonzero(probs).tolist(), check_num_drafts(num_drafts)
+        if self.exchangeable:
+            events = list(combinations_with_replacement(nodes, num_drafts))
+        else:
+            events = list(product(nodes, repeat=num_drafts))
         depths = range(length + 1)
         leaves = np.array(events) * size
         prefixes = np.stack([prefix_of_leaf(leaves, depth, length, size) for depth in depths], axis=-1)
         sides = pair.numbers.target, pair.numbers.draft
         targets, drafts = (rows_along(side, prefixes) for side in sides)
-        outputs = fractions_if_exact(self._outputs(prefixes[..., 1:] % size, targets, drafts))
+        outputs = fractions_if_exact(self.output_masses(prefixes[..., 1:] % size, targets, drafts))
         total = 0
         for number, event in enumerate(events):
-            nodes = [event.index(node) for node in sorted(set(event))]
-            counts = [event.count(event[path]) for path in nodes]
-            kept = outputs[number, nodes, -1]
-            leaf = min_cut_of_nodes(kept, fractions_if_exact(drafts[number, nodes, -1]), counts).value
+            holders = [event.index(node) for node in sorted(set(event))]
+            counts = [event.count(event[path]) for path in holders]
+            rows = fractions_if_exact(drafts[number, holders, -1])
+            leaf = min_cut_of_nodes(outputs[number, holders, -1], rows, counts).value
             lengths = outputs[number].sum(axis=(0, -1)) * (1 + np.arange(length))
-            prob = prod(probs[node] for node in event) * count_orders(event)
+            prob = prod(probs[node] for node in event) * (count_orders(event) if self.exchangeable else 1)
             total += prob * (lengths.sum() + leaf)
         return total
 
@@ -134,12 +138,12 @@ class Recoupled(Verifier):
         before = tokens.copy()
         before[..., -1] = 0
         first, which = unique_row_indices(before, targets[:, :, :-1], drafts)
-        outputs = self._outputs(before[first], targets[first], drafts[first])
+        outputs = self.output_masses(before[first], targets[first], drafts[first])
         for place, number in enumerate(first):
             coupling = Coupling.of(before[number], drafts[number, :, -1], exact_values(outputs[place]))
             yield np.flatnonzero(which == place), coupling
 
-    def _outputs(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
+    def output_masses(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
         """P(the output keeps the first i tokens of path k and goes on with w | D'), [N, K, L, V]."""
         # The rows at depth L are behind tokens that were not drafted: any law stands in for them.
         targets = np.concatenate([targets[:, :, :-1], targets[:, :, -2:-1]], axis=2)

@@ -112,13 +112,15 @@ def test_above_recoupled_scored_selection_in_the_mean() -> None:
 class ImaginesTheDraftedRows(Pooled):
     """Wrong: the others are imagined with the rows that they have, so that e(a, . | E) reads these."""
 
-    def _outputs(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
+    def output_masses(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
         outputs = []
         for one in range(len(tokens)):
             knowing = copy(self)
             knowing._families = {}
             knowing.imagined = list(zip(targets[one, :, -2], drafts[one, :, -1], strict=True))
-            outputs.append(Pooled._outputs(knowing, *(side[one][None] for side in (tokens, targets, drafts))))
+            outputs.append(
+                Pooled.output_masses(knowing, *(side[one][None] for side in (tokens, targets, drafts)))
+            )
         return np.concatenate(outputs)
 
 
