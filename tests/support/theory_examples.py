@@ -9,10 +9,10 @@ from spectheory import ModelPair, Outcome, output_law
 from spectheory.optima import best_ranking
 from spectheory.optima.bounds import dual_objective
 from spectheory.pairs.instances import forced_start as forced_start_pair  # noqa: F401 - for the tables of theory.md
+from spectheory.verification.algorithms.pooled import Pooled  # noqa: F401 - for the tables of theory.md
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
-from spectheory.verification.algorithms.pooled import Pooled  # noqa: F401 - for the tables of theory.md
-from spectheory.verification.algorithms.recoupled import Recoupled  # noqa: F401 - for the tables of theory.md
+from spectheory.verification.algorithms.recoupled import Recoupled
 from spectheory.verification.first_drafts import OnFirst
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
@@ -127,7 +127,7 @@ class OnPathOptimum(Recoupled):
         return masses
 
     def _given_both(self, kept: Any, alone: Any, q: Any, prob: Any, target: Any, draft: Any) -> np.ndarray:
-        """e(z, .) given that the first tokens differ: nearest to c q(. | z) among what serves z alone best."""
+        """e(z, .) given two first tokens: nearest to c q(. | z) among what serves z alone best."""
         if not prob:
             return target * 0
         share = (kept - q**2 * alone) / prob
