@@ -76,6 +76,7 @@ class Pooled(Recoupled):
     """
 
     source: ClassVar[str] = "this package (theory.md Statement 5.25)"
+    base: ScoredSelection
 
     def __init__(self, base: Any, imagined: Sequence[tuple[Any, Any]] | None = None) -> None:
         super().__init__(base)
