@@ -39,11 +39,11 @@ def _table(table: Any, with_numbers: bool) -> dict[str, Any]:
 
 
 def _entries(entries: Any, with_numbers: bool) -> Any:
-    """A summary: distinct texts, and two sums of the numbers."""
+    """A summary: distinct texts, and two sums of the numbers, or how many there are."""
     numbers = [(place, float(x)) for place, x in enumerate(entries, 1) if isinstance(x, Real)]
     texts = list(dict.fromkeys(x for x in entries if isinstance(x, str)))
     if not with_numbers:
-        return texts
+        return [*texts, len(numbers)]
     return [*texts, sum(x for _, x in numbers), sum(place * x for place, x in numbers)]
 
 

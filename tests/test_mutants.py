@@ -36,6 +36,13 @@ def test_drawn_mutants_fit_the_tree_too() -> None:
     assert script.complaints(mutants) == []
 
 
+def test_arguments_are_of_mutants_that_there_are() -> None:
+    """One whose function or place is gone is idle."""
+    for name in script.tomllib.loads(script.TABLE.read_text(encoding="utf-8"))["argued"]:
+        module, function, edit = name.split(":", 2)
+        assert script.complaints([script.Mutant(f"spectheory.{module}", function, edit.strip(), ())]) == []
+
+
 def test_edits_change_the_syntax_tree() -> None:
     """Each edit of a small function gives another program; a rewording changes neither names nor edits."""
     names = [edit.name for edit in script.edits(script.function_of(script.ast.parse(SOURCE), "f"))]
