@@ -267,8 +267,8 @@ def with_sums(point: np.ndarray, row_sums: np.ndarray, column_sums: np.ndarray) 
     """The masses of a matrix, moved to where rows and columns have given sums.
 
     Example:
-        >>> with_sums(np.array([[0.5, 0.0], [0.25, 0.25]]), np.ones(2) / 2, np.ones(2) / 2).tolist()
-        [[0.375, 0.125], [0.125, 0.375]]
+        >>> with_sums(np.array([[0.5, 0.5], [0.0, 0.0]]), np.ones(2) / 2, np.ones(2) / 2).tolist()
+        [[0.25, 0.25], [0.25, 0.25]]
     """
     point = positive_part(point)
     for axis, sums in ((1, row_sums[:, None]), (0, column_sums[None])):
