@@ -152,8 +152,8 @@ class Family:
             self.probs[event] += prod(map(getitem, rows, last))
             self.tokens[event] = drawn
         paths = np.concatenate(list(self.tokens.values()))
-        above = (np.tile(side, (len(self.tokens), 1, 1)) for side in (targets[:, :-2], drafts[:, :-1]))
-        laws = verifier.base.score_laws(paths[:, :-1], *above, len(rows))
+        above, read = (np.tile(side, (len(self.tokens), 1, 1)) for side in (targets[:, :-2], drafts[:, :-1]))
+        laws = verifier.base.score_laws(paths[:, :-1], above, read, len(rows))
         self.laws = dict(zip(nodes_of(paths), laws, strict=True))
         self._chosen: dict[Any, dict[Event, np.ndarray]] = {}
 
