@@ -7,7 +7,7 @@ It looks for no point and asks no solver.  A proof holds if
 3. the parts of every node leave out no sign, and a part that goes no further satisfies the conditions of a
    lemma;
 4. at every leaf the signs on the way there answer each comparison of the verifier, run again, and what it
-   returns satisfies every condition by these signs.
+   returns satisfies every condition of the statement by these signs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from flint import Ordering, fmpq, fmpq_mpoly_ctx
 
-from spectheory.exact.proof.check_leaf import FaceRows, Statement, check_leaf
+from spectheory.exact.proof.check_leaf import FaceRows
 from spectheory.exact.proof.check_numbers import (
     ANY,
     NEGATIVE,
@@ -33,6 +33,7 @@ from spectheory.exact.proof.check_numbers import (
     Ring,
     reject,
 )
+from spectheory.exact.proof.check_statements import Claim
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
@@ -98,9 +99,7 @@ def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:
 
 class _Check:
     def __init__(self, document: Mapping[str, Any], verifier: Verifier) -> None:
-        if document["verifier_code"] != code_digest(verifier):
-            reject("the code of the verifier is not the code that was proved")
-        if document["statement"] != "lossless" or document["domain"] not in ("all rows", "positive rows"):
+        if document["domain"] not in ("all rows", "positive rows"):
             reject("it states something else")
         self.size, self.length = int(document["vocab_size"]), int(document["draft_length"])
         self.positive = document["domain"] == "positive rows"
@@ -111,7 +110,9 @@ class _Check:
             else PROCESSES[drafts["process"]](tuple(drafts["widths"]))
         )
         self.document = document
-        self.statement = Statement(self.size, self.length, self.process, verifier.bind(self.process))
+        self.claim = Claim.of(document["statement"], verifier, self.process, self.length)
+        if document["verifier_code"] != code_digest(*(one for one, _ in self.claim.subjects)):
+            reject("the code of the verifier is not the code that was proved")
         self.names = [
             f"{letter}{''.join(f'_{token}' for token in context)}_{token}"
             for letter, depths, tokens in (
@@ -229,7 +230,7 @@ class _Check:
         while waiting:
             target, known = waiting.pop()
             if target == -1:
-                check_leaf(self.statement, rows, Answers(self.ring, known))
+                self.claim.check(rows, Answers(self.ring, known))
                 found += 1
             elif target < -1:
                 lemma = self.lemmas[-2 - target]

@@ -14,8 +14,8 @@ from typing import Any
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 
-def code_digest(verifier: Verifier) -> str:
-    """The digest of a verifier's code and parameters, with the constants that the code names.
+def code_digest(*verifiers: Verifier) -> str:
+    """The digest of the code and the parameters of verifiers, with the constants that the code names.
 
     Python, libraries, and lists and dictionaries of a module are not in it.
 
@@ -25,8 +25,8 @@ def code_digest(verifier: Verifier) -> str:
         False
     """
     found: set[tuple[str, str]] = set()
-    start = verifier.user_object if isinstance(verifier, UserVerifier) else verifier
-    waiting: list[tuple[str, Any]] = [("verifier", start)]
+    starts = (one.user_object if isinstance(one, UserVerifier) else one for one in verifiers)
+    waiting: list[tuple[str, Any]] = [("verifier", start) for start in starts]
     objects: dict[int, Any] = {}  # an object may lead to itself
     while waiting:
         name, value = waiting.pop()
