@@ -26,7 +26,7 @@ def code_digest(*verifiers: Verifier) -> str:
 
 
 def code_texts(*verifiers: Verifier) -> list[tuple[str, str]]:
-    """(name, text) of the code and the parameters of verifiers, and of the constants that the code names, sorted.
+    """(name, text) of the code and parameters of verifiers, and of the constants that the code names, sorted.
 
     Python, libraries, paths of files, and lists and dictionaries of a module are not in it.
     """
