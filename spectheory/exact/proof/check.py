@@ -34,15 +34,13 @@ from spectheory.exact.proof.check_numbers import (
     reject,
 )
 from spectheory.exact.proof.check_statements import Claim
-from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
 
 FORMAT = "spectheory-proof/1"
-PROCESSES = {"iid": Iid, "prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
 
 
 def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str, Any]:
@@ -59,6 +57,20 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
         RejectedProofError: the proof does not hold, or is one of other code.
         InvalidInputError: the file is not a proof.
     """
+    document = read(path)
+    name = str(document.get("verifier"))
+    found = find_verifier(verifier or defects.get(name) or name)
+    leaves = check_document(document, found)
+    tree = ("variables", "polynomials", "lemmas", "nodes", "roots")
+    return {key: value for key, value in document.items() if key not in tree} | {"regions": leaves}
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The document of a stored proof.
+
+    Raises:
+        InvalidInputError: the file is not a proof.
+    """
     try:
         document = json.loads(gzip.decompress(Path(path).read_bytes()))
     except (gzip.BadGzipFile, EOFError, ValueError) as error:
@@ -67,11 +79,7 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
         ) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InvalidInputError(f"{path} is not a proof of the format {FORMAT}")
-    name = str(document.get("verifier"))
-    found = find_verifier(verifier or defects.get(name) or name)
-    leaves = check_document(document, found)
-    tree = ("variables", "polynomials", "lemmas", "nodes", "roots")
-    return {key: value for key, value in document.items() if key not in tree} | {"regions": leaves}
+    return document
 
 
 def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:
@@ -103,15 +111,9 @@ class _Check:
             reject("it states something else")
         self.size, self.length = int(document["vocab_size"]), int(document["draft_length"])
         self.positive = document["domain"] == "positive rows"
-        drafts = document["drafts"]
-        self.process: DraftProcess = (
-            Iid(drafts["num_drafts"])
-            if drafts["process"] == "iid"
-            else PROCESSES[drafts["process"]](tuple(drafts["widths"]))
-        )
-        self.document = document
-        self.claim = Claim.of(document["statement"], verifier, self.process, self.length)
-        if document["verifier_code"] != code_digest(*(one for one, _ in self.claim.subjects)):
+        self.document, self.claim = document, Claim.of(document, verifier)
+        self.process = self.claim.subjects[0][1]
+        if document["verifier_code"] != self.claim.digest:
             reject("the code of the verifier is not the code that was proved")
         self.names = [
             f"{letter}{''.join(f'_{token}' for token in context)}_{token}"

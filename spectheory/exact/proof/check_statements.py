@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, combinations, product
 from typing import Any, NamedTuple
 
@@ -10,10 +10,12 @@ import numpy as np
 
 from spectheory.exact.proof.check_leaf import FaceRows, Law, law_of, must, numbers_of
 from spectheory.exact.proof.check_numbers import NEGATIVE, POSITIVE, ZERO, Answers, Quotient, reject
-from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.exact.proof.verifier_code import code_digest
+from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
 
+TREES = {"prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
 Prefix = tuple[int, ...]
 
 
@@ -67,7 +69,14 @@ class Claim(NamedTuple):
     subjects: list[tuple[Verifier, DraftProcess]]
 
     @staticmethod
-    def of(name: str, verifier: Verifier, process: DraftProcess, length: int) -> Claim:
+    def of(document: Mapping[str, Any], verifier: Verifier) -> Claim:
+        """What a document states of a verifier."""
+        drafts, name, length = document["drafts"], document["statement"], document["draft_length"]
+        process: DraftProcess = (
+            Iid(drafts["num_drafts"])
+            if drafts["process"] == "iid"
+            else TREES[drafts["process"]](tuple(drafts["widths"]))
+        )
         kind, _, other = name.partition(":")
         compared: list[tuple[Verifier, DraftProcess]] = []
         if kind == "at_least":
@@ -84,6 +93,11 @@ class Claim(NamedTuple):
         ):
             reject("it states something else")
         return Claim(kind, [(verifier, process), *compared])
+
+    @property
+    def digest(self) -> str:
+        """Of the code of all its verifiers."""
+        return code_digest(*(one for one, _ in self.subjects))
 
     def check(self, face: FaceRows, answers: Answers) -> None:
         """Reject the proof unless the statement holds at a leaf."""
