@@ -20,6 +20,7 @@ import numpy as np
 from spectheory import instances
 from spectheory.exact.certificate import Certificate, certify, drafts_in_words, tolerance_text
 from spectheory.exact.law import output_law
+from spectheory.exact.proof.stored import proved_shapes, shapes_text
 from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
 from spectheory.foundation.documents import count_text, decimal_text, to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -191,6 +192,7 @@ class SuiteCertificate(Result):
         refused: the reason of the verifier for every case that it refuses.
         scope: what the verdict has looked at.
         random: the random pairs among the cases, where none of them failed.
+        proved: the shapes of the stored proofs that this code is lossless on every pair (docs/proofs.md).
     """
 
     verifier: str
@@ -201,6 +203,7 @@ class SuiteCertificate(Result):
     refused: Mapping[str, str]
     scope: Scope
     random: RandomPairs | None = None
+    proved: tuple[dict[str, Any], ...] = ()
 
     @property
     def is_lossless(self) -> bool:
@@ -218,6 +221,7 @@ class SuiteCertificate(Result):
         "(V, L, K)": "{shapes}",
         **SCOPE_FACTS,
         "random pairs": "{random_pairs}",
+        "proved for every pair": "{proved_shapes}",
         "taken at its word": "{assumed}",
         "smallest failure": "{smallest_failure}",
         "counterexample": "{in_words}",
@@ -246,6 +250,7 @@ class SuiteCertificate(Result):
             **to_json(self.scope),
             "shapes": self.scope.shapes_text(),
             "random_pairs": None if self.random is None else self.random.in_words(),
+            "proved_shapes": shapes_text(self.proved) or None,
             "smallest_failure": None if found is None else self.failures[0].case,
             "in_words": None if found is None else found.in_words(),
         }
@@ -261,6 +266,7 @@ class SuiteCertificate(Result):
             "refused": dict(self.refused),
             "scope": self.scope.to_document(),
             "random": random if random is None else to_json(random) | {"largest_share": random.largest_share},
+            "proved": list(self.proved),
             "counterexample": None if found is None else found.to_document(),
             "verdicts": [to_json(verdict) for verdict in self.verdicts],
             "reruns": [to_json(verdict) for verdict in self.reruns],
@@ -407,6 +413,7 @@ class _Run:
             self.refused,
             self._scope(),
             RandomPairs(len(random), seed, RANDOM_LAW) if random and all(random) and not failed else None,
+            proved_shapes(self.verifier),
         )
 
     def _scope(self) -> Scope:

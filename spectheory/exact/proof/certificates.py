@@ -111,7 +111,7 @@ def certificate(
     columns: list[tuple[tuple[int, ...], Any, Terms]] = [
         (indices, None, terms) for indices, terms in products
     ]
-    columns += _multiples(constraints, products)
+    columns += _multiples(constraints, products, MOST_MONOMIALS.get(degree, 3000))
     if len(columns) > size_limit:
         return None
     rows: dict[int, int] = {}
@@ -143,12 +143,16 @@ def certificate(
     return exact
 
 
-ROUNDS, MOST_MONOMIALS = 3, 600
-"""Multiples are formed of multiples this often, as long as there are few monomials."""
+ROUNDS = 3
+MOST_MONOMIALS = {1: 600}
+"""Multiples are formed of multiples this often, as long as there are few monomials: 3000 of products of a
+higher degree, which are asked for rarely."""
 
 
 def _multiples(
-    constraints: Sequence[Constraint], products: Sequence[tuple[tuple[int, ...], Terms]]
+    constraints: Sequence[Constraint],
+    products: Sequence[tuple[tuple[int, ...], Terms]],
+    most_monomials: int,
 ) -> list[tuple[tuple[int, ...], Any, Terms]]:
     """Monomials times the polynomials that are 0, as far as they can cancel terms of the products."""
     zeros = [(index, factor) for index, (factor, mask) in enumerate(constraints) if mask == ZERO]
@@ -173,7 +177,7 @@ def _multiples(
                         found |= made[index, quotient].keys()
         new = found - seen
         seen |= new
-        if len(seen) > MOST_MONOMIALS:
+        if len(seen) > most_monomials:
             break
     return [((index,), quotient, terms) for (index, quotient), terms in made.items()]
 
