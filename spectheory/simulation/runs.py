@@ -41,8 +41,8 @@ from spectheory.simulation.identity import (
     refuse_unknown_sources,
 )
 from spectheory.simulation.manifest import check_folder, write_results
-from spectheory.simulation.parallel import processes, results
-from spectheory.simulation.settings import EnumeratedSettings, SimulationSettings, shows_settings
+from spectheory.simulation.parallel import results
+from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationSettings, shows_settings
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Work
@@ -315,7 +315,7 @@ def simulate(
             settings.checkpoint, identity, list(streams), source.strata_per_batch, settings.draft_length
         ) as kept:
             run = _Run(work, kept, settings.width)
-            run.draw(settings.shard, processes(settings.jobs, threads), settings.progress)
+            run.draw(settings.shard, settings.jobs, settings.progress)
             found = run.simulation(document)
             if isinstance(source, TextSource):
                 used = sum(source.strata_per_batch[batch] for batch in run.used)
@@ -401,7 +401,7 @@ class _Run:
     def draw(
         self,
         shard: tuple[int, int] | None = None,
-        jobs: int | None = 1,
+        jobs: Jobs = 1,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Draw batch after batch, but for those that are kept already.

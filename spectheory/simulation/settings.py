@@ -220,8 +220,9 @@ class SimulationSettings(DrawSettings):
         threads: CPU threads.  Default: 1 for small models, otherwise as torch is set.
         checkpoint: Keep finished batches in this file; the same run, started again, goes on from it.  The
             file of a run with other models, prompts, verifiers or settings is refused, by their content.
-        jobs: Processes; auto: on a CPU as many as there are cores for their threads.  In Python None: one, or
-            what a surrounding ``joblib.parallel_config`` says.  The numbers do not depend on it.
+        jobs: Processes; auto: one, and on a CPU as many as there are cores for their threads as soon as the
+            rest of the run pays for their start.  In Python None: one, or what a surrounding
+            ``joblib.parallel_config`` says.  The numbers do not depend on it.
         shard: Take the I-th of N parts of the prompts, (I, N) in Python; merge joins their checkpoints.
         out: A folder for rows.jsonl, a line per estimate, and manifest.json, all that they came from.
     """

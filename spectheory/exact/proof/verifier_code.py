@@ -15,14 +15,20 @@ from spectheory.verification.verifier import UserVerifier, Verifier
 
 
 def code_digest(verifier: Verifier) -> str:
-    """The digest of a verifier's code and parameters, with the constants that the code names.
-
-    Python, libraries, and lists and dictionaries of a module are not in it.
+    """The digest of ``code_texts``, the same on every machine.
 
     Example:
         >>> from spectheory import verifiers
         >>> code_digest(verifiers["token"]) == code_digest(verifiers["block"])
         False
+    """
+    return sha256("\n".join(map("\n".join, code_texts(verifier))).encode()).hexdigest()
+
+
+def code_texts(verifier: Verifier) -> list[tuple[str, str]]:
+    """(name, text) of a verifier's code and parameters, and of the constants that the code names, sorted.
+
+    Python, libraries, paths of files, and lists and dictionaries of a module are not in it.
     """
     found: set[tuple[str, str]] = set()
     start = verifier.user_object if isinstance(verifier, UserVerifier) else verifier
@@ -33,7 +39,7 @@ def code_digest(verifier: Verifier) -> str:
         if isinstance(value, _CONSTANTS) or id(value) not in objects:
             objects[id(value)] = value
             _read(name, value, found, waiting)
-    return sha256("\n".join(map("\n".join, sorted(found))).encode()).hexdigest()
+    return sorted(found)
 
 
 def _read(name: str, value: Any, found: set[tuple[str, str]], waiting: list[tuple[str, Any]]) -> None:

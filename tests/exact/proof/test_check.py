@@ -14,7 +14,7 @@ from spectheory import defects, prove, verifiers
 from spectheory.exact import proof
 from spectheory.exact.proof.check import check_document, check_proof
 from spectheory.exact.proof.check_numbers import RejectedProofError
-from spectheory.exact.proof.verifier_code import code_digest
+from spectheory.exact.proof.verifier_code import code_digest, code_texts
 from spectheory.verification.algorithms.one_path.block import Block
 
 Document = dict[str, Any]
@@ -164,6 +164,19 @@ def test_the_digest_follows_the_code_that_is_called() -> None:
 
 
 SLACK = (Fraction(1, 3),)
+
+
+def test_the_digest_does_not_depend_on_the_folder() -> None:
+    """Of every published verifier; the partner names the file that it is in."""
+
+    class Located(Block):
+        place = __file__
+
+    folder = str(Path(__file__).parents[3])
+    assert not [text for name in verifiers for text in code_texts(verifiers[name]) if folder in "".join(text)]
+    assert [name for name, text in code_texts(Located()) if folder in text] == [
+        f"{__name__}:{Located.__qualname__}.place"
+    ]
 
 
 def test_the_digest_follows_the_constants_that_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
