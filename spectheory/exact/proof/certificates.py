@@ -43,11 +43,36 @@ class Term:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A factor whose sign follows from conditions.
+
+    Attributes:
+        mask: the signs that are left; none in the last step.
+        closed: the other signs, each with the number of the lemma that excludes it.
+    """
+
+    factor: Factor
+    mask: int
+    closed: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Lemma:
-    """Conditions without a solution, with the certificate; ``None`` where a solver is trusted."""
+    """Conditions without a solution.
+
+    Attributes:
+        terms: the certificate; ``None`` where there is none.
+        steps: in place of a certificate, factors whose signs follow one after the other.
+    """
 
     constraints: tuple[Constraint, ...]
     terms: tuple[Term, ...] | None
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether nothing but the word of a solver says so."""
+        return self.terms is None and not self.steps
 
     def covers(self, known: Any) -> bool:
         """Whether the conditions hold wherever the known signs do."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spectheory.exact.proof.certificates import Term
+from spectheory.exact.proof.certificates import Step, Term
 from spectheory.exact.proof.rational_functions import Factor
 from spectheory.exact.proof.regions import LEAF, Node, Part, Walk
 
@@ -31,6 +31,10 @@ def tree_document(walk: Walk) -> dict[str, Any]:
 
     def target(part: Part, waiting: list[tuple[Node, list[Any], int]], row: list[Any], place: int) -> int:
         if part.lemma is not None:
+            steps = walk.emptiness.lemmas[part.lemma].steps
+            if steps:
+                waiting.append((_nodes(steps), row, place))
+                return 0
             return -2 - lemmas.setdefault(part.lemma, len(lemmas))
         if isinstance(part.target, Node):
             waiting.append((part.target, row, place))
@@ -65,6 +69,13 @@ def tree_document(walk: Walk) -> dict[str, Any]:
         "nodes": nodes,
         "roots": roots,
     }
+
+
+def _nodes(steps: Sequence[Step]) -> Node:
+    """A node for every step, each in the part that the one before leaves."""
+    first, *rest = steps
+    parts = [Part(sign, lemma=number) for sign, number in first.closed]
+    return Node(first.factor, [*parts, Part(first.mask, _nodes(rest))] if rest else parts)
 
 
 def _combined(terms: tuple[Term, ...]) -> list[tuple[Any, tuple[int, ...], dict[Any, Any] | None]]:

@@ -208,7 +208,7 @@ class _Search:
             walk.num_regions,
             num_open,
             len(lemmas) if tree is None else len(tree["lemmas"]),
-            sum(lemma.terms is None for lemma in lemmas) if tree is None else trusted,
+            sum(lemma.is_trusted for lemma in lemmas) if tree is None else trusted,
             *(self.refuted or _NOT_REFUTED),
             self._outside() if verdict == UNDECIDED else 0.0,
             monotonic() - self.start,
