@@ -145,6 +145,16 @@ class RegionRun(Run):
                 return False
             self._ask(*self._split(function))
 
+    def one_has_sign(self, functions: Sequence[RationalFunction], mask: int) -> bool:
+        """Whether one of the functions has one of the signs, everywhere on the region from now on."""
+        known = self.branch.known
+        if any(not possible_signs(known, function) & ~mask for function in functions):
+            return True
+        if len(functions) > 1 and self.branch.points:  # the likeliest first
+            point = smallest(self.branch.points)
+            functions = sorted(functions, key=lambda function: -function.at(point.values))
+        return any(self.has_sign(function, mask) for function in functions)
+
     def is_at_least_zero(self, function: RationalFunction) -> bool:
         while True:
             possible = possible_signs(self.branch.known, function)

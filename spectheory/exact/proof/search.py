@@ -1,4 +1,4 @@
-"""Whether a verifier is lossless on every pair of a shape: proved, refuted by a pair, or not decided."""
+"""Whether a statement holds on every pair of a shape: proved, refuted by a pair, or not decided."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from typing import Any
 
 from scipy.stats import beta
 
-from spectheory.exact.certificate import certify
-from spectheory.exact.law import output_law
 from spectheory.exact.proof import proof_file
-from spectheory.exact.proof.conditions import conditions, formal_stops, fresh
 from spectheory.exact.proof.domain import Face, FormalPair, Shape
 from spectheory.exact.proof.emptiness import Emptiness
 from spectheory.exact.proof.formal_numbers import NotFollowedError
@@ -20,6 +17,8 @@ from spectheory.exact.proof.points import Point, random_point, uniform_point
 from spectheory.exact.proof.rational_functions import RationalFunctions
 from spectheory.exact.proof.regions import LEAF, Branch, RegionRun, Walk, smallest
 from spectheory.exact.proof.replay import replay
+from spectheory.exact.proof.statements import Statement
+from spectheory.exact.proof.stops import formal_stops, fresh
 from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, Proof
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -27,7 +26,7 @@ from spectheory.foundation.validation import check_count, check_positive
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement, draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.verifier import UserVerifier
 
 SAMPLED_PAIRS = 1000
 _NOT_REFUTED: tuple[str, ModelPair | None] = "", None
@@ -42,26 +41,31 @@ def prove(
     draft_length: int,
     drafts: int | DraftProcess = 1,
     *,
+    statement: str = "lossless",
     positive: bool = False,
     time_limit: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Proof:
-    """Decide whether a verifier is lossless on every pair of a shape.
+    """Decide whether a verifier is lossless, or another statement about it, on every pair of a shape.
 
     The verifier is run on formal numbers (docs/proofs.md).  Every comparison splits the pairs by the sign of
-    a polynomial.  On every region the law of the output is compared with that of the target.
+    a polynomial.  On every region the conditions of the statement are decided: for ``"lossless"``, that the
+    law of the output is that of the target.
 
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
         vocab_size: V, at least 2.
         draft_length: L.
         drafts: K, or a ``PrefixTree`` or ``WithoutReplacement``.
+        statement: ``"lossless"``, ``"optimal"``, ``"at_least:OTHER"``, ``"prefix_matching"``,
+            ``"exchangeable"`` or ``"single_path"`` (``exact/proof/statements.py``).
         positive: speak of pairs without zeros only.
         time_limit: seconds, after which the verdict is ``"undecided"``.
         progress: called with the regions done and those known of.
 
     Raises:
         InvalidInputError: a bad argument, or a verifier that computes in float64.
+        UnknownNameError: no verifier or no statement has that name.
         InvalidOutcomeError: the verifier leaves the array functions, or fails.
 
     Example:
@@ -70,6 +74,8 @@ def prove(
         >>> found = prove("spectheory.verification.defective.corrections:TargetCorrection", 2, 1)
         >>> found.verdict, found.wrong
         ('refuted', "the output law is not the target's")
+        >>> prove("block", 2, 1, statement="at_least:token")
+        <block, at_least:token: proved, 2 tokens, draft length 1, 1 draft, all rows>
     """
     if check_count("vocab_size", vocab_size) < 2:
         raise InvalidInputError(f"vocab_size must be at least 2, got {vocab_size}")
@@ -77,24 +83,19 @@ def prove(
     process, found = draft_process(drafts), find_verifier(verifier)
     if not isinstance(process, (Iid, PrefixTree, WithoutReplacement)):
         raise InvalidInputError(f"{process} is not i.i.d. drafts or a tree; a proof speaks of these")
-    if not found.exact:
-        raise InvalidInputError(
-            f"verifier {found.name!r} computes in float64; a proof needs the numbers that it is given"
-        )
     shape = Shape(vocab_size, check_count("draft_length", draft_length), positive)
     if isinstance(process, (PrefixTree, WithoutReplacement)):
         process.draws(draft_length)
-    return _Search(found, shape, process, monotonic(), limit).run(progress)
+    claim = Statement.of(statement, found, process, draft_length)
+    return _Search(claim, shape, monotonic(), limit).run(progress)
 
 
 class _Search:
     """One call of ``prove``."""
 
-    def __init__(
-        self, verifier: Verifier, shape: Shape, process: DraftProcess, start: float, limit: float
-    ) -> None:
-        self.verifier, self.bound = verifier, verifier.bind(process)
-        self.shape, self.process, self.start, self.end = shape, process, start, start + limit
+    def __init__(self, statement: Statement, shape: Shape, start: float, limit: float) -> None:
+        self.statement, self.verifier, self.process = statement, *statement.subjects[0][:2]
+        self.shape, self.start, self.end = shape, start, start + limit
         self.start_of_cpu = process_time()
         self.walk = Walk(shape, RationalFunctions(shape.names()), Emptiness(self.end))
         self.stuck: list[Branch] = []
@@ -124,11 +125,11 @@ class _Search:
         for point in points[: SIMPLE_PAIRS_OF_USERS if isinstance(self.verifier, UserVerifier) else None]:
             found = pair.pair_at(point.values)
             try:
-                law = output_law(self.verifier, found, self.process)
+                wrong = self.statement.wrong_at(found)
             except InvalidOutcomeError:  # the walk says what it is
                 return
-            if law.total_variation != 0:
-                self.refuted = "the output law is not the target's", found
+            if wrong:
+                self.refuted = wrong, found
                 return
 
     def _can_be_drafted(self, face: Face) -> bool:
@@ -137,15 +138,16 @@ class _Search:
         return all(len(support) >= self.process.widths[len(context)] for context, support in face.items())
 
     def _walk_one(self, branch: Branch) -> None:
-        """Follow the verifier on one branch to a leaf; branches that it meets on the way wait."""
-        run, name = RegionRun(self.walk, branch), self.bound.name
+        """Follow the verifiers on one branch to a leaf; branches that they meet on the way wait."""
+        run, name, wrong = RegionRun(self.walk, branch), self.verifier.name, ""
         run.begin()
-        wrong = ""
         try:
-            verifier = fresh(self.bound)
-            stops, leaves, weights = formal_stops(verifier, branch.pair, run, self.process)
-            for condition in conditions(branch.pair, run, stops, leaves, weights):
-                if not run.has_sign(condition.function, condition.mask):
+            laws = [
+                formal_stops(fresh(bound), branch.pair, run, process)
+                for _, process, bound in self.statement.subjects
+            ]
+            for condition in self.statement.conditions(branch.pair, run, laws):
+                if not run.one_has_sign(condition.functions, condition.mask):
                     wrong = condition.wrong
                     break
             run.check_followed(name)
@@ -169,7 +171,9 @@ class _Search:
             self.walk.waiting.append(here)
         else:
             if here.points:
-                replay(self.bound, here.pair, smallest(here.points).values, self.process, stops, leaves)
+                point = smallest(here.points).values
+                for (_, process, bound), law in zip(self.statement.subjects, laws, strict=True):
+                    replay(bound, here.pair, point, process, law)
             here.part.target = LEAF
             self.walk.num_regions += 1
 
@@ -179,13 +183,13 @@ class _Search:
         point: Point = smallest([*branch.points, *(one for one in more if one.is_in(known))])
         pair = branch.pair.pair_at(point.values)
         try:
-            is_valid = certify(self.verifier, pair, drafts=self.process, with_optimum=False).is_valid
+            holds = not self.statement.wrong_at(pair)
         except InvalidOutcomeError:
-            is_valid = False
-        if is_valid:
+            holds = False
+        if holds:
             raise InvalidOutcomeError(
-                f"verifier {self.bound.name!r} computes something else on rationals than formally: "
-                "it is lossless on a pair that refutes it formally; it must not ask for the type of a number"
+                f"verifier {self.verifier.name!r} computes something else on rationals than formally: "
+                "a pair that refutes it formally does not; it must not ask for the type of a number"
             )
         self.refuted = wrong, pair
 
@@ -202,7 +206,8 @@ class _Search:
             verdict = TRUSTED if trusted else PROVED
         return Proof(
             verdict,
-            self.bound.name,
+            self.verifier.name,
+            self.statement,
             self.shape,
             self.process,
             walk.num_regions,
@@ -213,7 +218,7 @@ class _Search:
             self._outside() if verdict == UNDECIDED else 0.0,
             monotonic() - self.start,
             process_time() - self.start_of_cpu,
-            code_digest(self.verifier),
+            code_digest(*(subject.verifier for subject in self.statement.subjects)),
             tree,
         )
 

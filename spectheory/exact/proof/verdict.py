@@ -12,6 +12,7 @@ import flint
 import spectheory
 from spectheory.exact.proof import proof_file
 from spectheory.exact.proof.domain import Shape
+from spectheory.exact.proof.statements import Statement
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Templates
@@ -29,13 +30,14 @@ class Proof(Result):
         verdict: ``"proved"``, ``"solver-trusted"``, ``"refuted"`` or ``"undecided"``; the second where
             a solver says without a certificate that some regions are empty.
         verifier: its name.
+        statement: what is said of it.
         shape: the pairs.
         process: of the drafts.
-        num_regions: on which the verifier is lossless by an identity.
+        num_regions: on which the statement holds by an identity.
         num_open: regions that were not decided.
         num_lemmas, num_trusted: lemmas that close regions, and those of them without a certificate.
         wrong: what is wrong on ``pair``; empty where nothing was found.
-        pair: on which the verifier is not lossless.
+        pair: on which it does not hold.
         outside: with 99 % confidence, at most this share of the pairs whose rows are drawn uniformly lies in
             regions that are not decided; 0 where there are none.
         seconds, cpu_seconds: of the search.
@@ -45,6 +47,7 @@ class Proof(Result):
 
     verdict: str
     verifier: str
+    statement: Statement
     shape: Shape
     process: DraftProcess
     num_regions: int
@@ -61,7 +64,7 @@ class Proof(Result):
 
     facts: ClassVar[Templates] = {
         "verdict": "{verdict}",
-        "statement": "the output has the law of the target, for every pair with {scope}",
+        "statement": "{claim}, for every pair with {scope}",
         "regions": "{regions} decided, {open_regions} open; {lemmas} lemmas, {trusted_lemmas} uncertified",
         "not decided": "at most {open_share:.3g} of the pairs with uniform rows, with 99 % confidence",
         "wrong": "{wrong}",
@@ -80,13 +83,14 @@ class Proof(Result):
         return f"{shape.vocab_size} tokens, draft length {shape.draft_length}, {drafts}, {shape.domain}"
 
     def headline(self) -> str:
-        return f"{self.verifier}: {self.verdict}, {self.scope}"
+        named = "" if self.statement.name == "lossless" else f", {self.statement.name}"
+        return f"{self.verifier}{named}: {self.verdict}, {self.scope}"
 
     def to_document(self) -> dict[str, Any]:
         return {
             "verdict": self.verdict,
             "verifier": self.verifier,
-            "statement": "lossless",
+            "statement": self.statement.name,
             "vocab_size": self.shape.vocab_size,
             "draft_length": self.shape.draft_length,
             "drafts": drafts_document(self.process),
@@ -109,6 +113,7 @@ class Proof(Result):
         pair = {} if self.pair is None else self.pair.to_document()
         sides = [f"{side} {_rows_text(pair[side])}" for side in ("target", "draft") if pair]
         return {
+            "claim": self.statement.claim,
             "scope": self.scope,
             "rows": "\n".join(sides),
             "open_share": self.outside if self.verdict == UNDECIDED else None,

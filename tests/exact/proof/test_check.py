@@ -12,8 +12,9 @@ import pytest
 
 from spectheory import defects, prove, verifiers
 from spectheory.exact import proof
-from spectheory.exact.proof.check import check_document, check_proof
+from spectheory.exact.proof.check import check_document, check_proof, read
 from spectheory.exact.proof.check_numbers import RejectedProofError
+from spectheory.exact.proof.check_statements import Claim
 from spectheory.exact.proof.verifier_code import code_digest, code_texts
 from spectheory.verification.algorithms.one_path.block import Block
 
@@ -212,8 +213,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 def test_stored_proofs_hold(path: Path) -> None:
     """Small ones are checked here; of all, the code is the code that was proved, and the page lists them."""
     data = path.read_bytes()
-    document = json.loads(gzip.decompress(data))
-    assert document["verifier_code"] == code_digest(verifiers[document["verifier"]])
+    document = read(path)
+    assert document["verifier_code"] == Claim.of(document, verifiers[document["verifier"]]).digest
     assert f"| {len(data)} |" in PAGE.read_text(encoding="utf-8")
     if len(data) < 400:
         assert check_proof(path)["regions"] == document["regions"]
