@@ -26,9 +26,12 @@ def test_the_suite_quotes_the_shapes_that_are_proved() -> None:
     found = certify_suite("token", CASES)
     assert found.proved
     assert found.shown()["proved_shapes"] == shapes_text(found.proved)
-    assert {"vocab_size": 3, "draft_length": 1, "drafts": found.proved[0]["drafts"], "domain": "all rows"} in (
-        found.to_document()["proved"]
-    )
+    assert {
+        "vocab_size": 3,
+        "draft_length": 1,
+        "drafts": found.proved[0]["drafts"],
+        "domain": "all rows",
+    } in (found.to_document()["proved"])
 
 
 def test_partner_other_code_of_the_same_name_is_not_proved() -> None:
