@@ -87,7 +87,7 @@ class UndefinedAtTies(Bent):
 
 
 class UndefinedWhereWeightsVanish:
-    """Every draft is rejected for a sample of the target, p c divided by its sum: 0/0 where c = (p - q)² is 0."""
+    """Every draft is rejected for p (p - q)² divided by its sum: the target's row, and 0/0 where p = q."""
 
     def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
         probs = target_rows[..., 0] * 0

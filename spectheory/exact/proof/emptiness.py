@@ -191,7 +191,9 @@ class Emptiness:
             excluded = [sign for sign in (NEGATIVE, ZERO, POSITIVE) if before & sign & ~mask]
             degrees = range(1, len(conditions) + 1)
             proofs = [
-                next((terms for d in degrees if (terms := certificate([*conditions, (factor, sign)], d))), None)
+                next(
+                    (terms for d in degrees if (terms := certificate([*conditions, (factor, sign)], d))), None
+                )
                 for sign in excluded
             ]
             if excluded and all(proofs):

@@ -33,7 +33,8 @@ def consequences(known: Mapping[Factor, int]) -> Iterator[Consequence]:
         >>> from spectheory.exact.proof.rational_functions import RationalFunctions
         >>> field = RationalFunctions(["p", "q", "u", "v"])
         >>> p, q, u, v = (function.numerator for function in field.variables)
-        >>> known = {field.factor(u - v): ZERO, field.factor(v): POSITIVE, field.factor(p * u - q * v): POSITIVE}
+        >>> more = field.factor(p * u - q * v)
+        >>> known = {field.factor(u - v): ZERO, field.factor(v): POSITIVE, more: POSITIVE}
         >>> [(found.factor, found.mask == POSITIVE) for found in consequences(known)]
         [(p - q, True)]
     """

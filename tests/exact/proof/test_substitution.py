@@ -1,4 +1,4 @@
-"""Empty regions that are closed in steps: each step has an identity, and regions with a pair have no steps."""
+"""Empty regions that are closed in steps: each step has an identity, and regions with a pair have none."""
 
 from random import Random
 from typing import Any
