@@ -189,19 +189,12 @@ class Emptiness:
         for factor, mask, conditions in consequences(known):
             before = known.get(factor, ANY_SIGN)
             excluded = [sign for sign in (NEGATIVE, ZERO, POSITIVE) if before & sign & ~mask]
+            impossible = [[*conditions, (factor, sign)] for sign in excluded]
             degrees = range(1, len(conditions) + 1)
-            proofs = [
-                next(
-                    (terms for d in degrees if (terms := certificate([*conditions, (factor, sign)], d))), None
-                )
-                for sign in excluded
-            ]
+            proofs = [next(filter(None, (certificate(one, d) for d in degrees)), None) for one in impossible]
             if excluded and all(proofs):
-                closed = [
-                    (sign, self.add([*conditions, (factor, sign)], terms))
-                    for sign, terms in zip(excluded, proofs, strict=True)
-                ]
-                yield Step(factor, before & mask, tuple(closed))
+                lemmas = map(self.add, impossible, proofs)
+                yield Step(factor, before & mask, tuple(zip(excluded, lemmas, strict=True)))
 
 
 def _is_simple(constraint: Constraint, core: Sequence[Constraint]) -> bool:
