@@ -74,6 +74,7 @@ SHAPES: list[Row] = [
     ("mixed_multipath", 2, 1, 2, False, "optimal"),
     ("mixed_multipath", 2, 1, 3, False, "optimal"),
     ("otm", 2, 1, 2, False, "optimal"),
+    ("otm", 2, 1, 3, False, "optimal"),
     ("otm", 2, 1, 2, False, "at_least:otm@1"),
     ("otm", 2, 1, 3, False, "at_least:otm@2"),
     ("otm", 2, 1, 2, False, "at_least:multi_round"),

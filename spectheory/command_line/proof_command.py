@@ -25,8 +25,9 @@ from spectheory.command_line.output import (
     "--statement",
     default="lossless",
     metavar="NAME",
-    help="lossless, optimal, at_least:OTHER[@K], prefix_matching, exchangeable or single_path.",
+    help="lossless, optimal, at_least:OTHER[@K], prefix_matching, exchangeable, single_path or law.",
 )
+@click.option("--show", is_flag=True, help="The block efficiency as formulas, by regions.")
 @click.option("--positive", is_flag=True, help="Of pairs without zeros only.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Stop earlier, undecided.")
 @click.option("--out", type=click.Path(), metavar="FILE", help="Write the proof, or the pair that refutes.")
@@ -39,6 +40,7 @@ def prove(
     num_drafts: int,
     tree: str | None,
     statement: str,
+    show: bool,
     positive: bool,
     time_limit: float | None,
     out: str | None,
@@ -56,7 +58,7 @@ def prove(
     not hold.
     """
     if checked is not None:
-        of_search = ("vocab", "draft_length", "num_drafts", "tree", "statement", "positive", "out")
+        of_search = ("vocab", "draft_length", "num_drafts", "tree", "statement", "show", "positive", "out")
         if any(map(was_given, of_search)):
             raise click.UsageError("--check takes the shape from the file; leave out the other options")
         return _check(checked, verifier, as_json)
@@ -75,6 +77,7 @@ def prove(
             process,
             statement=statement,
             positive=positive,
+            show=show,
             time_limit=time_limit,
             progress=progress,
         )

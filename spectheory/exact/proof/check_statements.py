@@ -187,4 +187,5 @@ CONDITIONS: dict[str, Callable[[Leaf], None]] = {
     "prefix_matching": _prefix_matching,
     "exchangeable": _exchangeable,
     "single_path": _single_path,
+    "law": lambda leaf: None,  # which ``law_of`` has checked
 }

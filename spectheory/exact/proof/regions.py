@@ -109,15 +109,9 @@ class Walk:
     def enter(self, face: Face, seed: int) -> None:
         """Make the whole of a face a part that waits."""
         pair, part, random = FormalPair(self.shape, self.field, face), Part(ANY_SIGN), Random(seed)
-        known: dict[Factor, int] = {}
-        for function, mask in pair.signs:
-            constant, odd, _ = function.signs
-            if odd:
-                [factor] = odd
-                known[factor] = mask if constant > 0 else times(mask, NEGATIVE)
         points = [random_point(pair, random) for _ in range(FIRST_POINTS)]
         self.roots.append((face, part))
-        self.waiting.append(Branch(pair, known, points, part))
+        self.waiting.append(Branch(pair, {**pair.known}, points, part))
 
 
 class RegionRun(Run):

@@ -13,6 +13,7 @@ from spectheory.exact.proof import proof_file
 from spectheory.exact.proof.domain import Face, FormalPair, Shape
 from spectheory.exact.proof.emptiness import Emptiness
 from spectheory.exact.proof.formal_numbers import NotFollowedError
+from spectheory.exact.proof.formulas import Leaves
 from spectheory.exact.proof.points import Point, random_point, uniform_point
 from spectheory.exact.proof.rational_functions import RationalFunctions
 from spectheory.exact.proof.regions import LEAF, Branch, RegionRun, Walk, smallest
@@ -43,6 +44,7 @@ def prove(
     *,
     statement: str = "lossless",
     positive: bool = False,
+    show: bool = False,
     time_limit: float | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Proof:
@@ -58,8 +60,9 @@ def prove(
         draft_length: L.
         drafts: K, or a ``PrefixTree`` or ``WithoutReplacement``.
         statement: ``"lossless"``, ``"optimal"``, ``"at_least:OTHER"``, ``"prefix_matching"``,
-            ``"exchangeable"`` or ``"single_path"`` (``exact/proof/statements.py``).
+            ``"exchangeable"``, ``"single_path"`` or ``"law"`` (``exact/proof/statements.py``).
         positive: speak of pairs without zeros only.
+        show: write the block efficiency on every region down (``Proof.formulas``).
         time_limit: seconds, after which the verdict is ``"undecided"``.
         progress: called with the regions done and those known of.
 
@@ -87,13 +90,16 @@ def prove(
     if isinstance(process, (PrefixTree, WithoutReplacement)):
         process.draws(draft_length)
     claim = Statement.of(statement, found, process, draft_length)
-    return _Search(claim, shape, monotonic(), limit).run(progress)
+    return _Search(claim, shape, monotonic(), limit, Leaves() if show else None).run(progress)
 
 
 class _Search:
     """One call of ``prove``."""
 
-    def __init__(self, statement: Statement, shape: Shape, start: float, limit: float) -> None:
+    def __init__(
+        self, statement: Statement, shape: Shape, start: float, limit: float, leaves: Leaves | None
+    ) -> None:
+        self.leaves = leaves
         self.statement, self.verifier, self.process = statement, *statement.subjects[0][:2]
         self.shape, self.start, self.end = shape, start, start + limit
         self.start_of_cpu = process_time()
@@ -174,6 +180,8 @@ class _Search:
                 point = smallest(here.points).values
                 for (_, process, bound), law in zip(self.statement.subjects, laws, strict=True):
                     replay(bound, here.pair, point, process, law)
+            if self.leaves is not None:
+                self.leaves.add(here.pair, here.known, laws[0])
             here.part.target = LEAF
             self.walk.num_regions += 1
 
@@ -220,6 +228,7 @@ class _Search:
             process_time() - self.start_of_cpu,
             code_digest(*(subject.verifier for subject in self.statement.subjects)),
             tree,
+            () if self.leaves is None else self.leaves.formulas(),
         )
 
     def _outside(self) -> float:

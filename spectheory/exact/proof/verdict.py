@@ -5,19 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from platform import python_version
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import flint
 
 import spectheory
 from spectheory.exact.proof import proof_file
 from spectheory.exact.proof.domain import Shape
+from spectheory.exact.proof.formulas import Formula
 from spectheory.exact.proof.statements import Statement
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import Result, Table, Templates
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
+
+if TYPE_CHECKING:
+    import sympy
 
 PROVED, TRUSTED, REFUTED, UNDECIDED = "proved", "solver-trusted", "refuted", "undecided"
 
@@ -43,6 +47,8 @@ class Proof(Result):
         seconds, cpu_seconds: of the search.
         verifier_code: the digest of the code.
         tree: the proof, for ``save``; ``None`` where there is none.
+        formulas: the block efficiency on all regions, where it was asked for; of an undecided proof, on those
+            that are done.
     """
 
     verdict: str
@@ -61,6 +67,7 @@ class Proof(Result):
     cpu_seconds: float
     verifier_code: str
     tree: dict[str, Any] | None
+    formulas: tuple[Formula, ...] = ()
 
     facts: ClassVar[Templates] = {
         "verdict": "{verdict}",
@@ -102,6 +109,7 @@ class Proof(Result):
             "open_share": self.outside,
             "wrong": self.wrong,
             "pair": None if self.pair is None else self.pair.to_document(),
+            "formulas": [formula.to_document() for formula in self.formulas],
             "seconds": self.seconds,
             "spectheory": spectheory.__version__,
             "python": python_version(),
@@ -120,6 +128,34 @@ class Proof(Result):
             "assumed": "a new object has seen no call, and the code does not look at the types of numbers",
         }
 
+    def tables(self) -> list[Table]:
+        columns = {"block efficiency": "{block_efficiency}", "where": "{where}"}
+        rows = [formula.to_document() for formula in self.formulas]
+        return [*super().tables(), *([Table("formulas", rows, columns)] if rows else [])]
+
+    @property
+    def block_efficiency(self) -> sympy.Expr:
+        """E[τ+1] in sympy, by regions; the variables are those of ``Formula``.
+
+        Raises:
+            InvalidInputError: the proof was not made with ``show=True``, or is not finished.
+
+        Example:
+            >>> from fractions import Fraction
+            >>> from spectheory import prove
+            >>> formula = prove("token", 2, 1, positive=True, show=True).block_efficiency
+            >>> formula
+            Piecewise((-p_0 + q_0 + 2, p_0 - q_0 >= 0), (p_0 - q_0 + 2, True))
+            >>> formula.subs({"p_0": Fraction(1, 3), "q_0": Fraction(2, 3)})
+            5/3
+        """
+        import sympy
+
+        if not self.formulas or self.num_open:
+            raise InvalidInputError("there are no formulas for all regions; call prove with show=True")
+        *some, last = ((formula.expression, formula.where) for formula in self.formulas)
+        return sympy.Piecewise(*some, (last[0], True))
+
     def save(self, path: str | Path) -> int:
         """Write the proof for ``check_proof``; returns its size in bytes.
 
@@ -128,7 +164,7 @@ class Proof(Result):
         """
         if self.tree is None:
             raise InvalidInputError(f"there is no proof to write: the verdict is {self.verdict!r}")
-        left_out = ("pair", "wrong", "open_share", "open_regions", "seconds", "verdict")
+        left_out = ("pair", "wrong", "open_share", "open_regions", "formulas", "seconds", "verdict")
         header = {key: value for key, value in self.to_document().items() if key not in left_out}
         return proof_file.write(path, {"format": proof_file.FORMAT, **header, **self.tree})
 
