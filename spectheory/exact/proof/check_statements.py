@@ -51,7 +51,8 @@ class Leaf(NamedTuple):
 
     def masses(self) -> dict[Prefix, Quotient]:
         """1 at the root, and behind it mass(a) p(x|a) less the probability of the output (a, x)."""
-        law, found = self.laws[0], {(): self.one}
+        law = self.laws[0]
+        found: dict[Prefix, Quotient] = {(): self.one}
         for prefix in self.reached:
             for token in range(self.size):
                 mass = found[prefix] * self.entry("p", (*prefix, token))
@@ -118,7 +119,9 @@ def _optimal(leaf: Leaf) -> None:
     _lossless(leaf)
     law, one = leaf.laws[0], leaf.one
     if len(law.leaves[0]) == 1:
-        mean, accepted, drafted = law.block_efficiency - 1, {(): one}, {(): one}
+        mean = law.block_efficiency - 1
+        accepted: dict[Prefix, Quotient] = {(): one}
+        drafted: dict[Prefix, Quotient] = {(): one}
         for prefix in leaf.reached[1:]:
             drafted[prefix] = drafted[prefix[:-1]] * leaf.entry("q", prefix)
             mass = accepted[prefix[:-1]] * leaf.entry("p", prefix)

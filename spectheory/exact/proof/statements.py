@@ -224,15 +224,15 @@ def _node_masses(pair: FormalPair, law: Stops) -> dict[Context, RationalFunction
     """
     size, zero = pair.vocab_size, pair.field.constant(0)
     output = {context: [zero] * size for context in pair.reached}
-    for weight, found in zip(law.weights, law.outputs(size), strict=True):
-        for context, masses in found.items():
+    for weight, given in zip(law.weights, law.outputs(size), strict=True):
+        for context, masses in given.items():
             output[context] = [a + weight * b for a, b in zip(output[context], masses, strict=True)]
-    masses = {(): pair.field.constant(1)}
+    found: dict[Context, RationalFunction] = {(): pair.field.constant(1)}
     for context in pair.reached:
         probs = pair.target[len(context)][context_number(context, size)]
         for token in range(size):
-            masses[*context, token] = masses[context] * probs[token] - output[context][token]
-    return masses
+            found[*context, token] = found[context] * probs[token] - output[context][token]
+    return found
 
 
 def _block_efficiency(law: Stops, pair: FormalPair) -> RationalFunction:
@@ -251,7 +251,9 @@ def _is_optimal(pair: FormalPair, run: Run, law: Stops) -> Condition:
     size, one = pair.vocab_size, pair.field.constant(1)
     mine, wrong = _block_efficiency(law, pair), _WRONG["optimal"]
     if law.leaves.shape[1] == 1:
-        best, accepted, drafted = one, {(): one}, {(): one}
+        best = one
+        accepted: dict[Context, RationalFunction] = {(): one}
+        drafted: dict[Context, RationalFunction] = {(): one}
         for context in pair.reached[1:]:
             before, token = context[:-1], context[-1]
             depth, number = len(before), context_number(before, size)
