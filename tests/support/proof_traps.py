@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.foundation.arrays import normalise, zeros_like
+from spectheory.foundation.arrays import zeros_like
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.outcome import Outcome
 
@@ -84,20 +84,6 @@ class UndefinedAtTies(Bent):
         kept = np.take_along_axis(target_rows[:, 0, 0] - draft_rows[:, 0, 0], paths[:, 0], axis=-1)[:, 0] >= 0
         half = right.stop_probs * 0 + Fraction(1, 2)
         return Outcome(np.where(kept[:, None, None], half, right.stop_probs), right.correction)
-
-
-class UndefinedWhereWeightsVanish:
-    """Every draft is rejected for p (p - q)² divided by its sum: the target's row, and 0/0 where p = q."""
-
-    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
-        probs = target_rows[..., 0] * 0
-        probs[:, 0, 0] = probs[:, 0, 0] + 1
-
-        def correction(path_index: Any, length: Any) -> Any:
-            gap = at_root(target_rows) - at_root(draft_rows)
-            return normalise(target_rows[:, 0, 0] * (gap * gap)[:, None])
-
-        return Outcome(probs, correction)
 
 
 class Compensated:
@@ -181,7 +167,6 @@ WRONG_SOMEWHERE: dict[str, tuple[Any, int]] = {
     "halved stops, doubled rows": (Compensated(lambda found: (found[1] / 2, 2)), 1),
     "without bonus rows": (NoBonus(), 1),
     "undefined at a tie": (UndefinedAtTies(), 1),
-    "undefined where weights vanish": (UndefinedWhereWeightsVanish(), 1),
 }
 """Name -> the verifier, and the draft length at which it is wrong somewhere: all are refuted."""
 
