@@ -20,7 +20,7 @@ import numpy as np
 from spectheory import instances
 from spectheory.exact.certificate import Certificate, certify, drafts_in_words, tolerance_text
 from spectheory.exact.law import output_law
-from spectheory.exact.proof.stored import proved_shapes, shapes_text
+from spectheory.exact.proof.check import proved_shapes
 from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
 from spectheory.foundation.documents import count_text, decimal_text, to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -192,7 +192,7 @@ class SuiteCertificate(Result):
         refused: the reason of the verifier for every case that it refuses.
         scope: what the verdict has looked at.
         random: the random pairs among the cases, where none of them failed.
-        proved: the shapes of the stored proofs that this code is lossless on every pair (docs/proofs.md).
+        proved_for: shapes for every pair of which a stored proof says that this code is lossless.
     """
 
     verifier: str
@@ -203,7 +203,7 @@ class SuiteCertificate(Result):
     refused: Mapping[str, str]
     scope: Scope
     random: RandomPairs | None = None
-    proved: tuple[dict[str, Any], ...] = ()
+    proved_for: tuple[str, ...] = ()
 
     @property
     def is_lossless(self) -> bool:
@@ -221,7 +221,7 @@ class SuiteCertificate(Result):
         "(V, L, K)": "{shapes}",
         **SCOPE_FACTS,
         "random pairs": "{random_pairs}",
-        "proved for every pair": "{proved_shapes}",
+        "every pair of": "{proved}",
         "taken at its word": "{assumed}",
         "smallest failure": "{smallest_failure}",
         "counterexample": "{in_words}",
@@ -249,8 +249,8 @@ class SuiteCertificate(Result):
             "again": count_text(len(self.reruns), "rerun"),
             **to_json(self.scope),
             "shapes": self.scope.shapes_text(),
+            "proved": ", ".join(self.proved_for) or None,
             "random_pairs": None if self.random is None else self.random.in_words(),
-            "proved_shapes": shapes_text(self.proved) or None,
             "smallest_failure": None if found is None else self.failures[0].case,
             "in_words": None if found is None else found.in_words(),
         }
@@ -266,7 +266,7 @@ class SuiteCertificate(Result):
             "refused": dict(self.refused),
             "scope": self.scope.to_document(),
             "random": random if random is None else to_json(random) | {"largest_share": random.largest_share},
-            "proved": list(self.proved),
+            "proved_for": list(self.proved_for),
             "counterexample": None if found is None else found.to_document(),
             "verdicts": [to_json(verdict) for verdict in self.verdicts],
             "reruns": [to_json(verdict) for verdict in self.reruns],
@@ -413,7 +413,7 @@ class _Run:
             self.refused,
             self._scope(),
             RandomPairs(len(random), seed, RANDOM_LAW) if random and all(random) and not failed else None,
-            proved_shapes(self.verifier),
+            tuple(proved_shapes(self.verifier)),
         )
 
     def _scope(self) -> Scope:

@@ -34,6 +34,7 @@ from spectheory.exact.proof.check_numbers import (
     reject,
 )
 from spectheory.exact.proof.check_statements import Claim
+from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.defective import defects
@@ -80,6 +81,27 @@ def read(path: str | Path) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InvalidInputError(f"{path} is not a proof of the format {FORMAT}")
     return document
+
+
+def proved_shapes(verifier: Verifier) -> list[str]:
+    """The shapes for every pair of which a stored proof of the package says that this code is lossless.
+
+    The proofs are not checked again; they are of the code of the verifier as it is now.
+
+    Example:
+        >>> from spectheory import verifiers
+        >>> proved_shapes(verifiers["mixed_multipath"])
+        ['V=2 L=1 K=2', 'V=2 L=1 K=3']
+    """
+    stored = sorted((Path(__file__).parent / "stored").glob("*.proof"))
+    paths = [path for path in stored if path.name.startswith(f"{verifier.name}_V")]
+    found, digest = [], code_digest(verifier) if paths else ""
+    for path in paths:
+        if read(path)["verifier_code"] == digest:
+            *_, vocab, length, drafts, rows = path.stem.split("_")
+            shape = f"V={vocab[1:]} L={length[1:]} {'tree ' if '-' in drafts else 'K='}{drafts[1:]}"
+            found.append(shape if rows == "all" else f"{shape} ({rows} rows)")
+    return found
 
 
 def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:

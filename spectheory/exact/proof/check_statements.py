@@ -131,9 +131,11 @@ def _optimal(leaf: Leaf) -> None:
         return
     for inside in chain(*(combinations(range(leaf.size), count) for count in range(leaf.size + 1))):
         # No lossless verifier accepts more than p(H) + 1 - P(all drafts lie in H).
-        rest = sum((-leaf.entry("p", (token,)) for token in inside), law.block_efficiency - 2)
-        drafted = zip(law.weights, law.leaves, strict=True)
-        rest = sum((weight for weight, tokens in drafted if {*tokens} <= {*inside}), rest)
+        rest = law.block_efficiency - 2
+        for token in inside:
+            rest = rest - leaf.entry("p", (token,))
+        for weight, tokens in zip(law.weights, law.leaves, strict=True):
+            rest = rest + weight if {*tokens} <= {*inside} else rest
         if not leaf.answers.signs(*rest.parts) & NEGATIVE:
             return
     reject("no cut bounds the block efficiency at a leaf")

@@ -100,7 +100,8 @@ class FormalPair:
         self.signs: list[tuple[RationalFunction, int]] = []
         self.target = [np.full((size**depth, size), None, dtype=object) for depth in range(length + 1)]
         self.draft = [np.full((size**depth, size), None, dtype=object) for depth in range(length)]
-        self.reached = [()] + [(*context, token) for context, support in face.items() for token in support]
+        behind = [(*context, token) for context, support in face.items() for token in support]
+        self.reached: list[Context] = [(), *behind]
         sign = POSITIVE if shape.positive else ZERO | POSITIVE
         for context in self.reached:
             rows = [(self.target, "p", tuple(range(size)), sign)]

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from spectheory import defects, prove, verifiers
+from spectheory import defects, instances, prove, verifiers
 from spectheory.exact import proof
-from spectheory.exact.proof.check import check_document, check_proof, read
+from spectheory.exact.proof.check import check_document, check_proof, proved_shapes, read
 from spectheory.exact.proof.check_numbers import RejectedProofError
 from spectheory.exact.proof.check_statements import Claim
 from spectheory.exact.proof.verifier_code import code_digest, code_texts
+from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.arrays import normalise, zeros_like
+from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
@@ -263,6 +265,17 @@ def test_stored_proofs_hold(path: Path) -> None:
     assert f"| {len(data)} |" in PAGE.read_text(encoding="utf-8")
     if len(data) < 400:
         assert check_proof(path)["regions"] == document["regions"]
+
+
+def test_stored_proofs_speak_of_the_code_that_they_are_of() -> None:
+    class Changed(Block):
+        """The same name, and other code."""
+
+    assert proved_shapes(verifiers["block"])[:2] == ["V=2 L=1 K=1", "V=2 L=2 K=1"]
+    assert proved_shapes(Changed()) == []
+    case = SuiteCase("mine", instances.two_token(1), Iid(1))
+    assert certify_suite("token", [case]).to_document()["proved_for"][0] == "V=2 L=1 K=1"
+    assert certify_suite(Changed(), [case]).proved_for == ()
 
 
 @pytest.mark.deep
