@@ -69,7 +69,7 @@ def prove(
         show: write the block efficiency on every region down (``Proof.formulas``).
         time_limit: seconds, after which the verdict is ``"undecided"``.
         resume: a file that ``save`` of an undecided search of the same statement wrote.  A proof that is
-            found from there is checked as ``check_proof`` does.
+            found from there is checked as ``check_proof`` does; where a solver is trusted, so is the file.
         progress: called with the regions done and those known of.
 
     Raises:
