@@ -30,7 +30,8 @@ from spectheory.command_line.output import (
 @click.option("--show", is_flag=True, help="The block efficiency as formulas, by regions.")
 @click.option("--positive", is_flag=True, help="Of pairs without zeros only.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Stop earlier, undecided.")
-@click.option("--out", type=click.Path(), metavar="FILE", help="Write the proof, or the pair that refutes.")
+@click.option("--out", type=click.Path(), metavar="FILE", help="Write what was found: proof, pair, search.")
+@click.option("--resume", type=click.Path(), metavar="FILE", help="Go on with an undecided search.")
 @click.option("--check", "checked", type=click.Path(), metavar="FILE", help="Instead: check a stored proof.")
 @json_option
 def prove(
@@ -44,6 +45,7 @@ def prove(
     positive: bool,
     time_limit: float | None,
     out: str | None,
+    resume: str | None,
     checked: str | None,
     as_json: bool,
 ) -> int:
@@ -52,14 +54,14 @@ def prove(
     VERIFIER is a published one, or your own as package.module:attribute.  --statement proves something else
     about it: at_least:OTHER@K says that no block efficiency is below that of OTHER with K drafts.  Exits with
     0 where it is proved, with 1 where a pair refutes it, and with 4 where it is undecided or rests on the
-    word of a solver.
+    word of a solver.  What --out then writes is the search, with which --resume goes on.
 
     --check FILE runs the checker, which shares nothing with the search.  It exits with 1 where the proof does
     not hold.
     """
     if checked is not None:
-        of_search = ("vocab", "draft_length", "num_drafts", "tree", "statement", "show", "positive", "out")
-        if any(map(was_given, of_search)):
+        of_search = "vocab draft_length num_drafts tree statement show positive out resume"
+        if any(map(was_given, of_search.split())):
             raise click.UsageError("--check takes the shape from the file; leave out the other options")
         return _check(checked, verifier, as_json)
     if verifier is None or vocab is None or draft_length is None:
@@ -79,6 +81,7 @@ def prove(
             positive=positive,
             show=show,
             time_limit=time_limit,
+            resume=resume,
             progress=progress,
         )
     print_results([found], as_json, False)
@@ -89,6 +92,10 @@ def prove(
         said = f"the pair is in {out}; spectheory certify {out} --verifier {judged} confirms it"
     elif out is not None and found.tree is not None:
         said = f"the proof is in {out}, {found.save(out)} bytes; spectheory prove --check {out} checks it"
+    elif out is not None:
+        said = (
+            f"the search is in {out}, {found.save(out)} bytes; the same command with --resume {out} goes on"
+        )
     if said and not as_json:
         note(said)
     return 0 if found.verdict == PROVED else EXIT_DEFECT if found.verdict == REFUTED else EXIT_NOT_DECIDED

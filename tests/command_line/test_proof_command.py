@@ -46,6 +46,15 @@ def test_a_search_that_stops_is_undecided(capsys: pytest.CaptureFixture[str]) ->
     assert (found["verdict"], found["open_share"]) == ("undecided", 1)
 
 
+def test_an_undecided_search_is_resumed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = str(tmp_path / "search")
+    assert main(["prove", "block", *SHAPE, "--time-limit", "1e-9", "--out", path]) == 4
+    assert f"--resume {path} goes on" in capsys.readouterr().err
+    assert run_json(capsys, "prove", "block", *SHAPE, "--resume", path)["verdict"] == "proved"
+    assert main(["prove", "token", *SHAPE, "--resume", path]) == 2
+    assert "verifier_code" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

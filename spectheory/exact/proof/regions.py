@@ -104,7 +104,6 @@ class Walk:
     roots: list[tuple[Face, Part]] = dataclasses.field(default_factory=list)
     waiting: list[Branch] = dataclasses.field(default_factory=list)
     num_regions: int = 0
-    num_open: int = 0
 
     def enter(self, face: Face, seed: int) -> None:
         """Make the whole of a face a part that waits."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from time import monotonic, process_time
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from scipy.stats import beta
 
 from spectheory.exact.proof import proof_file
+from spectheory.exact.proof.check import check_document
 from spectheory.exact.proof.domain import Face, FormalPair, Shape
 from spectheory.exact.proof.emptiness import Emptiness
 from spectheory.exact.proof.formal_numbers import NotFollowedError
@@ -18,9 +20,10 @@ from spectheory.exact.proof.points import Point, random_point, uniform_point
 from spectheory.exact.proof.rational_functions import RationalFunctions
 from spectheory.exact.proof.regions import LEAF, Branch, RegionRun, Walk, smallest
 from spectheory.exact.proof.replay import replay
+from spectheory.exact.proof.resume import read_search, restore
 from spectheory.exact.proof.statements import Statement
 from spectheory.exact.proof.stops import formal_stops, fresh
-from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, Proof
+from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, Proof, drafts_document
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.validation import check_count, check_positive
@@ -46,6 +49,7 @@ def prove(
     positive: bool = False,
     show: bool = False,
     time_limit: float | None = None,
+    resume: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Proof:
     """Decide whether a verifier is lossless, or another statement about it, on every pair of a shape.
@@ -64,10 +68,13 @@ def prove(
         positive: speak of pairs without zeros only.
         show: write the block efficiency on every region down (``Proof.formulas``).
         time_limit: seconds, after which the verdict is ``"undecided"``.
+        resume: a file that ``save`` of an undecided search of the same statement wrote.  A proof that is
+            found from there is checked as ``check_proof`` does; where a solver is trusted, so is the file.
         progress: called with the regions done and those known of.
 
     Raises:
         InvalidInputError: a bad argument, or a verifier that computes in float64.
+        RejectedProofError: the file to resume says something that does not hold.
         UnknownNameError: no verifier or no statement has that name.
         InvalidOutcomeError: the verifier leaves the array functions, or fails.
 
@@ -90,7 +97,17 @@ def prove(
     if isinstance(process, (PrefixTree, WithoutReplacement)):
         process.draws(draft_length)
     claim = Statement.of(statement, found, process, draft_length)
-    return _Search(claim, shape, monotonic(), limit, Leaves() if show else None).run(progress)
+    search = _Search(claim, shape, monotonic(), limit, Leaves() if show else None)
+    if resume is None:
+        search.try_simple_pairs()
+        return search.run(progress)
+    if show:
+        raise InvalidInputError("the file to resume has no formulas; leave out show or resume")
+    restore(search.walk, read_search(resume, search.scope()))
+    proof = search.run(progress)
+    if proof.verdict == PROVED and proof.tree is not None:
+        check_document({**search.scope(), **proof.tree}, found)
+    return proof
 
 
 class _Search:
@@ -103,14 +120,26 @@ class _Search:
         self.statement, self.verifier, self.process = statement, *statement.subjects[0][:2]
         self.shape, self.start, self.end = shape, start, start + limit
         self.start_of_cpu = process_time()
+        self.digest = code_digest(*(subject.verifier for subject in statement.subjects))
         self.walk = Walk(shape, RationalFunctions(shape.names()), Emptiness(self.end))
         self.stuck: list[Branch] = []
         self.refuted: tuple[str, ModelPair] | None = None
 
+    def scope(self) -> dict[str, Any]:
+        """The fields of a stored search that say of what it speaks."""
+        return {
+            "statement": self.statement.name,
+            "vocab_size": self.shape.vocab_size,
+            "draft_length": self.shape.draft_length,
+            "drafts": drafts_document(self.process),
+            "domain": self.shape.domain,
+            "verifier_code": self.digest,
+        }
+
     def run(self, progress: Callable[[int, int], None] | None) -> Proof:
-        faces = [face for face in self.shape.faces() if self._can_be_drafted(face)]
-        walk, entered = self.walk, 0
-        self._try_simple_pairs(faces[0])
+        walk = self.walk
+        faces, entered = [face for face, _ in walk.roots], len(walk.roots)
+        faces += [face for face in self.shape.faces() if self._can_be_drafted(face) and face not in faces]
         while self.refuted is None and (walk.waiting or entered < len(faces)):
             if monotonic() > self.end:
                 break
@@ -123,9 +152,9 @@ class _Search:
         num_open = len(walk.waiting) + len(self.stuck) + len(faces) - entered
         return self._result(num_open)
 
-    def _try_simple_pairs(self, face: Face) -> None:
+    def try_simple_pairs(self) -> None:
         """Look for a wrong pair among simple ones, which also finds smaller pairs than the walk does."""
-        random, pair = Random(0), FormalPair(self.shape, self.walk.field, face)
+        random, pair = Random(0), FormalPair(self.shape, self.walk.field, next(self.shape.faces()))
         drawn = (random_point(pair, random) for _ in range(SIMPLE_PAIRS))
         points = sorted(drawn, key=lambda point: point.size)
         for point in points[: SIMPLE_PAIRS_OF_USERS if isinstance(self.verifier, UserVerifier) else None]:
@@ -221,14 +250,15 @@ class _Search:
             walk.num_regions,
             num_open,
             len(lemmas) if tree is None else len(tree["lemmas"]),
-            sum(lemma.terms is None for lemma in lemmas) if tree is None else trusted,
+            sum(lemma.is_trusted for lemma in lemmas) if tree is None else trusted,
             *(self.refuted or _NOT_REFUTED),
             self._outside() if verdict == UNDECIDED else 0.0,
             monotonic() - self.start,
             process_time() - self.start_of_cpu,
-            code_digest(*(subject.verifier for subject in self.statement.subjects)),
+            self.digest,
             tree,
             () if self.leaves is None else self.leaves.formulas(),
+            proof_file.tree_document(walk, [*walk.waiting, *self.stuck]) if verdict == UNDECIDED else None,
         )
 
     def _outside(self) -> float:

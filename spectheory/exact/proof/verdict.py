@@ -49,6 +49,7 @@ class Proof(Result):
         tree: the proof, for ``save``; ``None`` where there is none.
         formulas: the block efficiency on all regions, where it was asked for; of an undecided proof, on those
             that are done.
+        unfinished: where it is undecided, the search, for ``save`` and for ``resume`` of ``prove``.
     """
 
     verdict: str
@@ -68,6 +69,7 @@ class Proof(Result):
     verifier_code: str
     tree: dict[str, Any] | None
     formulas: tuple[Formula, ...] = ()
+    unfinished: dict[str, Any] | None = None
 
     facts: ClassVar[Templates] = {
         "verdict": "{verdict}",
@@ -157,16 +159,18 @@ class Proof(Result):
         return sympy.Piecewise(*some, (last[0], True))
 
     def save(self, path: str | Path) -> int:
-        """Write the proof for ``check_proof``; returns its size in bytes.
+        """Write the proof for ``check_proof``, or the search to be resumed; returns the size in bytes.
 
         Raises:
-            InvalidInputError: the verdict is not ``"proved"`` or ``"solver-trusted"``.
+            InvalidInputError: the verdict is ``"refuted"``.
         """
-        if self.tree is None:
+        tree = self.tree or self.unfinished
+        if tree is None:
             raise InvalidInputError(f"there is no proof to write: the verdict is {self.verdict!r}")
         left_out = ("pair", "wrong", "open_share", "open_regions", "formulas", "seconds", "verdict")
         header = {key: value for key, value in self.to_document().items() if key not in left_out}
-        return proof_file.write(path, {"format": proof_file.FORMAT, **header, **self.tree})
+        name = proof_file.FORMAT if self.tree else proof_file.SEARCH_FORMAT
+        return proof_file.write(path, {"format": name, **header, **tree})
 
 
 def _rows_text(rows: Any) -> str:
