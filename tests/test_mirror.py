@@ -18,6 +18,8 @@ MOST_LINES = 500
 ELSEWHERE = {
     "exact/position_acceptance": "command_line/test_theory_commands",
     "auditing/rounds/joint_laws": "auditing/rounds/test_two_calls",
+    "auditing/rounds/rounding": "auditing/verdicts/test_sampler_audit",
+    "auditing/subjects/round_specimens": "auditing/subjects/test_drafting_rounds",
     "auditing/subjects/adapters/lmdeploy": "auditing/subjects/adapters/test_flat_batch",
     "auditing/subjects/adapters/transformers": "auditing/subjects/test_libraries",
     "auditing/subjects/adapters/vllm": "auditing/subjects/adapters/test_flat_batch",

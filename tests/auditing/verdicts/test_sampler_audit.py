@@ -18,6 +18,7 @@ from audit_support import SAID_OF
 from spectheory import audit, certify, instances, output_law
 from spectheory.auditing.following.intercept import GLOBAL_SEED
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths, random_dyadic
+from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.relaxations import deferred_rejection, synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
@@ -31,7 +32,6 @@ from spectheory.auditing.verdicts.audit_certificate import (
     AuditCase,
 )
 from spectheory.auditing.verdicts.chi_squared import noncentrality
-from spectheory.auditing.verdicts.sampler_audit import rounding_bound
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.pair import ModelPair
 from spectheory.testing import assert_lossless, assert_sampler_lossless
