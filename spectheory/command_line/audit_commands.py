@@ -129,8 +129,8 @@ def _pairs(pair_file: str | None, vocab: str | None, draft_length: str | None) -
 def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
     """Keep the files of these libraries."""
     from spectheory.auditing.subjects.libraries import LIBRARIES
-    from spectheory.auditing.subjects.wheels import default_cache, fetch, parsed
     from spectheory.foundation.validation import unknown_name
+    from spectheory.foundation.wheels import default_cache, fetch, parsed
 
     wanted = [name for given in names for name in (LIBRARIES if given == ALL else [given])]
     if not wanted:

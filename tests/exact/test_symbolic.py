@@ -59,6 +59,14 @@ def test_rows_that_depend_on_the_context() -> None:
         assert at(expression, value) == optimum(pair).value
 
 
+def test_roots_are_put_together() -> None:
+    """Rows of irrational numbers, which no exact pair can hold; by hand."""
+    root = sympy.sqrt(2)
+    target, draft = [root - 1, 2 - root], [root / 2, 1 - root / 2]
+    assert block_efficiency("token", target, draft, 2) == root / 2 + sympy.Rational(3, 2)
+    assert block_efficiency("block", target, draft, 2) == 3 - root / 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -25,9 +25,9 @@ from spectheory.auditing.subjects.adapters import (
 from spectheory.auditing.subjects.one_module import file_of
 from spectheory.auditing.subjects.relaxations import Relaxation, deferred_rejection, synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
-from spectheory.auditing.subjects.wheels import Release, default_cache, found, parsed
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name
+from spectheory.foundation.wheels import Release, default_cache, found, parsed
 
 
 class Library(NamedTuple):

@@ -11,8 +11,8 @@ from transformers.generation import utils as transformers_utils
 from audited import CACHE, fetched
 from spectheory.auditing.subjects import libraries
 from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, Fetched, Installed, load_subject
-from spectheory.auditing.subjects.wheels import parsed
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
+from spectheory.foundation.wheels import parsed
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.adapters.flat_batch import BONUS, PLACEHOLDER, bonus_tokens
 from spectheory.auditing.subjects.one_module import file_of, module_alone
 from spectheory.auditing.subjects.signatures import Row
-from spectheory.auditing.subjects.wheels import Release
+from spectheory.foundation.wheels import Release
 
 BACKENDS = "lmdeploy.pytorch.backends"
 DEFAULT = (f"{BACKENDS}.default.rejection_sampling", f"{BACKENDS}.rejection_sampling")

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from spectheory.auditing.subjects.one_module import file_of, module_alone
-from spectheory.auditing.subjects.wheels import Release
+from spectheory.foundation.wheels import Release
 
 MODULE = "mlx_lm.generate"
 FILES = (file_of(MODULE),)

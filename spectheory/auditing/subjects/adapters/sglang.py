@@ -11,7 +11,7 @@ from spectheory.auditing.following.kernel_draws import elementwise, gumbel_noise
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.one_module import file_of, module_alone
 from spectheory.auditing.subjects.signatures import Row
-from spectheory.auditing.subjects.wheels import Release
+from spectheory.foundation.wheels import Release
 
 MODULE = "sglang.kernels.ops.speculative.reject_sampling"
 DSPARK = tuple(

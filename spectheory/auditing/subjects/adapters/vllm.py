@@ -7,7 +7,7 @@ from typing import Any
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.adapters.flat_batch import BONUS, flat_batch
 from spectheory.auditing.subjects.one_module import file_of, module_alone
-from spectheory.auditing.subjects.wheels import Release
+from spectheory.foundation.wheels import Release
 
 MODULE = "vllm.v1.sample.rejection_sampler"
 FLY = "vllm.v1.spec_decode.fly"

@@ -9,7 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from spectheory.auditing.subjects.adapters.flat_batch import BONUS, PLACEHOLDER, flat_batch
 from spectheory.auditing.subjects.one_module import file_of, module_alone
-from spectheory.auditing.subjects.wheels import Release
+from spectheory.foundation.wheels import Release
 
 MODULE = "vllm_ascend.sample.rejection_sampler"
 FILES = (file_of(MODULE),)

@@ -13,7 +13,7 @@ from spectheory.auditing.subjects.adapters.flat_batch import PLACEHOLDER
 from spectheory.auditing.subjects.adapters.vllm import FLY
 from spectheory.auditing.subjects.one_module import module_alone
 from spectheory.auditing.subjects.signatures import Row
-from spectheory.auditing.subjects.wheels import Release
+from spectheory.foundation.wheels import Release
 
 GUMBEL = "vllm.v1.worker.gpu.sample.gumbel"
 MODULE = "vllm.v1.worker.gpu.spec_decode.rejection_sampler_utils"

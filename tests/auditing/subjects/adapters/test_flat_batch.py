@@ -18,7 +18,7 @@ from spectheory.auditing.rounds.batches import FIRST, SECOND, audit_batches
 from spectheory.auditing.subjects.adapters import lmdeploy, vllm, vllm_ascend
 from spectheory.auditing.subjects.adapters.flat_batch import MIXES, bonus_tokens, flat_batch
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.wheels import Release
+from spectheory.foundation.wheels import Release
 
 
 def rejection_sample(text: str = FLAT) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from audited import released
 from spectheory import certify, instances
 from spectheory.auditing.subjects.adapters import mlx_lm
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.wheels import Release
+from spectheory.foundation.wheels import Release
 
 MODULE = """
 import mlx.core as mx

@@ -19,8 +19,8 @@ from spectheory.auditing.rounds.two_calls import follow_two_calls
 from spectheory.auditing.subjects.adapters import sglang
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.wheels import Release
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
+from spectheory.foundation.wheels import Release
 from spectheory.pairs.pair import ModelPair
 
 RELEASED = "sglang-0.5.23"

@@ -12,7 +12,7 @@ from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.two_calls import follow_two_calls
 from spectheory.auditing.subjects.adapters import vllm, vllm_v2
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.wheels import Release
+from spectheory.foundation.wheels import Release
 
 READ_AGAIN = "randomness: tl.rand reads random numbers that it has used in the call before"
 NOISE = GUMBEL.replace(
