@@ -141,6 +141,27 @@ def test_two_races_with_the_same_numbers(first: tuple[int, ...], second: tuple[i
     assert is_close(independent) is (not set(np.flatnonzero(first)) & set(np.flatnonzero(second)))
 
 
+def test_a_race_after_a_second_race_is_refused() -> None:
+    """Also where it has no number of the second one: that has told something of the first one's numbers."""
+
+    def winner(*sources: Exponential) -> int:
+        return Race([Clock(source) for source in sources], largest=False).winner()
+
+    tape = Tape([])
+    one, two, three, four = (Exponential(tape) for _ in range(4))
+    winner(one, two)
+    winner(two, three)
+    for others in ((one, four), (three, four), (one, two)):
+        with pytest.raises(NotEnumerableError, match="three races"):
+            winner(*others)
+    apart, beside, both = ((Exponential(tape), Exponential(tape)) for _ in range(3))
+    winner(*apart)
+    winner(*beside)
+    with pytest.raises(NotEnumerableError, match="three races"):
+        winner(apart[0], beside[0])
+    assert winner(*both) == 0
+
+
 def test_clocks_of_one_number_come_in_the_order_of_their_rates() -> None:
     """Noise that all tokens share decides nothing: the largest weight wins, the first of equal ones."""
     tape = Tape([])

@@ -106,6 +106,17 @@ def test_what_is_not_decided_says_why(sampler: Any, says: str) -> None:
     assert says in found.headline()
 
 
+def noise_of_all_tokens(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """One exponential number for all tokens: the likeliest one always wins."""
+    noise = torch.empty(1).exponential_(generator=generator).expand(target_rows.shape[-1])
+    return [int((target_rows[0, 0] / noise).argmax())]
+
+
+def test_noise_that_all_tokens_share_decides_nothing() -> None:
+    found = audit(noise_of_all_tokens, {"quarters": instances.bernoulli("1/2", "1/4")}, num_drafts=(1,))
+    assert (found.is_defective, found.total_variation) == (True, Fraction(1, 4))
+
+
 def by_a_sequence_of_its_own() -> Any:
     """Token verification with coins of its own arithmetic, whose state it keeps."""
     state = [1]
