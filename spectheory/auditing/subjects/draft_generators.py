@@ -39,7 +39,8 @@ class Drafted(Shipped):
     """
 
     def __init__(self, sampler: Shipped, generator_of: Callable[[ModelPair], Generator]) -> None:
-        super().__init__(sampler.sampler, sampler.signature_name, sampler.name)
+        super().__init__(sampler.sampler, sampler.signature_name, sampler.name, provenance=sampler.provenance)
+        self.note, self.assumed = sampler.note, sampler.assumed
         self.generator_of = generator_of
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
@@ -95,14 +96,15 @@ def measured(
     return law, reported
 
 
-def gemma4_assistant(pair: ModelPair) -> Any:
+def gemma4_assistant(kind: Any, pair: ModelPair) -> Generator:
     """The candidate generator of transformers for assistants at one position, with a stand-in assistant.
 
     The stand-in has the pair's draft rows: its hidden state is the depth and the number of a context.
-    """
-    from transformers.generation import candidate_generator
 
-    kind: Any = candidate_generator.SinglePositionMultiTokenCandidateGenerator
+    Args:
+        kind: the class ``SinglePositionMultiTokenCandidateGenerator`` of a release.
+        pair: the models.
+    """
     config = SimpleNamespace(num_assistant_tokens=pair.draft_length, max_length=1_000)
 
     class Gemma4AssistantStandIn:

@@ -117,6 +117,7 @@ class Shipped(BlackBox, Verifier):
     Attributes:
         journal: the observations in all runs so far.
         note: a remark for readers of the certificate.
+        assumed: what is taken at its word of this sampler, beyond what every audit assumes.
         reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box; it bounds
             the error of the law in total variation.
@@ -173,6 +174,7 @@ class Shipped(BlackBox, Verifier):
         self.journal = Journal()
         self.undecided = Fraction(0)
         self.note = ""
+        self.assumed: tuple[str, ...] = ()
         self.reported: tuple[np.ndarray, ...] | None = None
         self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}
 

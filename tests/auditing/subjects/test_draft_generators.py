@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers.generation.candidate_generator import SinglePositionMultiTokenCandidateGenerator
 from transformers.generation.utils import _speculative_sampling
 
 from spectheory import audit, instances, output_law
@@ -44,7 +45,7 @@ def greedy(pair: ModelPair) -> Any:
     """Drafts the likeliest token and says so: all mass of the reported row is on it."""
 
     def generate() -> tuple[list[int], torch.Tensor]:
-        tokens, _ = gemma4_assistant(pair)()
+        tokens, _ = gemma4_assistant(SinglePositionMultiTokenCandidateGenerator, pair)()
         return tokens, torch.nn.functional.one_hot(torch.tensor(tokens), pair.vocab_size).float().log()
 
     return generate
