@@ -266,7 +266,7 @@ def subject_of_release(name: str, release: Release) -> Shipped:
         sampler.assumed = (f"an adapter that was tested with {release.package} {tested} fits this file",)
     if subject.drafter is not None:
         drafter = load_code(release, library.top, subject.drafter, library.given)
-        sampler = Drafted(sampler, partial(gemma4_assistant, drafter.function))
+        sampler = Drafted(sampler, partial(gemma4_assistant, drafter.call))
         sampler.stand_ins = ("the assistant and its embeddings: the draft rows of the pair",)
         drafted = f"drafted by {drafter.file}, sha256 {drafter.sha256}"
         sampler.note = "; ".join(filter(None, (drafted, sampler.note)))

@@ -11,7 +11,7 @@ import importlib
 import importlib.util
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
@@ -88,10 +88,14 @@ class _Base:
 class _StandInModule(ModuleType):
     """A module of stand-ins, except for the names it is given."""
 
-    def __getattr__(self, name: str) -> StandIn:
+    _inside: Collection[str] = ()
+    """The modules that are executed or given."""
+
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return StandIn(f"{self.__name__}.{name}")
+        full = f"{self.__name__}.{name}"
+        return importlib.import_module(full) if full in self._inside else StandIn(full)
 
 
 def _package(name: str) -> str:
@@ -123,6 +127,7 @@ class _Finder:
         return _StandInModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["_inside"] = (*self.files, *self.given)
         module.__dict__.update(self.given.get(module.__name__, {}))
 
 

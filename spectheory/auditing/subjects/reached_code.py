@@ -21,7 +21,8 @@ class Function(NamedTuple):
     Attributes:
         name: of the function, at the top level of its module.
         modules: where releases keep it, the newest first, by dotted names.
-        parameters: the parameters that the adapter knows, by names of all releases; empty for a class.
+        parameters: the parameters that the adapter knows, by names of all releases; empty
+            where nothing is asked of them.
         options: parameters that the function must have.
     """
 
@@ -32,10 +33,13 @@ class Function(NamedTuple):
 
     def misfit(self, node: ast.stmt) -> str:
         """Why a definition is not this function, in words; empty if it is."""
+        if isinstance(node, ast.ClassDef):
+            inside = [each for each in node.body if getattr(each, "name", "") == "__init__"]
+            return self.misfit(inside[0]) if inside else ""
         if not isinstance(node, ast.FunctionDef) or not self.parameters:
             return ""
         args = node.args
-        positional = [arg.arg for arg in (*args.posonlyargs, *args.args)]
+        positional = [arg.arg for arg in (*args.posonlyargs, *args.args) if arg.arg != "self"]
         named = [arg.arg for arg in args.kwonlyargs]
         required = positional[: len(positional) - len(args.defaults)]
         required += [name for name, value in zip(named, args.kw_defaults, strict=True) if value is None]
@@ -145,7 +149,8 @@ class _Module(NamedTuple):
 def _reached(
     root: Path, module: str, function: Function, stops: Collection[str], is_elsewhere: bool
 ) -> Found:
-    """Follow names from the function on."""
+    """Follow names from the function on, inside its library."""
+    top = module.partition(".")[0]
     modules: dict[str, Path] = {}
     stopped: dict[str, dict[str, None]] = {}
     asked, open_names = set(), [(module, function.name)]
@@ -158,7 +163,7 @@ def _reached(
         if module in stops:
             stopped.setdefault(module, {})[name] = None
             continue
-        file = module_file(root, module)
+        file = module_file(root, module) if module.partition(".")[0] == top else None
         if file is None:
             continue
         parsed = _module(file, module)

@@ -66,7 +66,7 @@ def release_in(checkout: Path, package: str, top: str) -> Release:
     above = [folder.parent] if folder.name == top else []
     below = [child / inside for child in sorted(folder.glob("*/")) for inside in INSIDE]
     for root in (*(folder / inside for inside in INSIDE), *above, *below):
-        if any((root / top).glob("*.py")):
+        if next((root / top).rglob("*.py"), None) is not None:
             return Release(package, _version_in(root, folder, top), root)
     raise InvalidInputError(f"{checkout} has no package {top}; --from takes a folder that contains {top}/")
 

@@ -102,6 +102,14 @@ def test_a_module_that_needs_its_library_is_a_stand_in(root: Path) -> None:
         module.Sampler().right()  # type: ignore[attr-defined]
 
 
+def test_a_module_inside_a_package_that_is_not_here(root: Path) -> None:
+    """It is imported, and not taken for one more name of the package."""
+    (root / "made_up" / "helpers.py").write_text(
+        "from . import constants\nhalf = helper = lambda x: constants.LIMIT\n"
+    )
+    assert load(root).Sampler().right() == 3  # type: ignore[attr-defined]
+
+
 def test_conditions_and_bases_at_import(root: Path) -> None:
     """What is not here is not available; a class may give a base that is not here its settings."""
     (root / "made_up" / "helpers.py").write_text(

@@ -12,6 +12,7 @@ FUNCTION = Function("sampler", ("made_up.deep.sampler",), frozenset({"rows", "dr
 SAMPLER = """
 from typing import TYPE_CHECKING
 import made_up.whole as whole
+import beside_it
 from made_up.given import wanted
 from made_up import part, unused_part
 from .beside import helper as renamed, not_needed
@@ -33,7 +34,7 @@ def sampler(rows: Row, draft=None, *, option=1) -> Row:
     return second(rows)
 
 def second(rows):
-    return reexported(rows, LIMIT, part.number, wanted, tried)
+    return reexported(rows, LIMIT, beside_it.number, part.number, wanted, tried)
 """
 
 
@@ -44,6 +45,7 @@ def tree(root: Path, sampler: str = SAMPLER) -> Path:
     released(root, "made_up.deep.beside", "def helper(f):\n    return f\ndef not_needed():\n    pass\n")
     released(root, "made_up.package.__init__", "from .inside import reexported\n")
     released(root, "made_up.package.inside", "def reexported(*args):\n    pass\n")
+    released(root, "beside_it", "number = 5\n")  # as where packages are installed
     for name in ("types", "unused_part", "__init__"):
         released(root, f"made_up.{name}", "raise RuntimeError\n")
     return root

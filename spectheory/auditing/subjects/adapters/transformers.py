@@ -16,8 +16,15 @@ FUNCTION = Function(
     ),
 )
 GENERATOR = Function(
-    "SinglePositionMultiTokenCandidateGenerator", ("transformers.generation.candidate_generator",)
-)
+    "SinglePositionMultiTokenCandidateGenerator",
+    ("transformers.generation.candidate_generator",),
+    frozenset(
+        {
+            "input_ids", "assistant_model", "target_model_input_embeddings", "generation_config",
+            "model_kwargs",
+        }
+    ),
+)  # fmt: skip
 
 
 def assisted(code: Code) -> Callable[..., Any]:
