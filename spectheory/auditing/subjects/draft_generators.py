@@ -6,7 +6,7 @@ makes a lossless verifier wrong, and no test of the verifier alone can show it.
 
 import copy
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -66,18 +66,34 @@ def measured(
     Raises:
         InvalidOutcomeError: the generator does not draft L tokens, or reports two rows for a context.
     """
-    size, length = pair.vocab_size, pair.draft_length
-    masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
-    told: dict[tuple[int, ...], tuple[Fraction, ...]] = {}
 
     def run(tape: Tape) -> tuple[list[int], torch.Tensor]:
         with intercepted(tape, journal):
             return generate()
 
-    for probability, (tokens, logits) in all_runs(run):
-        if len(tokens) != length:
+    return laws_of_drafts(
+        (
+            (probability, tokens, logits.double().softmax(-1).tolist())
+            for probability, (tokens, logits) in all_runs(run)
+        ),
+        pair,
+        journal,
+    )
+
+
+def laws_of_drafts(
+    runs: Iterable[tuple[Fraction, Sequence[int], Sequence[Sequence[float]]]],
+    pair: ModelPair,
+    journal: Journal,
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """As ``measured``, from runs: (probability, drafted tokens, their reported rows)."""
+    size, length = pair.vocab_size, pair.draft_length
+    masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+    told: dict[tuple[int, ...], tuple[Fraction, ...]] = {}
+    for probability, tokens, rows in runs:
+        if len(tokens) != length or len(rows) != length:
             raise InvalidOutcomeError(f"the generator drafted {len(tokens)} tokens, expected {length}")
-        for depth, row in enumerate(logits.double().softmax(-1).tolist()):
+        for depth, row in enumerate(rows):
             prefix = tuple(tokens[:depth])
             masses[(*prefix, tokens[depth])] += probability
             exact = tuple(exact_number(value) for value in row)

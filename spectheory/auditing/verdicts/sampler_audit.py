@@ -147,7 +147,9 @@ class _Found:
     refused: list[InvalidInputError] = field(default_factory=list)
 
     def follow_two_calls(self, group: Sequence[Question]) -> None:
-        """Two calls in a row, on a few of the questions."""
+        """Two calls in a row, on a few of the questions; rounds are questions of their own."""
+        if self.sampler.signature.drafts_itself:
+            return
         for question in questions_of_calls(group):
             try:
                 call_twice(*_prepared(self.sampler, question))
@@ -183,6 +185,7 @@ class _Found:
         verdict, reasons = self.verdict()
         has_own_law = relaxation is not None and relaxation.verifier is not None
         wrong = [question for question, case in zip(self.asked, cases, strict=True) if case.is_wrong]
+        has_own_law |= sampler.signature.drafts_itself  # which is not a verifier
         is_shown = verdict == DEFECT and wrong and not has_own_law
         return AuditCertificate(
             sampler=sampler.name,
@@ -249,7 +252,8 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
         samples=samples_needed(found, wanted, law.undefined),
     )
     is_large = pair.vocab_size**pair.draft_length > MAX_LEAVES
-    if not case.is_wrong or is_large or question.num_drafts > 1 or sampler.relaxation is not None:
+    has_no_optimum = question.num_drafts > 1 or question.rounds > 1
+    if not case.is_wrong or is_large or has_no_optimum or sampler.relaxation is not None:
         return case
     best = optimum(pair).value
     return replace(case, optimum=best) if isinstance(best, Fraction) else case
