@@ -81,7 +81,7 @@ def audit(
     releases, which are downloaded.
 
     "audit fetch sglang==0.5.23" downloads the wheel of a library with pip and keeps its Python files; nothing
-    is installed.  "audit fetch all" takes every library, each in the tested version.
+    is installed.  "audit fetch all" takes every library that is not installed, each in the tested version.
     """
     forms = {"--page": as_page, "--sarif": as_sarif, "--csv": as_csv, "--json": as_json}
     if sum(forms.values()) > 1:
@@ -150,11 +150,15 @@ def _pairs(pair_file: str | None, vocab: str | None, draft_length: str | None) -
 def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
     """Keep the files of these libraries."""
     from spectheory.auditing.subjects.libraries import LIBRARIES
+    from spectheory.auditing.subjects.sources import installed_release
     from spectheory.auditing.subjects.wheels import default_cache, fetch, parsed
     from spectheory.foundation.validation import unknown_name
 
-    wanted = [name for given in names for name in (LIBRARIES if given == ALL else [given])]
-    if not wanted:
+    all_libraries = [
+        name for name, library in LIBRARIES.items() if installed_release(name, library.top) is None
+    ]
+    wanted = [name for given in names for name in (all_libraries if given == ALL else [given])]
+    if not names:
         raise InvalidInputError(
             f"say what to fetch: {ALL}, or one of {', '.join(LIBRARIES)}, with ==version or without"
         )
@@ -232,6 +236,10 @@ def _samplers(
             forms = "; ".join(f"{known}: {how.form}" for known, how in SIGNATURES.items())
             raise InvalidInputError(f"say how {name} is called, with --as SIGNATURE: {forms}")
         else:
+            if checkout is not None:
+                raise InvalidInputError(
+                    f"--from is for the samplers of libraries; {name} is imported as it is"
+                )
             function = imported(name, "sampler")
             if not callable(function):
                 raise InvalidInputError(f"{name} is {type(function).__name__}, expected a function")

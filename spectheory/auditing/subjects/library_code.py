@@ -53,6 +53,12 @@ class Code(NamedTuple):
             **{name: value for name, value in values.items() if name in names}, **self.options
         )
 
+    def constant(self, name: str, default: Any) -> Any:
+        """A constant of the function's module; the default where it has none or imports a stand-in."""
+        value = getattr(next(iter(self.modules.values())), name, default)
+        value = getattr(value, "value", value)  # of a constant for kernels
+        return value if isinstance(value, (int, float)) else default
+
     def replace(self, names: Sequence[str], make: Callable[..., Sequence[Any]], words: str) -> None:
         """Replace objects of the executed modules wherever they are imported; no effect where one is missing.
 

@@ -11,6 +11,7 @@ from transformers.generation import utils as transformers_utils
 
 from audited import CACHE, FLAT, fetched, released
 from spectheory import audit, instances
+from spectheory.auditing.rounds.batches import FIRST
 from spectheory.auditing.subjects import libraries
 from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, load_subject
 from spectheory.auditing.subjects.sources import installed_release
@@ -171,6 +172,17 @@ def test_an_option_that_a_release_lacks(tmp_path: Path) -> None:
     ):
         load_subject("vllm-fly", checkout=tmp_path)
     assert audit(load_subject("vllm", checkout=tmp_path), PAIR).is_lossless
+
+
+def test_the_temperature_of_greedy_requests_is_the_releases_own(tmp_path: Path) -> None:
+    """-1 in early releases, which take a request of temperature 0 for one that is sampled."""
+    text = FLAT.replace("temperature[request] == 0", "temperature[request] == GREEDY_TEMPERATURE")
+    assert text != FLAT
+    for constant in ("GREEDY_TEMPERATURE = -1\n", "GREEDY_TEMPERATURE = 0\n"):
+        sampler = load_subject("vllm-ascend", checkout=made_up(tmp_path, constant + text))
+        assert audit(sampler, PAIR).is_lossless
+        greedy = FIRST._replace(is_greedy=True)
+        assert sampler.batch_law([greedy])[0] == {((0, 0),): 1}
 
 
 def test_what_is_installed() -> None:

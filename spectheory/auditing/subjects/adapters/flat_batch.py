@@ -32,15 +32,16 @@ PARAMETERS = frozenset(
 """The parameters of ``rejection_sample`` in all releases; the rows were probabilities once."""
 
 
-def flat_batch(shipped: Callable[..., torch.Tensor]) -> Callable[..., Any]:
+def flat_batch(shipped: Callable[..., torch.Tensor], greedy_temperature: float = 0.0) -> Callable[..., Any]:
     """A sampler of the signature "batch" from a ``rejection_sample`` of vLLM's first runner.
 
     Args:
         shipped: takes those of ``PARAMETERS`` that it has.
+        greedy_temperature: the temperature that marks greedy requests.
     """
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
-        """Greedy rows have temperature 0; placeholders have no draft."""
+        """Placeholders have no draft."""
         drafted, target, draft = [], [], []
         for row in rows:
             length = len(row.draft_tokens)
@@ -63,7 +64,7 @@ def flat_batch(shipped: Callable[..., torch.Tensor]) -> Callable[..., Any]:
             sampling_metadata=SimpleNamespace(
                 all_greedy=bool(greedy.all()),
                 all_random=not bool(greedy.any()),
-                temperature=torch.where(greedy, 0.0, 1.0),
+                temperature=torch.where(greedy, greedy_temperature, 1.0),
                 generators={},
             ),
         )

@@ -18,7 +18,7 @@ FUNCTION = Function("rejection_sample", ("vllm.v1.sample.rejection_sampler",), P
 
 def rejection_sample(code: Code) -> Callable[..., Any]:
     """A sampler of the signature "batch"."""
-    return flat_batch(code.call)
+    return flat_batch(code.call, float(code.constant("GREEDY_TEMPERATURE", 0)))
 
 
 def _triton() -> Mapping[str, Any]:

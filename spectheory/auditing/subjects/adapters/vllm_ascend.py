@@ -31,7 +31,7 @@ def rejection_sample(code: Code, *, block_verification: bool) -> Callable[..., A
         with _WithoutPinnedMemory():
             return code.call(**values)
 
-    return flat_batch(unpinned)
+    return flat_batch(unpinned, float(code.constant("GREEDY_TEMPERATURE", 0)))
 
 
 _SETTINGS = SimpleNamespace(
