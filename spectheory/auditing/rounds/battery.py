@@ -66,22 +66,6 @@ def pairs_of_several_paths(num_drafts: int = 2) -> Mapping[str, ModelPair]:
     return pairs
 
 
-def pairs_of_rounds() -> Mapping[str, ModelPair]:
-    """Name -> pair, all exact, for rounds that draft and verify: four unequal tokens, and rows per context.
-
-    Example:
-        >>> [(pair.vocab_size, pair.draft_length) for pair in pairs_of_rounds().values()]
-        [(4, 1), (2, 1), (3, 2), (2, 3)]
-    """
-    unequal = [["7/20", "7/20", "1/5", "1/10"], ["3/10", "1/20", "3/20", "1/2"]]
-    return {
-        "unequal, 4 tokens": ModelPair.context_free_pair(*unequal, 1),
-        "disjoint supports": instances.disjoint_supports(1),
-        "random dyadic, 3 tokens": random_dyadic(3, 3, 2),
-        "random dyadic, 3 drafted": random_dyadic(2, 2, 3),
-    }
-
-
 def pairs_of_shapes(vocab_sizes: Sequence[int], draft_lengths: Sequence[int]) -> dict[str, ModelPair]:
     """The pairs of an audit with these shapes, and a random pair for each shape that none of them has.
 

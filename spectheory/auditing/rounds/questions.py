@@ -1,14 +1,12 @@
 """What a sampler is asked: pairs, and how the paths of one call are drafted."""
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 
-from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_rounds, pairs_of_several_paths
-from spectheory.auditing.rounds.drafted_rounds import draft_length_of_rounds, law_of_rounds
+from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.signatures import deterministic_drafts
 from spectheory.exact.law import OutputLaw
@@ -33,14 +31,12 @@ class Question(NamedTuple):
         pair: the models.
         process: how K paths are drafted.
         words: the process in words; questions with the same words are asked together.
-        rounds: in a row, where the sampler drafts itself.
     """
 
     name: str
     pair: ModelPair
     process: DraftProcess
     words: str
-    rounds: int = 1
 
     @property
     def num_drafts(self) -> int:
@@ -57,8 +53,6 @@ def questions(
         sampler: says how many paths a call carries, or which trees.
         pairs: name -> pair; by default those of ``battery``.
     """
-    if sampler.signature.drafts_itself:
-        return _rounds(pairs_of_rounds() if pairs is None else pairs), ()
     groups: dict[str, list[Question]] = {}
     left_out: dict[str, None] = {}
     for number in sorted(sampler.num_drafts):
@@ -75,17 +69,6 @@ def questions(
         if words not in groups:
             raise InvalidInputError(f"no pair has drafts of {words}; a tree has a width per drafted token")
     return groups, tuple(left_out)
-
-
-def _rounds(pairs: Mapping[str, ModelPair]) -> dict[str, list[Question]]:
-    """One round on every pair, and two in a row where they end at the pair's draft length."""
-    groups: dict[str, list[Question]] = {}
-    for rounds in (1, 2):
-        words = count_text(rounds, "round")
-        for name, pair in pairs.items():
-            if draft_length_of_rounds(pair, rounds) is not None:
-                groups.setdefault(words, []).append(Question(name, pair, Iid(1), words, rounds))
-    return groups
 
 
 def _can_draft(process: DraftProcess, pair: ModelPair) -> bool:
@@ -151,20 +134,15 @@ def law_of(sampler: Shipped, question: Question) -> tuple[OutputLaw, Fraction]:
         NotEnumerableError: its random numbers cannot be followed.
     """
     pair, size = question.pair, question.pair.vocab_size
-    sampler.undecided = Fraction(0)
+    sampler.undecided = undefined = Fraction(0)
     masses = [np.full(size**depth, Fraction(0)) for depth in range(1, pair.draft_length + 2)]
-    if sampler.signature.drafts_itself:
-        outputs, sampler.undecided = law_of_rounds(sampler, pair, question.rounds)
-    else:
-        outputs = defaultdict(Fraction)
-        for paths, target_rows, draft_rows, prob in drafts_and_rows(question):
-            for tokens, mass in sampler.law_given(paths, target_rows, draft_rows).items():
-                if tokens:
-                    sampler.credited_path(paths, tokens, size)
-                outputs[tokens] += prob * mass
-    undefined = outputs.pop((), Fraction(0))
-    for tokens, mass in outputs.items():
-        masses[len(tokens) - 1][context_number(tokens, size)] += mass
+    for paths, target_rows, draft_rows, prob in drafts_and_rows(question):
+        for tokens, mass in sampler.law_given(paths, target_rows, draft_rows).items():
+            if tokens:
+                sampler.credited_path(paths, tokens, size)
+                masses[len(tokens) - 1][context_number(tokens, size)] += prob * mass
+            else:
+                undefined += prob * mass
     law = OutputLaw(sampler, pair, question.process, tuple(map(to_flint, masses)), undefined)
     return law, sampler.undecided
 

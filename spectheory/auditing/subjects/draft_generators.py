@@ -6,7 +6,7 @@ makes a lossless verifier wrong, and no test of the verifier alone can show it.
 
 import copy
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,7 @@ import torch
 from spectheory.auditing.following.intercept import Journal, intercepted
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.tape.decisions import Tape, all_runs
-from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
+from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
 from spectheory.pairs.contexts import context_number, context_text
 from spectheory.pairs.pair import ModelPair
@@ -39,8 +39,7 @@ class Drafted(Shipped):
     """
 
     def __init__(self, sampler: Shipped, generator_of: Callable[[ModelPair], Generator]) -> None:
-        super().__init__(sampler.sampler, sampler.signature_name, sampler.name, provenance=sampler.provenance)
-        self.note, self.assumed = sampler.note, sampler.assumed
+        super().__init__(sampler.sampler, sampler.signature_name, sampler.name)
         self.generator_of = generator_of
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
@@ -66,34 +65,18 @@ def measured(
     Raises:
         InvalidOutcomeError: the generator does not draft L tokens, or reports two rows for a context.
     """
+    size, length = pair.vocab_size, pair.draft_length
+    masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
+    told: dict[tuple[int, ...], tuple[Fraction, ...]] = {}
 
     def run(tape: Tape) -> tuple[list[int], torch.Tensor]:
         with intercepted(tape, journal):
             return generate()
 
-    return laws_of_drafts(
-        (
-            (probability, tokens, logits.double().softmax(-1).tolist())
-            for probability, (tokens, logits) in all_runs(run)
-        ),
-        pair,
-        journal,
-    )
-
-
-def laws_of_drafts(
-    runs: Iterable[tuple[Fraction, Sequence[int], Sequence[Sequence[float]]]],
-    pair: ModelPair,
-    journal: Journal,
-) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
-    """As ``measured``, from runs: (probability, drafted tokens, their reported rows)."""
-    size, length = pair.vocab_size, pair.draft_length
-    masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
-    told: dict[tuple[int, ...], tuple[Fraction, ...]] = {}
-    for probability, tokens, rows in runs:
-        if len(tokens) != length or len(rows) != length:
+    for probability, (tokens, logits) in all_runs(run):
+        if len(tokens) != length:
             raise InvalidOutcomeError(f"the generator drafted {len(tokens)} tokens, expected {length}")
-        for depth, row in enumerate(rows):
+        for depth, row in enumerate(logits.double().softmax(-1).tolist()):
             prefix = tuple(tokens[:depth])
             masses[(*prefix, tokens[depth])] += probability
             exact = tuple(exact_number(value) for value in row)
@@ -112,15 +95,14 @@ def laws_of_drafts(
     return law, reported
 
 
-def gemma4_assistant(make: Callable[..., Any], pair: ModelPair) -> Generator:
+def gemma4_assistant(pair: ModelPair) -> Any:
     """The candidate generator of transformers for assistants at one position, with a stand-in assistant.
 
     The stand-in has the pair's draft rows: its hidden state is the depth and the number of a context.
-
-    Args:
-        make: makes a generator of a release from the arguments by name that it has.
-        pair: the models.
     """
+    from transformers.generation import candidate_generator
+
+    kind: Any = candidate_generator.SinglePositionMultiTokenCandidateGenerator
     config = SimpleNamespace(num_assistant_tokens=pair.draft_length, max_length=1_000)
 
     class Gemma4AssistantStandIn:
@@ -138,21 +120,10 @@ def gemma4_assistant(make: Callable[..., Any], pair: ModelPair) -> Generator:
         return ids[..., None].float()
 
     def generate() -> tuple[list[int], torch.Tensor]:
+        generator = kind(Gemma4AssistantStandIn(), embeddings, config)
         prompt = torch.zeros((1, 1), dtype=torch.long)
         state = SimpleNamespace(hidden_states=[torch.zeros((1, 1, 2))], shared_kv_states={})
-        try:
-            generator = make(
-                input_ids=prompt,
-                assistant_model=Gemma4AssistantStandIn(),
-                target_model_input_embeddings=embeddings,
-                generation_config=config,
-                model_kwargs={},
-            )
-            ids, logits = generator.get_candidates(prompt, {}, state, False, 0)
-        except (AttributeError, TypeError) as error:
-            raise InvalidInputError(
-                f"this release's draft generator asks more of the stand-in assistant: {error}"
-            ) from error
+        ids, logits = generator.get_candidates(prompt, {}, state, False, 0)
         return ids[0, 1:].tolist(), logits[0]
 
     return generate

@@ -206,9 +206,9 @@ class Shipped(BlackBox, Verifier):
                 raise UndefinedDrawError(f"it returns the token {unknown[0]}, which is not in 0..{size - 1}")
             return tokens
 
-        return self.law_of_runs(once, ())
+        return self._law_of_runs(once, ())
 
-    def law_of_runs(self, once: Callable[[Tape], T], nothing: T) -> tuple[dict[T, Fraction], Fraction]:
+    def _law_of_runs(self, once: Callable[[Tape], T], nothing: T) -> tuple[dict[T, Fraction], Fraction]:
         """The probability of every result, and of runs with a box's answer.
 
         Args:
@@ -311,7 +311,7 @@ class Shipped(BlackBox, Verifier):
             with intercepted(tape, self.journal), users_code(self.words, self.sampler):
                 return tuple(map(tuple, verified_batch(self.sampler, call, rows)))
 
-        return self.law_of_runs(once, tuple(() for _ in rows))
+        return self._law_of_runs(once, tuple(() for _ in rows))
 
 
 def _text(tokens: Any) -> str:

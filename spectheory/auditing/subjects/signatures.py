@@ -20,7 +20,6 @@ from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import Tape
 from spectheory.auditing.tape.races import UndefinedDrawError
-from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import PerPath
@@ -80,43 +79,12 @@ class Signature(NamedTuple):
         call: (function, call) -> the accepted tokens and the correction token.
         point_mass_drafts: whether the sampler assumes deterministic drafts, with point masses as rows.
         several_paths: whether a call can carry several drafted paths.
-        drafts_itself: whether a call drafts too; it then gets models, and not drafts.
     """
 
     form: str
     call: Callable[[Callable[..., Any], Call], list[int]]
     point_mass_drafts: bool = False
     several_paths: bool = False
-    drafts_itself: bool = False
-
-
-class Models(NamedTuple):
-    """The models that a round drafts and verifies with.
-
-    Attributes:
-        target, draft: the row of probabilities after a context, [V] of float32.
-        context: the tokens so far, from the root of the pair.
-        draft_length: the number of tokens to draft.
-    """
-
-    target: Callable[[Sequence[int]], torch.Tensor]
-    draft: Callable[[Sequence[int]], torch.Tensor]
-    context: tuple[int, ...]
-    draft_length: int
-
-
-class Round(NamedTuple):
-    """What a round returns.
-
-    Attributes:
-        drafted: the L drafted tokens.
-        draft_probs: the rows that it takes for their law, [L, V].
-        tokens: the accepted tokens and the correction token.
-    """
-
-    drafted: Sequence[int]
-    draft_probs: torch.Tensor
-    tokens: Sequence[int]
 
 
 def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]:
@@ -230,10 +198,6 @@ def _token_list(returned: Any) -> list[int]:
     return returned.flatten().tolist() if isinstance(returned, torch.Tensor) else list(returned)
 
 
-def _round(function: Callable[..., Any], call: Call) -> list[int]:
-    raise InvalidInputError("a round drafts too; it is not called on drafts")
-
-
 SIGNATURES: Mapping[str, Signature] = {
     "speculative_sampling": Signature(
         "(candidate_input_ids, candidate_logits, candidate_length, new_logits) -> (tokens, accepted)",
@@ -253,7 +217,6 @@ SIGNATURES: Mapping[str, Signature] = {
     "sampler": Signature(
         "(paths, target_rows, draft_rows, generator) -> tokens", _sampler, several_paths=True
     ),
-    "round": Signature("(models, generator) -> (drafted, draft_probs, tokens)", _round, drafts_itself=True),
 }
 """Name -> signature."""
 

@@ -124,7 +124,7 @@ class Source(Interval):
     def is_below(self, cut: int) -> bool:
         below = super().is_below(cut)
         if self.logarithm is not None:
-            self.logarithm.is_compared = True
+            self.logarithm.is_used = True
         return below
 
     def minus_logarithm(self) -> Exponential:

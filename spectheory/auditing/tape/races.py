@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -23,22 +23,10 @@ class UndefinedDrawError(InvalidInputError, RuntimeError):
 
 @dataclass(eq=False)
 class Exponential:
-    """One exponential random number; ``is_used`` once a race depended on it.
-
-    Attributes:
-        tape: of the run.
-        is_compared: whether it has decided a comparison.
-        races: the races that depended on it.
-    """
+    """One exponential random number; ``is_used`` once a race depended on it."""
 
     tape: Tape
-    is_compared: bool = False
-    races: list[Race] = field(default_factory=list)
-
-    @property
-    def is_used(self) -> bool:
-        """Whether a decision depended on it."""
-        return self.is_compared or bool(self.races)
+    is_used: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,8 +162,7 @@ class Race:
     """Which of independent clocks comes first.
 
     Samplers often draw a winner at every position from the same numbers and use only one of them.  So a race
-    branches only when its winner is used.  A second race of the same numbers has the law given the winner of
-    the first (``second_race``); a third is refused.
+    branches only when its winner is used, and a second race of the same numbers is refused.
 
     Attributes:
         clocks: one race.
@@ -191,7 +178,7 @@ class Race:
         """The number of the winner: i with probability w_i / Σ w for the rates w; 0 where all rates are 0.
 
         Raises:
-            NotEnumerableError: the last is asked for, or a clock is in its third race.
+            NotEnumerableError: the last is asked for, or a clock is in its second race.
             UndefinedDrawError: a rate is negative.
         """
         if self.found is None:
@@ -205,11 +192,8 @@ class Race:
             )
         if len({(clock.logarithm, clock.negative) for clock in self.clocks}) > 1:
             raise NotEnumerableError("the sampler compares exponential random numbers with their logarithms")
-        if any(clock.source.is_compared for clock in self.clocks):
-            raise NotEnumerableError("the sampler runs a race with random numbers that it has compared")
-        before = {id(race): race for clock in self.clocks for race in clock.source.races}
-        if len(before) > 1:
-            raise NotEnumerableError("the sampler runs three races with the same exponential random numbers")
+        if any(clock.source.is_used for clock in self.clocks):
+            raise NotEnumerableError("the sampler runs two races with the same exponential random numbers")
         rates = [clock.rate for clock in self.clocks]
         total = sum(rates, Fraction(0))
         if min(rates) < 0:
@@ -217,71 +201,8 @@ class Race:
         if total == 0:  # all values are equal, and the first of the largest is taken
             return 0
         for clock in self.clocks:
-            clock.source.races.append(self)
-        law = [rate / total for rate in rates]
-        for first in before.values():
-            law = second_race(*self._beside(first), rates)
-        return self.clocks[0].source.tape.decide(law)
-
-    def _beside(self, first: Race) -> tuple[list[Fraction], list[bool], Fraction]:
-        """Of every clock its rate in the first race and whether it won that; all rates of the first race."""
-        rates = {id(clock.source): clock.rate for clock in first.clocks}
-        winner = first.clocks[first.winner()].source
-        sources = [clock.source for clock in self.clocks]
-        if len(rates) < len(first.clocks) or len(set(map(id, sources))) < len(sources):
-            raise NotEnumerableError("the sampler has an exponential random number twice in a race")
-        before = [rates.get(id(source), Fraction(0)) for source in sources]
-        return before, [source is winner for source in sources], sum(rates.values(), Fraction(0))
-
-
-def second_race(
-    before: Sequence[Fraction], has_won: Sequence[bool], total: Fraction, rates: Sequence[Fraction]
-) -> list[Fraction]:
-    """The law of the winner of a second race, given the winner of the first one.
-
-    In the first race, of rates w, the winner's time T is exponential of rate W = Σ w, the winner's number is
-    E_d = w_d T, and what the others have left is exponential again: E_i = w_i T + E'_i.  In the second race,
-    of rates r, the winner has the time c_d T, with c = w / r, and the others the hazard r_i from c_i T on.
-    Given T the exponent of the survival at b T is T h(b), with h(b) = Σ r_i (b - c_i)+ over the others, and
-    the mean over T of e^(-T h) is W / (W + h).
-
-    Args:
-        before: w, 0 for numbers that were not in the first race.
-        has_won: whether the number won the first race; at most one, which may be missing here.
-        total: W.
-        rates: r, at least one positive.
-
-    Example:
-        >>> half = Fraction(1, 2)
-        >>> print(*second_race([half, half], [True, False], Fraction(1), [half, half]))
-        1 0
-        >>> print(*second_race([half, half], [True, False], Fraction(1), [Fraction(0), half]))
-        0 1
-    """
-    zero = Fraction(0)
-    starts = [w / r if r else None for w, r in zip(before, rates, strict=True)]
-    others = [
-        (place, start, rate)
-        for place, (start, rate, won) in enumerate(zip(starts, rates, has_won, strict=True))
-        if start is not None and not won
-    ]
-    end = next((start for start, won in zip(starts, has_won, strict=True) if won), None)
-
-    def survival(time: Fraction) -> Fraction:
-        hazard = sum((rate * max(time - start, zero) for _, start, rate in others), zero)
-        return total / (total + hazard)
-
-    law = [zero] * len(rates)
-    times = sorted({start for _, start, _ in others if end is None or start < end})
-    for number, time in enumerate(times):
-        later = times[number + 1] if number + 1 < len(times) else end
-        lost = survival(time) - (zero if later is None else survival(later))
-        running = [(place, rate) for place, start, rate in others if start <= time]
-        for place, rate in running:
-            law[place] += lost * rate / sum((each for _, each in running), zero)
-    if end is not None:
-        law[has_won.index(True)] = survival(end)
-    return law
+            clock.source.is_used = True
+        return self.clocks[0].source.tape.decide([rate / total for rate in rates])
 
 
 @dataclass(frozen=True, eq=False)

@@ -147,9 +147,7 @@ class _Found:
     refused: list[InvalidInputError] = field(default_factory=list)
 
     def follow_two_calls(self, group: Sequence[Question]) -> None:
-        """Two calls in a row, on a few of the questions; rounds are questions of their own."""
-        if self.sampler.signature.drafts_itself:
-            return
+        """Two calls in a row, on a few of the questions."""
         for question in questions_of_calls(group):
             try:
                 call_twice(*_prepared(self.sampler, question))
@@ -185,7 +183,6 @@ class _Found:
         verdict, reasons = self.verdict()
         has_own_law = relaxation is not None and relaxation.verifier is not None
         wrong = [question for question, case in zip(self.asked, cases, strict=True) if case.is_wrong]
-        has_own_law |= sampler.signature.drafts_itself  # which is not a verifier
         is_shown = verdict == DEFECT and wrong and not has_own_law
         return AuditCertificate(
             sampler=sampler.name,
@@ -222,7 +219,7 @@ class _Found:
             ),
             processes=tuple(dict.fromkeys(case.process for case in self.cases)),
             refused=(*self.not_asked, *dict.fromkeys(map(str, self.refused))),
-            assumed=(*self.sampler.assumed, *ASSUMPTIONS),
+            assumed=ASSUMPTIONS,
         )
 
 
@@ -252,8 +249,7 @@ def _case(sampler: Shipped, question: Question) -> AuditCase:
         samples=samples_needed(found, wanted, law.undefined),
     )
     is_large = pair.vocab_size**pair.draft_length > MAX_LEAVES
-    has_no_optimum = question.num_drafts > 1 or question.rounds > 1
-    if not case.is_wrong or is_large or has_no_optimum or sampler.relaxation is not None:
+    if not case.is_wrong or is_large or question.num_drafts > 1 or sampler.relaxation is not None:
         return case
     best = optimum(pair).value
     return replace(case, optimum=best) if isinstance(best, Fraction) else case
