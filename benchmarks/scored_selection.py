@@ -4,7 +4,7 @@
   random rational pairs with zeros, ties and equal rows; every one must have total variation 0.
 - ``table``: the exhibit ``frontier`` with 30 pairs per cell and drafts of up to 4 tokens.
 - ``rules``: other rules on the same pairs.
-- ``recouple``: scored selection and ``Recoupled`` over it on other pairs, L = 2.
+- ``pooled``: scored selection, ``Recoupled`` over it and ``Pooled`` on other pairs, L = 2.
 
 ``headroom.py`` measures it on language models.
 
@@ -34,6 +34,7 @@ from spectheory.verification.algorithms.path_selection.score_levels import (
     proportional_levels,
 )
 from spectheory.verification.algorithms.path_selection.scored_multipath import ScoredMultipath
+from spectheory.verification.algorithms.pooled import Pooled
 from spectheory.verification.algorithms.recoupled import Recoupled
 
 SMALL = ((2, 1), (2, 2), (3, 1))
@@ -145,31 +146,31 @@ def rules(pairs: int, lengths: tuple[int, ...]) -> None:
 
 @main.command()
 @click.option("--pairs", default=200, help="Random pairs per cell.")
-@click.option("--num-drafts", "numbers", multiple=True, default=(2,), type=int)
-def recouple(pairs: int, numbers: tuple[int, ...]) -> None:
-    """The part of what the best other verifier leaves to the optimum, V = 3, L = 2; the largest loss to that
-    verifier, and the smallest gain of recoupling, 0 or more but for rounding.
+@click.option("--num-drafts", "numbers", multiple=True, default=(2, 3, 4), type=int)
+def pooled(pairs: int, numbers: tuple[int, ...]) -> None:
+    """The part of what the best other verifier leaves to the optimum, V = 3, L = 2.
+
+    For recoupled and for pooled selection also the largest loss to that verifier, and the smallest gain over
+    scored selection, 0 or more but for rounding.
     """
-    recoupled = Recoupled(verifiers["scored_multipath"])
-    click.echo(
-        "| K | agreement | scored | recoupled | largest loss | smallest gain | largest TV |\n"
-        + "|---" * 7
-        + "|"
-    )
+    shown = "scored | recoupled | pooled | largest losses | smallest gains"
+    click.echo(f"| K | agreement | {shown} |\n{'|---' * 7}|")
+    base = verifiers["scored_multipath"]
+    joint = Recoupled(base), Pooled(base)
     for drafts, agreement in itertools.product(numbers, (0.0, 0.3, 0.6)):
         values = []
         for number in range(pairs):
             pair = random_float([78, number], 3, 2, agreement=agreement)
             earned = efficiencies(pair, drafts)
-            scored, law = earned.pop("scored_multipath"), output_law(recoupled, pair, drafts)
+            own = earned.pop("scored_multipath"), *(it.block_efficiency(pair, drafts) for it in joint)
             optimum = multi_path_interval(pair, drafts, relative_gap=1e-5).lower
-            values.append((optimum, max(earned.values()), scored, law.block_efficiency, law.total_variation))
-        optima, best_others, own, raised, variation = np.array(values, dtype=float).T
-        closed = [(value - best_others).sum() / (optima - best_others).sum() for value in (own, raised)]
-        click.echo(
-            f"| {drafts} | {agreement} | {closed[0]:.3f} | {closed[1]:.3f} "
-            f"| {(best_others - raised).max():.4f} | {(raised - own).min():.1e} | {variation.max():.0e} |"
-        )
+            values.append((optimum, max(earned.values()), *own))
+        optima, best_others, scored, *raised = np.array(values, dtype=float).T
+        closed = [(value - best_others).sum() / (optima - best_others).sum() for value in (scored, *raised)]
+        shares = " | ".join(f"{part:.3f}" for part in closed)
+        losses = ", ".join(f"{(best_others - value).max():.4f}" for value in raised)
+        gains = ", ".join(f"{(value - scored).min():.0e}" for value in raised)
+        click.echo(f"| {drafts} | {agreement} | {shares} | {losses} | {gains} |")
 
 
 def half_intervals(node: ScoreNode, levels: Array) -> Array:

@@ -117,7 +117,13 @@ def _code(function: ast.AST) -> Iterator[ast.AST]:
             if field in ("annotation", "returns", "decorator_list", "exc", "msg", "type_params"):
                 continue
             children = value if isinstance(value, list) else [value]
+            children = [child for child in children if not _is_strict(child)]
             left += [child for child in children if isinstance(child, ast.AST) and not _is_text(child)]
+
+
+def _is_strict(node: Any) -> bool:
+    """``strict=True`` of ``zip`` is an assertion, as are error texts no part of what is computed."""
+    return isinstance(node, ast.keyword) and node.arg == "strict"
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -169,7 +175,7 @@ def _of_node(node: ast.AST) -> Iterator[tuple[str, Any, Replace]]:
         if len(node.args) >= 2:
             yield f"swap in {called}", node, lambda: node.args.__setitem__(slice(0, 2), node.args[1::-1])
         for number, keyword in enumerate(node.keywords):
-            if keyword.arg:
+            if keyword.arg and not _is_strict(keyword):
                 yield f"{called} without {keyword.arg}", node, lambda number=number: node.keywords.pop(number)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in OPPOSITE:
         yield f"{node.id} to {OPPOSITE[node.id]}", node, lambda: setattr(node, "id", OPPOSITE[node.id])

@@ -1,44 +1,23 @@
-"""The tests mirror the package: a test file for every module with code, none longer than 500 lines.
+"""The tests mirror the package: tests near every module with code, no file longer than 500 lines.
 
-A module of a registered verifier or defect needs none: tests that run over the registries judge it.
+Near are the file that mirrors a module, and those that ``scripts/mutants.toml`` names for it or its folder.
 """
 
 import ast
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from scripts import load
 from shared import GROUPS, scope_of
-from spectheory.verification.algorithms import verifiers
-from spectheory.verification.defective import defects
 
+script = load("scripts", "mutants")
 ROOT = Path(__file__).parent.parent
 MOST_LINES = 500
 
-ELSEWHERE = {
-    "exact/position_acceptance": "command_line/test_theory_commands",
-    "auditing/rounds/joint_laws": "auditing/rounds/test_two_calls",
-    "auditing/subjects/adapters/lmdeploy": "auditing/subjects/adapters/test_flat_batch",
-    "auditing/subjects/adapters/transformers": "auditing/subjects/test_libraries",
-    "auditing/subjects/adapters/vllm": "auditing/subjects/adapters/test_flat_batch",
-    "auditing/subjects/adapters/vllm_ascend": "auditing/subjects/adapters/test_flat_batch",
-    "auditing/tape/coins": "auditing/tape/test_decisions",
-    "auditing/tape/races": "auditing/tape/test_atoms",
-    "auditing/verdicts/audit_certificate": "auditing/verdicts/test_sampler_audit",
-    "exact/proof": "exact/proof/test_search",
-    "foundation/formal_number": "exact/proof/test_search",
-    "foundation/errors": "optima/bounds/test_skewed_draft",
-    "models/device": "models/test_loading",
-    "models/language_model": "models/test_loading",
-    "models/quiet": "models/test_loading",
-    "models/restriction": "models/test_restricting",
-    "paper/drawing": "paper/test_exhibits",
-    "paper/figures": "paper/test_exhibits",
-    "pairs/drafts": "pairs/test_drafts",
-    "optima/budgets": "optima/test_pair_optimum",
-    "testing/assertions": "exact/test_suite",
-}
-"""Modules and folders without test files of their own, and the file that tests them through their uses."""
+ELSEWHERE = tomllib.loads(script.TABLE.read_text(encoding="utf-8"))["tests"]
+"""The tests near modules and folders, beside the files that mirror them."""
 
 
 def has_code(path: Path) -> bool:
@@ -48,27 +27,21 @@ def has_code(path: Path) -> bool:
     )
 
 
-def untested(package: Path, tests: Path, elsewhere: dict[str, str]) -> list[str]:
-    """Modules with code that have no test file, and entries of the list that are wrong or idle."""
-    complaints = []
-    registered = {type(verifier).__module__ for verifier in (*verifiers.values(), *defects.values())}
-    modules = {str(path.relative_to(package).with_suffix("")): path for path in package.rglob("*.py")}
+def untested(package: Path, elsewhere: dict[str, list[str]]) -> list[str]:
+    """Modules with code that have no tests near them, and entries of the list that are wrong."""
+    root, complaints = package.parent, []
+    modules = {".".join(path.relative_to(root).with_suffix("").parts): path for path in package.rglob("*.py")}
     for module, path in modules.items():
-        own = (tests / module).with_name(f"test_{path.stem}.py")
-        if module.rpartition("/")[0] in elsewhere:
-            continue
-        if module in elsewhere:
-            if own.exists():
-                complaints.append(f"{module} is listed, but has a test file of its own")
-        elif (
-            has_code(path) and not own.exists() and f"spectheory.{module.replace('/', '.')}" not in registered
-        ):
-            complaints.append(f"{module} has no test file {own.relative_to(tests)}")
-    for module, test in elsewhere.items():
-        if module not in modules and not (package / module).is_dir():
+        if has_code(path) and not script.nearest_tests(module, elsewhere, root):
+            complaints.append(f"{module} has no tests near it")
+    for module, tests in elsewhere.items():
+        if module not in modules and not root.joinpath(*module.split(".")).is_dir():
             complaints.append(f"{module} is listed, but is not a module")
-        if not (tests / f"{test}.py").exists():
-            complaints.append(f"{module} is listed with {test}.py, which does not exist")
+        complaints += [
+            f"{module} is listed with {test}, which does not exist"
+            for test in tests
+            if not (root / test.partition("::")[0]).is_file()
+        ]
     return sorted(complaints)
 
 
@@ -77,9 +50,8 @@ def too_long(tests: Path) -> list[str]:
     return sorted(f"{path.name} has {count} lines" for path, count in lines.items() if count > MOST_LINES)
 
 
-def test_every_module_has_a_test_file() -> None:
-    """Of its name, in the folder that mirrors its own, or in the list."""
-    assert untested(ROOT / "spectheory", ROOT / "tests", ELSEWHERE) == []
+def test_every_module_has_tests_near_it() -> None:
+    assert untested(ROOT / "spectheory", ELSEWHERE) == []
 
 
 def test_files_that_share_a_process_exist() -> None:
@@ -118,20 +90,15 @@ def small(tmp_path: Path) -> Path:
 
 def test_partner_what_is_missing_is_named(small: Path) -> None:
     package, tests = small / "package", small / "tests"
-    assert untested(package, tests, {}) == ["room/two has no test file room/test_two.py"]
-    assert untested(package, tests, {"room/two": "room/test_other"}) == []
-    wrong = {"one": "test_one", "room/two": "room/test_none", "three": "test_one"}
-    assert untested(package, tests, wrong) == [
-        "one is listed, but has a test file of its own",
-        "room/two is listed with room/test_none.py, which does not exist",
-        "three is listed, but is not a module",
+    assert untested(package, {}) == ["package.room.two has no tests near it"]
+    other = "tests/room/test_other.py"
+    assert (
+        untested(package, {"package.room.two": [other]}) == untested(package, {"package.room": [other]}) == []
+    )
+    assert untested(package, {"package.room.two": ["test_none.py"], "package.three": [other]}) == [
+        "package.room.two is listed with test_none.py, which does not exist",
+        "package.three is listed, but is not a module",
     ]
     assert too_long(tests) == []
     (tests / "test_one.py").write_text("x = 1\n" * (MOST_LINES + 1))
     assert too_long(tests) == ["test_one.py has 501 lines"]
-
-
-def test_partner_the_list_is_needed() -> None:
-    """Without it every module on it is missed, and every module of a folder on it."""
-    found = [line.split()[0] for line in untested(ROOT / "spectheory", ROOT / "tests", {})]
-    assert {name.rpartition("/")[0] if name not in ELSEWHERE else name for name in found} == set(ELSEWHERE)

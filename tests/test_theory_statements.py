@@ -2,16 +2,17 @@
 
 from fractions import Fraction
 from itertools import pairwise, product
+from typing import Any
 
 import numpy as np
 import pytest
 
 from compact_form import compact_form_program
-from spectheory import ModelPair, instances, optimum, output_law
+from spectheory import ModelPair, instances, optimum, output_law, verifiers
 from spectheory.optima import multi_path_optimum, optimal_scores, solve_exact
 from spectheory.pairs.drafts import DraftProcess, PrefixTree, WithoutReplacement
 from spectheory.pairs.instances import random_rational
-from theory_examples import kseq_defect
+from theory_examples import OnPathOptimum, kseq_defect
 
 
 def random_pairs(vocab_size: int, draft_length: int, how_many: int, seed: int) -> list[ModelPair]:
@@ -106,3 +107,24 @@ def test_scores_partner_the_best_ones_are_attained(name: str, process: DraftProc
     assert expected_best_score(pair, process, scores) == optimum(pair, drafts=process).value
     scores[0] = scores[0] - Fraction(1, 1000)
     assert expected_best_score(pair, process, scores) < optimum(pair, drafts=process).value
+
+
+class InProportion(OnPathOptimum):
+    """Not the choice of the proof: lossless, and not optimal."""
+
+    def _given_both(self, kept: Any, alone: Any, q: Any, prob: Any, target: Any, draft: Any) -> Any:
+        return (kept - q**2 * alone) / prob * target if prob else target * 0
+
+
+def test_two_tokens_and_two_paths_of_two_are_served_with_rows_on_the_paths() -> None:
+    """Statement 5.26, with the partner that splits in proportion to the target."""
+    ahead = 0
+    for number in range(40):
+        pair = random_rational([96, number], 2, 2, zero_probability=0.15 * (number % 3))
+        best = optimum(pair, 2).value
+        verifier, wrong = (kind(verifiers["greedy_multipath"]) for kind in (OnPathOptimum, InProportion))
+        assert verifier.block_efficiency(pair, 2) == best, number
+        ahead += wrong.block_efficiency(pair, 2) < best
+        if number < 4:
+            assert output_law(verifier, pair, 2).total_variation == 0
+    assert ahead > 4

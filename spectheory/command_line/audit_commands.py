@@ -70,8 +70,9 @@ def audit(
 
     SAMPLER is the name of a library (transformers, sglang, sglang-block, vllm), "all" for those that are
     installed or fetched, or your own sampler as package.module:function with --as SIGNATURE:
-    speculative_sampling, evaluate_posterior, coins, batch, path_batch or sampler.  Exits with 1 where a
-    defect was found, else with 4 where a sampler could not be followed and nothing is decided.
+    speculative_sampling, evaluate_posterior, coins, batch, path_batch, sampler, or round, which drafts too.
+    Exits with 1 where a defect was found, else with 4 where a sampler could not be followed and nothing is
+    decided.
 
     Samplers that can carry several paths are asked with 1, 2 and 3 of them, or with --num-drafts; those whose
     drafts are not independent with --tree.  --vocab and --draft-length choose the pairs.
@@ -151,8 +152,8 @@ def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
     """Keep the files of these libraries."""
     from spectheory.auditing.subjects.libraries import LIBRARIES
     from spectheory.auditing.subjects.sources import installed_release
-    from spectheory.auditing.subjects.wheels import default_cache, fetch, parsed
     from spectheory.foundation.validation import unknown_name
+    from spectheory.foundation.wheels import default_cache, fetch, parsed
 
     all_libraries = [
         name for name, library in LIBRARIES.items() if installed_release(name, library.top) is None
@@ -211,8 +212,8 @@ def _samplers(
     checkout: Path | None,
 ) -> list[Shipped]:
     """The samplers of these names, each found before the first is audited."""
+    from spectheory.auditing.subjects.drafting_rounds import as_shipped
     from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
-    from spectheory.auditing.subjects.shipped import Shipped
     from spectheory.auditing.subjects.signatures import SIGNATURES
     from spectheory.verification.resolve import imported
 
@@ -243,5 +244,5 @@ def _samplers(
             function = imported(name, "sampler")
             if not callable(function):
                 raise InvalidInputError(f"{name} is {type(function).__name__}, expected a function")
-            found.append(Shipped(function, signature, name.partition(":")[2], mixes=mixes, **drafts))
+            found.append(as_shipped(function, signature, name.partition(":")[2], mixes=mixes, **drafts))
     return found

@@ -21,6 +21,7 @@ import click
 from spectheory.command_line import (
     audit_commands,
     model_commands,
+    models_command,
     paper_commands,
     proof_command,
     theory_commands,
@@ -67,6 +68,7 @@ for command in (
     model_commands.merge,
     model_commands.generate,
     model_commands.restrict,
+    models_command.models_group,
     audit_commands.audit,
     paper_commands.claims,
     paper_commands.reproduce,

@@ -61,10 +61,13 @@ class Models(NamedTuple):
 
 MODEL_OPTIONS = (
     click.option(
-        "--target", default="bundled", show_default=True, help="Folder or hub name of the target model."
+        "--target", default="bundled", show_default=True, metavar="MODEL",
+        help="Folder, hub name or GGUF file of the target model, or a name of: spectheory models list.",
     ),
     click.option(
-        "--draft", default="bundled", show_default=True, help="Folder or hub name of the draft model."
+        "--draft", default="bundled", show_default=True, metavar="MODEL",
+        help="The draft model, named like the target; or made of a model: target:20-layers, target:last-16, "
+        "target:vocab-8192, prompt:lookup-3.",
     ),
     click.option(
         "--tokenizer", metavar="TEXT",
@@ -144,6 +147,9 @@ class SimulateCommand(click.Command):
 )  # fmt: skip
 @another_draft_option
 @tree_option
+@click.option(
+    "--to", type=click.Choice(["latex"]), help="Print the tables in LaTeX, with ± from the intervals."
+)
 @csv_option
 @json_option
 @takes_models
@@ -153,6 +159,7 @@ def simulate(
     one_call: bool,
     tree: str | None,
     cost_ratio: float | None,
+    to: str | None,
     as_csv: bool,
     as_json: bool,
     **settings: Any,
@@ -165,10 +172,10 @@ def simulate(
     from spectheory.models.language_model import draft_process_of_models
     from spectheory.simulation import predicted_speed_up
     from spectheory.simulation import simulate as run_simulation
-    from spectheory.simulation.runs import looked_up, streams_of
+    from spectheory.simulation.runs import base_of, looked_up, streams_of
     from spectheory.simulation.settings import SimulationSettings
 
-    check_form(as_json, as_csv)
+    check_form(as_json, as_csv, to is not None)
     refuse_both("--one-call", "--tokens")
     refuse_both("--tree", "--num-drafts")
     if one_call:
@@ -183,13 +190,15 @@ def simulate(
     names, texts = verifier_names(verifiers), models.texts()
     checked = SimulationSettings(options=models.options, **settings)
     # What does not fit is refused before tokenizers are read.
-    streams_of(looked_up(names), checked, partial(draft_process_of_models, models=tuple(models.drafts)))
+    given = looked_up(names)
+    base_of(given, checked)
+    streams_of(given, checked, partial(draft_process_of_models, models=tuple(models.drafts)))
     pair = models.find()
     with progress_bar("drafting") as progress:
         simulation = run_simulation(pair, texts, names, checked, progress=progress)
     simulation = replace(simulation, cost_ratio=cost_ratio)
     document = models.names | simulation.to_document()
-    print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv)
+    print_found(document, simulation.tables(), simulation.rows(), as_json, as_csv, to is not None)
     if simulation.interrupted:
         finished, what = simulation.estimates[0].samples, "draws" if one_call else "calls"
         kept = f", which are kept in {settings['checkpoint']}" if settings["checkpoint"] else ""

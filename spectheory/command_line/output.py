@@ -28,10 +28,13 @@ EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
 
-def check_form(as_json: bool, as_csv: bool) -> None:
+def check_form(as_json: bool, as_csv: bool, as_latex: bool = False) -> None:
     """Refuse two forms at once."""
-    if as_csv and as_json:
-        raise InvalidInputError("--csv and --json were both given; ask for one of them")
+    asked = [
+        form for form, is_asked in (("--csv", as_csv), ("--json", as_json), ("--to", as_latex)) if is_asked
+    ]
+    if len(asked) > 1:
+        raise InvalidInputError(f"{' and '.join(asked)} were both given; ask for one of them")
 
 
 def print_found(
@@ -40,11 +43,14 @@ def print_found(
     rows: Sequence[Mapping[str, Any]],
     as_json: bool,
     as_csv: bool,
+    as_latex: bool = False,
 ) -> None:
     if as_json:
         print_json(document)
     elif as_csv:
         print_csv(rows)
+    elif as_latex:
+        click.echo("\n\n".join(table.to_latex() for table in tables))
     else:
         from spectheory.command_line.tables import print_tables
 

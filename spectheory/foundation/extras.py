@@ -14,6 +14,8 @@ EXTRA_OF: Mapping[str, str] = {
     "tokenizers": "models",
     "safetensors": "models",
     "filelock": "models",
+    "gguf": "gguf",
+    "accelerate": "gguf",
     "triton": "audit",
     "cloudpickle": "models",
     "joblib": "models",

@@ -41,6 +41,7 @@ class Table:
             where one of its fields is empty.
         note: a line below the table.
         is_record: the rows are one, whose fields are listed one below the other, without a header.
+        latex: the table that stands for this one in LaTeX, if another does.
 
     Example:
         >>> from fractions import Fraction
@@ -55,6 +56,7 @@ class Table:
     columns: Templates | None = None
     note: str = ""
     is_record: bool = False
+    latex: Table | None = None
 
     def labels(self) -> list[str]:
         """The labels of the columns."""
@@ -82,10 +84,10 @@ class Table:
         return [[label, line] for label, text in facts for line in text.split("\n")]
 
     def numeric(self) -> list[bool]:
-        """Whether the cells of a column begin with a digit, so that they are aligned on the right."""
+        """Whether the cells of a column are numbers, so that they are aligned on the right."""
         columns = zip(*self.texts(), strict=True)
         return [
-            not self.is_record and all(text.lstrip("-")[:1].isdigit() for text in column if text)
+            not self.is_record and all(text.lstrip("+-")[:1].isdigit() for text in column if text)
             for column in columns
         ]
 
@@ -126,6 +128,8 @@ class Table:
             \end{tabular}
             \end{table}
         """
+        if self.latex is not None:
+            return self.latex.to_latex()
         header, body = self.header(), self.texts()
         wide = [
             any("\n" in text or len(text) > LONGEST_LATEX_CELL for text in cells)
@@ -143,7 +147,7 @@ class Table:
             (
                 r"\begin{table}",
                 r"\centering",
-                rf"\caption{{{_latex(self.title)}}}",
+                rf"\caption{{{_latex(self.title.replace(chr(10), ', '))}}}",
                 rf"\begin{{tabular}}{{{''.join(columns)}}}",
                 r"\toprule",
                 *lines,
@@ -268,7 +272,7 @@ def _html(text: str) -> str:
 _LATEX = str.maketrans(
     {character: "\\" + character for character in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
-    | {"<": r"\textless{}", ">": r"\textgreater{}", "\n": r"\newline "}
+    | {"<": r"\textless{}", ">": r"\textgreater{}", "\n": r"\newline ", "±": r"$\pm$"}
 )
 
 

@@ -1,3 +1,7 @@
+from .derived_drafts import few_tokens as few_tokens
+from .derived_drafts import first_layers as first_layers
+from .derived_drafts import last_tokens as last_tokens
+from .derived_drafts import prompt_lookup as prompt_lookup
 from .device import cpu_threads as cpu_threads
 from .device import is_out_of_memory as is_out_of_memory
 from .device import resolve_device as resolve_device
@@ -6,13 +10,18 @@ from .drafting import PrefilledPrompts as PrefilledPrompts
 from .drafting import draft_and_score as draft_and_score
 from .drafting import most_likely_at_prompts as most_likely_at_prompts
 from .drafting import prefill as prefill
+from .fetching import fetch_model as fetch_model
 from .fingerprint import config_identity as config_identity
 from .fingerprint import tokenizer_identity as tokenizer_identity
 from .fingerprint import weights_identity as weights_identity
+from .known_models import KNOWN_MODELS as KNOWN_MODELS
+from .known_models import model_folder as model_folder
 from .language_model import LanguageModelPair as LanguageModelPair
 from .language_model import UnloadedPair as UnloadedPair
 from .language_model import check_models as check_models
 from .language_model import encode_prompts as encode_prompts
+from .loading import BUNDLED as BUNDLED
+from .loading import BUNDLED_FOLDER as BUNDLED_FOLDER
 from .prompts import bundled_prompts as bundled_prompts
 from .prompts import prompt_name as prompt_name
 from .prompts import read_prompts as read_prompts

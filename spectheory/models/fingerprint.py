@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from spectheory.foundation.documents import json_sha256
+from spectheory.models.known_models import known_name
 from spectheory.models.loading import BUNDLED, BUNDLED_FOLDER
 
 VALUES_PER_PARAMETER = 4096
@@ -25,7 +26,7 @@ def config_identity(config: Any) -> dict[str, Any]:
     name = content.pop("_name_or_path", None) or getattr(config, "_name_or_path", "")
     folder = Path(name)
     if name and folder.is_dir():
-        name = BUNDLED if folder.parent == BUNDLED_FOLDER else str(folder.resolve())
+        name = BUNDLED if folder.parent == BUNDLED_FOLDER else known_name(folder) or str(folder.resolve())
     # What the loader adds: neither where the model lies nor the type asked for is a property of the model.
     for key in ("transformers_version", "dtype", "torch_dtype"):
         content.pop(key, None)

@@ -16,6 +16,7 @@ from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count
 from spectheory.models.device import resolve_device, resolve_dtype
+from spectheory.models.draft_names import DerivedDraft, find_draft
 from spectheory.models.loading import (
     ModelSource,
     find_model,
@@ -148,14 +149,14 @@ class UnloadedPair(_Texts):
     """
 
     target: ModelSource
-    draft: ModelSource
+    draft: ModelSource | DerivedDraft
     configs: tuple[Any, ...]
     tokenizer: Any
     device: torch.device
     weights_dtype: str | torch.dtype
     probs_dtype: torch.dtype
     vocab_size: int
-    other_drafts: tuple[ModelSource, ...] = ()
+    other_drafts: tuple[ModelSource | DerivedDraft, ...] = ()
 
     @staticmethod
     def find(
@@ -175,8 +176,9 @@ class UnloadedPair(_Texts):
         weights = resolve_dtype(dtype, where)
         _check_probs_dtype(probs_dtype)
         first, *others = _as_list(draft)
-        sources = find_model("target", target), find_model("draft", first)
-        others = [find_model("draft", other) for other in others]
+        found_target = find_model("target", target)
+        sources = found_target, find_draft(first, found_target)
+        others = [find_draft(other, found_target) for other in others]
         configs = tuple(source.config() for source in (*sources, *others))
         found = find_tokenizer(tokenizer, (*sources, *others))
         size = shared_vocab_size(found, *configs)
@@ -185,7 +187,7 @@ class UnloadedPair(_Texts):
         )
 
     @property
-    def drafts(self) -> tuple[ModelSource, ...]:
+    def drafts(self) -> tuple[ModelSource | DerivedDraft, ...]:
         return (self.draft, *self.other_drafts)
 
     @property
@@ -198,13 +200,15 @@ class UnloadedPair(_Texts):
         Raises:
             InvalidInputError: weights cannot be loaded, or a model looks ahead.
         """
-        target, draft, *others = (self._checked(source) for source in (self.target, *self.drafts))
+        target = self._checked(self.target)
+        draft, *others = (self._checked(source, target) for source in self.drafts)
         return LanguageModelPair(
             target, draft, self.tokenizer, self.device, self.vocab_size, self.probs_dtype, tuple(others)
         )
 
-    def _checked(self, source: ModelSource) -> Any:
-        model = source.model(self.device, self.weights_dtype)
+    def _checked(self, source: ModelSource | DerivedDraft, target: Any = None) -> Any:
+        placed = self.device, self.weights_dtype
+        model = source.model(target, *placed) if isinstance(source, DerivedDraft) else source.model(*placed)
         check_causal(source.side, model, self.vocab_size)
         return model
 
@@ -248,7 +252,8 @@ class LanguageModelPair(_Texts):
 
         Args:
             target: a local folder, a hub name, or ``"bundled"`` for the model shipped here.
-            draft: likewise, over the target's tokens; or several, from each of which one path is drafted.
+            draft: likewise, over the target's tokens, or made of a model, as ``"target:20-layers"``
+                (``draft_names.find_draft``); or several, from each of which one path is drafted.
             device: ``auto`` (CUDA when there is one), ``cpu``, ``cuda`` or ``cuda:N``.
             dtype: number type of the weights; by default float32 on a CPU, as stored on CUDA.
             probs_dtype: number type of the probabilities; float32 saves memory on a GPU.
@@ -345,9 +350,11 @@ class LanguageModelPair(_Texts):
 
     @property
     def num_parameters(self) -> int:
-        """Of all models together."""
+        """Of all models together; weights that models share count once."""
         models = (self.target_model, *self.drafts)
-        return sum(parameter.numel() for model in models for parameter in model.parameters())
+        return sum(
+            {id(weights): weights.numel() for model in models for weights in model.parameters()}.values()
+        )
 
     def generator(self, seed: int) -> torch.Generator:
         """A random generator on the models' device; the same seed gives the same drafts there."""

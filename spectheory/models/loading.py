@@ -12,6 +12,7 @@ import torch
 from spectheory.foundation.errors import InsufficientMemoryError, InvalidInputError, TokenizerMismatchError
 from spectheory.foundation.extras import installed
 from spectheory.models.device import is_out_of_memory
+from spectheory.models.known_models import KNOWN_MODELS, fetched_folder
 
 BUNDLED = "bundled"
 BUNDLED_FOLDER = Path(__file__).parent / "bundled"
@@ -19,6 +20,7 @@ TOKENIZER_FILES = (
     "tokenizer_config.json", "tokenizer.json", "vocab.json", "vocab.txt", "tokenizer.model", "spiece.model",
     "sentencepiece.bpe.model",
 )  # fmt: skip
+GGUF_SUFFIX = ".gguf"
 HUB_TIMEOUT = 10.0
 """Seconds that the hub is given to say whether it has a model; it is asked once."""
 
@@ -33,6 +35,7 @@ class ModelSource:
         location: the folder or hub name for the loader.
         local: no hub is to be asked: a folder, or the hub cannot be reached.
         unreachable: why the hub could not be asked, if so.
+        gguf_file: the GGUF file in the folder that holds everything, if one does.
     """
 
     side: str
@@ -40,6 +43,7 @@ class ModelSource:
     location: str
     local: bool
     unreachable: str = ""
+    gguf_file: str | None = None
 
     def config(self) -> Any:
         """The model's configuration; refused unless it is of a causal language model.
@@ -62,6 +66,8 @@ class ModelSource:
 
     def has_tokenizer(self) -> bool:
         """Whether any file of a tokenizer lies beside the model."""
+        if self.gguf_file is not None:
+            return _has_tokens(Path(self.location) / self.gguf_file)
         import_transformers()
         from transformers.utils import cached_file
 
@@ -109,6 +115,9 @@ class ModelSource:
             ) from error
 
     def _read(self, what: str, kind: Any, **options: Any) -> Any:
+        if self.gguf_file is not None:
+            _import_gguf()
+            options["gguf_file"] = self.gguf_file
         try:
             return kind.from_pretrained(self.location, local_files_only=self.local, **options)
         except Exception as error:  # whatever the loader raises becomes one line that names the model
@@ -130,12 +139,15 @@ def find_model(side: str, name: str | Path) -> ModelSource:
     """Where a model is; a hub name is looked up once, without retries.
 
     Args:
-        name: a local folder in Hugging Face format, a hub name, or ``"bundled"``.
+        name: a local folder in Hugging Face format, a GGUF file, a hub name, ``"bundled"``, or the name of a
+            model that was fetched.
 
     Raises:
         InvalidInputError: there is no such model.
     """
     shown = str(name)
+    if name in KNOWN_MODELS:
+        return ModelSource(side, shown, str(fetched_folder(str(name))), local=True)
     folder = BUNDLED_FOLDER / side if name == BUNDLED else Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
@@ -150,8 +162,11 @@ def find_model(side: str, name: str | Path) -> ModelSource:
             "or train it with scripts/train_bundled_pair.py"
         )
     if folder.is_file():
+        if folder.suffix == GGUF_SUFFIX:
+            return ModelSource(side, shown, str(folder.parent), local=True, gguf_file=folder.name)
         raise InvalidInputError(
-            f"the {side} {shown!r} is a file; expected the folder of a model saved with save_pretrained"
+            f"the {side} {shown!r} is a file; expected the folder of a model saved with save_pretrained, or "
+            f"a file that ends in {GGUF_SUFFIX}"
         )
     if isinstance(name, Path) or _looks_local(name):
         raise InvalidInputError(
@@ -161,7 +176,7 @@ def find_model(side: str, name: str | Path) -> ModelSource:
     return _on_the_hub(side, name)
 
 
-def find_tokenizer(name: str | Path | None, sources: Sequence[ModelSource]) -> Any:
+def find_tokenizer(name: str | Path | None, sources: Sequence[Any]) -> Any:
     """The tokenizer of this name; else the one that the models share, of which at least one has it.
 
     Args:
@@ -177,7 +192,7 @@ def find_tokenizer(name: str | Path | None, sources: Sequence[ModelSource]) -> A
     """
     if name is not None:
         folder = Path(name).expanduser()
-        if name != BUNDLED and folder.is_dir():
+        if name != BUNDLED and name not in KNOWN_MODELS and folder.is_dir():
             return ModelSource("tokenizer", str(name), str(folder), local=True).tokenizer()
         return find_model("target" if name == BUNDLED else "tokenizer", name).tokenizer()
     found = [source.tokenizer() for source in sources if source.has_tokenizer()]
@@ -195,6 +210,22 @@ def import_transformers() -> ModuleType:
     with installed():
         import transformers
     return transformers
+
+
+def _import_gguf() -> ModuleType:
+    """The library that reads GGUF files, with the one that transformers needs beside it."""
+    with installed():
+        import accelerate  # noqa: F401
+        import gguf
+    return gguf
+
+
+def _has_tokens(file: Path) -> bool:
+    """Whether a GGUF file has a tokenizer."""
+    try:
+        return _import_gguf().GGUFReader(file).get_field("tokenizer.ggml.tokens") is not None
+    except ValueError:  # not a GGUF file: said when it is loaded
+        return False
 
 
 def check_same_tokenizer(target_tokenizer: Any, draft_tokenizer: Any) -> None:

@@ -45,6 +45,8 @@ def reads_on_from_cache(side: str, model: Any, vocab_size: int) -> bool:
     read on.  A model that keeps no cache, keeps one that cannot be used so, or gives other rows with it, is
     read without one, and a ``Notice`` says so.
     """
+    if getattr(model, "reads_anew", False):
+        return False
     tokens = _tokens(model, vocab_size)
 
     def rows(kind: Any) -> Tensor:

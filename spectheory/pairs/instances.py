@@ -13,7 +13,7 @@ from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count
 from spectheory.pairs.contexts import Context, all_contexts
-from spectheory.pairs.pair import ModelPair
+from spectheory.pairs.pair import ModelPair, check_size
 from spectheory.pairs.rows import Row, parse_probs
 
 
@@ -369,7 +369,8 @@ def _pair(target: Sequence[np.ndarray], draft: Sequence[np.ndarray]) -> ModelPai
 
 
 def _checked(vocab_size: int, draft_length: int) -> tuple[int, int]:
-    return check_count("vocab_size", vocab_size), check_count("draft_length", draft_length)
+    vocab_size = check_count("vocab_size", vocab_size)
+    return vocab_size, check_size(vocab_size, check_count("draft_length", draft_length))
 
 
 def _two_token_pair(rows: Callable[[Context], tuple[Row, Row]], draft_length: int) -> ModelPair:

@@ -183,7 +183,7 @@ class ModelPair:
         target_row, draft_row = parse_rows({"target": target_probs, "draft": draft_probs}, normalise).values()
         size = len(target_row)
         _check_width("the draft row", draft_row, size)
-        draft_length = _check_size(size, draft_length)
+        draft_length = check_size(size, draft_length)
         return ModelPair(
             target=tuple(np.tile(target_row, (size**i, 1)) for i in range(draft_length + 1)),
             draft=tuple(np.tile(draft_row, (size**i, 1)) for i in range(draft_length)),
@@ -231,7 +231,7 @@ class ModelPair:
         size = len(parsed["target", ()])
         for (side, context), row in parsed.items():
             _check_width(f"the {side} row at context '{context_text(context)}'", row, size)
-        draft_length = _check_size(size, draft_length)
+        draft_length = check_size(size, draft_length)
         levels = {
             side: _levels({key: parsed[side, key] for key in given[side]}, side, depths, size)
             for side, depths in (("target", draft_length + 1), ("draft", draft_length))
@@ -464,8 +464,13 @@ def _check_width(what: str, row: np.ndarray, size: int) -> None:
         )
 
 
-def _check_size(vocab_size: int, draft_length: Any) -> int:
-    """The draft length; a tree that cannot be held is refused before anything is allocated."""
+def check_size(vocab_size: int, draft_length: Any) -> int:
+    """The draft length; a pair that cannot be held is refused before anything is allocated.
+
+    Raises:
+        InvalidPairError: the length is not a whole number of at least 1.
+        EnumerationTooLargeError: a model has too many probabilities.
+    """
     draft_length = check_count("draft_length", draft_length, error=InvalidPairError)
     entries, depth = vocab_size, 0
     while depth < draft_length and entries <= MAX_ENTRIES and vocab_size > 1:

@@ -35,6 +35,8 @@ class Estimate(Result):
         ceiling, ceiling_interval: the most tokens per target call that a verifier which decides position by
             position could earn at the positions met (``ceilings.py``); None where it was not asked for or
             the verifier is of another kind.
+        gain, gain_interval: what the verifier earns more than the one it is compared with, by pairs
+            (``paired_gain``); None for that one, or where there are no prompts to pair by.
     """
 
     verifier: str
@@ -51,6 +53,8 @@ class Estimate(Result):
     samples: int
     ceiling: float | None = None
     ceiling_interval: tuple[float, float] | None = None
+    gain: float | None = None
+    gain_interval: tuple[float, float] | None = None
 
     facts: ClassVar[Templates] = {
         "lossless": "{lossless}",
@@ -122,10 +126,15 @@ class Tally:
             zeros(*wide), zeros(strata),
         )  # fmt: skip
 
-    def add(self, expected: Array, lengths: Array, length_probs: Array) -> None:
-        """Add draws: expected [draws, strata], sampled tau [draws, strata], P(tau) [.., L+1]."""
+    def add(self, expected: Array, lengths: Array, length_probs: Array, counted: Array | None = None) -> None:
+        """Add draws: expected [draws, strata], sampled tau [draws, strata], P(tau) [.., L+1].
+
+        ``counted``, [draws, strata], says which of them count; None: all.
+        """
         for name, values in self._values(expected, lengths, length_probs):
             sums = getattr(self, name)
+            if counted is not None:
+                values = values * (counted[..., None] if values.ndim > counted.ndim else counted)
             sums += values.sum(0)
 
     def add_calls(
@@ -246,10 +255,51 @@ def _token_range(total: Tally) -> tuple[float, float]:
     return 1.0, float(total.length_probs.shape[-1])
 
 
-def are_narrow(estimates: Sequence[Estimate], width: float) -> bool:
-    """Whether every interval, by either way of counting, reaches from end to end at most so far."""
-    intervals = [ends for entry in estimates for ends in (entry.interval, entry.counted_interval)]
-    return all(high - low <= width for low, high in intervals)
+def paired_gain(tallies: Sequence[Tally], others: Sequence[Tally], confidence: float) -> Mean:
+    """How many more tokens per call one verifier earns than another, by Rao-Blackwell, paired by prompt.
+
+    The difference R - R' of two means over all calls.  Its residuals are those of ``clustered`` for both,
+
+        r_s = (S_s - R n_s) / sum n - (S'_s - R' n'_s) / sum n',
+
+    so that randomness which both share, of prompts, texts and drafts, cancels.  A draw of the difference lies
+    in [-L, L]; the interval is that of ``intervals.py`` with the variance n / (n - 1) sum_s r_s^2 over n
+    prompts, with an event of one call, and Student's t.  As for texts, its coverage tends to the confidence
+    as the number of prompts grows, and prompts of a kind that is not among them are not allowed for.
+
+    Args:
+        tallies, others: of the same prompts, at least 2.
+        confidence: level of the interval.
+
+    Example:
+        >>> def calls(*tokens):  # two calls of each of two prompts
+        ...     tally, number = Tally.zeros(2, 3), np.repeat([0, 1], 2)
+        ...     tally.add_calls(number, np.array(tokens), np.zeros(4, dtype=int), np.ones((4, 4)) / 4)
+        ...     return [tally]
+        >>> gain = paired_gain(calls(2.0, 2.5, 3.0, 3.5), calls(1.5, 2.0, 2.5, 3.0), 0.95)
+        >>> gain.value, gain.error  # always half a token more, whatever the prompt
+        (0.5, 0.0)
+    """
+    total, other = Tally.join(tallies), Tally.join(others)
+    calls, other_calls = total.draws, other.draws
+    mean, residuals = _residuals(total.expected, calls)
+    other_mean, other_residuals = _residuals(other.expected, other_calls)
+    count, most = len(calls), total.length_probs.shape[-1] - 1
+    gain, error = mean - other_mean, _clustered_error(residuals - other_residuals)
+    ends = bounded_mean_interval(
+        gain, error, None, total.expected / calls - other.expected / other_calls, calls,
+        1 / min(calls.sum(), other_calls.sum()), (-most, most), confidence, degrees_of_freedom=count - 1,
+    )  # fmt: skip
+    return Mean(gain, error, ends)
+
+
+def are_narrow(
+    estimates: Sequence[Estimate], width: float | None = None, gain_width: float | None = None
+) -> bool:
+    """Whether every interval, by either way of counting, and of every gain, is at most so wide; None: any."""
+    asked = [(width, ends) for entry in estimates for ends in (entry.interval, entry.counted_interval)]
+    asked += [(gain_width, entry.gain_interval) for entry in estimates if entry.gain_interval is not None]
+    return all(most is None or high - low <= most for most, (low, high) in asked)
 
 
 def _estimate(subject: Subject, total: Tally, draws: np.ndarray, expected: Mean, counted: Mean) -> Estimate:
@@ -289,11 +339,19 @@ def clustered(sums: np.ndarray, draws: np.ndarray) -> tuple[float, float]:
         >>> mean, round(error, 6)
         (2.0, 0.57735)
     """
-    mean, count = sums.sum() / draws.sum(), len(sums)
-    if count < 2:
-        return float(mean), math.inf
-    residuals = sums - mean * draws
-    return float(mean), float(math.sqrt(count / (count - 1) * (residuals**2).sum()) / draws.sum())
+    mean, residuals = _residuals(sums, draws)
+    return mean, _clustered_error(residuals)
+
+
+def _residuals(sums: np.ndarray, draws: np.ndarray) -> tuple[float, np.ndarray]:
+    """R of ``clustered``, and what every cluster moves it by."""
+    mean = sums.sum() / draws.sum()
+    return float(mean), (sums - mean * draws) / draws.sum()
+
+
+def _clustered_error(residuals: np.ndarray) -> float:
+    count = len(residuals)
+    return math.sqrt(count / (count - 1) * (residuals**2).sum()) if count > 1 else math.inf
 
 
 def stratified(sums: np.ndarray, squares: np.ndarray, draws: int | np.ndarray) -> tuple[float, float]:

@@ -50,7 +50,7 @@ class Judge:
     def judge(self, drafted: DraftedPaths, generator: Any) -> None:
         """Ask about drafted paths with leading axis draws * strata; sample where the verifier stops."""
         like = drafted.target_rows
-        outcome = outcome_or_run(self.verifier, *drafted, generator)
+        outcome = outcome_or_run(self.verifier, *drafted[:3], generator)
         stop = outcome.sample_stop(generator)
         rows = outcome.correction(stop.path_index, stop.length)
         errors = law_errors(outcome, stop, rows).reshape(len(FAULTS), -1, self.strata)
@@ -63,6 +63,7 @@ class Judge:
             outcome.expected_tokens().reshape(-1, self.strata),
             stop.length.reshape(-1, self.strata),
             outcome.length_probs().reshape(-1, self.strata, self.draft_length + 1),
+            None if drafted.counted is None else drafted.counted.reshape(-1, self.strata),
         )
 
     def tally(self, place: Callable[[int], str]) -> Tally:
@@ -114,7 +115,8 @@ def check_users_own(verifier: Verifier, source: DraftSource, num_drafts: int, se
     # Two rounds, so that there are two tuples to be reordered even where a batch has one prompt.
     draw, draws = source.open_batch(0), min(source.draws_at_once, VETTED_TUPLES // 2)
     rounds = [draw(source.generator(settings.seed + number), draws).first(num_drafts) for number in range(2)]
-    drafted = [namespace(arrays[0]).concat(arrays)[-VETTED_TUPLES:] for arrays in zip(*rounds, strict=True)]
+    arrays_of = zip(*(drawn[:3] for drawn in rounds), strict=True)
+    drafted = [namespace(arrays[0]).concat(arrays)[-VETTED_TUPLES:] for arrays in arrays_of]
     if runs_a_sampler(verifier):
         check_runs(verifier, drafted, lambda: source.generator(settings.seed))
     else:

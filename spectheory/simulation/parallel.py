@@ -31,15 +31,41 @@ def processes(jobs: Jobs, threads: int | None) -> int | None:
     return max(cpu_count() // threads, 1)
 
 
+START_SECONDS = 6.0
+"""How long a process takes until it begins: imports, compiled loops, weights."""
+
+
 def results(
-    work: Work, tasks: Sequence[Task], jobs: int | None, step: Callable[[int], None]
+    work: Work, tasks: Sequence[Task], jobs: Jobs, step: Callable[[int], None]
 ) -> Generator[dict[str, Tally]]:
     """The sums of all tasks in their order, whatever process does them and in whatever order they end.
 
     Args:
-        jobs: how many processes; None: as many as a surrounding ``joblib.parallel_config`` says, or one.
+        jobs: as in ``SimulationSettings``; with "auto" this process begins alone, and others are started as
+            soon as what is left, at the speed so far, pays for their start.
         step: called with the draws that were made.
     """
+    if not isinstance(jobs, str):
+        yield from _spread(work, tasks, jobs, step)
+        return
+    count, seconds, done = processes(jobs, work.threads) or 1, 0.0, 0
+    while done < len(tasks) and not (done and _pays(count, seconds / done, len(tasks) - done)):
+        begun = time.monotonic()
+        found = work.do(tasks[done], step)
+        seconds, done = seconds + time.monotonic() - begun, done + 1
+        yield found
+    yield from _spread(work, tasks[done:], count, step)
+
+
+def _pays(count: int, seconds: float, left: int) -> bool:
+    """Whether so many processes are done sooner with the tasks that are left, each of so many seconds."""
+    return START_SECONDS + seconds * left / min(count, left) < seconds * left
+
+
+def _spread(
+    work: Work, tasks: Sequence[Task], jobs: int | None, step: Callable[[int], None]
+) -> Generator[dict[str, Tally]]:
+    """The tasks in so many processes; None: as many as a surrounding configuration says, or one."""
     # Where joblib was not imported, it is not configured either.
     if jobs == 1 or len(tasks) < 2 or (jobs is None and "joblib" not in sys.modules):
         for task in tasks:
@@ -50,7 +76,7 @@ def results(
         from joblib import Parallel, delayed, effective_n_jobs
     jobs = min(jobs, len(tasks)) if jobs is not None else None
     if effective_n_jobs(jobs) == 1:
-        yield from results(work, tasks, 1, step)
+        yield from _spread(work, tasks, 1, step)
         return
     packed = cloudpickle.dumps(work)
     found = Parallel(n_jobs=jobs, return_as="generator")(delayed(_do)(packed, task) for task in tasks)

@@ -10,14 +10,18 @@ Prompts are strata: the estimand is the mean over the given prompts, and the int
 randomness of drafting and verifying, not the choice of prompts.  What it guarantees is in ``intervals.py``.
 
 With ``max_new_tokens`` each verifier decodes whole texts.  The estimand is then tokens per call over all
-calls, the papers' block efficiency, and the interval covers the choice of prompts too.
+calls, the papers' block efficiency, and the interval covers the choice of prompts too.  With ``common_texts``
+the target writes the texts, and all verifiers judge the same drafts at every token (``common_texts.py``).
+
+Of several verifiers the table has their gains over one of them, paired by prompt (``paired_gain``).
 
 Several numbers of drafts share their paths: the first K' of K paths serve every K' <= K.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast, overload
@@ -28,12 +32,15 @@ from spectheory.foundation.results import Result, Row, Table
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.simulation.checkpoint import Checkpoint, open_checkpoint, refuse_other_run
+from spectheory.simulation.common_texts import CommonTextSource
 from spectheory.simulation.cost import predicted_speed_up
 from spectheory.simulation.estimates import (
     Estimate,
+    Tally,
     are_narrow,
     estimate,
     estimate_over_texts,
+    paired_gain,
 )
 from spectheory.simulation.identity import (
     identity_before_loading,
@@ -41,8 +48,8 @@ from spectheory.simulation.identity import (
     refuse_unknown_sources,
 )
 from spectheory.simulation.manifest import check_folder, write_results
-from spectheory.simulation.parallel import processes, results
-from spectheory.simulation.settings import EnumeratedSettings, SimulationSettings, shows_settings
+from spectheory.simulation.parallel import results
+from spectheory.simulation.settings import EnumeratedSettings, Jobs, SimulationSettings, shows_settings
 from spectheory.simulation.sources import EnumeratedSource, LanguageModelSource
 from spectheory.simulation.text_source import TextSource
 from spectheory.simulation.work import Stream, Work
@@ -132,6 +139,11 @@ class Simulation(Result):
             }
             for entry in self.estimates
         ]
+        if "against" in self.settings:
+            for row, entry in zip(rows, self.estimates, strict=True):
+                low, high = entry.gain_interval or (None, None)
+                row |= {"against": self.settings["against"], "gain": entry.gain}
+                row |= {"gain_low": low, "gain_high": high}
         if "with_ceilings" in self.settings:
             for row, entry in zip(rows, self.estimates, strict=True):
                 low, high = entry.ceiling_interval or (None, None)
@@ -150,17 +162,15 @@ class Simulation(Result):
         level = f"{100 * settings['confidence']:g}%"
         for row in rows:
             row["name"] = row["verifier"] + (" *" if row["lossless"] is False else "")
-        tables = [self._estimates(rows, level)]
+        tables = self._estimates(rows, level)
         limited = [row for row in rows if row.get("ceiling") is not None]
         if limited:
-            text = "{ceiling:.3f} ({ceiling_low:.3f} to {ceiling_high:.3f})"
             title = "the most that any rule could earn at the positions met"
-            tables.append(self._by_drafts(title, limited, text, level))
+            tables.append(self._by_drafts(title, limited, "ceiling", level))
         if self.cost_ratio is not None:
-            text = "{speed_up:.3f} ({speed_up_low:.3f} to {speed_up_high:.3f})"
             title = "predicted speed-up over plain decoding, a draft call at "
             title += f"{self.cost_ratio:g} of a target call"
-            tables.append(self._by_drafts(title, rows, text, level))
+            tables.append(self._by_drafts(title, rows, "speed_up", level))
         if self.speeds:
             columns = {
                 "verifier": "{name}",
@@ -174,44 +184,84 @@ class Simulation(Result):
             tables.append(Table(title, rows, columns))
         return tables
 
-    def _estimates(self, rows: list[dict[str, Any]], level: str) -> Table:
-        """Block efficiency, of one K with the counted estimate; the title has the size of the run."""
+    def _estimates(self, rows: list[dict[str, Any]], level: str) -> list[Table]:
+        """Block efficiency and gains, of one K in one table; the title has the size of the run."""
         settings, tokens = self.settings, self.settings.get("max_new_tokens")
         if "prompts" in settings:
             prompts = settings.get("prompts_used", settings["prompts"])
             each = count_text(settings["samples_per_prompt"], "text" if tokens else "draw")
             size = f"{prompts} prompts, {each}{f' of {tokens} tokens' if tokens else ''} each"
+            size += ", written by the target" if settings.get("common_texts") else ""
         else:
             size = count_text(settings["samples"], "draw")
         title = f"block efficiency in tokens per target call\n{self._drafted()}, {size}"
         note = "* not lossless on its own: its output differs from the target's"
         note = note if any(row["lossless"] is False for row in rows) else ""
+        gained = [row for row in rows if row.get("gain") is not None]
+        gain = f"gain over {settings.get('against')}"
         if isinstance(settings["num_drafts"], list):
-            text = "{block_efficiency:.3f} ({low:.3f} to {high:.3f})"
-            return self._by_drafts(title, rows, text, level, note)
-        columns = {
-            "verifier": "{name}",
-            "estimate": "{block_efficiency:.4f}",
-            f"{level} interval": "{low:.4f} to {high:.4f}",
+            tables = [self._by_drafts(title, rows, "block_efficiency", level, note)]
+            title = f"{gain} in tokens per target call\npaired by prompt"
+            return tables + ([self._by_drafts(title, gained, "gain", level)] if gained else [])
+        kinds = {"estimate": "block_efficiency"} | ({gain: "gain"} if gained else {})
+        counted = {
             "counted": "{counted:.4f}",
             f"its {level} interval": "{counted_low:.4f} to {counted_high:.4f}",
             "calls" if tokens else "draws": "{samples}",
         }
-        return Table(title, rows, columns, note)
+        columns = {"verifier": "{name}", "estimate": "{block_efficiency:.4f}"}
+        columns |= {f"{level} interval": "{low:.4f} to {high:.4f}"}
+        columns |= ({gain: _WITH_INTERVAL["gain"]} if gained else {}) | counted
+        in_latex = {"verifier": "{name}"} | {label: f"{{{kind}_in_latex}}" for label, kind in kinds.items()}
+        rows = [row | _in_latex(row, kinds.values()) for row in rows]
+        latex = Table(title, rows, in_latex, f"± half of the {level} interval\n{note}".rstrip())
+        return [Table(title, rows, columns, note, latex=latex)]
 
-    def _by_drafts(self, title: str, rows: Sequence[Row], text: str, level: str, note: str = "") -> Table:
+    def _by_drafts(self, title: str, rows: Sequence[Row], kind: str, level: str, note: str = "") -> Table:
         """A row per verifier, a column per K; a verifier of one path has one value, in the first column."""
         asked = self.settings["num_drafts"]
         labels = [f"K = {number}" for number in (asked if isinstance(asked, list) else [asked])]
-        by_name: dict[str, dict[str, Any]] = {}
-        for row in rows:
-            cells = by_name.setdefault(row["name"], {"verifier": row["name"]})
-            cells[labels[len(cells) - 1]] = text.format_map(row)
-        note = f"with {level} intervals; one value: of one path, for every K\n{note}".rstrip()
-        return Table(title, list(by_name.values()), note=note)
+
+        def cells(texts: Sequence[str]) -> list[dict[str, Any]]:
+            by_name: dict[str, dict[str, Any]] = {}
+            for row, text in zip(rows, texts, strict=True):
+                line = by_name.setdefault(row["name"], {"verifier": row["name"]})
+                line[labels[len(line) - 1]] = text
+            return list(by_name.values())
+
+        one = f"one value: of one path, for every K\n{note}".rstrip()
+        latex = cells([_in_latex(row, [kind])[f"{kind}_in_latex"] for row in rows])
+        return Table(
+            title,
+            cells([_WITH_INTERVAL[kind].format_map(row) for row in rows]),
+            note=f"with {level} intervals; {one}",
+            latex=Table(title, latex, note=f"± half of the {level} interval; {one}"),
+        )
 
     def _drafted(self) -> str:
         return f"{drafts_text(self.settings['num_drafts'])} x {self.settings['draft_length']} drafted tokens"
+
+
+_WITH_INTERVAL = {
+    "block_efficiency": "{block_efficiency:.3f} ({low:.3f} to {high:.3f})",
+    "gain": "{gain:+.3f} ({gain_low:+.3f} to {gain_high:+.3f})",
+    "ceiling": "{ceiling:.3f} ({ceiling_low:.3f} to {ceiling_high:.3f})",
+    "speed_up": "{speed_up:.3f} ({speed_up_low:.3f} to {speed_up_high:.3f})",
+}
+"""A number with its interval, by its field."""
+
+
+def _in_latex(row: Row, kinds: Iterable[str]) -> dict[str, str]:
+    """Numbers with the larger half of their intervals, rounded up; empty where there is none."""
+    found = {}
+    for kind in kinds:
+        prefix, sign = "" if kind == "block_efficiency" else f"{kind}_", "+" if kind == "gain" else ""
+        value, low, high = row[kind], row[f"{prefix}low"], row[f"{prefix}high"]
+        found[f"{kind}_in_latex"] = (
+            "" if value is None
+            else f"{value:{sign}.3f} ± {math.ceil(1000 * max(high - value, value - low)) / 1000:.3f}"
+        )  # fmt: skip
+    return found
 
 
 def drafts_text(num_drafts: int | Sequence[int]) -> str:
@@ -290,7 +340,9 @@ def simulate(
     given = looked_up(verifiers)
     streams = streams_of(given, settings, pair.draft_process)
     largest = pair.draft_process(settings.listed_drafts[-1])
-    source = (TextSource if settings.whole_texts else LanguageModelSource)(pair, prompts, largest, settings)
+    kind = CommonTextSource if settings.common_texts else TextSource if settings.whole_texts else None
+    source = (kind or LanguageModelSource)(pair, prompts, largest, settings)
+    against = base_of(given, settings)
     document = {
         "verifiers": [verifier.name for verifier in given],
         "prompts": len(prompts),
@@ -314,15 +366,16 @@ def simulate(
         with open_checkpoint(
             settings.checkpoint, identity, list(streams), source.strata_per_batch, settings.draft_length
         ) as kept:
-            run = _Run(work, kept, settings.width)
-            run.draw(settings.shard, processes(settings.jobs, threads), settings.progress)
+            run = _Run(work, kept, settings.width, settings.gain_width, against)
+            run.draw(settings.shard, settings.jobs, settings.progress)
+            if against is not None:
+                document["against"] = against
+            if settings.whole_texts:
+                document["prompts_used"] = sum(source.strata_per_batch[batch] for batch in run.used)
             found = run.simulation(document)
-            if isinstance(source, TextSource):
-                used = sum(source.strata_per_batch[batch] for batch in run.used)
-                found = replace(found, settings=document | {"prompts_used": used})
-                if settings.with_time:
-                    timed = [(stream.given, stream.process) for stream in streams.values()]
-                    found = replace(found, speeds=source.speeds(timed))
+            if isinstance(source, TextSource) and settings.with_time:
+                timed = [(stream.given, stream.process) for stream in streams.values()]
+                found = replace(found, speeds=source.speeds(timed))
         if folder is not None:
             write_results(folder, found.rows(), found.settings, found.interrupted, identity)
         return found
@@ -340,8 +393,29 @@ def streams_of(
     for verifier in verifiers:
         verifier.check_draft_length(settings.draft_length)
     # A text is written with as many drafts as its verifier looks at; a draw is there already.
-    on_one_path = draft_process(1) if settings.whole_texts else asked[0]
+    writes = settings.whole_texts and not settings.common_texts
+    on_one_path = draft_process(1) if writes else asked[0]
     return Stream.of(verifiers, asked, on_one_path)
+
+
+def base_of(verifiers: Sequence[Verifier], settings: SimulationSettings) -> str | None:
+    """The name of the verifier that the others are compared with; None where there is one only.
+
+    Raises:
+        InvalidInputError: the verifier that was asked for is not among them, or there is nothing to compare.
+    """
+    names = [verifier.name for verifier in verifiers]
+    if settings.against is not None and settings.against not in names:
+        raise InvalidInputError(
+            f"verifiers are to be compared with {settings.against!r}, which is not among them; take one of "
+            f"{', '.join(names)}, or add it"
+        )
+    if len(names) > 1:
+        return settings.against or ("block" if "block" in names else names[0])
+    for name in ("against", "gain_width"):
+        if getattr(settings, name) is not None:
+            raise InvalidInputError(f"{name} was asked for with one verifier; name several, or leave it out")
+    return None
 
 
 @shows_settings(EnumeratedSettings)
@@ -386,22 +460,31 @@ class _Run:
     Args:
         work: all that the tasks need.
         kept: the batches that are finished already; more are added.
-        width: stop once all intervals are that narrow.
+        width, gain_width: stop once all intervals, and those of all gains, are that narrow.
+        against: the verifier that the others are compared with.
 
     Attributes:
         used: the batches that the estimates rest on.
         interrupted: whether Ctrl-C stopped the drawing.
     """
 
-    def __init__(self, work: Work, kept: Checkpoint, width: float | None = None) -> None:
-        self.work, self.kept, self.width = work, kept, width
+    def __init__(
+        self,
+        work: Work,
+        kept: Checkpoint,
+        width: float | None = None,
+        gain_width: float | None = None,
+        against: str | None = None,
+    ) -> None:
+        self.work, self.kept, self.against = work, kept, against
+        self.width, self.gain_width = width, gain_width
         self.used: list[int] = []
         self.interrupted = False
 
     def draw(
         self,
         shard: tuple[int, int] | None = None,
-        jobs: int | None = 1,
+        jobs: Jobs = 1,
         progress: Callable[[int, int], None] | None = None,
     ) -> None:
         """Draw batch after batch, but for those that are kept already.
@@ -449,21 +532,35 @@ class _Run:
 
     def _is_narrow(self) -> bool:
         """Whether the batches so far, all of them whole, give every interval the width that is asked for."""
-        prompts = sum(self.work.source.strata_per_batch[batch] for batch in self.used)
-        if self.width is None or prompts < FEWEST_PROMPTS:
+        prompts = sum(self._strata())
+        if self.width is self.gain_width is None or prompts < FEWEST_PROMPTS:
             return False
-        return are_narrow(self._estimates(), self.width)
+        return are_narrow(self._estimates(), self.width, self.gain_width)
 
     def _estimates(self) -> list[Estimate]:
         estimates, settings = [], self.work.settings
+        bases = {name: of for name, of in self.work.streams.items() if of.given.name == self.against}
         for name, stream in self.work.streams.items():
-            sums = [self.kept.tallies[batch][name] for batch in self.used]
+            sums = self._tallies(name)
             subject = (stream.given.name, _said_to_be_lossless(stream.given), stream.num_drafts)
             if settings.whole_texts:
-                estimates.append(estimate_over_texts(subject, sums, settings.confidence))
+                found = estimate_over_texts(subject, sums, settings.confidence)
             else:
-                estimates.append(estimate(subject, sums, settings.samples_per_prompt, settings.confidence))
+                found = estimate(subject, sums, settings.samples_per_prompt, settings.confidence)
+            alike = [
+                base for base, of in bases.items() if len(bases) == 1 or of.num_drafts == stream.num_drafts
+            ]
+            if alike and stream.given.name != self.against and sum(self._strata()) > 1:
+                gain = paired_gain(sums, self._tallies(alike[0]), settings.confidence)
+                found = replace(found, gain=gain.value, gain_interval=gain.interval)
+            estimates.append(found)
         return estimates
+
+    def _tallies(self, stream: str) -> list[Tally]:
+        return [self.kept.tallies[batch][stream] for batch in self.used]
+
+    def _strata(self) -> list[int]:
+        return [self.work.source.strata_per_batch[batch] for batch in self.used]
 
 
 def _batches_of(shard: tuple[int, int] | None, count: int) -> range:

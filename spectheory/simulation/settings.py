@@ -207,12 +207,18 @@ class SimulationSettings(DrawSettings):
         max_new_tokens: Decode whole texts of so many tokens behind every prompt and estimate the tokens per
             call over all their calls; the intervals then cover the choice of prompts too.  In Python the
             default is None: one call after each prompt.
+        common_texts: Of whole texts: the target writes them, and all verifiers judge the same drafts at each
+            of their tokens.  Their gains over one another then have narrow intervals, and cost one run of the
+            models.  The calls are not those of a decoding loop.
+        against: The verifier whose block efficiency the others are compared with, paired by prompt.  Default:
+            block if it is among them, else the first one.
         with_ceilings: Of whole texts, for position-by-position verifiers: estimate the most that any rule
             could earn at the positions met.
         with_time: Of whole texts: decode the first batch of prompts once more, with every verifier and
             plainly, and say how fast it is and where the time goes.
         width: Of whole texts: stop as soon as every interval is that narrow, from lower to upper end, after a
             whole batch and at least 16 prompts.
+        gain_width: Of whole texts: stop as soon as the interval of every gain is that narrow, likewise.
         options: ``SamplingOptions``: temperature, top-k and top-p of both models.
         restriction: ``Restriction``: keep m tokens per context, so that the pair can also be enumerated.
         batch_size: Prompts drafted for at a time.
@@ -220,8 +226,9 @@ class SimulationSettings(DrawSettings):
         threads: CPU threads.  Default: 1 for small models, otherwise as torch is set.
         checkpoint: Keep finished batches in this file; the same run, started again, goes on from it.  The
             file of a run with other models, prompts, verifiers or settings is refused, by their content.
-        jobs: Processes; auto: on a CPU as many as there are cores for their threads.  In Python None: one, or
-            what a surrounding ``joblib.parallel_config`` says.  The numbers do not depend on it.
+        jobs: Processes; auto: one, and on a CPU as many as there are cores for their threads as soon as the
+            rest of the run pays for their start.  In Python None: one, or what a surrounding
+            ``joblib.parallel_config`` says.  The numbers do not depend on it.
         shard: Take the I-th of N parts of the prompts, (I, N) in Python; merge joins their checkpoints.
         out: A folder for rows.jsonl, a line per estimate, and manifest.json, all that they came from.
     """
@@ -229,9 +236,12 @@ class SimulationSettings(DrawSettings):
     draft_length: int = setting(8, "--draft-length", "-l", metavar="L")
     samples: int | None = setting(None, "--samples", metavar="N", record="samples_per_prompt")
     max_new_tokens: int | None = setting(None, "--tokens", command_default=32, metavar="N", texts_only=True)
+    common_texts: bool = setting(False, "--common-texts", texts_only=True)
+    against: str | None = setting(None, "--against", metavar="NAME", record=None)
     with_ceilings: bool = setting(False, "--ceilings", texts_only=True)
     with_time: bool = setting(False, "--time", texts_only=True, record=None)
     width: float | None = setting(None, "--width", metavar="W", texts_only=True)
+    gain_width: float | None = setting(None, "--gain-width", metavar="W", texts_only=True)
     options: SamplingOptions | None = setting(None, record=None)
     restriction: Restriction | None = None
     batch_size: int = setting(16, "--batch-size", metavar="N")
@@ -254,7 +264,7 @@ class SimulationSettings(DrawSettings):
                 raise InvalidInputError(
                     f"drafts must be at most {MAX_NUM_DRAFTS} for language models, got {process.num_drafts}"
                 )
-        self._check(check_positive, "width")
+        self._check(check_positive, "width", "gain_width")
         self._check(_check_jobs, "jobs")
         self._check(_check_shard, "shard")
         self._check(lambda name, path: check_place(path), "checkpoint")
@@ -264,6 +274,12 @@ class SimulationSettings(DrawSettings):
                 "a shard was asked for, and no checkpoint to keep it in; give one with checkpoint "
                 "(--checkpoint)"
             )
+        for name in ("with_ceilings", "with_time"):
+            if self.common_texts and getattr(self, name):
+                raise InvalidInputError(
+                    f"{name} was asked for with common_texts, and is of texts that a verifier writes; leave "
+                    "one of the two out"
+                )
         for entry in fields(self):
             asked = getattr(self, entry.name) not in (None, False)
             if entry.metadata.get("texts_only") and asked and not self.whole_texts:

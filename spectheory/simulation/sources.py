@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 
 
 class DraftedPaths(NamedTuple):
-    """K drafted paths for each of B strata, or for each of several draws, as a verifier takes them."""
+    """K drafted paths for each of B strata, or for each of several draws, as a verifier takes them.
+
+    Attributes:
+        counted: of single draws, [B], whether they count: not behind the end of a text.  None: they do.
+    """
 
     paths: Array
     target_rows: Array
     draft_rows: Array
+    counted: Array | None = None
 
     def first(self, num_drafts: int) -> DraftedPaths:
         """The first K' of K independent paths."""
@@ -33,6 +38,7 @@ class DraftedPaths(NamedTuple):
             self.paths[..., :num_drafts, :],
             self.target_rows[..., :num_drafts, :, :],
             self.draft_rows[..., :num_drafts, :, :],
+            self.counted,
         )
 
 
@@ -54,6 +60,7 @@ class LanguageModelSource:
     """
 
     draws_at_once = 1  # the most that one call of a ``Draw`` makes
+    draws_per_sample = 1
 
     def __init__(
         self,
@@ -132,6 +139,7 @@ class EnumeratedSource:
 
     strata_per_batch: Sequence[int] = (1,)
     draws_at_once = 2_000
+    draws_per_sample = 1
 
     def __init__(self, pair: ModelPair, process: DraftProcess, device: str) -> None:
         if not isinstance(process, Iid):

@@ -30,8 +30,8 @@ class TextSource(LanguageModelSource):
     """Prompts in batches, behind which whole texts are decoded; arguments as in ``LanguageModelSource``.
 
     Raises:
-        InvalidInputError: as in ``LanguageModelSource``; there is one prompt only, over which no interval
-            can be taken; or ceilings are asked for and the paths are not i.i.d.
+        InvalidInputError: as in ``LanguageModelSource`` and ``check_texts``; or ceilings are asked for and
+            the paths are not i.i.d.
     """
 
     def __init__(
@@ -42,19 +42,12 @@ class TextSource(LanguageModelSource):
         settings: SimulationSettings,
     ) -> None:
         super().__init__(pair, prompts, process, settings)
-        assert settings.max_new_tokens is not None
-        self.max_new_tokens = settings.max_new_tokens
+        self.max_new_tokens = check_texts(self)
         if settings.with_ceilings and not isinstance(process, Iid):
             raise InvalidInputError(
                 f"ceilings are those of i.i.d. paths of one draft model, got {process.name!r} drafts; leave "
                 "them out"
             )
-        if settings.restriction is not None:
-            raise InvalidInputError("whole texts are not restricted to few tokens; leave the restriction out")
-        if len(self.token_ids) < 2:
-            raise InvalidInputError("an interval over texts needs at least 2 prompts, got 1")
-        for ids in self.token_ids:
-            pair.check_length(len(ids) + self.max_new_tokens, self.draft_length)
 
     def tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
         """Sums over all calls of one verifier's texts behind the prompts of a batch.
@@ -111,6 +104,24 @@ class TextSource(LanguageModelSource):
             timed_decode(self.pair, prompts, verifier, drafts=process, **asked)[1]
             for verifier, process in wanted
         ]
+
+
+def check_texts(source: LanguageModelSource) -> int:
+    """The longest text that is asked for, in tokens, if there can be such texts behind the prompts.
+
+    Raises:
+        InvalidInputError: texts are restricted to few tokens or longer than the models take, or there is one
+            prompt only, over which no interval can be taken.
+    """
+    settings = source.settings
+    assert settings.max_new_tokens is not None
+    if settings.restriction is not None:
+        raise InvalidInputError("whole texts are not restricted to few tokens; leave the restriction out")
+    if len(source.token_ids) < 2:
+        raise InvalidInputError("an interval over texts needs at least 2 prompts, got 1")
+    for ids in source.token_ids:
+        source.unloaded.check_length(len(ids) + settings.max_new_tokens, source.draft_length)
+    return settings.max_new_tokens
 
 
 def _ceilings(call: Iteration, verifier: Verifier) -> np.ndarray:

@@ -91,7 +91,11 @@ class Work:
     def draws(self, task: Task) -> int:
         """How many draws a task makes: K paths after one prompt, or a text behind it."""
         texts = len(task.streams) if isinstance(self.source, TextSource) else 1
-        return self.settings.samples_per_prompt * self.source.strata_per_batch[task.batch] * texts
+        return self._draws_per_stratum * self.source.strata_per_batch[task.batch] * texts
+
+    @property
+    def _draws_per_stratum(self) -> int:
+        return self.settings.samples_per_prompt * self.source.draws_per_sample
 
     def check_users_own(self) -> None:
         """Refuse a user's verifier that is not a function of its inputs, on the first batch."""
@@ -128,8 +132,8 @@ class Work:
             Judge(stream.verifier, strata, source.draft_length, settings.tolerance) for stream in streams
         ]
         draw = source.open_batch(batch)
-        for number, first in enumerate(range(0, settings.samples_per_prompt, source.draws_at_once)):
-            draws = min(source.draws_at_once, settings.samples_per_prompt - first)
+        for number, first in enumerate(range(0, self._draws_per_stratum, source.draws_at_once)):
+            draws = min(source.draws_at_once, self._draws_per_stratum - first)
             state = np.random.SeedSequence([settings.seed, batch, number]).generate_state(2, dtype=np.uint32)
             draft_seed, verify_seed = map(int, state)
             drafted = draw(source.generator(draft_seed), draws)

@@ -18,7 +18,7 @@ from flint import fmpq
 
 from spectheory.foundation.arrays import holds_numbers
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = Path(__file__).parents[1]
 _PLAIN = frozenset({type(None), bool, int, float, str, Fraction, fmpq, *np.sctypeDict.values()})
 _ADDED_BY_PYTHON = frozenset({"__abstractmethods__", "_abc_impl", "__annotations__", "__slotnames__"})
 _SET_BY_INSTANCES = ("_process", "exact")
@@ -79,7 +79,7 @@ def _is_named_in_package(thing: Any) -> bool:
 
 def _is_in_package(module: Any) -> bool:
     file = getattr(sys.modules.get(module), "__file__", None) if type(module) is str else None
-    return type(file) is str and file.startswith(_PACKAGE) and module.startswith("spectheory.")
+    return type(file) is str and file.startswith(str(_PACKAGE)) and module.startswith("spectheory.")
 
 
 def _is_class_as_written(kind: type) -> bool:

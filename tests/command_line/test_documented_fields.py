@@ -32,7 +32,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["--suite", "standard", "--quick", "--cases", "1", "--verifier", "kseq"],
     ],
     "prove": [
-        ["token", *SMALLEST_SHAPE, "--tree", "prefix_tree:2"],
+        ["token", *SMALLEST_SHAPE, "--tree", "prefix_tree:2", "--show"],
         ["spectheory.verification.defective.acceptance_rules:SwappedModels", *SMALLEST_SHAPE],
     ],
     "optimum": [["ONE_TOKEN"], ["ONE_TOKEN", "--calls", "1"]],
@@ -41,8 +41,10 @@ RUNS: dict[str, list[list[str]]] = {
     "simulate": [
         ["MODELS", "PROMPTS", *TIMED, "--num-drafts", "1,2", "--ceilings", "--cost-ratio", "0.1"],
         ["MODELS", "PROMPTS", *ONE_CALL],
+        ["MODELS", "PROMPTS", "--tokens", "2", "--common-texts", "--num-drafts", "1"],
     ],
     "merge": [["KEPT", "--out", "MERGED"]],
+    "models": [["list"]],
     "restrict": [["MODELS", "--prompt", "import os", "--out", "RESTRICTED"]],
     "audit": [["transformers", *ONE_PAIR], ["transformers", "transformers", *ONE_PAIR]],
     "claims": [["--verdict", "refuted"]],
@@ -81,7 +83,8 @@ def columns(printed: str) -> set[str]:
             found |= {" ".join(" ".join(cells).split()) for cells in zip(*header, strict=True)}
         elif table.startswith("┌"):
             found |= {row[0].strip() for row in lines}
-    return {re.sub(r"K = \d+", "K = …", name) for name in found if name}
+    given = r"(?<=^K = )\d+|(?<=^gain over )\w+"
+    return {re.sub(given, "…", name) for name in found if name}
 
 
 @pytest.fixture(scope="module")
@@ -131,7 +134,9 @@ def test_everything_printed_is_defined(
 def test_named_options_exist(command: str) -> None:
     """A section names options of its command; others stand behind the name of another command."""
     found = group.commands[command]
-    options = {flag for option in found.get_params(click.Context(found)) for flag in option.opts}
+    commands = [found, *getattr(found, "commands", {}).values()]
+    params = [option for each in commands for option in each.get_params(click.Context(each))]
+    options = {flag for option in params for flag in option.opts}
     text = re.sub(rf"spectheory (?!{command}).*", "", section(command))
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
     assert named - options - {"--shard", "--verifier"} == set()

@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import math
 import signal
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,28 @@ def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) ->
         assert sum(estimate["length_probs"]) == pytest.approx(1, abs=1e-9)
         assert estimate["samples"] == 12
     arguments += ["--max-prompt-tokens", "2", "--verifier", "token"]
-    assert run_json(capsys, *arguments)["estimates"] == document["estimates"][:1]
+    (alone,) = run_json(capsys, *arguments)["estimates"]
+    with_block = document["estimates"][0]
+    assert alone == with_block | {"gain": None, "gain_interval": None}
+    gain = with_block["block_efficiency"] - document["estimates"][1]["block_efficiency"]
+    assert with_block["gain"] == pytest.approx(gain)
     assert main(arguments) == 0
     assert f"{document['estimates'][0]['block_efficiency']:.4f}" in capsys.readouterr().out
+
+
+def test_simulate_in_latex(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:
+    """With the larger half of every interval; the partner is the table for people, which has both ends."""
+    arguments = one_call(tiny_models, "-k", "2", "-v", "token,spectr", "--against", "spectr")
+    (token, _) = run_json(capsys, *arguments)["estimates"]
+    assert main([*arguments, "--to", "latex"]) == 0
+    printed = capsys.readouterr().out
+    low, high = token["gain_interval"]
+    half = math.ceil(1000 * max(high - token["gain"], token["gain"] - low)) / 1000
+    assert rf"& {token['gain']:+.3f} $\pm$ {half:.3f} \\" in printed
+    assert printed.startswith("\\begin{table}")
+    assert main(arguments) == 0
+    assert f"{token['gain']:+.3f} ({low:+.3f} to {high:+.3f})" in capsys.readouterr().out
+    assert "--json and --to were both given" in run_error(capsys, *arguments, "--json", "--to", "latex")
 
 
 def test_whole_texts_by_the_number_of_drafts(
@@ -79,7 +99,8 @@ def test_whole_texts_by_the_number_of_drafts(
     assert " spectr " in ceilings
     assert " block " not in ceilings
     assert [column in times for column in ("target", "verification", " block ", "%")] == [True] * 4
-    (line,) = (line for line in printed.splitlines() if " spectr " in line)
+    line, gains = (line for line in printed.splitlines() if " spectr " in line)
+    assert all(f"{entry['gain']:+.3f} (" in gains for entry in document["estimates"][1:4])
     assert all(f"{entry['block_efficiency']:.3f} (" in line for entry in document["estimates"][1:4])
     assert "K = 3" in printed
     assert "greedy_block *" in printed
@@ -182,6 +203,8 @@ def test_a_draft_model_per_path(
     one, two = simulated["estimates"]
     assert (one["num_drafts"], two["num_drafts"]) == (1, 2)
     assert one["block_efficiency"] < two["block_efficiency"]
+    asked = ["--one-call", "--samples", "2", "-v", "multi_round", "--num-drafts", "2"]
+    assert [entry["num_drafts"] for entry in run_json(capsys, "simulate", *more, *asked)["estimates"]] == [2]
     assert "not valid for 'per_path' drafts" in run_error(capsys, "generate", *more, "-v", "spectr")
     tree = ["-v", "multi_round", "--tree", "prefix_tree:2,1,1"]
     assert "2 draft models" in run_error(capsys, "generate", *more, *tree)
@@ -249,6 +272,7 @@ def test_what_is_kept_is_said_with_the_error(
         ("--prompts nowhere", "cannot read the prompts"), ("-l 2 --tokens 0", "max_new_tokens must be"),
         ("-v kseq", "works at one position"), ("--checkpoint no/where", "a folder that does not exist"),
         ("-v otm --another-draft bundled", "not valid for 'per_path' drafts"),
+        ("-v block --against token", "'token', which is not among them"),
         ("-k 3 --another-draft bundled", "drafts must be at most 2, one path per draft model, got 3"),
     ],
 )  # fmt: skip

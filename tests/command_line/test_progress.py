@@ -37,6 +37,19 @@ def test_partner_a_terminal_sees_the_interval(
     )
 
 
+def test_partner_a_terminal_sees_how_much_is_done(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    with progress_bar("certifying") as progress:
+        progress(7, 20)
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "certifying" in captured.err
+    assert "7/20" in captured.err
+
+
 def test_a_closed_stderr_sees_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python has None for it; `optimum PAIR.json 2>&-` ended with 70."""
     monkeypatch.setattr(sys, "stderr", None)

@@ -13,6 +13,7 @@ import pytest
 from cli_support import write_pair
 from spectheory import instances
 from spectheory.command_line.main import main
+from spectheory.command_line.streams import pipes_that_may_close
 
 DEFECT = "spectheory.verification.defective.corrections:TargetCorrection"
 AUDIT = "audit --as sampler -k 1 --pair PAIR"
@@ -88,6 +89,17 @@ def test_closed_pipes(command: str, code: int, folder: Path, monkeypatch: pytest
     assert run(0, 0) == (code, 0, 0)
     if size:  # the partner: what is lost otherwise is an error
         assert run(0, fault=errno.ENOSPC)[0] == 2
+
+
+def test_what_was_printed_before_stands_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where it waits in a buffer."""
+    pipe = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(pipe, "utf-8"))
+    print("before")
+    with pipes_that_may_close():
+        print("within")
+    print("after", flush=True)
+    assert pipe.getvalue().split() == [b"before", b"within", b"after"]
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"])

@@ -4,7 +4,7 @@ import pytest
 
 from cli_support import run_json
 from spectheory.command_line.main import main
-from spectheory.command_line.tables import print_tables
+from spectheory.command_line.tables import print_tables, print_texts
 from spectheory.foundation.results import Table
 
 
@@ -16,6 +16,26 @@ def test_long_rationals_are_cut_in_tables(capsys: pytest.CaptureFixture[str]) ->
     out = capsys.readouterr().out
     assert f"{exact[:20]}... = 0.633042" in out
     assert exact[:21] not in out
+
+
+def test_texts_are_printed_with_what_they_cost(capsys: pytest.CaptureFixture[str]) -> None:
+    """Accepted pieces are marked; of 3 + 2 tokens in two calls one is beyond the end."""
+    pieces = [{"text": "ab", "accepted": True}, {"text": "c", "accepted": False}]
+    cost = {
+        "tokens": 4,
+        "calls": 2,
+        "accepted_per_call": [2, 1],
+        "tokens_per_call": 2.5,
+        "finished": "length",
+    }
+    print_texts({"texts": [{"prompt": "x = ", "pieces": pieces} | cost]})
+    within = {"tokens": 1, "calls": 1, "accepted_per_call": [0], "tokens_per_call": 1.0}
+    print_texts({"texts": [{"prompt": "", "pieces": pieces[1:]} | cost | within]})
+    assert capsys.readouterr().out.split("\n") == [
+        "x = ‹ab›c", "",
+        "4 tokens, 2 calls of the target, 2.50 tokens per call with 1 beyond the end; ended by length", "",
+        "c", "", "1 token, 1 call of the target, 1.00 tokens per call; ended by length", "", "",
+    ]  # fmt: skip
 
 
 def test_markup_of_a_user_is_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,6 +47,19 @@ def test_certify_own_verifier_and_its_wrong_partner(
     assert sentence in " ".join(capsys.readouterr().out.replace("│", " ").split())
 
 
+def test_several_verifiers_are_compared_the_best_first(
+    capsys: pytest.CaptureFixture[str], pair_file: str
+) -> None:
+    """In a table; documents and rows keep the order that was asked for."""
+    names = ("token", "block")
+    assert main(["certify", pair_file, "--verifier", ",".join(names)]) == 0
+    out = capsys.readouterr().out
+    assert "verifiers on this pair, the best first" in out
+    assert out.index(" block ") < out.index(" token ")
+    assert main(["certify", pair_file, "--verifier", ",".join(names), "--csv"]) == 0
+    assert [row["verifier"] for row in csv.DictReader(capsys.readouterr().out.splitlines())] == [*names]
+
+
 def test_optimum(capsys: pytest.CaptureFixture[str], pair_file: str) -> None:
     document = run_json(capsys, "optimum", pair_file, "--num-drafts", "2")
     assert set(document) == {"value", "value_float", "lower", "upper", "method", "status"}

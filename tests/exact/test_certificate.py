@@ -194,7 +194,20 @@ def test_document_of_an_exact_certificate() -> None:
             "shapes_text": "(2, 2, 1)",
         },
     }
-    assert json.dumps(certify("block", instances.two_token(2)).to_document()) == json.dumps(document)
+    certificate = certify("block", instances.two_token(2))
+    assert json.dumps(certificate.to_document()) == json.dumps(document)
+    assert {name: value for name, value in certificate.shown().items() if value is not None} == {
+        "algorithm": "block2024 Alg. 2",
+        "drafts": "1 draft",
+        "lossless": True,
+        "block_efficiency": Fraction(20, 9),
+        "total_variation": 0,
+        "optimum": Fraction(20, 9),
+        "gap": 0,
+        "prefix_matching": True,
+        "assumed": "",
+        "first_token_law": {"A": Fraction(1, 3), "B": Fraction(2, 3)},
+    }
 
 
 def test_document_of_a_float_certificate() -> None:

@@ -11,7 +11,7 @@ import reference
 from drawn_trees import acted_out, drawn_paths, given_paths, kseq_rule_by_hand
 from law_checks import all_antichains, assert_same_law, budget_masses
 from spectheory import instances
-from spectheory.exact.law import OutputLaw, output_law
+from spectheory.exact.law import SHOWN_OUTPUTS, OutputLaw, output_law
 from spectheory.foundation.errors import (
     EnumerationTooLargeError,
     InvalidOutcomeError,
@@ -263,6 +263,17 @@ def test_properties_of_the_law_are_consistent() -> None:
         for passed, mass in zip(law.accepted_masses, budget_masses(law), strict=True):
             assert passed.shape == mass.shape
             assert (passed == mass).all()
+
+
+def test_tables_show_the_likeliest_outputs() -> None:
+    """All lengths, and so many outputs, from the likeliest on; the note counts the others."""
+    law = output_law("block", instances.random_rational(4, 6, 3), 1)
+    lengths, outputs = law.tables()
+    assert [row["probability"] for row in lengths.rows] == list(law.length_probs)
+    shown = [row["probability"] for row in outputs.rows]
+    masses = sorted((mass for level in law.masses for mass in level.ravel() if mass), reverse=True)
+    assert shown == masses[:SHOWN_OUTPUTS]
+    assert outputs.note == f"and {len(masses) - SHOWN_OUTPUTS} other outputs"
 
 
 def test_too_many_tuples_are_refused_with_a_way_out() -> None:

@@ -168,6 +168,14 @@ def test_what_is_refused_is_no_verdict_and_what_is_broken_is_an_error() -> None:
         certify_suite(FailsWhenBound(), cases_of(1))
 
 
+def test_where_nothing_is_rounded_there_is_no_tolerance() -> None:
+    """The quick suite judges one case in three in floats, too."""
+    scopes = [certify_suite("block", [case], quick=True).scope for case in cases_of(1, 2, 3, 4)]
+    for scope in scopes:
+        assert (scope.tolerance == "none") == (scope.arithmetic == "exact arithmetic")
+    assert len({scope.arithmetic for scope in scopes}) == 2
+
+
 def test_a_case_is_judged_on_its_own_drafts() -> None:
     """Not on as many i.i.d. ones, which earn something else."""
     pair, tree = instances.sticky_chain(2), PrefixTree((1, 2))

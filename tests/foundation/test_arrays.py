@@ -116,6 +116,13 @@ def test_where_true(kind: str, host: bool, monkeypatch: pytest.MonkeyPatch) -> N
     assert found == expected
 
 
+def test_the_host_looks_at_its_own_numbers_only() -> None:
+    """Not at those of a device, nor while a function is compiled."""
+    assert arrays.on_host(np.ones(1))
+    assert arrays.on_host(torch.ones(1))
+    assert not arrays.on_host(torch.ones(1, device="meta"))
+
+
 def test_what_is_a_number_beside_which_rows() -> None:
     """A table of floats is refused beside exact rows, and truth values are no numbers."""
     with pytest.raises(InvalidInputError, match="bound to a float64 pair"):

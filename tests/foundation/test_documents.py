@@ -1,5 +1,6 @@
 """Numbers in documents and in texts for people."""
 
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,13 @@ from spectheory.foundation.documents import (
     to_json,
     value_text,
 )
+
+
+@dataclass
+class Outer:
+    row: tuple[Any, ...]
+    value: Any
+    inner: Any = None
 
 
 @pytest.mark.parametrize(
@@ -79,3 +87,14 @@ def test_long_rationals_are_cut() -> None:
         assert number_text(longer, decimal=decimal) == "33333333333333333333... = 3.333333"
     assert to_json(longer) == exact_text(longer) == str(longer)  # documents have all of it
     assert both("value", longer)["value"] == str(longer)
+
+
+def test_documents_hold_what_json_holds() -> None:
+    """Also within one another."""
+    nested = {"law": Outer((Fraction(1, 3), np.int64(2)), np.array([0.5]), None)}
+    assert to_json(nested) == {"law": {"row": ["1/3", 2], "value": 0.5, "inner": None}}
+    assert to_json([Outer((), True, Outer((), False))])[0]["inner"] == {
+        "row": [],
+        "value": False,
+        "inner": None,
+    }

@@ -53,7 +53,9 @@ def test_no_result_is_missing_in_the_table() -> None:
     assert {type(found(name)).__name__ for name in RESULTS} == kinds()
 
 
-ESCAPED = re.compile(r"\\(?:[&%$#_{}]|text(?:backslash|asciitilde|asciicircum|less|greater)\{\}|newline )")
+ESCAPED = re.compile(
+    r"\\(?:[&%$#_{}]|text(?:backslash|asciitilde|asciicircum|less|greater)\{\}|newline )|\$\\pm\$"
+)
 SKELETON = (r"\centering", r"\toprule", r"\midrule", r"\bottomrule")
 
 

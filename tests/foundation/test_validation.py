@@ -12,7 +12,13 @@ from models_support import save_pair
 from montecarlo_support import run
 from spectheory import instances
 from spectheory.foundation.errors import InvalidInputError, InvalidPairError
-from spectheory.foundation.validation import check_confidence, check_count, check_positive, is_number
+from spectheory.foundation.validation import (
+    check_confidence,
+    check_count,
+    check_positive,
+    check_tolerance,
+    is_number,
+)
 from spectheory.models import (
     LanguageModelPair,
     Restriction,
@@ -149,10 +155,12 @@ def test_errors_say_what_to_do() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", [None, "1", True, np.True_, float("nan"), np.inf, 10**400, Fraction(1, 2), 1j]
+    "value", [None, "1", True, False, np.True_, float("nan"), np.inf, 10**400, Fraction(1, 2), 1j]
 )
 def test_what_is_no_number(value: Any) -> None:
     assert not is_number(value)
+    with pytest.raises(InvalidInputError, match="tolerance must be a number from 0"):
+        check_tolerance("tolerance", value)
     assert all(is_number(number) for number in (1, np.int64(1), 0.5, np.float32(0.5)))
 
 

@@ -18,7 +18,7 @@ from spectheory.models import (
 )
 from spectheory.models.drafting import _share
 from spectheory.models.reading import run_model
-from spectheory.pairs.drafts import Iid, PrefixTree
+from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
 
 
 @pytest.mark.parametrize(
@@ -115,6 +115,31 @@ def test_a_draft_model_per_path(pair: LanguageModelPair) -> None:
         pair.draft_process(several.draft_process(2))
     with pytest.raises(InvalidInputError, match="fixed"):
         draft_and_score(prefilled, 2, 3, several.generator(5), restriction=Restriction.per_context(4))
+
+
+def test_processors_see_what_was_drafted_at_both_models(pair: LanguageModelPair) -> None:
+    """One that names the token by the number of drafted tokens leaves no other to draw or to judge by."""
+
+    def only(texts: Any, token_ids: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+        kept = torch.full_like(logits, float("-inf"))
+        kept[..., 10 + token_ids.shape[2]] = 0
+        return kept
+
+    batch = draft_and_score(prefill(pair, PROMPTS), 2, 3, pair.generator(0), processors=only)
+    assert batch.paths.unique(dim=0).tolist() == [[[10, 11, 12]] * 2]
+    assert (batch.draft_rows[..., range(3), range(10, 13)] == 1).all()
+    assert (batch.target_rows[..., range(4), range(10, 14)] == 1).all()
+
+
+def test_tokens_at_one_node_differ_without_replacement(pair: LanguageModelPair) -> None:
+    """Of four paths the first two share their first token, and so do the others."""
+    options, widths = SamplingOptions(top_k=3), WithoutReplacement((2, 2))
+    for seed in range(5):
+        batch = draft_and_score(prefill(pair, PROMPTS), widths, 2, pair.generator(seed), options)
+        first, second = batch.paths.unbind(-1)
+        assert torch.equal(first[:, ::2], first[:, 1::2])
+        assert (first[:, 0] != first[:, 2]).all()
+        assert (second[:, ::2] != second[:, 1::2]).all()
 
 
 def test_one_seed_one_result_and_draws_leave_the_prefill_alone(pair: LanguageModelPair) -> None:

@@ -1,12 +1,13 @@
 """Named and random pairs: what their names and docstrings say of them."""
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
 
 from spectheory import instances
-from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pairs.pair import ModelPair
 
 F = Fraction
@@ -88,3 +89,11 @@ def test_what_random_pairs_are_made_of() -> None:
     for agreement in (-0.1, 1.5, float("nan")):
         with pytest.raises(InvalidInputError, match="agreement must lie in"):
             instances.random_float(1, 2, 1, agreement=agreement)
+
+
+@pytest.mark.parametrize("build", [instances.random_float, instances.random_rational])
+def test_what_cannot_be_held_is_refused_before_it_is_drawn(build: Any) -> None:
+    """2.5 billion probabilities; partner: the largest pair of one token is drawn."""
+    with pytest.raises(EnumerationTooLargeError, match="a pair of 50000 tokens and draft length 1 has more"):
+        build(0, 50_000, 1)
+    assert build(0, 1, 30).draft_length == 30

@@ -1,5 +1,7 @@
 """The cost model: an iteration by iteration clock against the formula, and its limits."""
 
+from dataclasses import replace
+
 import pytest
 
 from spectheory.foundation.errors import InvalidInputError
@@ -33,6 +35,11 @@ def test_a_simulation_predicts_with_its_intervals() -> None:
     simulation = Simulation([Estimate("block", True, 1, *numbers)], {"draft_length": 8})
     assert simulation.speed_ups(0.125) == [(1.25, 1.0, 1.5)]
     assert simulation.speed_ups(0) == [(2.5, 2.0, 3.0)]
+    assert "speed_up" not in simulation.rows()[0]
+    (row,) = replace(simulation, cost_ratio=0.125).rows()
+    assert (row["speed_up"], row["speed_up_low"], row["speed_up_high"]) == (1.25, 1.0, 1.5)
+    assert (row["block_efficiency"], row["low"], row["high"], row["samples"]) == (2.5, 2.0, 3.0, 40)
+    assert (row["counted"], row["counted_low"], row["counted_high"]) == (2.4, 1.9, 2.9)
 
 
 @pytest.mark.parametrize("wrong", [-0.1, float("nan"), "0.1", None, True])

@@ -19,7 +19,7 @@ from fresh_interpreter import forks
 from models_support import save_pair
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.models import UnloadedPair
-from spectheory.simulation import Simulation, merge_checkpoints, simulate
+from spectheory.simulation import Simulation, merge_checkpoints, parallel, simulate
 from spectheory.simulation.parallel import processes
 
 PROMPTS = [f"import module{number}" for number in range(6)]
@@ -183,6 +183,42 @@ def test_as_many_processes_as_there_are_cores_for_their_threads(monkeypatch: pyt
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
     assert [processes("auto", threads) for threads in (1, 3, 16, None)] == [8, 2, 1, 1]
     assert [processes(jobs, 1) for jobs in (None, 3)] == [None, 3]
+
+
+class Counted:
+    """Tasks of a second each on a clock of their own."""
+
+    threads = 1
+
+    def do(self, task: Any, step: Any) -> Any:
+        global NOW
+        NOW += 1.0
+        return task
+
+
+NOW = 0.0
+
+
+@pytest.mark.parametrize(("tasks", "here"), [(3, 3), (13, 13), (14, 1), (40, 1)])
+def test_processes_are_started_once_they_pay(monkeypatch: pytest.MonkeyPatch, tasks: int, here: int) -> None:
+    """Six seconds for the start of two processes pay where more than twelve tasks of a second are left."""
+    spread: list[list[int]] = []
+
+    def others(work: Any, rest: list[int], jobs: int, step: Any) -> Iterator[int]:
+        assert jobs == 2
+        spread.append(rest)
+        yield from rest
+
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    monkeypatch.setattr(parallel.time, "monotonic", lambda: NOW)
+    monkeypatch.setattr(parallel, "_spread", others)
+    numbers = list(range(tasks))
+    work: Any = Counted()
+    assert list(parallel.results(work, numbers, "auto", print)) == numbers  # type: ignore[arg-type]
+    assert spread == [numbers[here:]]
+    # partner: a number of processes is taken at its word
+    assert list(parallel.results(work, numbers, 2, print)) == numbers  # type: ignore[arg-type]
+    assert spread[1:] == [numbers]
 
 
 TWO_THAT_SLEEP = """

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from montecarlo_support import NAMES, PROMPTS, run
 from spectheory import instances
@@ -12,6 +13,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction, restrict
 from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 from spectheory.simulation import simulate, simulate_enumerated
+from spectheory.simulation.runs import _threads
 from torch_support import DEVICES
 
 
@@ -167,6 +169,20 @@ def test_trees_of_drafts_agree_with_their_enumeration(models: LanguageModelPair,
 def test_bad_settings(models: LanguageModelPair, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInputError, match=message):
         run(models, **changes)
+
+
+def test_large_models_take_all_threads(models: LanguageModelPair, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small ones take one, unless a number is given; afterwards there are as many as before."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with _threads(models, None) as small, _threads(models, 3) as given:
+            assert (small, given) == (1, 3)
+        monkeypatch.setattr("spectheory.simulation.runs.SMALL_MODELS", 0)
+        with _threads(models, None) as large:
+            assert large == torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
 
 
 def test_bad_lists(models: LanguageModelPair) -> None:

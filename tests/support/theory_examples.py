@@ -9,9 +9,10 @@ from spectheory import ModelPair, Outcome, output_law
 from spectheory.optima import best_ranking
 from spectheory.optima.bounds import dual_objective
 from spectheory.pairs.instances import forced_start as forced_start_pair  # noqa: F401 - for the tables of theory.md
+from spectheory.verification.algorithms.pooled import Pooled  # noqa: F401 - for the tables of theory.md
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq
 from spectheory.verification.algorithms.position_by_position.positions import PositionByPosition
-from spectheory.verification.algorithms.recoupled import Recoupled  # noqa: F401 - for the tables of theory.md
+from spectheory.verification.algorithms.recoupled import Recoupled
 from spectheory.verification.first_drafts import OnFirst
 
 TWO_TOKEN = (["1/3", "2/3"], ["2/3", "1/3"])
@@ -97,3 +98,45 @@ def cap_scores(pair: ModelPair, cap: Fraction) -> list[np.ndarray]:
         scores.append(np.where(hits[depth], visited, Fraction(0)))
         carried = np.where(hits[depth], Fraction(0), visited)
     return scores[::-1]
+
+
+class OnPathOptimum(Recoupled):
+    """The optimum of every pair with V = L = K = 2 from rows on the drafted paths (Statement 5.26).
+
+    The masses are those of the proof; of the base only the coupling is used.
+    """
+
+    def output_masses(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
+        masses = np.zeros_like(drafts) * drafts[0, 0, 0, 0]
+        for number, event in enumerate(tokens[:, :, 0].tolist()):
+            p, q = targets[number, 0, 0], drafts[number, 0, 0]
+            kept = [min(p[z], 1 - (1 - q[z]) ** 2) for z in (0, 1)]
+            alone = [min(1, p[z] / q[z] ** 2) if q[z] else 0 for z in (0, 1)]
+            for z in set(event):
+                path = event.index(z)
+                rows = targets[number, path, 1], drafts[number, path, 1]
+                both = self._given_both(kept[z], alone[z], q[z], 2 * q[0] * q[1], *rows)
+                if event[0] != event[1]:
+                    masses[number, path, 1] = both
+                else:
+                    masses[number, path, 1] = (kept[z] * rows[0] - 2 * q[0] * q[1] * both) / q[z] ** 2
+            left = 1 - masses[number].sum()
+            short = [p[z] - kept[z] for z in (0, 1)]
+            if left:
+                masses[number, 0, 0] = [left * part / sum(short) for part in short]
+        return masses
+
+    def _given_both(self, kept: Any, alone: Any, q: Any, prob: Any, target: Any, draft: Any) -> np.ndarray:
+        """e(z, .) given two first tokens: nearest to c q(. | z) among what serves z alone best."""
+        if not prob:
+            return target * 0
+        share = (kept - q**2 * alone) / prob
+        wanted = kept * target[0]
+        served = [(wanted - q**2 * end) / prob for end in (1 - draft[1] ** 2, draft[0] ** 2)]
+        possible = max(0, (wanted - q**2 * alone) / prob), min(share, wanted / prob)
+        token = self._nearest(share * draft[0], served)
+        token = min(max(token, possible[0]), possible[1])
+        return np.array([token, share - token])
+
+    def _nearest(self, number: Any, ends: list[Any]) -> Any:
+        return min(max(number, ends[0]), ends[1])

@@ -1,6 +1,7 @@
 """The pytest plugin as its user runs it: in a session of its own."""
 
 import os
+import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
@@ -37,6 +38,22 @@ def test_a_wrong_verifier_fails_with_its_counterexample(tmp_path: Path) -> None:
     assert code == 1
     assert "draft_bonus is not lossless. On" in printed
     assert "certificate.py" not in printed
+
+
+def test_a_pair_that_a_verifier_is_not_meant_for_is_skipped(tmp_path: Path) -> None:
+    (tmp_path / "two_drafts.py").write_text(
+        "from spectheory.foundation.errors import InvalidInputError\n"
+        "from spectheory.verification.algorithms.one_path.token import Token\n"
+        "class Mine(Token):\n    single_path = False\n"
+        "    def bind(self, process, pair=None):\n"
+        "        if process.num_drafts != 2:\n            raise InvalidInputError('two drafts')\n"
+        "        return self\n"
+    )
+    selected = ("-k", "bernoulli_one_half-L1", "-rs")
+    code, printed = run_pytest(tmp_path, "--spectheory-verifier", "two_drafts:Mine", *selected)
+    assert code == 0, printed
+    assert re.search(r"SKIPPED.*judged on no case of the suite: two drafts", printed)
+    assert "4 passed, 4 skipped" in printed
 
 
 def test_an_unknown_verifier_is_a_usage_error(tmp_path: Path) -> None:

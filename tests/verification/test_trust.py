@@ -4,7 +4,7 @@ import random
 import sys
 from collections.abc import Callable
 from functools import partial
-from types import ModuleType, SimpleNamespace
+from types import MethodType, ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ from spectheory.verification.algorithms.position_by_position.multi_round import 
 from spectheory.verification.compilation import compiled
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
+from spectheory.verification.trust import is_packages_own
 from spectheory.verification.verifier import UserVerifier, Verifier, as_verifier
 from user_samplers import token_sampler
 from user_verifiers import UserToken
@@ -210,6 +211,21 @@ def test_a_registered_verifier_that_was_changed_is_judged_as_it_is(monkeypatch: 
             assert isinstance(as_verifier(verifiers["block"]), UserVerifier)
             assert name == "exact" or not all(verdicts("block"))
     assert not isinstance(find_verifier("block"), UserVerifier)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad"),
+    [
+        ({"a": 1, "b": Block()}, {"a": 1, "b": UserToken()}),
+        ({"a": 1}, {UserToken: 1, "a": 1}),
+        ([1, Block()], [1, UserToken()]),
+        (Block().outcome, MethodType(Block.outcome, UserToken())),
+        (Block().outcome, MethodType(lambda self: None, Block())),
+    ],
+)
+def test_trust_goes_into_all_parts(good: Any, bad: Any) -> None:
+    assert is_packages_own(good)
+    assert not is_packages_own(bad)
 
 
 # ---------------------------------------------------------------------------------- partners

@@ -14,6 +14,7 @@ import gc
 import os
 import random
 import re
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -83,6 +84,10 @@ class Journal:
         return list(compress(objects, map(kinds.__contains__, map(type, objects))))
 
 
+_ONE_AT_A_TIME = threading.RLock()
+"""Held while the random functions of this process are replaced."""
+
+
 @contextmanager
 def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
     """All random numbers come from the tape.
@@ -94,7 +99,20 @@ def intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
     Raises:
         NotEnumerableError: the code uses an unknown random function, a network or another process.
         HiddenRandomnessError: a number was drawn by a function that was not replaced.
+        InvalidInputError: another thread has replaced them.
     """
+    if not _ONE_AT_A_TIME.acquire(blocking=False):
+        raise InvalidInputError(
+            "another thread of this process audits a sampler, and an audit replaces the random functions of "
+            "the whole process; audit one after the other, or in another process"
+        )
+    try:
+        yield from _intercepted(tape, journal)
+    finally:
+        _ONE_AT_A_TIME.release()
+
+
+def _intercepted(tape: Tape, journal: Journal) -> Iterator[None]:
     before, torch_state = _states(journal.generators), torch.get_rng_state()
     torch.default_generator.manual_seed(GLOBAL_SEED)
     sentinel = _Sentinel()

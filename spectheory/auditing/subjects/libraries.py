@@ -34,9 +34,9 @@ from spectheory.auditing.subjects.relaxations import (
 )
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
 from spectheory.auditing.subjects.sources import release_in, release_of
-from spectheory.auditing.subjects.wheels import Release, parsed
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name
+from spectheory.foundation.wheels import Release, parsed
 
 
 class Library(NamedTuple):

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.one_module import Given, modules_alone
 from spectheory.auditing.subjects.reached_code import Function, find_function
-from spectheory.auditing.subjects.wheels import Release
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.wheels import Release
 
 NOISE = "exponential random numbers, one per seed, position and token"
 """The stand-in of functions that compute Gumbel numbers from a hash."""

@@ -1,6 +1,6 @@
 """Where the files of a library are: in a checkout, where it is installed, or where its wheel was unpacked.
 
->>> from spectheory.auditing.subjects.wheels import default_cache
+>>> from spectheory.foundation.wheels import default_cache
 >>> release = installed_release("transformers", "transformers")
 >>> (release.folder / "transformers" / "__init__.py").is_file()
 True
@@ -12,8 +12,8 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
-from spectheory.auditing.subjects.wheels import Release, default_cache, found
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.wheels import Release, default_cache, found
 
 INSIDE = ("", "src", "python")
 """The folders of a repository that contain the package."""

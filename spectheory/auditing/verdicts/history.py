@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, subject_of_release
-from spectheory.auditing.subjects.wheels import Release, default_cache, fetch, parsed, released_versions
 from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
 from spectheory.auditing.verdicts.sampler_audit import audit
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.validation import check_count, unknown_name
+from spectheory.foundation.wheels import Release, default_cache, fetch, parsed, released_versions
 from spectheory.pairs.pair import ModelPair
 
 NOT_THERE = "not audited"

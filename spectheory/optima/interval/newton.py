@@ -195,7 +195,7 @@ class NewtonSystem:
 def _regularised_cholesky(matrix: np.ndarray) -> tuple[np.ndarray, bool]:
     """The Cholesky factor, with the least of a few relative shifts of the diagonal against rounding."""
     diagonal = np.diagonal(matrix)
-    for exponent in range(-15, -3, 2):
+    for exponent in range(-15, -3):
         try:
             return cho_factor(matrix + np.diag(10.0**exponent * diagonal))
         except (LinAlgError, ValueError):  # not positive definite, or not finite

@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from copy import copy
-from itertools import product
+from itertools import combinations_with_replacement, product
 from math import prod
+from operator import getitem
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from spectheory.foundation.arrays import Array, like_rows, namespace, take_path, take_row, zeros_like
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.foundation.exact_numbers import exact_values, is_exact
+from spectheory.foundation.exact_numbers import exact_values, fractions_if_exact, is_exact
 from spectheory.foundation.unique_rows import unique_row_indices
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.optima.one_position.joint_cut import min_cut_of_nodes
 from spectheory.optima.transport import largest_coupling
-from spectheory.pairs.contexts import first_path_with_prefix
+from spectheory.pairs.contexts import count_orders, first_path_with_prefix, prefix_of_leaf, rows_along
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import Outcome
@@ -96,6 +99,38 @@ class Recoupled(Verifier):
             like_rows(stop_probs, target_rows).reshape(tuple(target_rows.shape[:-1])), weights
         )
 
+    def block_efficiency(self, pair: ModelPair, num_drafts: int) -> Any:
+        """The block efficiency for i.i.d. drafts by minimum cuts: neither flows nor the output law.
+
+        Example:
+            >>> from spectheory import instances, verifiers
+            >>> print(Recoupled(verifiers["block"]).block_efficiency(instances.two_token(2), 2))
+            182/81
+        """
+        size, length = pair.vocab_size, pair.draft_length
+        probs = pair.draft_path_probs(length - 1)
+        nodes, num_drafts = np.flatnonzero(probs).tolist(), check_num_drafts(num_drafts)
+        if self.exchangeable:
+            events = list(combinations_with_replacement(nodes, num_drafts))
+        else:
+            events = list(product(nodes, repeat=num_drafts))
+        depths = range(length + 1)
+        leaves = np.array(events) * size
+        prefixes = np.stack([prefix_of_leaf(leaves, depth, length, size) for depth in depths], axis=-1)
+        sides = pair.numbers.target, pair.numbers.draft
+        targets, drafts = (rows_along(side, prefixes) for side in sides)
+        outputs = fractions_if_exact(self.output_masses(prefixes[..., 1:] % size, targets, drafts))
+        total = 0
+        for number, event in enumerate(events):
+            holders = [event.index(node) for node in sorted(set(event))]
+            counts = [event.count(event[path]) for path in holders]
+            rows = fractions_if_exact(drafts[number, holders, -1])
+            leaf = min_cut_of_nodes(outputs[number, holders, -1], rows, counts).value
+            lengths = outputs[number].sum(axis=(0, -1)) * (1 + np.arange(length))
+            prob = prod(probs[node] for node in event) * (count_orders(event) if self.exchangeable else 1)
+            total += prob * (lengths.sum() + leaf)
+        return total
+
     def _couplings(
         self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray
     ) -> Iterator[tuple[np.ndarray, Coupling]]:
@@ -103,18 +138,23 @@ class Recoupled(Verifier):
         before = tokens.copy()
         before[..., -1] = 0
         first, which = unique_row_indices(before, targets[:, :, :-1], drafts)
+        outputs = self.output_masses(before[first], targets[first], drafts[first])
+        for place, number in enumerate(first):
+            coupling = Coupling.of(before[number], drafts[number, :, -1], exact_values(outputs[place]))
+            yield np.flatnonzero(which == place), coupling
+
+    def output_masses(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
+        """P(the output keeps the first i tokens of path k and goes on with w | D'), [N, K, L, V]."""
         # The rows at depth L are behind tokens that were not drafted: any law stands in for them.
         targets = np.concatenate([targets[:, :, :-1], targets[:, :, -2:-1]], axis=2)
-        last = [_last_tokens(drafts[number, :, -1]) for number in first]
-        drawn = np.repeat(first, [len(some) for some in last])
-        every = before[drawn]
+        last = [_last_tokens(rows) for rows in drafts[:, :, -1]]
+        counts = [len(some) for some in last]
+        drawn = np.repeat(np.arange(len(tokens)), counts)
+        every = tokens[drawn]
         every[..., -1] = np.concatenate(last)
-        masses = self._masses(every, targets[drawn], drafts[drawn])
         rows = np.take_along_axis(drafts[drawn, :, -1], every[..., -1:], axis=-1)
-        probs = exact_values(np.prod(rows[..., 0], axis=-1))
-        ends = np.cumsum([len(some) for some in last])[:-1]
-        for place, parts in enumerate(zip(np.split(probs, ends), np.split(masses, ends), last, strict=True)):
-            yield np.flatnonzero(which == place), Coupling.of(before[first[place]], *parts)
+        masses = np.prod(rows, axis=1)[..., None, None] * self._masses(every, targets[drawn], drafts[drawn])
+        return np.add.reduceat(masses, np.cumsum([0, *counts[:-1]]), axis=0)
 
     def _masses(self, tokens: np.ndarray, targets: np.ndarray, drafts: np.ndarray) -> np.ndarray:
         """P(the output keeps the first i tokens of path k and goes on with w | drafts), [N, K, L, V].
@@ -130,7 +170,7 @@ class Recoupled(Verifier):
             masses[:, path, length] += stops * np.where(stops == 0, stops, rows)
         for path in range(drafts.shape[1]):
             masses[every, holders[:, path], -1, tokens[:, path, -1]] += outcome.stop_probs[:, path, -1]
-        return exact_values(masses)
+        return masses
 
 
 class Coupling(NamedTuple):
@@ -147,13 +187,12 @@ class Coupling(NamedTuple):
     left: np.ndarray
 
     @staticmethod
-    def of(before: np.ndarray, probs: np.ndarray, masses: np.ndarray, last: np.ndarray) -> Coupling:
+    def of(before: np.ndarray, draft_rows: np.ndarray, outputs: np.ndarray) -> Coupling:
         """The maximum flow; slots are in the order of their tokens, whatever the order of the paths."""
-        holders = first_path_with_prefix(before)[:, -2].tolist()
-        outputs = (probs[:, None, None, None] * masses).sum(axis=0)
+        holders, rows = first_path_with_prefix(before)[:, -2].tolist(), exact_values(draft_rows)
         drawn: defaultdict[frozenset[tuple[int, int]], Any] = defaultdict(int)
-        for prob, tokens in zip(probs, last.tolist(), strict=True):
-            drawn[frozenset(zip(holders, tokens, strict=True))] += prob
+        for tokens in _last_tokens(draft_rows).tolist():
+            drawn[frozenset(zip(holders, tokens, strict=True))] += prod(map(getitem, rows, tokens))
 
         def text(slot: tuple[int, int]) -> tuple[int, ...]:
             return (*before[slot[0], :-1].tolist(), slot[1])

@@ -4,6 +4,7 @@ import os
 import random
 import secrets
 import socket
+import threading
 import uuid
 from collections.abc import Callable
 from contextlib import suppress
@@ -22,6 +23,7 @@ from audit_support import assert_drawn_from, law
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import UndefinedDrawError
+from spectheory.foundation.errors import InvalidInputError
 
 KEPT = random.Random(0)
 KEPT_OF_NUMPY = np.random.default_rng(0)
@@ -167,6 +169,28 @@ def seeded_twice() -> tuple[bool, bool]:
 def seeded_apart() -> tuple[bool, bool]:
     generator = torch.Generator().manual_seed(4)
     return tuple(bool(torch.rand(1, generator=generator) < 0.5) for _ in range(2))  # type: ignore[return-value]
+
+
+def test_one_thread_at_a_time() -> None:
+    """Two audits at once would replace each other's functions; the partner comes after the first."""
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def waits() -> bool:
+        begun.set()
+        assert goes_on.wait(60)
+        return bool(torch.rand(()) < 0.5)
+
+    found: list[Any] = []
+    other = threading.Thread(target=lambda: found.append(law(waits)))
+    other.start()
+    assert begun.wait(60)
+    try:
+        with pytest.raises(InvalidInputError, match="another thread of this process audits a sampler"):
+            law(lambda: bool(torch.rand(()) < 0.5))
+    finally:
+        goes_on.set()
+        other.join()
+    assert found == [law(lambda: bool(torch.rand(()) < 0.5))]
 
 
 def test_a_number_that_is_read_twice_is_one_number() -> None:

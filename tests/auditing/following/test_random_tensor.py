@@ -64,6 +64,13 @@ def gumbel_race() -> tuple[int, int, int]:
     )
 
 
+def race_with_one_left_out() -> int:
+    """A score that is an ordinary number, and loses against those of the others."""
+    scores = P / -torch.rand(3).log()
+    scores[0] = 0
+    return int(scores.argmax())
+
+
 def lazy_race() -> int:
     """Two races with the same noise, of which a coin chooses one; its winner passes through a tensor."""
     noise = torch.empty(3).exponential_()
@@ -111,6 +118,7 @@ LAWS: dict[Callable[[], Any], dict[Any, str]] = {
     },
     partly_known: {(0, (5, 5)): "1/2", (1, (5, 5)): "1/2"},
     inversion: {0: "1/2", 1: "1/4", 2: "1/4"},
+    race_with_one_left_out: {1: "1/2", 2: "1/2"},
     narrowed: {(True, True): "1/4", (True, False): "1/4", (False, False): "1/2"},
     python_numbers: {(a, b): p for a in (True, False) for b, p in ((True, "1/8"), (False, "3/8"))},
 }

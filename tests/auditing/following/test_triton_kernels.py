@@ -151,15 +151,18 @@ def test_laws(name: str, kernels: ModuleType) -> None:
         assert_drawn_from(lambda: function(kernels), expected, draws=150)
 
 
-def test_two_races_that_both_matter_are_refused(kernels: ModuleType) -> None:
-    def both() -> tuple[int, ...]:
-        tokens = torch.zeros(2, dtype=torch.int32)
+def test_two_races_that_both_matter_are_followed_and_three_refused(kernels: ModuleType) -> None:
+    """Of equal weights the winner is the same."""
+
+    def several(number: int) -> tuple[int, ...]:
+        tokens = torch.zeros(number, dtype=torch.int32)
         noise = torch.empty(3).exponential_().reciprocal()
-        kernels.race[(2,)](tokens, noise, torch.ones(2, 3), SIZE=4)
+        kernels.race[(number,)](tokens, noise, torch.ones(number, 3), SIZE=4)
         return tuple(tokens.tolist())
 
-    with pytest.raises(NotEnumerableError, match="two races with the same exponential random numbers"):
-        law(both)
+    assert law(lambda: several(2)) == {(token, token): Fraction(1, 3) for token in range(3)}
+    with pytest.raises(NotEnumerableError, match="three races with the same exponential random numbers"):
+        law(lambda: several(3))
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 
 from audited import FLAT, released
 from spectheory import instances
-from spectheory.auditing.subjects.wheels import Release
 from spectheory.auditing.verdicts import history as histories
 from spectheory.auditing.verdicts.history import history
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
+from spectheory.foundation.wheels import Release
 
 PAIR = {"two residual tokens": instances.two_residual_tokens(1)}
 WRONG = FLAT.replace("* q[token] < p[token]", "* q[token] > p[token]")

@@ -6,7 +6,7 @@ import pytest
 
 from proof_traps import ESCAPES, WRONG_SOMEWHERE
 from spectheory import certify, defects, prove
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
 
 PROVED: list[tuple[str, int, int, Any]] = [
@@ -35,6 +35,12 @@ SMALLEST: dict[tuple[int, int, int], str] = {
 def test_published_verifiers_are_proved(name: str, vocab_size: int, draft_length: int, drafts: Any) -> None:
     found = prove(name, vocab_size, draft_length, drafts)
     assert (found.verdict, found.num_open, found.num_trusted) == ("proved", 0, 0)
+
+
+def test_a_time_limit_leaves_a_proof_undecided() -> None:
+    assert prove("block", 2, 2, time_limit=1e-9).verdict == "undecided"
+    with pytest.raises(InvalidInputError, match="time_limit must be a positive number, got 0"):
+        prove("block", 2, 1, time_limit=0)
 
 
 @pytest.mark.parametrize("name", defects)

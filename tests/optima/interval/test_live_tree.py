@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spectheory.optima.bounds.context_tree import ContextTree
-from spectheory.optima.interval.live_tree import LiveTree
+from spectheory.optima.interval.live_tree import LiveTree, _numbered
 from spectheory.pairs.pair import ModelPair
 
 
@@ -29,3 +29,9 @@ def test_leaves_in_no_bin_leave_their_mass_to_the_others() -> None:
     tree = ContextTree.of(ModelPair.context_free_pair([0.5, 0.5], [0.95, 0.05], 1))
     live = LiveTree.of(tree, 1, 0.15)
     assert live.leaf_law(np.ones(1)).tolist() == [1, 0]
+
+
+def test_nodes_are_numbered_through_all_depths() -> None:
+    live = [np.array([True]), np.array([False, True]), np.array([True, False, True, True])]
+    numbers = [level.tolist() for level in _numbered(live)]
+    assert numbers == [[0], [-1, 1], [2, -1, 3, 4]]

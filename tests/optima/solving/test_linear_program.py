@@ -47,6 +47,8 @@ def test_rows_variables_and_names_that_are_none() -> None:
     """One past the last row, one past the last variable, and two blocks of one name."""
     program = toy("max", 1.0, [(1.0, "<=", 1.0), (1.0, ">=", 0.0)], exact=False)
     first, second = program.blocks
+    with pytest.raises(ValueError, match="read-only"):  # a solver cannot change what it is asked
+        first.rhs[0] = 2
     beyond = np.ones(1, dtype=int)
     with pytest.raises(InvalidInputError, match=r"row index is outside 0\.\.0"):
         dataclasses.replace(first, rows=beyond)

@@ -61,9 +61,13 @@ def test_temperature() -> None:
     (cold,) = lossy.select(verifier="spectr_gbv", num_drafts=3)
     assert cold["temperature"] == 0.2
     assert 0 < cold["total_variation"] < 0.02  # at temperature 1 it is above 0.05
-    table = once("temperature").tables[0]
+    table, gains, _ = once("temperature").tables
     assert len(table.rows) == 2 * 7
     assert_estimates(table, 4)
+    for row in gains.select():
+        rows = table.select(temperature=row["temperature"])
+        earned = {found["verifier"]: found["block_efficiency"] for found in rows}
+        assert row["gain_of_block_in_percent"] == 100 * (earned["block"] / earned["token"] - 1)
 
 
 def test_latencies_are_all_there_and_relative_to_one() -> None:

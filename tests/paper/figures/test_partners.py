@@ -11,8 +11,9 @@ from paper_support import Changed, Lie, after, assert_seen, instead, small, told
 from spectheory.optima.bounds.rankings import global_order
 from spectheory.optima.bounds.skewed_draft import SkewedDraft
 from spectheory.pairs.instances import lost_lead, two_token
-from spectheory.paper import ResultTable
+from spectheory.paper import Checks, Findings, ResultTable
 from spectheory.paper.figures import printed_gains
+from spectheory.paper.figures.random_cells import Cell
 from spectheory.verification.algorithms.spectr_gbv import conditionally_independent_bound
 
 
@@ -258,3 +259,11 @@ def test_gains_that_do_not_grow_and_a_low_block_are_seen(monkeypatch: pytest.Mon
         lambda rows: [one._replace(percent=5.0, row=one.row._replace(printed_gain=None)) for one in rows]
     )
     assert_seen(monkeypatch, "printed_gains", "gains_over_token", lie, ["the mean printed gain", "here, too"])
+
+
+def test_an_optimum_is_exceeded_by_more_than_rounding() -> None:
+    cell = Cell(0.5, 1, 1, [], [SimpleNamespace(upper=2.0)])
+    for value, failures in ((2.0, 0), (2 + 5e-10, 0), (2 + 2e-9, 1)):
+        checks = Checks()
+        cell.expect_at_most_optimal(checks, {"block": [value]})
+        assert len(Findings("", [], checks).failures) == failures

