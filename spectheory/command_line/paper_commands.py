@@ -137,7 +137,8 @@ def _listed(shown: Exhibit) -> dict[str, Any]:
 def claims(paper: str | None, verdict: str | None, as_csv: bool, as_json: bool) -> int:
     """What the papers claim, statement by statement: verdict, note, and the tests it rests on.
 
-    N is how many instances the counted tests among the evidence run.
+    N is how many instances the counted tests among the evidence run.  "Every pair" is followed by the shapes
+    for which a stored proof is among the evidence.
     """
     from spectheory.foundation.results import Table
     from spectheory.paper.claims.statements import count_verdicts, counts_text, select_claims
@@ -149,10 +150,13 @@ def claims(paper: str | None, verdict: str | None, as_csv: bool, as_json: bool) 
         "id": "{id}",
         "place": "{place}",
         "claim": "{claim}\n{note}",
-        "verdict": "{verdict}\nN = {counted}",
+        "verdict": "{verdict}\nN = {counted}\nevery pair: {shapes}",
         "evidence": "{evidence}",
     }
-    rows = [row | {"counted": row["instances"] or None} for row in documents]
+    rows = [
+        row | {"counted": row["instances"] or None, "shapes": "; ".join(row["proved_for"]) or None}
+        for row in documents
+    ]
     table = Table("claims of the papers", rows, columns, counts_text(found))
     print_found({"claims": documents, "counts": count_verdicts(found)}, [table], documents, as_json, as_csv)
     return 0

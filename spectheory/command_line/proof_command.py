@@ -21,9 +21,17 @@ from spectheory.command_line.output import (
 @click.option("--draft-length", "-l", type=int, metavar="L", help="Drafted tokens per path.")
 @num_drafts_option
 @tree_option
+@click.option(
+    "--statement",
+    default="lossless",
+    metavar="NAME",
+    help="lossless, optimal, at_least:OTHER[@K], prefix_matching, exchangeable, single_path or law.",
+)
+@click.option("--show", is_flag=True, help="The block efficiency as formulas, by regions.")
 @click.option("--positive", is_flag=True, help="Of pairs without zeros only.")
 @click.option("--time-limit", type=float, metavar="SECONDS", help="Stop earlier, undecided.")
-@click.option("--out", type=click.Path(), metavar="FILE", help="Write the proof, or the pair that refutes.")
+@click.option("--out", type=click.Path(), metavar="FILE", help="Write what was found: proof, pair, search.")
+@click.option("--resume", type=click.Path(), metavar="FILE", help="Go on with an undecided search.")
 @click.option("--check", "checked", type=click.Path(), metavar="FILE", help="Instead: check a stored proof.")
 @json_option
 def prove(
@@ -32,24 +40,28 @@ def prove(
     draft_length: int | None,
     num_drafts: int,
     tree: str | None,
+    statement: str,
+    show: bool,
     positive: bool,
     time_limit: float | None,
     out: str | None,
+    resume: str | None,
     checked: str | None,
     as_json: bool,
 ) -> int:
     """Prove that a verifier is lossless on every pair with V tokens and draft length L, or refute it.
 
-    VERIFIER is a published one, or your own as package.module:attribute.  Exits with 0 where it is proved,
-    with 1 where a pair refutes it, and with 4 where it is undecided or rests on the word of a solver.
+    VERIFIER is a published one, or your own as package.module:attribute.  --statement proves something else
+    about it: at_least:OTHER@K says that no block efficiency is below that of OTHER with K drafts.  Exits with
+    0 where it is proved, with 1 where a pair refutes it, and with 4 where it is undecided or rests on the
+    word of a solver.  What --out then writes is the search, with which --resume goes on.
 
     --check FILE runs the checker, which shares nothing with the search.  It exits with 1 where the proof does
     not hold.
     """
     if checked is not None:
-        if any(
-            was_given(name) for name in ("vocab", "draft_length", "num_drafts", "tree", "positive", "out")
-        ):
+        of_search = "vocab draft_length num_drafts tree statement show positive out resume"
+        if any(map(was_given, of_search.split())):
             raise click.UsageError("--check takes the shape from the file; leave out the other options")
         return _check(checked, verifier, as_json)
     if verifier is None or vocab is None or draft_length is None:
@@ -65,20 +77,34 @@ def prove(
             vocab,
             draft_length,
             process,
+            statement=statement,
             positive=positive,
+            show=show,
             time_limit=time_limit,
+            resume=resume,
             progress=progress,
         )
     print_results([found], as_json, False)
     said = ""
     if out is not None and found.pair is not None:
         found.pair.save(out)
-        said = f"the pair is in {out}; spectheory certify {out} --verifier {verifier} confirms it"
+        judged = _judged(verifier, statement)
+        said = f"the pair is in {out}; spectheory certify {out} --verifier {judged} confirms it"
     elif out is not None and found.tree is not None:
         said = f"the proof is in {out}, {found.save(out)} bytes; spectheory prove --check {out} checks it"
+    elif out is not None:
+        said = (
+            f"the search is in {out}, {found.save(out)} bytes; the same command with --resume {out} goes on"
+        )
     if said and not as_json:
         note(said)
     return 0 if found.verdict == PROVED else EXIT_DEFECT if found.verdict == REFUTED else EXIT_NOT_DECIDED
+
+
+def _judged(verifier: str, statement: str) -> str:
+    """The verifiers whose certificates show what refutes a statement."""
+    other = statement.partition(":")[2].partition("@")[0]
+    return f"{verifier},{other}" if other not in ("", verifier) else verifier
 
 
 def _check(path: str, verifier: str | None, as_json: bool) -> int:
@@ -94,6 +120,6 @@ def _check(path: str, verifier: str | None, as_json: bool) -> int:
     else:
         drafts = ", ".join(f"{key} {value}" for key, value in statement["drafts"].items())
         shape = "{vocab_size} tokens, draft length {draft_length}, {domain}".format_map(statement)
-        lossless = "{verifier} is lossless on every pair with".format_map(statement)
-        click.echo(f"{path} holds: {lossless} {shape}; drafts: {drafts}; {statement['regions']} regions")
+        claim = "{verifier} is {statement} on every pair with".format_map(statement)
+        click.echo(f"{path} holds: {claim} {shape}; drafts: {drafts}; {statement['regions']} regions")
     return 0

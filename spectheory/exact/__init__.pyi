@@ -1,6 +1,5 @@
 from . import iteration as iteration
 from . import suite as suite
-from . import symbolic as symbolic
 from .certificate import Certificate as Certificate
 from .certificate import certify as certify
 from .law import OutputLaw as OutputLaw

@@ -20,6 +20,7 @@ import numpy as np
 from spectheory import instances
 from spectheory.exact.certificate import Certificate, certify, drafts_in_words, tolerance_text
 from spectheory.exact.law import output_law
+from spectheory.exact.proof.check import proved_shapes
 from spectheory.exact.rounded import ARITHMETICS, DoesNotRunError, certify_rounded
 from spectheory.foundation.documents import count_text, decimal_text, to_json
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
@@ -191,6 +192,7 @@ class SuiteCertificate(Result):
         refused: the reason of the verifier for every case that it refuses.
         scope: what the verdict has looked at.
         random: the random pairs among the cases, where none of them failed.
+        proved_for: shapes for every pair of which a stored proof says that this code is lossless.
     """
 
     verifier: str
@@ -201,6 +203,7 @@ class SuiteCertificate(Result):
     refused: Mapping[str, str]
     scope: Scope
     random: RandomPairs | None = None
+    proved_for: tuple[str, ...] = ()
 
     @property
     def is_lossless(self) -> bool:
@@ -218,6 +221,7 @@ class SuiteCertificate(Result):
         "(V, L, K)": "{shapes}",
         **SCOPE_FACTS,
         "random pairs": "{random_pairs}",
+        "every pair of": "{proved}",
         "taken at its word": "{assumed}",
         "smallest failure": "{smallest_failure}",
         "counterexample": "{in_words}",
@@ -245,6 +249,7 @@ class SuiteCertificate(Result):
             "again": count_text(len(self.reruns), "rerun"),
             **to_json(self.scope),
             "shapes": self.scope.shapes_text(),
+            "proved": ", ".join(self.proved_for) or None,
             "random_pairs": None if self.random is None else self.random.in_words(),
             "smallest_failure": None if found is None else self.failures[0].case,
             "in_words": None if found is None else found.in_words(),
@@ -261,6 +266,7 @@ class SuiteCertificate(Result):
             "refused": dict(self.refused),
             "scope": self.scope.to_document(),
             "random": random if random is None else to_json(random) | {"largest_share": random.largest_share},
+            "proved_for": list(self.proved_for),
             "counterexample": None if found is None else found.to_document(),
             "verdicts": [to_json(verdict) for verdict in self.verdicts],
             "reruns": [to_json(verdict) for verdict in self.reruns],
@@ -407,6 +413,7 @@ class _Run:
             self.refused,
             self._scope(),
             RandomPairs(len(random), seed, RANDOM_LAW) if random and all(random) and not failed else None,
+            tuple(proved_shapes(self.verifier)),
         )
 
     def _scope(self) -> Scope:

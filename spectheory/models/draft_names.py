@@ -96,7 +96,9 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
     is_derived = base in (TARGET, PROMPT) or all(matches)
     if isinstance(name, Path) or not colon or not is_derived:
         return find_model("draft", name)
-    if not all(matches) or (base == PROMPT) != parts.startswith("lookup-") or "lookup-" in parts[1:]:
+    # A look-up gives all mass to one token, of which fewer tokens may leave nothing: it is the only part.
+    looks_up = any(match["lookup"] for match in matches if match)
+    if not all(matches) or looks_up != (base == PROMPT) or (looks_up and len(matches) > 1):
         raise InvalidInputError(f"the draft {name!r} is not known; expected MODEL:PART,.. with {FORMS}")
     of_target = base in (TARGET, PROMPT)
     source = target if of_target else find_model("draft", base)

@@ -98,6 +98,23 @@ def test_the_workflow_of_the_documentation_runs(
     sys.modules.pop("my_sampler")
 
 
+@pytest.mark.parametrize(("noise", "status"), [("noise", 1), ("torch.empty_like(row).exponential_()", 0)])
+def test_the_round_of_the_documentation(
+    noise: str, status: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As it is written there, with the noise of the draft; the partner has noise of its own."""
+    page = (Path(__file__).parents[2] / "docs" / "auditing.md").read_text(encoding="utf-8")
+    (command,) = re.findall(r"^\$ spectheory (audit my_round:play .*)$", page, re.MULTILINE)
+    text = page.partition("`my_round.py`:")[2].partition("```python\n")[2].partition("```")[0]
+    mended = text.replace("(residual / noise)", f"(residual / {noise})")
+    assert (mended == text) is (status == 1)
+    (tmp_path / "my_round.py").write_text(mended, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "my_round", raising=False)
+    assert main(command.split()) == status
+    sys.modules.pop("my_round")
+
+
 def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """What they mix is said with --mix."""
     pair = str(write_pair(tmp_path, draft_length=1))
@@ -126,7 +143,7 @@ def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Pat
             [f"{SPECIMENS}:batch_shares_coins", "--as", "batch", "--mix", "x"],
             "batches can mix ragged, greedy",
         ),
-        (["fetch"], "say what to fetch: all, or one of sglang, vllm"),
+        (["fetch"], "say what to fetch: all, or one of transformers, sglang, vllm"),
         (["fetch", "sglnag"], "did you mean 'sglang'"),
         (["fetch", "sglang>=1"], "write package or package==version"),
     ],

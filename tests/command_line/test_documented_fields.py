@@ -32,7 +32,7 @@ RUNS: dict[str, list[list[str]]] = {
         ["--suite", "standard", "--quick", "--cases", "1", "--verifier", "kseq"],
     ],
     "prove": [
-        ["token", *SMALLEST_SHAPE, "--tree", "prefix_tree:2"],
+        ["token", *SMALLEST_SHAPE, "--tree", "prefix_tree:2", "--show"],
         ["spectheory.verification.defective.acceptance_rules:SwappedModels", *SMALLEST_SHAPE],
     ],
     "optimum": [["ONE_TOKEN"], ["ONE_TOKEN", "--calls", "1"]],

@@ -28,10 +28,31 @@ def test_the_pair_that_refutes_is_confirmed(capsys: pytest.CaptureFixture[str], 
     assert run_json(capsys, "certify", path, "--verifier", WRONG, code=1)["target_matching"] is False
 
 
+def test_a_statement_is_proved_and_checked(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = str(tmp_path / "proof")
+    statement = ["--statement", "at_least:token"]
+    found = run_json(capsys, "prove", "block", *SHAPE, *statement, "--show", "--out", path)
+    assert (found["statement"], found["verdict"], len(found["formulas"])) == ("at_least:token", "proved", 4)
+    assert main(["prove", "--check", path]) == 0
+    assert "block is at_least:token on every pair" in capsys.readouterr().out
+    shape = ["--vocab", "2", "--draft-length", "2", "--statement", "at_least:block", "--out", path]
+    assert main(["prove", "token", *shape]) == 1
+    assert "--verifier token,block confirms it" in capsys.readouterr().err
+
+
 def test_a_search_that_stops_is_undecided(capsys: pytest.CaptureFixture[str]) -> None:
     shape = ["--vocab", "3", "--draft-length", "2"]
     found = run_json(capsys, "prove", "block", *shape, "--time-limit", "0.01", code=4)
     assert (found["verdict"], found["open_share"]) == ("undecided", 1)
+
+
+def test_an_undecided_search_is_resumed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = str(tmp_path / "search")
+    assert main(["prove", "block", *SHAPE, "--time-limit", "1e-9", "--out", path]) == 4
+    assert f"--resume {path} goes on" in capsys.readouterr().err
+    assert run_json(capsys, "prove", "block", *SHAPE, "--resume", path)["verdict"] == "proved"
+    assert main(["prove", "token", *SHAPE, "--resume", path]) == 2
+    assert "verifier_code" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

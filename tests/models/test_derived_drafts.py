@@ -170,6 +170,8 @@ def test_greedy_texts_are_those_of_the_target(folders: dict[str, tuple[Path, Pat
         ("target:half", "the draft 'target:half' is not known; expected MODEL:PART"),
         ("prompt:last-3", "the draft 'prompt:last-3' is not known"),
         ("target:lookup-3", "the draft 'target:lookup-3' is not known"),
+        ("target:last-3,lookup-3", "the draft 'target:last-3,lookup-3' is not known"),
+        ("prompt:lookup-3,vocab-9", "the draft 'prompt:lookup-3,vocab-9' is not known"),
     ],
 )
 def test_names_that_are_refused(name: str, words: str, folders: dict[str, tuple[Path, Path]]) -> None:

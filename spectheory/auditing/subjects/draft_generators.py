@@ -6,7 +6,7 @@ makes a lossless verifier wrong, and no test of the verifier alone can show it.
 
 import copy
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +17,7 @@ import torch
 from spectheory.auditing.following.intercept import Journal, intercepted
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.tape.decisions import Tape, all_runs
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
 from spectheory.pairs.contexts import context_number, context_text
 from spectheory.pairs.pair import ModelPair
@@ -26,6 +26,8 @@ REPORTED_TOLERANCE = Fraction(1, 10**5)
 """A total variation of a reported row that rounding can cause."""
 Generator = Callable[[], tuple[list[int], torch.Tensor]]
 """() -> the L drafted tokens and the logits reported for them, [L, V]."""
+Reported = tuple[tuple[Fraction, ...], ...]
+"""The rows reported for the drafted tokens of a run, [L][V]."""
 
 
 class Drafted(Shipped):
@@ -39,7 +41,8 @@ class Drafted(Shipped):
     """
 
     def __init__(self, sampler: Shipped, generator_of: Callable[[ModelPair], Generator]) -> None:
-        super().__init__(sampler.sampler, sampler.signature_name, sampler.name)
+        super().__init__(sampler.sampler, sampler.signature_name, sampler.name, provenance=sampler.provenance)
+        self.note, self.assumed = sampler.note, sampler.assumed
         self.generator_of = generator_of
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
@@ -65,24 +68,45 @@ def measured(
     Raises:
         InvalidOutcomeError: the generator does not draft L tokens, or reports two rows for a context.
     """
-    size, length = pair.vocab_size, pair.draft_length
+
+    def run(tape: Tape) -> tuple[tuple[int, ...], Reported]:
+        with intercepted(tape, journal):
+            tokens, logits = generate()
+        if len(tokens) != pair.draft_length:
+            raise InvalidOutcomeError(
+                f"the generator drafted {len(tokens)} tokens, expected {pair.draft_length}"
+            )
+        rows = logits.double().softmax(-1).tolist()
+        return tuple(tokens), tuple(tuple(map(exact_number, row)) for row in rows)
+
+    return laws_of_drafts([(result, mass) for mass, result in all_runs(run)], pair.draft, journal)
+
+
+def laws_of_drafts(
+    runs: Iterable[tuple[tuple[tuple[int, ...], Reported], Fraction]],
+    levels: Sequence[np.ndarray],
+    journal: Journal,
+) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+    """The exact rows of drafted tokens, and the reported rows, [V^i, V] for i < L.
+
+    Args:
+        runs: the drafted tokens [L] and the reported rows [L][V] of every run, with its probability.
+        levels: the rows at contexts that are never drafted.
+        journal: receives a finding where a row is not the law of the tokens.
+
+    Raises:
+        InvalidOutcomeError: two rows are reported for a context.
+    """
+    size = levels[0].shape[-1]
     masses: dict[tuple[int, ...], Fraction] = defaultdict(Fraction)
     told: dict[tuple[int, ...], tuple[Fraction, ...]] = {}
-
-    def run(tape: Tape) -> tuple[list[int], torch.Tensor]:
-        with intercepted(tape, journal):
-            return generate()
-
-    for probability, (tokens, logits) in all_runs(run):
-        if len(tokens) != length:
-            raise InvalidOutcomeError(f"the generator drafted {len(tokens)} tokens, expected {length}")
-        for depth, row in enumerate(logits.double().softmax(-1).tolist()):
-            prefix = tuple(tokens[:depth])
-            masses[(*prefix, tokens[depth])] += probability
-            exact = tuple(exact_number(value) for value in row)
-            if told.setdefault(prefix, exact) != exact:
+    for (tokens, rows), probability in runs:
+        for depth, row in enumerate(rows):
+            prefix = tokens[:depth]
+            masses[tokens[: depth + 1]] += probability
+            if told.setdefault(prefix, row) != row:
                 raise InvalidOutcomeError(f"the generator reports two rows at '{context_text(prefix)}'")
-    law, reported = (tuple(level.copy() for level in pair.draft) for _ in range(2))
+    law, reported = (tuple(level.copy() for level in levels) for _ in range(2))
     for prefix, row in told.items():
         depth, number = len(prefix), context_number(prefix, size)
         drawn = [masses[(*prefix, token)] for token in range(size)]
@@ -95,14 +119,15 @@ def measured(
     return law, reported
 
 
-def gemma4_assistant(pair: ModelPair) -> Any:
+def gemma4_assistant(make: Callable[..., Any], pair: ModelPair) -> Generator:
     """The candidate generator of transformers for assistants at one position, with a stand-in assistant.
 
     The stand-in has the pair's draft rows: its hidden state is the depth and the number of a context.
-    """
-    from transformers.generation import candidate_generator
 
-    kind: Any = candidate_generator.SinglePositionMultiTokenCandidateGenerator
+    Args:
+        make: makes a generator of a release from the arguments by name that it has.
+        pair: the models.
+    """
     config = SimpleNamespace(num_assistant_tokens=pair.draft_length, max_length=1_000)
 
     class Gemma4AssistantStandIn:
@@ -120,10 +145,21 @@ def gemma4_assistant(pair: ModelPair) -> Any:
         return ids[..., None].float()
 
     def generate() -> tuple[list[int], torch.Tensor]:
-        generator = kind(Gemma4AssistantStandIn(), embeddings, config)
         prompt = torch.zeros((1, 1), dtype=torch.long)
         state = SimpleNamespace(hidden_states=[torch.zeros((1, 1, 2))], shared_kv_states={})
-        ids, logits = generator.get_candidates(prompt, {}, state, False, 0)
+        try:
+            generator = make(
+                input_ids=prompt,
+                assistant_model=Gemma4AssistantStandIn(),
+                target_model_input_embeddings=embeddings,
+                generation_config=config,
+                model_kwargs={},
+            )
+            ids, logits = generator.get_candidates(prompt, {}, state, False, 0)
+        except (AttributeError, TypeError) as error:
+            raise InvalidInputError(
+                f"this release's draft generator asks more of the stand-in assistant: {error}"
+            ) from error
         return ids[0, 1:].tolist(), logits[0]
 
     return generate

@@ -20,6 +20,7 @@ from spectheory.auditing.tape.atoms import uniform_number
 from spectheory.auditing.tape.coins import CoinGenerator
 from spectheory.auditing.tape.decisions import Tape
 from spectheory.auditing.tape.races import UndefinedDrawError
+from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name
 from spectheory.pairs.contexts import Context, context_number
 from spectheory.pairs.drafts import PerPath
@@ -29,6 +30,8 @@ TEMPERATURE = 0.5
 """The temperature of the logits processor; the logits are scaled so that the result is the target."""
 SEED = 1
 """The seed of the generator that samplers are given."""
+ROUND = "round"
+"""The signature of functions that draft and verify (``drafting_rounds``)."""
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,10 @@ def verified_batch(function: Callable[..., Any], call: Call, rows: Sequence[Any]
         return [_token_list(tokens) for tokens in function(rows, call.generator)]
 
 
+def _drafts_itself(function: Callable[..., Any], call: Call) -> list[int]:
+    raise InvalidInputError("a round drafts its own paths, and is not called with others")
+
+
 def _token_list(returned: Any) -> list[int]:
     return returned.flatten().tolist() if isinstance(returned, torch.Tensor) else list(returned)
 
@@ -216,6 +223,10 @@ SIGNATURES: Mapping[str, Signature] = {
     ),
     "sampler": Signature(
         "(paths, target_rows, draft_rows, generator) -> tokens", _sampler, several_paths=True
+    ),
+    ROUND: Signature(
+        "(text, target, draft, draft_length, generator) -> (draft_tokens, draft_probs, tokens)",
+        _drafts_itself,
     ),
 }
 """Name -> signature."""

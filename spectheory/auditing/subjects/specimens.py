@@ -105,6 +105,7 @@ def recursive_rejection(
     *,
     residual: Callable[[Tensor, Tensor, Tensor], Tensor] | None = None,
     tried_once: bool = False,
+    with_replacement: bool = True,
 ) -> list[int]:
     """The drafts at a context are tried in turn, each against the residual that those before it have left.
 
@@ -112,6 +113,7 @@ def recursive_rejection(
         paths, target, draft, generator: as of all samplers here.
         residual: (row before, target row, draft row) -> the row after a rejection; a mistake replaces it.
         tried_once: a mistake: drafts that coincide count as one.
+        with_replacement: whether a token can be drafted again at the same context.
     """
     tokens: list[int] = []
     alive = list(range(len(paths)))
@@ -129,9 +131,17 @@ def recursive_rejection(
                 break
             left = _residual(row, q) if residual is None else residual(row, target[path, place], q)
             row = left / left.sum() if left.sum() > 0 else row
+            if not with_replacement:
+                q = q.index_fill(0, torch.tensor(token), 0.0)
+                q = q / q.sum()
         else:
             return [*tokens, _drawn(row, generator)]
     return [*tokens, _drawn(target[alive[0], -1], generator)]
+
+
+def rejection_without_replacement(paths: Tensor, target: Tensor, draft: Tensor, generator: Any) -> list[int]:
+    """Recursive rejection of drafts that differ at every context, as in EAGLE's trees; lossless for these."""
+    return recursive_rejection(paths, target, draft, generator, with_replacement=False)
 
 
 def coin_reused(

@@ -2,12 +2,25 @@
 
 Of independent exponential numbers with rates w_i the i-th is the first with probability w_i / Σ w.  Samplers
 draw a token this way: weights divided by exponential numbers, or logits plus Gumbel numbers, and ``argmax``.
+
+A drafter and a verifier that share their noise run two races with the same numbers.  After the first, with
+the rates q_i of sum Λ and the winner j, the numbers E_i are known to be
+
+    E_j = q_j T  and  E_i = q_i T + E'_i  for i != j,    T of rate Λ, and E'_i of rate 1, all independent.
+
+In the second race, with the rates r_i, the clock E_i / r_i is first at the time s T or later, for
+
+    A(s) = Λ + Σ_{i != j} max(r_i s - q_i, 0)  and  s_j = q_j / r_j,
+
+with the probability Λ / A(s) if it is not before s_j.  So j is the first with the probability Λ / A(s_j), and
+k != j with Λ r_k ∫ ds / A(s)^2 from q_k / r_k to s_j.  A is linear between the points q_i / r_i, and
+∫ ds / A(s)^2 = (t - s) / (A(s) A(t)) there, so all of them are rational.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -23,10 +36,11 @@ class UndefinedDrawError(InvalidInputError, RuntimeError):
 
 @dataclass(eq=False)
 class Exponential:
-    """One exponential random number; ``is_used`` once a race depended on it."""
+    """One exponential random number; ``is_used`` once a decision depended on it, a ``race`` maybe."""
 
     tape: Tape
     is_used: bool = False
+    race: Race | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,23 +176,25 @@ class Race:
     """Which of independent clocks comes first.
 
     Samplers often draw a winner at every position from the same numbers and use only one of them.  So a race
-    branches only when its winner is used, and a second race of the same numbers is refused.
+    branches only when its winner is used.  A second race of the same numbers is followed, a third is refused.
 
     Attributes:
         clocks: one race.
         largest: whether the largest is asked for: the first clock has the largest inverse, and the largest
             negative.
+        is_last: whether a race with one of its numbers was run after it.
     """
 
     clocks: Sequence[Clock]
     largest: bool
     found: int | None = None
+    is_last: bool = True
 
     def winner(self) -> int:
         """The number of the winner: i with probability w_i / Σ w for the rates w; 0 where all rates are 0.
 
         Raises:
-            NotEnumerableError: the last is asked for, or a clock is in its second race.
+            NotEnumerableError: the last is asked for, or a number is in its third race.
             UndefinedDrawError: a rate is negative.
         """
         if self.found is None:
@@ -192,17 +208,78 @@ class Race:
             )
         if len({(clock.logarithm, clock.negative) for clock in self.clocks}) > 1:
             raise NotEnumerableError("the sampler compares exponential random numbers with their logarithms")
-        if any(clock.source.is_used for clock in self.clocks):
-            raise NotEnumerableError("the sampler runs two races with the same exponential random numbers")
-        rates = [clock.rate for clock in self.clocks]
-        total = sum(rates, Fraction(0))
-        if min(rates) < 0:
+        if min(clock.rate for clock in self.clocks) < 0:
             raise UndefinedDrawError("a race of exponential random numbers with a negative weight")
-        if total == 0:  # all values are equal, and the first of the largest is taken
-            return 0
+        if not any(clock.rate for clock in self.clocks):
+            return 0  # all values are equal, and the first of the largest is taken
+        rates = self.rates()
+        before = self._race_before(rates)
+        for source in rates:
+            source.is_used, source.race = True, self
+        if before is None:
+            total = sum(rates.values())
+            shares = {source: rate / total for source, rate in rates.items()}
+        else:
+            before.is_last = self.is_last = False
+            shares = _shares_after(before.rates(), before.clocks[before.winner()].source, rates)
+        cases = []
+        for clock in self.clocks:  # of equal clocks with one number the first is taken
+            is_first = clock.rate == rates[clock.source]
+            cases.append(shares.pop(clock.source, Fraction(0)) if is_first else Fraction(0))
+        return self.clocks[0].source.tape.decide(cases)
+
+    def rates(self) -> dict[Exponential, Fraction]:
+        """The largest rate of each number: of clocks with one number, the one of this rate comes first."""
+        rates: dict[Exponential, Fraction] = {}
         for clock in self.clocks:
-            clock.source.is_used = True
-        return self.clocks[0].source.tape.decide([rate / total for rate in rates])
+            rates[clock.source] = max(clock.rate, rates.get(clock.source, clock.rate))
+        return rates
+
+    def _race_before(self, sources: Iterable[Exponential]) -> Race | None:
+        """The race in which some of these numbers were, ``None`` if they are new."""
+        used = [source for source in sources if source.is_used]
+        races = {id(source.race): source.race for source in used}
+        if not races:
+            return None
+        if None in races.values():
+            raise NotEnumerableError("the sampler compares a random number that it also puts into a race")
+        (before, *others) = races.values()
+        if others or before is None or not before.is_last:
+            raise NotEnumerableError("the sampler runs three races with the same exponential random numbers")
+        return before
+
+
+def _shares_after(
+    known: Mapping[Exponential, Fraction], winner: Exponential, rates: Mapping[Exponential, Fraction]
+) -> dict[Exponential, Fraction]:
+    """The probability of each number to be the first of a second race.
+
+    Args:
+        known: the rates q_i of the first race.
+        winner: the first of the first race.
+        rates: the rates r_i of the second; a number that was not in the first has q_i = 0.
+    """
+    total = sum(known.values())
+    others = {s: (known.get(s, Fraction(0)), r) for s, r in rates.items() if s is not winner and r > 0}
+    end = known[winner] / rates[winner] if rates.get(winner) else None
+    shares = dict.fromkeys(rates, Fraction(0))
+
+    def rate_at(time: Fraction) -> Fraction:
+        return total + sum((max(r * time - q, Fraction(0)) for q, r in others.values()), Fraction(0))
+
+    starts = sorted({q / r for q, r in others.values() if end is None or q / r < end})
+    bounds: list[Fraction | None] = [*starts, end]
+    for start, stop in zip(starts, bounds[1:], strict=True):
+        running = {source: r for source, (q, r) in others.items() if q / r <= start}
+        if stop is None:
+            integral = 1 / (sum(running.values()) * rate_at(start))
+        else:
+            integral = (stop - start) / (rate_at(start) * rate_at(stop))
+        for source, rate in running.items():
+            shares[source] += total * rate * integral
+    if end is not None:
+        shares[winner] = total / rate_at(end)
+    return shares
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,5 @@
 """The audit of a shipped sampler: its exact law on a battery of pairs, and a verdict on its code."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -10,7 +9,10 @@ import numpy as np
 
 from spectheory.auditing.rounds.batches import audit_batches, batches_of
 from spectheory.auditing.rounds.questions import Question, is_refused, law_of, questions
+from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import call_twice, questions_of_calls
+from spectheory.auditing.rounds.two_rounds import follow_two_rounds
+from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped
 from spectheory.auditing.tape.atoms import PROBES
@@ -41,8 +43,6 @@ from spectheory.optima.pair_optimum import optimum
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 
-PRECISION = Fraction(1, 2**24)
-"""Half the distance of neighbouring floats of 32 bits just below 1, and the step of ``torch.rand``."""
 MAX_RUNS_FOUND_AGAIN = 1_000
 """The first wrong law is computed twice unless it has more runs: then enough runs were made twice."""
 MAX_LEAVES = 16
@@ -92,7 +92,7 @@ def audit(
     if isinstance(sampler, str):
         sampler = load_subject(sampler)
     elif not isinstance(sampler, Shipped):
-        sampler = Shipped(sampler, signature, mixes=mixes, num_drafts=num_drafts, trees=trees)
+        sampler = as_shipped(sampler, signature, mixes=mixes, num_drafts=num_drafts, trees=trees)
     for name, pair in (pairs or {}).items():
         if not pair.is_exact:
             raise InvalidInputError(
@@ -148,10 +148,14 @@ class _Found:
 
     def follow_two_calls(self, group: Sequence[Question]) -> None:
         """Two calls in a row, on a few of the questions."""
+        sampler = self.sampler
         for question in questions_of_calls(group):
             try:
-                call_twice(*_prepared(self.sampler, question))
-            except HiddenRandomnessError as error:
+                if isinstance(sampler, DraftingRound):
+                    follow_two_rounds(sampler, question.pair)
+                else:
+                    call_twice(*_prepared(sampler, question))
+            except NotEnumerableError as error:
                 self.refused.append(error)
 
     def add(self, question: Question) -> None:
@@ -219,7 +223,7 @@ class _Found:
             ),
             processes=tuple(dict.fromkeys(case.process for case in self.cases)),
             refused=(*self.not_asked, *dict.fromkeys(map(str, self.refused))),
-            assumed=ASSUMPTIONS,
+            assumed=(*self.sampler.assumed, *ASSUMPTIONS),
         )
 
 
@@ -292,23 +296,6 @@ def _compared(sampler: Shipped, law: OutputLaw, stated: OutputLaw | None) -> tup
 def _allowed(pair: ModelPair, stated: OutputLaw | None) -> np.ndarray:
     """The wanted law of completed outputs: outputs of probability 0 are forbidden."""
     return pair.target_path_probs(pair.draft_length + 1) if stated is None else stated.completed_law
-
-
-def rounding_bound(pair: ModelPair) -> Fraction:
-    """The largest total variation that rounding to float32 can cause: 4 (L+1) (Λ + V + 8) 2^-24.
-
-    Λ is the largest |log| of a positive probability: a logit x has an error of |x| 2^-24, which is the
-    relative error of its exponential.  V + 8 roundings give a row from exponentials, a ratio and a residual,
-    of both models, including the step of the coin.
-
-    Example:
-        >>> from spectheory import instances
-        >>> print(rounding_bound(instances.two_token(1)) < Fraction(1, 10**5))
-        True
-    """
-    smallest = min(value for level in (*pair.target, *pair.draft) for value in level.flat if value)
-    logarithm = math.ceil(-math.log(smallest))
-    return 4 * (pair.draft_length + 1) * (logarithm + pair.vocab_size + 8) * PRECISION
 
 
 def _verdict(

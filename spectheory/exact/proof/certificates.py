@@ -43,11 +43,36 @@ class Term:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A factor whose sign follows from conditions.
+
+    Attributes:
+        mask: the signs that are left; none in the last step.
+        closed: the other signs, each with the number of the lemma that excludes it.
+    """
+
+    factor: Factor
+    mask: int
+    closed: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
 class Lemma:
-    """Conditions without a solution, with the certificate; ``None`` where a solver is trusted."""
+    """Conditions without a solution.
+
+    Attributes:
+        terms: the certificate; ``None`` where there is none.
+        steps: in place of a certificate, factors whose signs follow one after the other.
+    """
 
     constraints: tuple[Constraint, ...]
     terms: tuple[Term, ...] | None
+    steps: tuple[Step, ...] = ()
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether nothing but the word of a solver says so."""
+        return self.terms is None and not self.steps
 
     def covers(self, known: Any) -> bool:
         """Whether the conditions hold wherever the known signs do."""
@@ -111,7 +136,7 @@ def certificate(
     columns: list[tuple[tuple[int, ...], Any, Terms]] = [
         (indices, None, terms) for indices, terms in products
     ]
-    columns += _multiples(constraints, products)
+    columns += _multiples(constraints, products, MOST_MONOMIALS.get(degree, 3000))
     if len(columns) > size_limit:
         return None
     rows: dict[int, int] = {}
@@ -143,12 +168,16 @@ def certificate(
     return exact
 
 
-ROUNDS, MOST_MONOMIALS = 3, 600
-"""Multiples are formed of multiples this often, as long as there are few monomials."""
+ROUNDS = 3
+MOST_MONOMIALS = {1: 600}
+"""Multiples are formed of multiples this often, as long as there are few monomials: 3000 of products of a
+higher degree, which are asked for rarely."""
 
 
 def _multiples(
-    constraints: Sequence[Constraint], products: Sequence[tuple[tuple[int, ...], Terms]]
+    constraints: Sequence[Constraint],
+    products: Sequence[tuple[tuple[int, ...], Terms]],
+    most_monomials: int,
 ) -> list[tuple[tuple[int, ...], Any, Terms]]:
     """Monomials times the polynomials that are 0, as far as they can cancel terms of the products."""
     zeros = [(index, factor) for index, (factor, mask) in enumerate(constraints) if mask == ZERO]
@@ -173,7 +202,7 @@ def _multiples(
                         found |= made[index, quotient].keys()
         new = found - seen
         seen |= new
-        if len(seen) > MOST_MONOMIALS:
+        if len(seen) > most_monomials:
             break
     return [((index,), quotient, terms) for (index, quotient), terms in made.items()]
 

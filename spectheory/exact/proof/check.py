@@ -7,7 +7,7 @@ It looks for no point and asks no solver.  A proof holds if
 3. the parts of every node leave out no sign, and a part that goes no further satisfies the conditions of a
    lemma;
 4. at every leaf the signs on the way there answer each comparison of the verifier, run again, and what it
-   returns satisfies every condition by these signs.
+   returns satisfies every condition of the statement by these signs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 from flint import Ordering, fmpq, fmpq_mpoly_ctx
 
-from spectheory.exact.proof.check_leaf import FaceRows, Statement, check_leaf
+from spectheory.exact.proof.check_leaf import FaceRows
 from spectheory.exact.proof.check_numbers import (
     ANY,
     NEGATIVE,
@@ -33,15 +33,15 @@ from spectheory.exact.proof.check_numbers import (
     Ring,
     reject,
 )
+from spectheory.exact.proof.check_statements import Claim
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
 
 FORMAT = "spectheory-proof/1"
-PROCESSES = {"iid": Iid, "prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
 
 
 def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str, Any]:
@@ -58,6 +58,20 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
         RejectedProofError: the proof does not hold, or is one of other code.
         InvalidInputError: the file is not a proof.
     """
+    document = read(path)
+    name = str(document.get("verifier"))
+    found = find_verifier(verifier or defects.get(name) or name)
+    leaves = check_document(document, found)
+    tree = ("variables", "polynomials", "lemmas", "nodes", "roots")
+    return {key: value for key, value in document.items() if key not in tree} | {"regions": leaves}
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """The document of a stored proof.
+
+    Raises:
+        InvalidInputError: the file is not a proof.
+    """
     try:
         document = json.loads(gzip.decompress(Path(path).read_bytes()))
     except (gzip.BadGzipFile, EOFError, ValueError) as error:
@@ -66,11 +80,28 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
         ) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InvalidInputError(f"{path} is not a proof of the format {FORMAT}")
-    name = str(document.get("verifier"))
-    found = find_verifier(verifier or defects.get(name) or name)
-    leaves = check_document(document, found)
-    tree = ("variables", "polynomials", "lemmas", "nodes", "roots")
-    return {key: value for key, value in document.items() if key not in tree} | {"regions": leaves}
+    return document
+
+
+def proved_shapes(verifier: Verifier) -> list[str]:
+    """The shapes for every pair of which a stored proof of the package says that this code is lossless.
+
+    The proofs are not checked again; they are of the code of the verifier as it is now.
+
+    Example:
+        >>> from spectheory import verifiers
+        >>> proved_shapes(verifiers["mixed_multipath"])
+        ['V=2 L=1 K=2', 'V=2 L=1 K=3']
+    """
+    stored = sorted((Path(__file__).parent / "stored").glob("*.proof"))
+    paths = [path for path in stored if path.name.startswith(f"{verifier.name}_V")]
+    found, digest = [], code_digest(verifier) if paths else ""
+    for path in paths:
+        if read(path)["verifier_code"] == digest:
+            *_, vocab, length, drafts, rows = path.stem.split("_")
+            shape = f"V={vocab[1:]} L={length[1:]} {'tree ' if '-' in drafts else 'K='}{drafts[1:]}"
+            found.append(shape if rows == "all" else f"{shape} ({rows} rows)")
+    return found
 
 
 def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:
@@ -90,7 +121,7 @@ def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:
         return _Check(document, verifier).leaves()
     except RejectedProofError:
         raise
-    except (KeyError, IndexError, TypeError, ValueError, ZeroDivisionError, AttributeError, Escape) as error:
+    except (Exception, Escape) as error:  # whatever a verifier that is not the right one raises
         raise RejectedProofError(
             f"the proof cannot be read or followed: {type(error).__name__}: {error}"
         ) from error
@@ -98,20 +129,14 @@ def check_document(document: Mapping[str, Any], verifier: Verifier) -> int:
 
 class _Check:
     def __init__(self, document: Mapping[str, Any], verifier: Verifier) -> None:
-        if document["verifier_code"] != code_digest(verifier):
-            reject("the code of the verifier is not the code that was proved")
-        if document["statement"] != "lossless" or document["domain"] not in ("all rows", "positive rows"):
+        if document["domain"] not in ("all rows", "positive rows"):
             reject("it states something else")
         self.size, self.length = int(document["vocab_size"]), int(document["draft_length"])
         self.positive = document["domain"] == "positive rows"
-        drafts = document["drafts"]
-        self.process: DraftProcess = (
-            Iid(drafts["num_drafts"])
-            if drafts["process"] == "iid"
-            else PROCESSES[drafts["process"]](tuple(drafts["widths"]))
-        )
-        self.document = document
-        self.statement = Statement(self.size, self.length, self.process, verifier.bind(self.process))
+        self.document, self.claim = document, Claim.of(document, verifier)
+        self.process = self.claim.subjects[0][1]
+        if document["verifier_code"] != self.claim.digest:
+            reject("the code of the verifier is not the code that was proved")
         self.names = [
             f"{letter}{''.join(f'_{token}' for token in context)}_{token}"
             for letter, depths, tokens in (
@@ -229,7 +254,7 @@ class _Check:
         while waiting:
             target, known = waiting.pop()
             if target == -1:
-                check_leaf(self.statement, rows, Answers(self.ring, known))
+                self.claim.check(rows, Answers(self.ring, known))
                 found += 1
             elif target < -1:
                 lemma = self.lemmas[-2 - target]

@@ -1,4 +1,4 @@
-"""The checker at a leaf: the verifier runs on the rows of a face, and its outcome is held to conditions."""
+"""The checker at a leaf: verifiers run on the rows of a face, and must return laws."""
 
 from __future__ import annotations
 
@@ -73,24 +73,44 @@ class _View(NamedTuple):
         return probs
 
 
-class Statement(NamedTuple):
-    """What a proof speaks of: V, L, the draft process and the verifier bound to it."""
+class Law(NamedTuple):
+    """What a verifier returned on all tuples of a face.
 
-    vocab_size: int
-    draft_length: int
-    process: DraftProcess
-    verifier: Verifier
+    Attributes:
+        leaves: of every tuple.
+        weights: the probability of every tuple.
+        outputs: of every tuple, accepted prefix -> probability of the output with each next token.
+        block_efficiency: E[τ+1].
+    """
+
+    leaves: list[tuple[int, ...]]
+    weights: list[Quotient]
+    outputs: list[dict[tuple[int, ...], list[Quotient]]]
+    block_efficiency: Quotient
 
 
-def check_leaf(statement: Statement, face: FaceRows, answers: Answers) -> None:
-    """Run the verifier on a face and reject the proof unless every condition holds by the known signs."""
-    size, length, process, original = statement
+def must(answers: Answers, number: Quotient, mask: int) -> None:
+    """Reject the proof unless a number has one of the signs."""
+    if not answers.answer(number, mask):
+        reject("a condition of the statement does not hold at a leaf")
+
+
+def numbers_of(face: FaceRows, answers: Answers) -> dict[str, list[np.ndarray]]:
+    """The rows of a face as numbers, by depth."""
     make = np.frompyfunc(answers.quotient, 1, 1)
-    levels = {letter: [make(level) for level in levels] for letter, levels in face.levels.items()}
+    return {letter: [make(level) for level in levels] for letter, levels in face.levels.items()}
+
+
+def law_of(
+    original: Verifier, process: DraftProcess, levels: dict[str, list[np.ndarray]], answers: Answers
+) -> Law:
+    """Run a verifier, and reject the proof unless what it returns is a law for every tuple."""
+    length, size = len(levels["q"]), levels["p"][0].shape[1]
     view = _View(levels["p"], levels["q"], size, length)
     chunks = list(process.tuples(view, 1 << 20))  # type: ignore[arg-type]
     leaves = np.concatenate([chunk.leaves for chunk in chunks])
-    weights = np.concatenate([chunk.probs for chunk in chunks])
+    zero = answers.quotient(answers.ring.polynomials.constant(0))
+    weights = [zero + weight for chunk in chunks for weight in chunk.probs]
     prefixes = np.stack([leaves // size ** (length - depth) for depth in range(length + 1)], axis=-1)
     target = np.stack([levels["p"][d][prefixes[..., d]] for d in range(length + 1)], axis=-2)
     draft = np.stack([levels["q"][d][prefixes[..., d]] for d in range(length)], axis=-2)
@@ -101,14 +121,8 @@ def check_leaf(statement: Statement, face: FaceRows, answers: Answers) -> None:
     stops = outcome.stop_probs
     if stops.shape != target.shape[:-1]:
         reject("the stop probabilities have another shape")
-    zero = answers.quotient(answers.ring.polynomials.constant(0))
-
-    def must(number: Quotient, mask: int) -> None:
-        if not answers.answer(number, mask):
-            reject("a condition of a lossless verifier does not hold at a leaf")
-
-    output = {context: [zero] * size for context in face.reached}
-    totals = [zero] * len(leaves)
+    outputs: list[dict[tuple[int, ...], list[Quotient]]] = [{} for _ in leaves]
+    totals, mean = [zero] * len(leaves), zero
     made = np.frompyfunc(lambda stop: not (zero + stop).is_nothing, 1, 1)(stops).astype(bool)
     for depth in range(length + 1):
         order = np.argsort(~made[:, :, depth], axis=1, kind="stable")
@@ -120,25 +134,16 @@ def check_leaf(statement: Statement, face: FaceRows, answers: Answers) -> None:
                 stop = zero + stops[number, paths[number], depth]
                 masses = [_mass(answers, stop, entry, zero) for entry in rows[number]]
                 for entry in (stop, *masses):
-                    must(entry, ZERO | POSITIVE)
-                must(sum(masses, zero) - stop, ZERO)
+                    must(answers, entry, ZERO | POSITIVE)
+                must(answers, sum(masses, zero) - stop, ZERO)
                 totals[number] = totals[number] + stop
+                mean = mean + weights[number] * stop * (depth + 1)
                 context = tuple(int(x) for x in prefixes[number, paths[number], 1 : depth + 1] % size)
-                weight = zero + weights[number]
-                output[context] = [old + weight * m for old, m in zip(output[context], masses, strict=True)]
+                old = outputs[number].get(context, [zero] * size)
+                outputs[number][context] = [a + b for a, b in zip(old, masses, strict=True)]
     for total in totals:
-        must(total - 1, ZERO)
-    missing = {(): zero + 1}
-    for context in sorted(face.reached, key=len):
-        row = levels["p"][len(context)][_number(context, size)]
-        for token in range(size):
-            rest = missing[context] * row[token] - output[context][token]
-            if (*context, token) in output:
-                missing[*context, token] = rest
-            else:
-                must(rest, ZERO)
-    if answers.has_failed:
-        reject("the verifier left the array functions")
+        must(answers, total - 1, ZERO)
+    return Law([tuple(map(int, some)) for some in leaves], weights, outputs, mean)
 
 
 def _mass(answers: Answers, stop: Quotient, entry: Any, zero: Quotient) -> Quotient:
@@ -153,7 +158,3 @@ def _mass(answers: Answers, stop: Quotient, entry: Any, zero: Quotient) -> Quoti
         if answers.is_never_zero(rate.parts[1]):
             return rate * entry.weight
     return stop * (zero + entry)
-
-
-def _number(context: tuple[int, ...], size: int) -> int:
-    return sum(token * size**place for place, token in enumerate(reversed(context)))

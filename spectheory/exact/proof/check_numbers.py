@@ -133,6 +133,8 @@ class Quotient(FormalNumber):
         return bool(self._top.is_zero())
 
     def _divided(self, numerator: Any, denominator: Any) -> Quotient:
+        if denominator.is_one():
+            return Quotient(self._answers, numerator, denominator)
         common = numerator.gcd(denominator)
         if denominator.leading_coefficient() < 0:
             common = -common
@@ -169,10 +171,13 @@ class Quotient(FormalNumber):
     __rmul__ = __mul__
 
     def __neg__(self) -> Any:
-        return self * -1
+        return Quotient(self._answers, -self._top, self._bottom)
 
     def __sub__(self, other: Any) -> Any:
-        return NotImplemented if isinstance(other, np.ndarray) else self + -(self * 0 + other)
+        if isinstance(other, np.ndarray):
+            return NotImplemented
+        a, b = self._pair(other)
+        return self + Quotient(self._answers, -a, b)
 
     def __rsub__(self, other: Any) -> Any:
         return -self + other

@@ -18,7 +18,14 @@ import numpy as np
 from flint import fmpq
 
 from spectheory.exact.proof.formal_numbers import Run
-from spectheory.exact.proof.rational_functions import POSITIVE, ZERO, RationalFunction, RationalFunctions
+from spectheory.exact.proof.rational_functions import (
+    POSITIVE,
+    ZERO,
+    Factor,
+    RationalFunction,
+    RationalFunctions,
+    opposite,
+)
 from spectheory.pairs.contexts import Context, all_contexts, context_number
 from spectheory.pairs.pair import ModelPair
 
@@ -66,13 +73,14 @@ class Shape:
     def names(self) -> list[str]:
         """The variables: p and q with the context and the token."""
         tokens, contexts = range(self.vocab_size - 1), all_contexts(self.vocab_size, self.draft_length)
-        target = [f"p{_digits(context)}_{x}" for context in contexts for x in tokens]
+        target = [variable("p", context, x) for context in contexts for x in tokens]
         inner = (context for context in contexts if len(context) < self.draft_length)
-        return target + [f"q{_digits(c)}_{x}" for c in inner for x in range(self.vocab_size)]
+        return target + [variable("q", context, x) for context in inner for x in range(self.vocab_size)]
 
 
-def _digits(context: Context) -> str:
-    return "".join(f"_{token}" for token in context)
+def variable(letter: str, context: Context, token: int) -> str:
+    """The name of the probability of a token behind a context, p of the target and q of the draft."""
+    return "_".join(map(str, (letter, *context, token)))
 
 
 class FormalPair:
@@ -92,25 +100,37 @@ class FormalPair:
         self.signs: list[tuple[RationalFunction, int]] = []
         self.target = [np.full((size**depth, size), None, dtype=object) for depth in range(length + 1)]
         self.draft = [np.full((size**depth, size), None, dtype=object) for depth in range(length)]
-        self.reached = [()] + [(*context, token) for context, support in face.items() for token in support]
+        behind = [(*context, token) for context, support in face.items() for token in support]
+        self.reached: list[Context] = [(), *behind]
         sign = POSITIVE if shape.positive else ZERO | POSITIVE
         for context in self.reached:
-            rows = [(self.target, f"p{_digits(context)}_", tuple(range(size)), sign)]
+            rows = [(self.target, "p", tuple(range(size)), sign)]
             if context in face:
-                rows.append((self.draft, f"q{_digits(context)}_", face[context], POSITIVE))
-            for levels, name, support, sign_of_entry in rows:
+                rows.append((self.draft, "q", face[context], POSITIVE))
+            for levels, letter, support, sign_of_entry in rows:
                 row = [field.constant(0)] * size
                 for token in support[:-1]:
-                    row[token] = variables[f"{name}{token}"]
+                    row[token] = variables[variable(letter, context, token)]
                 row[support[-1]] = field.constant(1)
                 for token in support[:-1]:
                     row[support[-1]] = row[support[-1]] - row[token]
                 levels[len(context)][context_number(context, size)] = row
                 self.signs += [(row[token], sign_of_entry) for token in support]
 
+    @cached_property
+    def known(self) -> dict[Factor, int]:
+        """The signs that the factors of probabilities have on the whole face."""
+        found = {}
+        for function, mask in self.signs:
+            constant, odd, _ = function.signs
+            if odd:
+                [factor] = odd
+                found[factor] = mask if constant > 0 else opposite(mask)
+        return found
+
     def variables_of(self, contexts: Iterable[Context]) -> set[int]:
         """The numbers of the variables of the rows at these contexts."""
-        wanted = {f"{letter}{_digits(context)}_" for context in contexts for letter in "pq"}
+        wanted = {variable(letter, context, 0)[:-1] for context in contexts for letter in "pq"}
         return {i for i, name in enumerate(self.field.names) if name[: name.rindex("_") + 1] in wanted}
 
     @cached_property
@@ -148,7 +168,7 @@ class FormalPair:
         for letter, rows in (("p", target), ("q", draft)):
             for context, row in rows.items():
                 for token, value in enumerate(row):
-                    number = names.get(f"{letter}{_digits(context)}_{token}")
+                    number = names.get(variable(letter, context, token))
                     if number is not None:
                         point[number] = value
         return point

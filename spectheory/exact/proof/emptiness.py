@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from time import monotonic
 from typing import NamedTuple
 
-from spectheory.exact.proof.certificates import Constraint, Lemma, Term, certificate
+from spectheory.exact.proof.certificates import Constraint, Lemma, Step, Term, certificate
 from spectheory.exact.proof.domain import FormalPair
 from spectheory.exact.proof.points import Point, random_point
-from spectheory.exact.proof.rational_functions import ANY_SIGN, NEGATIVE, POSITIVE, Factor
+from spectheory.exact.proof.rational_functions import ANY_SIGN, NEGATIVE, POSITIVE, ZERO, Factor
 from spectheory.exact.proof.solver import RealSolver
+from spectheory.exact.proof.substitution import consequences
 
 MOVES = 24
 """How many random changes of a point are tried before a solver is asked."""
@@ -79,7 +80,12 @@ class Emptiness:
         constraints = component(known, factor, mask)
         return [self._solved(pair, known, constraints, factor, mask, points)]
 
-    def add(self, constraints: Sequence[Constraint], terms: tuple[Term, ...] | None) -> int:
+    def add(
+        self,
+        constraints: Sequence[Constraint],
+        terms: tuple[Term, ...] | None,
+        steps: tuple[Step, ...] = (),
+    ) -> int:
         """Keep a lemma, with the conditions that its certificate uses."""
         if terms is not None:
             used = sorted({index for term in terms for index in term.indices})
@@ -89,7 +95,7 @@ class Emptiness:
                 type(term)(term.coefficient, tuple(place[i] for i in term.indices), term.multiplier)
                 for term in terms
             )
-        self.lemmas.append(Lemma(tuple(constraints), terms))
+        self.lemmas.append(Lemma(tuple(constraints), terms, steps))
         for factor, _ in constraints:
             self._by_factor.setdefault(factor, []).append(len(self.lemmas) - 1)
         return len(self.lemmas) - 1
@@ -165,7 +171,30 @@ class Emptiness:
                 terms = certificate(some, degree)
                 if terms is not None:
                     return Finding(mask, self.add(some, terms), [])
-        return Finding(mask, self.add(core, None), [])
+        return Finding(mask, self.add(core, None, self._steps(core)), [])
+
+    def _steps(self, core: Sequence[Constraint]) -> tuple[Step, ...]:
+        """Signs that follow by substitution, until none is left for some factor; empty if they stay open."""
+        known, steps = dict(core), list[Step]()
+        found: Step | None = None
+        while found is None or found.mask:
+            found = next(self._steps_from(known), None)
+            if found is None:
+                return ()
+            steps.append(found)
+            known[found.factor] = found.mask
+        return tuple(steps)
+
+    def _steps_from(self, known: Mapping[Factor, int]) -> Iterator[Step]:
+        for factor, mask, conditions in consequences(known):
+            before = known.get(factor, ANY_SIGN)
+            excluded = [sign for sign in (NEGATIVE, ZERO, POSITIVE) if before & sign & ~mask]
+            impossible = [[*conditions, (factor, sign)] for sign in excluded]
+            degrees = range(1, len(conditions) + 1)
+            proofs = [next(filter(None, (certificate(one, d) for d in degrees)), None) for one in impossible]
+            if excluded and all(proofs):
+                lemmas = map(self.add, impossible, proofs)
+                yield Step(factor, before & mask, tuple(zip(excluded, lemmas, strict=True)))
 
 
 def _is_simple(constraint: Constraint, core: Sequence[Constraint]) -> bool:

@@ -2,26 +2,33 @@
 
 Signs are masks: 1 for negative, 2 for zero, 4 for positive.  A monomial is a list of its coefficient, a
 variable, its exponent, and so on.  A node is its polynomial followed by pairs of a mask and a target.  A
-target is the number of a node, -1 for a leaf, or -2 - i for the lemma i.
+target is the number of a node, -1 for a leaf, or -2 - i for the lemma i.  In a search that was stopped the
+target of an open part is the list of the coordinates of a point of it, an empty one where none is known.
 """
 
 from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spectheory.exact.proof.certificates import Term
+from spectheory.exact.proof.certificates import Step, Term
 from spectheory.exact.proof.rational_functions import Factor
-from spectheory.exact.proof.regions import LEAF, Node, Part, Walk
+from spectheory.exact.proof.regions import LEAF, Branch, Node, Part, Walk
 
-FORMAT = "spectheory-proof/1"
+FORMAT, SEARCH_FORMAT = "spectheory-proof/1", "spectheory-search/1"
 
 
-def tree_document(walk: Walk) -> dict[str, Any]:
-    """The polynomials, lemmas and nodes of a finished walk; lemmas that close nothing are left out."""
+def tree_document(walk: Walk, left: Sequence[Branch] = ()) -> dict[str, Any]:
+    """The polynomials, lemmas and nodes of a walk; lemmas that close nothing are left out.
+
+    Args:
+        walk: through all but the branches that are left.
+        left: the branches that are open.
+    """
+    points = {id(branch.part): branch.points[:1] for branch in left}
     polynomials: dict[Factor, int] = {}
     lemmas: dict[int, int] = {}
     nodes: list[list[Any]] = []
@@ -29,13 +36,19 @@ def tree_document(walk: Walk) -> dict[str, Any]:
     def polynomial(factor: Factor) -> int:
         return polynomials.setdefault(factor, len(polynomials))
 
-    def target(part: Part, waiting: list[tuple[Node, list[Any], int]], row: list[Any], place: int) -> int:
+    def target(part: Part, waiting: list[tuple[Node, list[Any], int]], row: list[Any], place: int) -> Any:
         if part.lemma is not None:
+            steps = walk.emptiness.lemmas[part.lemma].steps
+            if steps:
+                waiting.append((_nodes(steps), row, place))
+                return 0
             return -2 - lemmas.setdefault(part.lemma, len(lemmas))
         if isinstance(part.target, Node):
             waiting.append((part.target, row, place))
             return 0
-        return -1 if part.target == LEAF else 0
+        if part.target == LEAF:
+            return -1
+        return [str(value) for point in points[id(part)] for value in point.values]
 
     roots = []
     for face, part in walk.roots:
@@ -65,6 +78,13 @@ def tree_document(walk: Walk) -> dict[str, Any]:
         "nodes": nodes,
         "roots": roots,
     }
+
+
+def _nodes(steps: Sequence[Step]) -> Node:
+    """A node for every step, each in the part that the one before leaves."""
+    first, *rest = steps
+    parts = [Part(sign, lemma=number) for sign, number in first.closed]
+    return Node(first.factor, [*parts, Part(first.mask, _nodes(rest))] if rest else parts)
 
 
 def _combined(terms: tuple[Term, ...]) -> list[tuple[Any, tuple[int, ...], dict[Any, Any] | None]]:

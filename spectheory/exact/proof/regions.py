@@ -104,20 +104,13 @@ class Walk:
     roots: list[tuple[Face, Part]] = dataclasses.field(default_factory=list)
     waiting: list[Branch] = dataclasses.field(default_factory=list)
     num_regions: int = 0
-    num_open: int = 0
 
     def enter(self, face: Face, seed: int) -> None:
         """Make the whole of a face a part that waits."""
         pair, part, random = FormalPair(self.shape, self.field, face), Part(ANY_SIGN), Random(seed)
-        known: dict[Factor, int] = {}
-        for function, mask in pair.signs:
-            constant, odd, _ = function.signs
-            if odd:
-                [factor] = odd
-                known[factor] = mask if constant > 0 else times(mask, NEGATIVE)
         points = [random_point(pair, random) for _ in range(FIRST_POINTS)]
         self.roots.append((face, part))
-        self.waiting.append(Branch(pair, known, points, part))
+        self.waiting.append(Branch(pair, {**pair.known}, points, part))
 
 
 class RegionRun(Run):
@@ -144,6 +137,16 @@ class RegionRun(Run):
             if not possible & mask:
                 return False
             self._ask(*self._split(function))
+
+    def one_has_sign(self, functions: Sequence[RationalFunction], mask: int) -> bool:
+        """Whether one of the functions has one of the signs, everywhere on the region from now on."""
+        known = self.branch.known
+        if any(not possible_signs(known, function) & ~mask for function in functions):
+            return True
+        if len(functions) > 1 and self.branch.points:  # the likeliest first
+            point = smallest(self.branch.points)
+            functions = sorted(functions, key=lambda function: -function.at(point.values))
+        return any(self.has_sign(function, mask) for function in functions)
 
     def is_at_least_zero(self, function: RationalFunction) -> bool:
         while True:

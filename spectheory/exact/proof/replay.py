@@ -7,9 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from flint import fmpq
 
-from spectheory.exact.proof.conditions import Stops, fresh, stops_of
 from spectheory.exact.proof.domain import FormalPair
-from spectheory.exact.proof.formal_numbers import Number
+from spectheory.exact.proof.stops import Stops, fresh, stops_of
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import to_flint, to_fractions
 from spectheory.pairs.drafts import DraftProcess
@@ -23,7 +22,6 @@ def replay(
     point: Sequence[fmpq],
     process: DraftProcess,
     formal: Stops,
-    leaves: np.ndarray,
 ) -> None:
     """Run a verifier at a point, on all tuples at once and on each alone, and compare.
 
@@ -38,13 +36,14 @@ def replay(
         return to_fractions(values) if of_user else values
 
     target, draft = tuple(map(numbers, pair.target)), tuple(map(numbers, pair.draft))
-    wanted = [_values(array, point) for array in formal]
+    wanted = [_values(array, point) for array in formal[2:]]
     evaluator = Evaluator(fresh(verifier), target, [draft] * process.num_drafts)
+    leaves, weights = formal[:2]
     together = slice(None)
     for some in (together, *(slice(n, n + 1) for n in range(len(leaves)))):
-        found = stops_of(evaluator, leaves[some], lambda prob: prob == 0, lambda prob, entry: prob * entry)
+        found = stops_of(evaluator, leaves[some], weights[some])
         try:
-            same = all((to_flint(x) == y[some]).all() for x, y in zip(found, wanted, strict=True))
+            same = all((to_flint(x) == y[some]).all() for x, y in zip(found[2:], wanted, strict=True))
         except TypeError:  # a float
             same = False
         if not same:
@@ -60,9 +59,4 @@ def replay(
 
 
 def _values(array: np.ndarray, point: Sequence[fmpq]) -> np.ndarray:
-    values = np.empty(array.shape, dtype=object)
-    values.ravel()[:] = [
-        (entry + 0).function.at(point) if isinstance(entry, Number) else fmpq(entry)
-        for entry in array.ravel()
-    ]
-    return values
+    return np.frompyfunc(lambda function: function.at(point), 1, 1)(array)

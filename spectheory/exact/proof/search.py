@@ -1,33 +1,36 @@
-"""Whether a verifier is lossless on every pair of a shape: proved, refuted by a pair, or not decided."""
+"""Whether a statement holds on every pair of a shape: proved, refuted by a pair, or not decided."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from random import Random
 from time import monotonic, process_time
 from typing import Any
 
 from scipy.stats import beta
 
-from spectheory.exact.certificate import certify
-from spectheory.exact.law import output_law
 from spectheory.exact.proof import proof_file
-from spectheory.exact.proof.conditions import conditions, formal_stops, fresh
+from spectheory.exact.proof.check import check_document
 from spectheory.exact.proof.domain import Face, FormalPair, Shape
 from spectheory.exact.proof.emptiness import Emptiness
 from spectheory.exact.proof.formal_numbers import NotFollowedError
+from spectheory.exact.proof.formulas import Leaves
 from spectheory.exact.proof.points import Point, random_point, uniform_point
 from spectheory.exact.proof.rational_functions import RationalFunctions
 from spectheory.exact.proof.regions import LEAF, Branch, RegionRun, Walk, smallest
 from spectheory.exact.proof.replay import replay
-from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, Proof
+from spectheory.exact.proof.resume import read_search, restore
+from spectheory.exact.proof.statements import Statement
+from spectheory.exact.proof.stops import formal_stops, fresh
+from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, Proof, drafts_document
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.validation import check_count, check_positive
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement, draft_process
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import UserVerifier, Verifier
+from spectheory.verification.verifier import UserVerifier
 
 SAMPLED_PAIRS = 1000
 _NOT_REFUTED: tuple[str, ModelPair | None] = "", None
@@ -42,26 +45,37 @@ def prove(
     draft_length: int,
     drafts: int | DraftProcess = 1,
     *,
+    statement: str = "lossless",
     positive: bool = False,
+    show: bool = False,
     time_limit: float | None = None,
+    resume: str | Path | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Proof:
-    """Decide whether a verifier is lossless on every pair of a shape.
+    """Decide whether a verifier is lossless, or another statement about it, on every pair of a shape.
 
     The verifier is run on formal numbers (docs/proofs.md).  Every comparison splits the pairs by the sign of
-    a polynomial.  On every region the law of the output is compared with that of the target.
+    a polynomial.  On every region the conditions of the statement are decided: for ``"lossless"``, that the
+    law of the output is that of the target.
 
     Args:
         verifier: a name, ``"package.module:attribute"``, or any object with ``outcome``.
         vocab_size: V, at least 2.
         draft_length: L.
         drafts: K, or a ``PrefixTree`` or ``WithoutReplacement``.
+        statement: ``"lossless"``, ``"optimal"``, ``"at_least:OTHER"``, ``"prefix_matching"``,
+            ``"exchangeable"``, ``"single_path"`` or ``"law"`` (``exact/proof/statements.py``).
         positive: speak of pairs without zeros only.
+        show: write the block efficiency on every region down (``Proof.formulas``).
         time_limit: seconds, after which the verdict is ``"undecided"``.
+        resume: a file that ``save`` of an undecided search of the same statement wrote.  A proof that is
+            found from there is checked as ``check_proof`` does; where a solver is trusted, so is the file.
         progress: called with the regions done and those known of.
 
     Raises:
         InvalidInputError: a bad argument, or a verifier that computes in float64.
+        RejectedProofError: the file to resume says something that does not hold.
+        UnknownNameError: no verifier or no statement has that name.
         InvalidOutcomeError: the verifier leaves the array functions, or fails.
 
     Example:
@@ -70,6 +84,8 @@ def prove(
         >>> found = prove("spectheory.verification.defective.corrections:TargetCorrection", 2, 1)
         >>> found.verdict, found.wrong
         ('refuted', "the output law is not the target's")
+        >>> prove("block", 2, 1, statement="at_least:token")
+        <block, at_least:token: proved, 2 tokens, draft length 1, 1 draft, all rows>
     """
     if check_count("vocab_size", vocab_size) < 2:
         raise InvalidInputError(f"vocab_size must be at least 2, got {vocab_size}")
@@ -77,33 +93,53 @@ def prove(
     process, found = draft_process(drafts), find_verifier(verifier)
     if not isinstance(process, (Iid, PrefixTree, WithoutReplacement)):
         raise InvalidInputError(f"{process} is not i.i.d. drafts or a tree; a proof speaks of these")
-    if not found.exact:
-        raise InvalidInputError(
-            f"verifier {found.name!r} computes in float64; a proof needs the numbers that it is given"
-        )
     shape = Shape(vocab_size, check_count("draft_length", draft_length), positive)
     if isinstance(process, (PrefixTree, WithoutReplacement)):
         process.draws(draft_length)
-    return _Search(found, shape, process, monotonic(), limit).run(progress)
+    claim = Statement.of(statement, found, process, draft_length)
+    search = _Search(claim, shape, monotonic(), limit, Leaves() if show else None)
+    if resume is None:
+        search.try_simple_pairs()
+        return search.run(progress)
+    if show:
+        raise InvalidInputError("the file to resume has no formulas; leave out show or resume")
+    restore(search.walk, read_search(resume, search.scope()))
+    proof = search.run(progress)
+    if proof.verdict == PROVED and proof.tree is not None:
+        check_document({**search.scope(), **proof.tree}, found)
+    return proof
 
 
 class _Search:
     """One call of ``prove``."""
 
     def __init__(
-        self, verifier: Verifier, shape: Shape, process: DraftProcess, start: float, limit: float
+        self, statement: Statement, shape: Shape, start: float, limit: float, leaves: Leaves | None
     ) -> None:
-        self.verifier, self.bound = verifier, verifier.bind(process)
-        self.shape, self.process, self.start, self.end = shape, process, start, start + limit
+        self.leaves = leaves
+        self.statement, self.verifier, self.process = statement, *statement.subjects[0][:2]
+        self.shape, self.start, self.end = shape, start, start + limit
         self.start_of_cpu = process_time()
+        self.digest = code_digest(*(subject.verifier for subject in statement.subjects))
         self.walk = Walk(shape, RationalFunctions(shape.names()), Emptiness(self.end))
         self.stuck: list[Branch] = []
         self.refuted: tuple[str, ModelPair] | None = None
 
+    def scope(self) -> dict[str, Any]:
+        """The fields of a stored search that say of what it speaks."""
+        return {
+            "statement": self.statement.name,
+            "vocab_size": self.shape.vocab_size,
+            "draft_length": self.shape.draft_length,
+            "drafts": drafts_document(self.process),
+            "domain": self.shape.domain,
+            "verifier_code": self.digest,
+        }
+
     def run(self, progress: Callable[[int, int], None] | None) -> Proof:
-        faces = [face for face in self.shape.faces() if self._can_be_drafted(face)]
-        walk, entered = self.walk, 0
-        self._try_simple_pairs(faces[0])
+        walk = self.walk
+        faces, entered = [face for face, _ in walk.roots], len(walk.roots)
+        faces += [face for face in self.shape.faces() if self._can_be_drafted(face) and face not in faces]
         while self.refuted is None and (walk.waiting or entered < len(faces)):
             if monotonic() > self.end:
                 break
@@ -116,19 +152,19 @@ class _Search:
         num_open = len(walk.waiting) + len(self.stuck) + len(faces) - entered
         return self._result(num_open)
 
-    def _try_simple_pairs(self, face: Face) -> None:
+    def try_simple_pairs(self) -> None:
         """Look for a wrong pair among simple ones, which also finds smaller pairs than the walk does."""
-        random, pair = Random(0), FormalPair(self.shape, self.walk.field, face)
+        random, pair = Random(0), FormalPair(self.shape, self.walk.field, next(self.shape.faces()))
         drawn = (random_point(pair, random) for _ in range(SIMPLE_PAIRS))
         points = sorted(drawn, key=lambda point: point.size)
         for point in points[: SIMPLE_PAIRS_OF_USERS if isinstance(self.verifier, UserVerifier) else None]:
             found = pair.pair_at(point.values)
             try:
-                law = output_law(self.verifier, found, self.process)
+                wrong = self.statement.wrong_at(found)
             except InvalidOutcomeError:  # the walk says what it is
                 return
-            if law.total_variation != 0:
-                self.refuted = "the output law is not the target's", found
+            if wrong:
+                self.refuted = wrong, found
                 return
 
     def _can_be_drafted(self, face: Face) -> bool:
@@ -137,15 +173,16 @@ class _Search:
         return all(len(support) >= self.process.widths[len(context)] for context, support in face.items())
 
     def _walk_one(self, branch: Branch) -> None:
-        """Follow the verifier on one branch to a leaf; branches that it meets on the way wait."""
-        run, name = RegionRun(self.walk, branch), self.bound.name
+        """Follow the verifiers on one branch to a leaf; branches that they meet on the way wait."""
+        run, name, wrong = RegionRun(self.walk, branch), self.verifier.name, ""
         run.begin()
-        wrong = ""
         try:
-            verifier = fresh(self.bound)
-            stops, leaves, weights = formal_stops(verifier, branch.pair, run, self.process)
-            for condition in conditions(branch.pair, run, stops, leaves, weights):
-                if not run.has_sign(condition.function, condition.mask):
+            laws = [
+                formal_stops(fresh(bound), branch.pair, run, process)
+                for _, process, bound in self.statement.subjects
+            ]
+            for condition in self.statement.conditions(branch.pair, run, laws):
+                if not run.one_has_sign(condition.functions, condition.mask):
                     wrong = condition.wrong
                     break
             run.check_followed(name)
@@ -169,7 +206,11 @@ class _Search:
             self.walk.waiting.append(here)
         else:
             if here.points:
-                replay(self.bound, here.pair, smallest(here.points).values, self.process, stops, leaves)
+                point = smallest(here.points).values
+                for (_, process, bound), law in zip(self.statement.subjects, laws, strict=True):
+                    replay(bound, here.pair, point, process, law)
+            if self.leaves is not None:
+                self.leaves.add(here.pair, here.known, laws[0])
             here.part.target = LEAF
             self.walk.num_regions += 1
 
@@ -179,13 +220,13 @@ class _Search:
         point: Point = smallest([*branch.points, *(one for one in more if one.is_in(known))])
         pair = branch.pair.pair_at(point.values)
         try:
-            is_valid = certify(self.verifier, pair, drafts=self.process, with_optimum=False).is_valid
+            holds = not self.statement.wrong_at(pair)
         except InvalidOutcomeError:
-            is_valid = False
-        if is_valid:
+            holds = False
+        if holds:
             raise InvalidOutcomeError(
-                f"verifier {self.bound.name!r} computes something else on rationals than formally: "
-                "it is lossless on a pair that refutes it formally; it must not ask for the type of a number"
+                f"verifier {self.verifier.name!r} computes something else on rationals than formally: "
+                "a pair that refutes it formally does not; it must not ask for the type of a number"
             )
         self.refuted = wrong, pair
 
@@ -202,19 +243,22 @@ class _Search:
             verdict = TRUSTED if trusted else PROVED
         return Proof(
             verdict,
-            self.bound.name,
+            self.verifier.name,
+            self.statement,
             self.shape,
             self.process,
             walk.num_regions,
             num_open,
             len(lemmas) if tree is None else len(tree["lemmas"]),
-            sum(lemma.terms is None for lemma in lemmas) if tree is None else trusted,
+            sum(lemma.is_trusted for lemma in lemmas) if tree is None else trusted,
             *(self.refuted or _NOT_REFUTED),
             self._outside() if verdict == UNDECIDED else 0.0,
             monotonic() - self.start,
             process_time() - self.start_of_cpu,
-            code_digest(self.verifier),
+            self.digest,
             tree,
+            () if self.leaves is None else self.leaves.formulas(),
+            proof_file.tree_document(walk, [*walk.waiting, *self.stuck]) if verdict == UNDECIDED else None,
         )
 
     def _outside(self) -> float:

@@ -5,18 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 from platform import python_version
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import flint
 
 import spectheory
 from spectheory.exact.proof import proof_file
 from spectheory.exact.proof.domain import Shape
+from spectheory.exact.proof.formulas import Formula
+from spectheory.exact.proof.statements import Statement
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.results import Result, Templates
+from spectheory.foundation.results import Result, Table, Templates
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
+
+if TYPE_CHECKING:
+    import sympy
 
 PROVED, TRUSTED, REFUTED, UNDECIDED = "proved", "solver-trusted", "refuted", "undecided"
 
@@ -29,22 +34,27 @@ class Proof(Result):
         verdict: ``"proved"``, ``"solver-trusted"``, ``"refuted"`` or ``"undecided"``; the second where
             a solver says without a certificate that some regions are empty.
         verifier: its name.
+        statement: what is said of it.
         shape: the pairs.
         process: of the drafts.
-        num_regions: on which the verifier is lossless by an identity.
+        num_regions: on which the statement holds by an identity.
         num_open: regions that were not decided.
         num_lemmas, num_trusted: lemmas that close regions, and those of them without a certificate.
         wrong: what is wrong on ``pair``; empty where nothing was found.
-        pair: on which the verifier is not lossless.
+        pair: on which it does not hold.
         outside: with 99 % confidence, at most this share of the pairs whose rows are drawn uniformly lies in
             regions that are not decided; 0 where there are none.
         seconds, cpu_seconds: of the search.
         verifier_code: the digest of the code.
         tree: the proof, for ``save``; ``None`` where there is none.
+        formulas: the block efficiency on all regions, where it was asked for; of an undecided proof, on those
+            that are done.
+        unfinished: where it is undecided, the search, for ``save`` and for ``resume`` of ``prove``.
     """
 
     verdict: str
     verifier: str
+    statement: Statement
     shape: Shape
     process: DraftProcess
     num_regions: int
@@ -58,10 +68,12 @@ class Proof(Result):
     cpu_seconds: float
     verifier_code: str
     tree: dict[str, Any] | None
+    formulas: tuple[Formula, ...] = ()
+    unfinished: dict[str, Any] | None = None
 
     facts: ClassVar[Templates] = {
         "verdict": "{verdict}",
-        "statement": "the output has the law of the target, for every pair with {scope}",
+        "statement": "{claim}, for every pair with {scope}",
         "regions": "{regions} decided, {open_regions} open; {lemmas} lemmas, {trusted_lemmas} uncertified",
         "not decided": "at most {open_share:.3g} of the pairs with uniform rows, with 99 % confidence",
         "wrong": "{wrong}",
@@ -80,13 +92,14 @@ class Proof(Result):
         return f"{shape.vocab_size} tokens, draft length {shape.draft_length}, {drafts}, {shape.domain}"
 
     def headline(self) -> str:
-        return f"{self.verifier}: {self.verdict}, {self.scope}"
+        named = "" if self.statement.name == "lossless" else f", {self.statement.name}"
+        return f"{self.verifier}{named}: {self.verdict}, {self.scope}"
 
     def to_document(self) -> dict[str, Any]:
         return {
             "verdict": self.verdict,
             "verifier": self.verifier,
-            "statement": "lossless",
+            "statement": self.statement.name,
             "vocab_size": self.shape.vocab_size,
             "draft_length": self.shape.draft_length,
             "drafts": drafts_document(self.process),
@@ -98,6 +111,7 @@ class Proof(Result):
             "open_share": self.outside,
             "wrong": self.wrong,
             "pair": None if self.pair is None else self.pair.to_document(),
+            "formulas": [formula.to_document() for formula in self.formulas],
             "seconds": self.seconds,
             "spectheory": spectheory.__version__,
             "python": python_version(),
@@ -109,23 +123,54 @@ class Proof(Result):
         pair = {} if self.pair is None else self.pair.to_document()
         sides = [f"{side} {_rows_text(pair[side])}" for side in ("target", "draft") if pair]
         return {
+            "claim": self.statement.claim,
             "scope": self.scope,
             "rows": "\n".join(sides),
             "open_share": self.outside if self.verdict == UNDECIDED else None,
             "assumed": "a new object has seen no call, and the code does not look at the types of numbers",
         }
 
-    def save(self, path: str | Path) -> int:
-        """Write the proof for ``check_proof``; returns its size in bytes.
+    def tables(self) -> list[Table]:
+        columns = {"block efficiency": "{block_efficiency}", "where": "{where}"}
+        rows = [formula.to_document() for formula in self.formulas]
+        return [*super().tables(), *([Table("formulas", rows, columns)] if rows else [])]
+
+    @property
+    def block_efficiency(self) -> sympy.Expr:
+        """E[τ+1] in sympy, by regions; the variables are those of ``Formula``.
 
         Raises:
-            InvalidInputError: the verdict is not ``"proved"`` or ``"solver-trusted"``.
+            InvalidInputError: the proof was not made with ``show=True``, or is not finished.
+
+        Example:
+            >>> from fractions import Fraction
+            >>> from spectheory import prove
+            >>> formula = prove("token", 2, 1, positive=True, show=True).block_efficiency
+            >>> formula
+            Piecewise((-p_0 + q_0 + 2, p_0 - q_0 >= 0), (p_0 - q_0 + 2, True))
+            >>> formula.subs({"p_0": Fraction(1, 3), "q_0": Fraction(2, 3)})
+            5/3
         """
-        if self.tree is None:
+        import sympy
+
+        if not self.formulas or self.num_open:
+            raise InvalidInputError("there are no formulas for all regions; call prove with show=True")
+        *some, last = ((formula.expression, formula.where) for formula in self.formulas)
+        return sympy.Piecewise(*some, (last[0], True))
+
+    def save(self, path: str | Path) -> int:
+        """Write the proof for ``check_proof``, or the search to be resumed; returns the size in bytes.
+
+        Raises:
+            InvalidInputError: the verdict is ``"refuted"``.
+        """
+        tree = self.tree or self.unfinished
+        if tree is None:
             raise InvalidInputError(f"there is no proof to write: the verdict is {self.verdict!r}")
-        left_out = ("pair", "wrong", "open_share", "open_regions", "seconds", "verdict")
+        left_out = ("pair", "wrong", "open_share", "open_regions", "formulas", "seconds", "verdict")
         header = {key: value for key, value in self.to_document().items() if key not in left_out}
-        return proof_file.write(path, {"format": proof_file.FORMAT, **header, **self.tree})
+        name = proof_file.FORMAT if self.tree else proof_file.SEARCH_FORMAT
+        return proof_file.write(path, {"format": name, **header, **tree})
 
 
 def _rows_text(rows: Any) -> str:

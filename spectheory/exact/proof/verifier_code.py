@@ -14,7 +14,7 @@ from typing import Any
 from spectheory.verification.verifier import UserVerifier, Verifier
 
 
-def code_digest(verifier: Verifier) -> str:
+def code_digest(*verifiers: Verifier) -> str:
     """The digest of ``code_texts``, the same on every machine.
 
     Example:
@@ -22,17 +22,17 @@ def code_digest(verifier: Verifier) -> str:
         >>> code_digest(verifiers["token"]) == code_digest(verifiers["block"])
         False
     """
-    return sha256("\n".join(map("\n".join, code_texts(verifier))).encode()).hexdigest()
+    return sha256("\n".join(map("\n".join, code_texts(*verifiers))).encode()).hexdigest()
 
 
-def code_texts(verifier: Verifier) -> list[tuple[str, str]]:
-    """(name, text) of a verifier's code and parameters, and of the constants that the code names, sorted.
+def code_texts(*verifiers: Verifier) -> list[tuple[str, str]]:
+    """(name, text) of the code and parameters of verifiers, and of the constants that the code names, sorted.
 
     Python, libraries, paths of files, and lists and dictionaries of a module are not in it.
     """
     found: set[tuple[str, str]] = set()
-    start = verifier.user_object if isinstance(verifier, UserVerifier) else verifier
-    waiting: list[tuple[str, Any]] = [("verifier", start)]
+    starts = (one.user_object if isinstance(one, UserVerifier) else one for one in verifiers)
+    waiting: list[tuple[str, Any]] = [("verifier", start) for start in starts]
     objects: dict[int, Any] = {}  # an object may lead to itself
     while waiting:
         name, value = waiting.pop()

@@ -27,7 +27,10 @@ general, the note has an instance. A theorem, or a claim about an algorithm with
 N is the number of instances that the counted tests of a row run, for and against the claim. Each of these
 tests compares N with the number of instances that it ran. Two kinds of rows have no N: refuted claims,
 which the instance of the note decides, and claims whose evidence is an argument, a single value or an
-exhibit."""
+exhibit.
+
+"Every pair of" names the shapes for which the claim, or the part of it that is about one call, is proved by a
+[stored proof](proofs.md). A claim that holds without one says why."""
 
 
 def claims_page() -> str:
@@ -65,11 +68,12 @@ def _counts(claims: list[Claim]) -> list[str]:
 
 def _section(paper: str) -> str:
     claims = select_claims(paper)
-    header = ["id", "place", "claim", "verdict", "note", "N", "evidence"]
+    header = ["id", "place", "claim", "verdict", "note", "N", "every pair of", "evidence"]
     rows = [
         [
             *(claim.id, claim.place, claim.claim, f"**{claim.verdict}**", claim.note),
-            *(str(claim.instances or ""), "<br>".join(map(_link, claim.evidence))),
+            *(str(claim.instances or ""), "<br>".join(claim.proved_for) or claim.no_proof),
+            "<br>".join(map(_link, claim.evidence)),
         ]
         for claim in claims
     ]
@@ -82,6 +86,8 @@ def _link(evidence: str) -> str:
         return f"[{name}](../figures/report.md#{name})"
     if kind == "notebook":
         return f"[{name}](../notebooks/{name}.ipynb)"
+    if kind == "proof":
+        return f"[proof {name}](proofs.md#proofs-that-are-stored)"
     file, _, test = evidence.partition("::")
     return f"[{file}::{test}](../{file}#{test})"
 

@@ -1,5 +1,6 @@
 """Reading the statements of the papers, and choosing among them."""
 
+import re
 import tomllib
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,8 @@ VERDICTS: Mapping[str, str] = {
 }
 """Every verdict, and what it means."""
 
+_SHAPE = r"_V(\d+)_L(\d+)_K([\d-]+)_(\w+)$"
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -34,10 +37,11 @@ class Claim:
         place: where it stands: theorem, equation, figure, section.
         claim: the statement in our own words and in the letters of theory.md §1.
         note: the argument, the assumption, the correct form, the refuting instance, or what would be needed.
-        evidence: tests (``tests/file.py::test``), exhibits (``exhibit:name``) and notebooks
-            (``notebook:name``).
+        evidence: tests (``tests/file.py::test``), exhibits (``exhibit:name``), notebooks
+            (``notebook:name``) and proofs (``proof:name``, a file of ``exact/proof/stored``).
         instances: how many instances the counted tests among the evidence run; 0 if none is counted, and
             where the verdict is "refuted": there the note's one instance counts.
+        no_proof: why a statement that holds has no proof for every pair of a shape.
     """
 
     id: str
@@ -48,10 +52,18 @@ class Claim:
     note: str
     evidence: tuple[str, ...]
     instances: int
+    no_proof: str = ""
+
+    @property
+    def proved_for(self) -> list[str]:
+        """The shapes for every pair of which a stored proof is among the evidence."""
+        proofs = (re.search(_SHAPE, one) for one in self.evidence if one.startswith("proof:"))
+        found = (proof.groups() for proof in proofs if proof is not None)
+        return [f"V = {v}, L = {n}, K = {k}{', positive rows' * (rows != 'all')}" for v, n, k, rows in found]
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of the statement."""
-        return asdict(self) | {"evidence": list(self.evidence)}
+        return asdict(self) | {"evidence": list(self.evidence), "proved_for": self.proved_for}
 
 
 @cache

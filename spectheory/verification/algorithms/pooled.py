@@ -152,8 +152,8 @@ class Family:
             self.probs[event] += prod(map(getitem, rows, last))
             self.tokens[event] = drawn
         paths = np.concatenate(list(self.tokens.values()))
-        above = (np.tile(side, (len(self.tokens), 1, 1)) for side in (targets[:, :-2], drafts[:, :-1]))
-        laws = verifier.base.score_laws(paths[:, :-1], *above, len(rows))
+        above, read = (np.tile(side, (len(self.tokens), 1, 1)) for side in (targets[:, :-2], drafts[:, :-1]))
+        laws = verifier.base.score_laws(paths[:, :-1], above, read, len(rows))
         self.laws = dict(zip(nodes_of(paths), laws, strict=True))
         self._chosen: dict[Any, dict[Event, np.ndarray]] = {}
 
@@ -267,8 +267,8 @@ def with_sums(point: np.ndarray, row_sums: np.ndarray, column_sums: np.ndarray) 
     """The masses of a matrix, moved to where rows and columns have given sums.
 
     Example:
-        >>> with_sums(np.array([[0.5, 0.0], [0.25, 0.25]]), np.ones(2) / 2, np.ones(2) / 2).tolist()
-        [[0.375, 0.125], [0.125, 0.375]]
+        >>> with_sums(np.array([[0.5, 0.5], [0.0, 0.0]]), np.ones(2) / 2, np.ones(2) / 2).tolist()
+        [[0.25, 0.25], [0.25, 0.25]]
     """
     point = positive_part(point)
     for axis, sums in ((1, row_sums[:, None]), (0, column_sums[None])):

@@ -16,7 +16,7 @@ import torch
 from audit_support import assert_drawn_from, law
 from audited import released
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.one_module import module_alone
+from spectheory.auditing.subjects.one_module import modules_alone
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
 KERNELS = """
@@ -86,7 +86,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     root = tmp_path_factory.mktemp("kernels")
     released(root, "made_up.kernels", KERNELS)
     with interpreting():
-        return module_alone(root, ["made_up.kernels"])
+        return modules_alone({"made_up.kernels": root / "made_up" / "kernels.py"})["made_up.kernels"]
 
 
 def inverted(kernels: ModuleType) -> tuple[int, ...]:
@@ -151,15 +151,18 @@ def test_laws(name: str, kernels: ModuleType) -> None:
         assert_drawn_from(lambda: function(kernels), expected, draws=150)
 
 
-def test_two_races_that_both_matter_are_refused(kernels: ModuleType) -> None:
-    def both() -> tuple[int, ...]:
-        tokens = torch.zeros(2, dtype=torch.int32)
+def test_two_races_that_both_matter_are_followed_and_three_refused(kernels: ModuleType) -> None:
+    """Of equal weights the winner is the same."""
+
+    def several(number: int) -> tuple[int, ...]:
+        tokens = torch.zeros(number, dtype=torch.int32)
         noise = torch.empty(3).exponential_().reciprocal()
-        kernels.race[(2,)](tokens, noise, torch.ones(2, 3), SIZE=4)
+        kernels.race[(number,)](tokens, noise, torch.ones(number, 3), SIZE=4)
         return tuple(tokens.tolist())
 
-    with pytest.raises(NotEnumerableError, match="two races with the same exponential random numbers"):
-        law(both)
+    assert law(lambda: several(2)) == {(token, token): Fraction(1, 3) for token in range(3)}
+    with pytest.raises(NotEnumerableError, match="three races with the same exponential random numbers"):
+        law(lambda: several(3))
 
 
 @pytest.mark.parametrize(

@@ -116,7 +116,7 @@ def test_the_table_of_the_documentation() -> None:
         (lambda: np.random.default_rng().random() < torch.rand(1), "compared with another one"),
         (lambda: torch.rand(2)[0].mul_(2), "in place with random numbers in part of a tensor"),
         (lambda: (P := torch.rand(3), int(gumbel_of(P)), bool(P[0] < 0.5)), "that has decided a race"),
-        (lambda: (P := torch.rand(3), bool(P[0] < 0.5), int(gumbel_of(P))), "two races with the same"),
+        (lambda: (P := torch.rand(3), bool(P[0] < 0.5), int(gumbel_of(P))), "that it also puts into a race"),
         (lambda: int(gumbel_of(torch.rand(3, dtype=torch.bfloat16))), "applies argmax"),
         (lambda: int(gumbel_of(torch.rand(3).to(torch.bfloat16))), "applies argmax"),
         (lambda: int((torch.rand(3) + 0.1).log().neg().log().neg().argmax()), "applies argmax"),

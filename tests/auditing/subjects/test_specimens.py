@@ -1,13 +1,22 @@
 """The specimens are what they are said to be: as verifiers of the package that make the same mistake."""
 
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
-from spectheory import output_law
+from spectheory import audit, instances, output_law
 from spectheory.auditing.rounds.battery import random_dyadic
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.auditing.subjects.specimens import LOSSLESS, SPECIMENS
+from spectheory.auditing.subjects.specimens import (
+    LOSSLESS,
+    SPECIMENS,
+    recursive_rejection,
+    rejection_without_replacement,
+)
+from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
+from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.algorithms import verifiers
 from spectheory.verification.defective import defects
 
@@ -28,3 +37,24 @@ def test_a_specimen_has_the_law_of_its_verifier(name: str) -> None:
     found, known = output_law(Shipped(sampler, signature), pair), output_law(SAME_AS[name], pair)
     for ours, theirs in zip(found.masses, known.masses, strict=True):
         assert max(abs(ours - theirs)) < Fraction(1, 10**6)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "widths", "is_lossless"),
+    [
+        (rejection_without_replacement, (2,), True),
+        (rejection_without_replacement, (), False),
+        (recursive_rejection, (2,), False),
+        (recursive_rejection, (), True),
+    ],
+)
+def test_drafts_that_differ_need_a_residual_of_their_own(
+    sampler: Callable[..., Any], widths: tuple[int, ...], is_lossless: bool
+) -> None:
+    """Each sampler is lossless for its own drafts and wrong for the others; one path is right for both."""
+    pairs = {"three tokens": instances.two_residual_tokens(1)}
+    trees = [WithoutReplacement(widths)] if widths else []
+    found = audit(sampler, pairs, num_drafts=() if widths else (2,), trees=trees)
+    assert (found.verdict == ARITHMETIC, found.is_defective) == (is_lossless, not is_lossless)
+    assert found.scope.shapes == ((3, 1, 2),)
+    assert audit(sampler, pairs, num_drafts=(1,)).is_lossless

@@ -18,6 +18,7 @@ from audit_support import SAID_OF
 from spectheory import audit, certify, instances, output_law
 from spectheory.auditing.following.intercept import GLOBAL_SEED
 from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_several_paths, random_dyadic
+from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.relaxations import deferred_rejection, synthetic_acceptance
 from spectheory.auditing.subjects.shipped import Shipped
@@ -31,7 +32,6 @@ from spectheory.auditing.verdicts.audit_certificate import (
     AuditCase,
 )
 from spectheory.auditing.verdicts.chi_squared import noncentrality
-from spectheory.auditing.verdicts.sampler_audit import rounding_bound
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.pair import ModelPair
 from spectheory.testing import assert_lossless, assert_sampler_lossless
@@ -104,6 +104,17 @@ def test_what_is_not_decided_says_why(sampler: Any, says: str) -> None:
     found = audit(sampler, {"thirds": instances.two_token(1)})
     assert (found.verdict, len(found.reasons), found.is_lossless) == (NOT_DECIDED, 1, False)
     assert says in found.headline()
+
+
+def noise_of_all_tokens(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:
+    """One exponential number for all tokens: the likeliest one always wins."""
+    noise = torch.empty(1).exponential_(generator=generator).expand(target_rows.shape[-1])
+    return [int((target_rows[0, 0] / noise).argmax())]
+
+
+def test_noise_that_all_tokens_share_decides_nothing() -> None:
+    found = audit(noise_of_all_tokens, {"quarters": instances.bernoulli("1/2", "1/4")}, num_drafts=(1,))
+    assert (found.is_defective, found.total_variation) == (True, Fraction(1, 4))
 
 
 def by_a_sequence_of_its_own() -> Any:

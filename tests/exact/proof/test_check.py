@@ -10,12 +10,18 @@ from typing import Any
 
 import pytest
 
-from spectheory import defects, prove, verifiers
+from spectheory import defects, instances, prove, verifiers
 from spectheory.exact import proof
-from spectheory.exact.proof.check import check_document, check_proof
+from spectheory.exact.proof.check import check_document, check_proof, proved_shapes, read
 from spectheory.exact.proof.check_numbers import RejectedProofError
+from spectheory.exact.proof.check_statements import Claim
 from spectheory.exact.proof.verifier_code import code_digest, code_texts
+from spectheory.exact.suite import SuiteCase, certify_suite
+from spectheory.foundation.arrays import normalise, zeros_like
+from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms.one_path.block import Block
+from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import find_verifier
 
 Document = dict[str, Any]
 
@@ -204,6 +210,48 @@ def test_a_file_that_is_not_a_proof(tmp_path: Path) -> None:
         check_proof(path)
 
 
+class RootOnly:
+    """Stops at once, and emits a token of the target: lossless.
+
+    Its row is a multiple of the target's, divided by its sum; with ``at_a_zero`` a multiple that is 0 at
+    p = q, where the row is lost though the stop is made.
+    """
+
+    def __init__(self, at_a_zero: bool) -> None:
+        self.at_a_zero = at_a_zero
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        stop_probs = zeros_like(target_rows[..., 0])
+        stop_probs[:, 0, 0] = stop_probs[:, 0, 0] + 1
+        factor = (target_rows[:, 0, 0, :1] - draft_rows[:, 0, 0, :1]) ** 2 if self.at_a_zero else 2
+
+        def correction(path_index: Any, length: Any) -> Any:
+            return normalise(target_rows[:, 0, 0] * factor)
+
+        return Outcome(stop_probs, correction)
+
+
+def test_a_row_divided_by_a_sum_of_0_is_not_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stop that is made where the sum is 0: refuted by the walk alone, and by the checker.
+
+    Partner: a rule that never asks whether the sum is 0 finds nothing wrong with it.
+    """
+    monkeypatch.setattr("spectheory.exact.proof.search.SIMPLE_PAIRS", 0)
+    right, wrong = prove(RootOnly(False), 2, 1), prove(RootOnly(True), 2, 1)
+    assert (right.verdict, wrong.verdict) == ("proved", "refuted")
+    assert wrong.wrong == "a correction row does not sum to 1"
+    assert wrong.pair is not None
+    assert (wrong.pair.target[0] == wrong.pair.draft[0]).all()
+    document = right.to_document() | {"format": "spectheory-proof/1", **(right.tree or {})}
+    verifiers_of = {name: find_verifier(RootOnly(name == "wrong")) for name in ("right", "wrong")}
+    check_document(document, verifiers_of["right"])
+    changed = document | {"verifier_code": code_digest(verifiers_of["wrong"])}
+    with pytest.raises(RejectedProofError):
+        check_document(changed, verifiers_of["wrong"])
+    monkeypatch.setattr("spectheory.exact.proof.check_numbers.Answers.is_never_zero", lambda *_: True)
+    assert check_document(changed, verifiers_of["wrong"]) == right.num_regions
+
+
 STORED = Path(proof.__file__).parent / "stored"
 PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 
@@ -212,11 +260,22 @@ PAGE = Path(__file__).parents[3] / "docs" / "proofs.md"
 def test_stored_proofs_hold(path: Path) -> None:
     """Small ones are checked here; of all, the code is the code that was proved, and the page lists them."""
     data = path.read_bytes()
-    document = json.loads(gzip.decompress(data))
-    assert document["verifier_code"] == code_digest(verifiers[document["verifier"]])
+    document = read(path)
+    assert document["verifier_code"] == Claim.of(document, verifiers[document["verifier"]]).digest
     assert f"| {len(data)} |" in PAGE.read_text(encoding="utf-8")
     if len(data) < 400:
         assert check_proof(path)["regions"] == document["regions"]
+
+
+def test_stored_proofs_speak_of_the_code_that_they_are_of() -> None:
+    class Changed(Block):
+        """The same name, and other code."""
+
+    assert proved_shapes(verifiers["block"])[:2] == ["V=2 L=1 K=1", "V=2 L=2 K=1"]
+    assert proved_shapes(Changed()) == []
+    case = SuiteCase("mine", instances.two_token(1), Iid(1))
+    assert certify_suite("token", [case]).to_document()["proved_for"][0] == "V=2 L=1 K=1"
+    assert certify_suite(Changed(), [case]).proved_for == ()
 
 
 @pytest.mark.deep

@@ -46,8 +46,10 @@ def collected_from(name: str) -> dict[str, bool]:
 
 
 def exists(evidence: str) -> bool:
-    """Whether a test, an exhibit or a notebook is there."""
+    """Whether a test, an exhibit, a notebook or a proof is there."""
     kind, _, name = evidence.partition(":")
+    if kind == "proof":
+        return (ROOT / "spectheory" / "exact" / "proof" / "stored" / f"{name}.proof").is_file()
     if kind == "exhibit":
         return name in EXHIBITS
     if kind == "notebook":
@@ -79,6 +81,8 @@ def complaints(claims: Iterable[Claim], counted: Collection[str]) -> list[str]:
             found.append(f"{claim.id}: {claim.verdict} without evidence")
         if claim.verdict in ("holds", "refuted") and not set(claim.evidence) & set(counted):
             found.append(f"{claim.id}: {claim.verdict}, but no counted test")
+        if claim.verdict == "holds" and not (claim.proved_for or claim.no_proof):
+            found.append(f"{claim.id}: holds, without a proof for every pair or a reason")
         if claim.verdict == "holds" and claim.instances < 2:
             found.append(f"{claim.id}: holds on {claim.instances} instances")
     return found
@@ -121,7 +125,7 @@ def test_pytest_collected_the_evidence(request: pytest.FixtureRequest) -> None:
 def test_partner_a_file_that_is_not_collected_is_named() -> None:
     """A test that its file no longer gives to pytest; with a file left out only where all were asked for."""
     claim = next(claim for claim in all_claims() if claim.id == "SP-L1a")
-    (evidence,) = claim.evidence
+    evidence, *_ = claim.evidence
     other = evidence.partition("::")[0] + "::test_other[1]"
     assert not_collected([claim], [other, f"{evidence}[2]"], False) == []
     assert not_collected([claim], [other], False) == [evidence]
@@ -142,10 +146,14 @@ def test_partner_wrong_rows_are_caught() -> None:
         "tests/support/counted.py::counted",
         "exhibit:otm_bernouli",
         "notebook:99_nothing",
+        "proof:otm_V9_L1_K1_all",
     ):
         assert complaints([replace(good, evidence=(*good.evidence, name))], counted) == [
             f"{good.id}: no {name}"
         ]
+    held = next(claim for claim in all_claims() if claim.no_proof)
+    assert complaints([held], counted) == []
+    assert complaints([replace(held, no_proof="")], counted) != []
     for changes in (
         {"verdict": "unknown"},
         {"note": "It is clear."},

@@ -74,7 +74,7 @@ def test_lossless_and_never_below_scored_selection() -> None:
 @pytest.mark.parametrize("first", range(18, 618, 50))
 def test_lossless_on_many_pairs(first: int) -> None:
     """600 pairs, V = 2 to 4, K = 1 to 4, L = 1 to 3."""
-    assert check_laws(POOLED, range(first, first + 50), LARGER) > 10
+    assert check_laws(POOLED, range(first, first + 50), LARGER) > 5
 
 
 @pytest.mark.deep

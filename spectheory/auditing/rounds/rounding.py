@@ -1,0 +1,26 @@
+"""The difference of two laws that rounding to float32 can cause."""
+
+import math
+from fractions import Fraction
+
+from spectheory.pairs.pair import ModelPair
+
+PRECISION = Fraction(1, 2**24)
+"""Half the distance of neighbouring floats of 32 bits just below 1, and the step of ``torch.rand``."""
+
+
+def rounding_bound(pair: ModelPair) -> Fraction:
+    """The largest total variation that rounding to float32 can cause: 4 (L+1) (Λ + V + 8) 2^-24.
+
+    Λ is the largest |log| of a positive probability: a logit x has an error of |x| 2^-24, which is the
+    relative error of its exponential.  V + 8 roundings give a row from exponentials, a ratio and a residual,
+    of both models, including the step of the coin.
+
+    Example:
+        >>> from spectheory import instances
+        >>> print(rounding_bound(instances.two_token(1)) < Fraction(1, 10**5))
+        True
+    """
+    smallest = min(value for level in (*pair.target, *pair.draft) for value in level.flat if value)
+    logarithm = math.ceil(-math.log(smallest))
+    return 4 * (pair.draft_length + 1) * (logarithm + pair.vocab_size + 8) * PRECISION

@@ -1,0 +1,196 @@
+"""Rounds: a drafter and its verifier in one call, so that random numbers that they share are seen.
+
+A verifier alone is handed drafts that are independent of its random numbers.  Where the drafter has used the
+same numbers, or reports draft probabilities other than its own, only both halves together are wrong.
+
+Of a round, the law of the drafted path and the output is followed jointly.  The round is then judged as a
+verifier: its draft model is the measured law of the drafts, and its law given a path is the conditional one.
+"""
+
+import copy
+import operator
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from spectheory.auditing.following.intercept import intercepted
+from spectheory.auditing.subjects.draft_generators import Reported, laws_of_drafts
+from spectheory.auditing.subjects.shipped import Shipped, Tokens
+from spectheory.auditing.subjects.signatures import ROUND, SEED
+from spectheory.auditing.tape.decisions import Tape
+from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.exact_numbers import exact_number
+from spectheory.pairs.contexts import context_number
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.verifier import users_code
+
+Model = Callable[[Sequence[int]], torch.Tensor]
+"""A text -> the probabilities of its next token, [V], float32."""
+
+
+class Played(NamedTuple):
+    """One round that was played.
+
+    Attributes:
+        drafted: the drafted tokens, L of them.
+        reported: the draft probabilities that the round says it drew them from, [L][V].
+        tokens: the accepted tokens and the correction token.
+    """
+
+    drafted: Tokens
+    reported: Reported
+    tokens: Tokens
+
+
+class DraftingRound(Shipped):
+    """A function that drafts and verifies, with its random numbers replaced.
+
+    Args:
+        function: (text, target, draft, draft_length, generator) -> (drafted tokens, their draft
+            probabilities [L, V], tokens).  The models take a text and return the probabilities of the next
+            token, [V].  A text without tokens starts a new request.
+        name: by default the function's.
+        options: of ``Shipped``.
+
+    Example:
+        >>> import torch
+        >>> from spectheory import certify, instances
+        >>> def draw_again(text, target, draft, draft_length, generator):
+        ...     '''Drafts one token, and takes it if it is the one that the target draws.'''
+        ...     row = draft(text)
+        ...     token, wanted = (int(torch.multinomial(probs, 1)) for probs in (row, target(text)))
+        ...     after = int(torch.multinomial(target([*text, token]), 1))
+        ...     return [token], row[None], [wanted, after] if token == wanted else [wanted]
+        >>> asked, pair = DraftingRound(draw_again).prepared(instances.bernoulli("1/4", "1/2"))
+        >>> print(certify(asked, pair).block_efficiency)
+        3/2
+    """
+
+    _pair: ModelPair
+
+    def __init__(self, function: Callable[..., Any], name: str | None = None, **options: Any) -> None:
+        super().__init__(function, ROUND, name, **options)
+        self._given: Mapping[Tokens, Mapping[Tokens, Fraction]] = {}
+
+    def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
+        """The round on this pair as a verifier, and the pair with the measured drafts."""
+        asked = copy.copy(self)
+        asked.function, asked._pair = asked._law, pair
+        drafted = asked._follow()
+        return asked, ModelPair(pair.target, drafted, pair.vocab)
+
+    def forget(self) -> None:
+        """Follow all runs again."""
+        self._follow()
+
+    def law_given(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> Mapping[Tokens, Fraction]:
+        """The probability of every output given a drafted path, () for runs without a valid output."""
+        return self._given[tuple(paths[0].tolist())]
+
+    def _follow(self) -> tuple[np.ndarray, ...]:
+        """Follow all runs on the pair; returns the law of the drafts by depth."""
+        pair = self._pair
+        nothing: tuple[Played, ...] = ()
+        law, self.undecided = self._law_of_runs(lambda tape: tuple(self.rounds(tape, pair, 1)), nothing)
+        undefined = law.pop(nothing, Fraction(0))
+        if not law:
+            raise InvalidOutcomeError(
+                f"round {self.name!r} makes no valid output: {min(self.journal.undefined)}"
+            )
+        played = [(round_, mass) for (round_,), mass in law.items()]
+        drafts, _ = self.drafts_of(played, pair, ())
+        given: dict[Tokens, dict[Tokens, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+        for round_, mass in played:
+            given[round_.drafted][round_.tokens] += mass
+        for outputs in given.values():
+            total = sum(outputs.values())
+            for tokens in outputs:
+                outputs[tokens] *= (1 - undefined) / total
+            if undefined:  # such a run has no drafts: its probability is shared by all paths
+                outputs[()] = undefined
+        self._given = given
+        return drafts
+
+    def drafts_of(
+        self, played: Iterable[tuple[Played, Fraction]], pair: ModelPair, text: Tokens
+    ) -> tuple[tuple[np.ndarray, ...], tuple[np.ndarray, ...]]:
+        """The law of the drafts behind a text and the reported rows, by depth; a difference is a finding."""
+        model = LookUpModel(pair.draft, pair.vocab_size)
+        levels = [
+            np.array(
+                [model.row((*text, *context)) for context in product(range(pair.vocab_size), repeat=depth)],
+                dtype=object,
+            )
+            for depth in range(pair.draft_length)
+        ]
+        told = [((round_.drafted, round_.reported), mass) for round_, mass in played]
+        return laws_of_drafts(told, levels, self.journal)
+
+    def rounds(self, tape: Tape, pair: ModelPair, times: int) -> list[Played]:
+        """Consecutive rounds of one request, in one run."""
+        target, draft = (LookUpModel(levels, pair.vocab_size) for levels in (pair.target, pair.draft))
+        generator = torch.Generator().manual_seed(SEED)
+        play: Callable[..., Any] = self.sampler
+        returned = []
+        text: list[int] = []
+        with intercepted(tape, self.journal), users_code(f"round {self.name!r}", self.sampler):
+            for tape.call in range(times):
+                drafted, reported, tokens = play(list(text), target, draft, pair.draft_length, generator)
+                returned.append((drafted, reported, tokens))
+                text += self.tokens(tokens)
+        return [self._checked(pair, *round_) for round_ in returned]
+
+    def _checked(self, pair: ModelPair, drafted: Any, reported: Any, tokens: Any) -> Played:
+        path, rows = self.tokens(drafted), torch.as_tensor(reported).double()
+        shape = (pair.draft_length, pair.vocab_size)
+        if len(path) != pair.draft_length or rows.shape != shape:
+            raise InvalidOutcomeError(
+                f"round {self.name!r} drafted {len(path)} tokens with draft probabilities of shape "
+                f"{tuple(rows.shape)}, expected {pair.draft_length} and {shape}"
+            )
+        output = self.tokens(tokens)
+        self.credited_path(np.array([path]), output, pair.vocab_size)
+        return Played(path, tuple(tuple(map(exact_number, row)) for row in rows.tolist()), output)
+
+
+class LookUpModel:
+    """A model that looks up its rows; behind a long text, those behind its last tokens.
+
+    Args:
+        levels: the rows by depth, [V^depth, V] each.
+        vocab_size: V.
+
+    Example:
+        >>> from spectheory import instances
+        >>> pair = instances.two_token(1)
+        >>> LookUpModel(pair.target, 2)([0, 1, 1])
+        tensor([0.3333, 0.6667])
+    """
+
+    def __init__(self, levels: Sequence[np.ndarray], vocab_size: int) -> None:
+        self.levels, self.vocab_size = levels, vocab_size
+
+    def row(self, text: Sequence[int]) -> np.ndarray:
+        """The exact row."""
+        depth = min(len(text), len(self.levels) - 1)
+        known = tuple(operator.index(token) for token in text[len(text) - depth :])
+        return self.levels[depth][context_number(known, self.vocab_size)]
+
+    def __call__(self, text: Sequence[int]) -> torch.Tensor:
+        return torch.tensor(self.row(text).astype(float), dtype=torch.float32)
+
+
+def as_shipped(
+    function: Callable[..., Any], signature: str, name: str | None = None, **options: Any
+) -> Shipped:
+    """A function of any signature, with its random numbers replaced: a round, or a verifier."""
+    if signature == ROUND:
+        return DraftingRound(function, name, **options)
+    return Shipped(function, signature, name, **options)

@@ -1,0 +1,66 @@
+"""Two rounds in a row: what the second shows, and when nothing is said of it."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import pytest
+
+from spectheory import instances
+from spectheory.auditing.rounds.battery import random_dyadic
+from spectheory.auditing.rounds.two_rounds import follow_two_rounds
+from spectheory.auditing.subjects.drafting_rounds import DraftingRound
+from spectheory.auditing.subjects.round_specimens import ROUND_SPECIMENS, speculative_round
+from spectheory.pairs.pair import ModelPair
+
+HALVES, FIRST, SECOND = ["1/2", "1/2"], ["1", "0"], ["0", "1"]
+LAST_TWO = ModelPair.from_contexts(
+    {(): HALVES, (0,): FIRST, (1,): FIRST, (0, 0): FIRST, (0, 1): FIRST, (1, 0): SECOND, (1, 1): SECOND},
+    {(): HALVES, (0,): FIRST, (1,): FIRST},
+    2,
+)
+"""The target depends on the last two tokens, and all drafts of the first round are accepted."""
+
+
+def keeps(text: Sequence[int], *arguments: Any, forgets: bool) -> Any:
+    """A text in a cache, to which every round adds what the caller says that it lacks."""
+    if not text or not forgets:
+        _CACHE.clear()
+    _CACHE.extend(text[len(_CACHE) :])
+    found = speculative_round(list(_CACHE), *arguments)
+    _CACHE.extend(found[0] if forgets else [])
+    return found
+
+
+_CACHE: list[int] = []
+
+
+@pytest.mark.parametrize("forgets", [True, False])
+def test_a_cache_that_keeps_rejected_drafts(forgets: bool) -> None:
+    """The first round is right in either case: only the second knows what the first has left."""
+    sampler = DraftingRound(partial(keeps, forgets=forgets), "keeps")
+    pair = random_dyadic(1, 2, 1)
+    assert follow_two_rounds(sampler, pair) > 10
+    kinds = {kind for kind, _ in sampler.journal.findings}
+    assert ("rounds" in kinds) is forgets
+
+
+def test_the_cache_of_a_fully_accepted_path() -> None:
+    """Only behind L+1 tokens; and nothing is said where the runs are too many."""
+    wrong, mended = ROUND_SPECIMENS["cache_without_last_draft"]
+    for round_, is_found in ((wrong, True), (mended, False)):
+        sampler = DraftingRound(round_, "round")
+        assert follow_two_rounds(sampler, LAST_TWO, max_runs=1) == 0
+        assert sampler.journal.findings == set()
+        runs = follow_two_rounds(sampler, LAST_TWO)
+        assert sampler.journal.pairs_of_calls == runs >= 2
+        texts = [text for kind, text in sampler.journal.findings if kind == "rounds"]
+        assert bool(texts) is is_found
+        assert all(text.partition("[")[2].partition("]")[0].count(",") == 2 for text in texts)
+
+
+def test_a_target_that_is_certain() -> None:
+    """Rows without mass on a token, which no output continues with."""
+    sampler = DraftingRound(speculative_round)
+    assert follow_two_rounds(sampler, instances.bernoulli("1", "1/2")) > 0
+    assert sampler.journal.findings == set()
