@@ -15,7 +15,9 @@ from spectheory.foundation.wheels import WHEEL, fetch, found, parsed, released_v
 PATTERNS = ("made_up/sampler.py",)
 
 
-def pip(monkeypatch: pytest.MonkeyPatch, version: str, files: dict[str, str] | None) -> list[list[str]]:
+def pip(
+    monkeypatch: pytest.MonkeyPatch, version: str, files: dict[str, str] | None, code: int = 0
+) -> list[list[str]]:
     """pip, which downloads a wheel of these files, or finds none; the commands it is given."""
     commands: list[list[str]] = []
 
@@ -28,7 +30,7 @@ def pip(monkeypatch: pytest.MonkeyPatch, version: str, files: dict[str, str] | N
         with zipfile.ZipFile(folder / f"made_up-{version}-py3-none-any.whl", "w") as archive:
             for name, text in files.items():
                 archive.writestr(name, text)
-        return subprocess.CompletedProcess(command, 0, "", "")
+        return subprocess.CompletedProcess(command, code, "", "ERROR: no space left\n" if code else "")
 
     monkeypatch.setattr(wheels.subprocess, "run", run)
     return commands
@@ -49,6 +51,13 @@ def test_a_few_files_of_a_wheel_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert {"--no-deps", "--only-binary", "made-up==1.2"} <= set(commands[0])
     assert fetch("made-up==1.2", PATTERNS, tmp_path) == release == found("made-up==1.2", tmp_path)
     assert len(commands) == 1
+
+
+def test_a_wheel_that_pip_gave_up_is_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pip(monkeypatch, "1.2", {"made_up/sampler.py": ""}, code=1)
+    with pytest.raises(InvalidInputError, match=r"cannot download made-up==1\.2: no space left"):
+        fetch("made-up==1.2", PATTERNS, tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_that_an_earlier_fetch_left_out_is_fetched(
