@@ -51,7 +51,8 @@ def _panel(axes: Any, with_numbers: bool) -> list[Any]:
     place = axes.get_subplotspec()
     grid = None if place is None else [*place.get_geometry()]
     drawn = [[float(sum(data)) for data in line.get_data()] for line in axes.lines] if with_numbers else []
-    return [grid, axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), len(axes.texts), drawn]
+    gridlines = [line.get_visible() for axis in (axes.xaxis, axes.yaxis) for line in axis.get_gridlines()[:1]]
+    return [gridlines, grid, axes.get_title(), axes.get_xlabel(), axes.get_ylabel(), len(axes.texts), drawn]
 
 
 def main() -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 FETCH = "fetch"
+HISTORY = "history"
 
 
 @click.command(short_help="The exact law of a sampler that somebody ships, and a verdict on it.")
@@ -34,6 +35,16 @@ FETCH = "fetch"
 @click.option("--vocab", metavar="V", help="Vocabulary sizes of the pairs, as 4 or 2-5.")
 @click.option("--draft-length", metavar="L", help="Draft lengths of the pairs, as 2 or 1-3.")
 @click.option("--cache", type=click.Path(path_type=Path), help="The folder of fetched files.")
+@click.option(
+    "--from",
+    "checkout",
+    type=click.Path(path_type=Path),
+    metavar="PATH",
+    help="Audit the library's sampler in this checkout or these unpacked sources.",
+)
+@click.option(
+    "--versions", type=click.IntRange(min=1), metavar="N", help="The number of releases of a history."
+)
 @click.option("--page", "as_page", is_flag=True, help="Print a Markdown page instead of a table.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print findings in the SARIF format.")
 @csv_option
@@ -48,6 +59,8 @@ def audit(
     vocab: str | None,
     draft_length: str | None,
     cache: Path | None,
+    checkout: Path | None,
+    versions: int | None,
     as_page: bool,
     as_sarif: bool,
     as_csv: bool,
@@ -64,8 +77,12 @@ def audit(
     Samplers that can carry several paths are asked with 1, 2 and 3 of them, or with --num-drafts; those whose
     drafts are not independent with --tree.  --vocab and --draft-length choose the pairs.
 
-    "audit fetch sglang==0.5.23" downloads the wheel of a library with pip and keeps the few files that hold
-    its samplers; nothing is installed.  "audit fetch all" takes every library, each in the tested version.
+    "audit vllm" takes the installed version of the library or else the tested one, "audit vllm==0.31.0"
+    another, and "audit vllm --from PATH" a checkout.  "audit history vllm --versions 6" takes the newest
+    releases, which are downloaded.
+
+    "audit fetch sglang==0.5.23" downloads the wheel of a library with pip and keeps its Python files; nothing
+    is installed.  "audit fetch all" takes every library that is not installed, each in the tested version.
     """
     forms = {"--page": as_page, "--sarif": as_sarif, "--csv": as_csv, "--json": as_json}
     if sum(forms.values()) > 1:
@@ -75,6 +92,11 @@ def audit(
 
     if names[0] == FETCH:
         return _fetch(names[1:], cache, as_json)
+    if names[0] == HISTORY:
+        pairs = _pairs(pair_file, vocab, draft_length)
+        return _history(names[1:], versions or 6, pairs, cache, (as_json, as_csv))
+    if versions is not None:
+        raise InvalidInputError("--versions is of: spectheory audit history SAMPLER")
     from spectheory.command_line import audit_reports
     from spectheory.command_line.progress import progress_bar
 
@@ -82,7 +104,7 @@ def audit(
         "num_drafts": () if num_drafts is None else _listed("--num-drafts", num_drafts),
         "trees": [process_of(1, tree) for tree in trees],
     }
-    samplers = _samplers(names, signature, mixes, drafts, cache)
+    samplers = _samplers(names, signature, mixes, drafts, cache, checkout)
     pairs = _pairs(pair_file, vocab, draft_length)
     found = []
     for sampler in samplers:
@@ -129,11 +151,15 @@ def _pairs(pair_file: str | None, vocab: str | None, draft_length: str | None) -
 def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
     """Keep the files of these libraries."""
     from spectheory.auditing.subjects.libraries import LIBRARIES
+    from spectheory.auditing.subjects.sources import installed_release
     from spectheory.foundation.validation import unknown_name
     from spectheory.foundation.wheels import default_cache, fetch, parsed
 
-    wanted = [name for given in names for name in (LIBRARIES if given == ALL else [given])]
-    if not wanted:
+    all_libraries = [
+        name for name, library in LIBRARIES.items() if installed_release(name, library.top) is None
+    ]
+    wanted = [name for given in names for name in (all_libraries if given == ALL else [given])]
+    if not names:
         raise InvalidInputError(
             f"say what to fetch: {ALL}, or one of {', '.join(LIBRARIES)}, with ==version or without"
         )
@@ -143,9 +169,8 @@ def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
         if package not in LIBRARIES:
             raise unknown_name("library", package, LIBRARIES)
         library = LIBRARIES[package]
-        release = fetch(
-            requirement if version else library.requirement, library.files, cache or default_cache()
-        )
+        requirement = f"{package}=={version or library.tested}"
+        release = fetch(requirement, library.files, cache or default_cache())
         fetched.append(release)
         if not as_json:
             click.echo(f"{release.package} {release.version}: {release.folder}")
@@ -154,12 +179,37 @@ def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
     return 0
 
 
+def _history(
+    names: tuple[str, ...],
+    versions: int,
+    pairs: dict[str, ModelPair] | None,
+    cache: Path | None,
+    form: tuple[bool, bool],
+) -> int:
+    """The verdicts on the newest releases; the status is that of the newest."""
+    from spectheory.auditing.verdicts.history import history
+    from spectheory.command_line.progress import progress_bar
+
+    if not names:
+        raise InvalidInputError("say whose history: spectheory audit history SAMPLER")
+    found = []
+    for name in names:
+        with progress_bar(name) as progress:
+            found.append(history(name, versions, pairs, cache=cache, progress=progress))
+    print_results(found, *form, name="histories")
+    newest = [each.releases[0] for each in found]
+    if any(release.verdict == "defect" for release in newest):
+        return EXIT_DEFECT
+    return 0 if all(release.is_decided for release in newest) else EXIT_NOT_DECIDED
+
+
 def _samplers(
     names: tuple[str, ...],
     signature: str | None,
     mixes: tuple[str, ...],
     drafts: dict[str, Any],
     cache: Path | None,
+    checkout: Path | None,
 ) -> list[Shipped]:
     """The samplers of these names, each found before the first is audited."""
     from spectheory.auditing.subjects.drafting_rounds import as_shipped
@@ -178,7 +228,7 @@ def _samplers(
     for name, is_optional in wanted:
         if ":" not in name:
             try:
-                found.append(load_subject(name, cache))
+                found.append(load_subject(name, cache, checkout))
             except InvalidInputError as error:
                 if not is_optional:
                     raise
@@ -187,6 +237,10 @@ def _samplers(
             forms = "; ".join(f"{known}: {how.form}" for known, how in SIGNATURES.items())
             raise InvalidInputError(f"say how {name} is called, with --as SIGNATURE: {forms}")
         else:
+            if checkout is not None:
+                raise InvalidInputError(
+                    f"--from is for the samplers of libraries; {name} is imported as it is"
+                )
             function = imported(name, "sampler")
             if not callable(function):
                 raise InvalidInputError(f"{name} is {type(function).__name__}, expected a function")

@@ -9,7 +9,6 @@ import sys
 import zipfile
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
-from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -48,6 +47,21 @@ def parsed(requirement: str) -> tuple[str, str]:
     if found is None:
         raise InvalidInputError(f"{requirement!r} is not a requirement; write package or package==version")
     return found["package"], found["version"] or ""
+
+
+def released_versions(package: str) -> list[str]:
+    """The released versions on the package index, the newest first, without those before a release.
+
+    Raises:
+        InvalidInputError: pip does not find the package.
+    """
+    command = (sys.executable, "-m", "pip", "index", "versions", package)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    listed = re.search(r"^Available versions: (.*)$", done.stdout, re.MULTILINE)
+    if done.returncode or listed is None:
+        said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["no answer"]
+        raise InvalidInputError(f"pip lists no versions of {package}: {said[-1].removeprefix('ERROR: ')}")
+    return [version for version in listed[1].split(", ") if not re.search(r"[a-z]", version)]
 
 
 def fetch(requirement: str, patterns: Sequence[str], cache: Path, sha256: str | None = None) -> Release:
@@ -97,27 +111,20 @@ def _unpacked(wheel: Path, package: str, patterns: Sequence[str], cache: Path, d
     return Release(package, version, folder)
 
 
-def found(requirement: str, cache: Path, file: str = WHEEL) -> Release:
-    """The files of a library, fetched or installed; nothing is downloaded.
+def found(requirement: str, cache: Path) -> Release:
+    """The fetched files of a library; nothing is downloaded.
 
     Args:
         requirement: ``package==version``, as it was fetched.
         cache: the folder of fetched files.
-        file: a file that is needed.
 
     Raises:
-        InvalidInputError: the file is missing; the text says how to fetch it.
+        InvalidInputError: it is not fetched; the text says how to fetch it.
     """
     package, version = parsed(requirement)
     folder = cache / f"{package}-{version}"
-    if (folder / WHEEL).is_file() and (folder / file).is_file():
+    if (folder / WHEEL).is_file():
         return Release(package, version, folder)
-    try:
-        there = distribution(package)
-    except PackageNotFoundError:
-        there = None
-    if there is not None and there.version == version:
-        return Release(package, version, Path(str(there.locate_file(""))))
     raise InvalidInputError(
         f"{requirement} is neither fetched nor installed; with a network, run: "
         f"spectheory audit fetch {requirement}" + (f" --cache {cache}" if cache != default_cache() else "")

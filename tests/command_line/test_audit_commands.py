@@ -143,7 +143,7 @@ def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Pat
             [f"{SPECIMENS}:batch_shares_coins", "--as", "batch", "--mix", "x"],
             "batches can mix ragged, greedy",
         ),
-        (["fetch"], "say what to fetch: all, or one of sglang, vllm"),
+        (["fetch"], "say what to fetch: all, or one of transformers, sglang, vllm"),
         (["fetch", "sglnag"], "did you mean 'sglang'"),
         (["fetch", "sglang>=1"], "write package or package==version"),
     ],

@@ -10,12 +10,14 @@ import pytest
 
 from spectheory.foundation import wheels
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.wheels import WHEEL, fetch, found, parsed
+from spectheory.foundation.wheels import WHEEL, fetch, found, parsed, released_versions
 
 PATTERNS = ("made_up/sampler.py",)
 
 
-def pip(monkeypatch: pytest.MonkeyPatch, version: str, files: dict[str, str] | None) -> list[list[str]]:
+def pip(
+    monkeypatch: pytest.MonkeyPatch, version: str, files: dict[str, str] | None, code: int = 0
+) -> list[list[str]]:
     """pip, which downloads a wheel of these files, or finds none; the commands it is given."""
     commands: list[list[str]] = []
 
@@ -28,7 +30,7 @@ def pip(monkeypatch: pytest.MonkeyPatch, version: str, files: dict[str, str] | N
         with zipfile.ZipFile(folder / f"made_up-{version}-py3-none-any.whl", "w") as archive:
             for name, text in files.items():
                 archive.writestr(name, text)
-        return subprocess.CompletedProcess(command, 0, "", "")
+        return subprocess.CompletedProcess(command, code, "", "ERROR: no space left\n" if code else "")
 
     monkeypatch.setattr(wheels.subprocess, "run", run)
     return commands
@@ -51,17 +53,34 @@ def test_a_few_files_of_a_wheel_are_kept(monkeypatch: pytest.MonkeyPatch, tmp_pa
     assert len(commands) == 1
 
 
+def test_a_wheel_that_pip_gave_up_is_not_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    pip(monkeypatch, "1.2", {"made_up/sampler.py": ""}, code=1)
+    with pytest.raises(InvalidInputError, match=r"cannot download made-up==1\.2: no space left"):
+        fetch("made-up==1.2", PATTERNS, tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_file_that_an_earlier_fetch_left_out_is_fetched(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Until then the file is missing, whatever else is there."""
     commands = pip(monkeypatch, "1.2", {"made_up/sampler.py": "", "made_up/kernel.py": ""})
     fetch("made-up==1.2", PATTERNS, tmp_path)
-    with pytest.raises(InvalidInputError, match=r"run: spectheory audit fetch made-up==1\.2"):
-        found("made-up==1.2", tmp_path, "made_up/kernel.py")
     fetch("made-up==1.2", (*PATTERNS, "made_up/k*.py"), tmp_path)
-    assert found("made-up==1.2", tmp_path, "made_up/kernel.py").version == "1.2"
+    assert (tmp_path / "made-up-1.2" / "made_up" / "kernel.py").is_file()
     assert len(commands) == 2
+
+
+def test_the_versions_of_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The newest first; those before a release, and after it, are left out."""
+    said = "made-up (1.10.0)\nAvailable versions: 1.10.0, 1.9.1.post1, 1.9.1, 1.9.0rc1, 1.2\n"
+    for code, text in ((0, said), (1, "")):
+        done = subprocess.CompletedProcess([], code, text, "ERROR: No matching distribution found")
+        monkeypatch.setattr(wheels.subprocess, "run", lambda *_, done=done, **__: done)
+        if code:
+            with pytest.raises(InvalidInputError, match="pip lists no versions of made-up: No matching"):
+                released_versions("made-up")
+        else:
+            assert released_versions("made-up") == ["1.10.0", "1.9.1", "1.2"]
 
 
 def test_offline_it_says_what_is_missing_and_how_to_get_it(
@@ -84,16 +103,6 @@ def test_a_wheel_of_another_shape(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     pip(monkeypatch, "9", {"made_up/other.py": ""})
     with pytest.raises(InvalidInputError, match=r"has no file made_up/sampler.py"):
         fetch("made-up==9", PATTERNS, tmp_path)
-
-
-def test_an_installed_version_needs_no_wheel(tmp_path: Path) -> None:
-    """Its own files; another version is not it."""
-    from importlib.metadata import version
-
-    release = found(f"numpy=={version('numpy')}", tmp_path)
-    assert (release.folder / "numpy" / "__init__.py").is_file()
-    with pytest.raises(InvalidInputError, match=r"numpy==0\.1 is neither"):
-        found("numpy==0.1", tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "a b", "x>=1", "--index-url", "../x==1", "x==1/2"])

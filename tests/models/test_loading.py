@@ -23,7 +23,22 @@ from spectheory.models import (
     prefill,
     restrict,
 )
+from spectheory.models.quiet import quiet_loading
 from spectheory.simulation import simulate
+
+
+def test_model_libraries_are_silent_unless_the_user_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    quiet = {
+        "TRANSFORMERS_VERBOSITY": "error",
+        "TQDM_DISABLE": "1",
+        "HF_HUB_DISABLE_PROGRESS_BARS": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+    }
+    for name in quiet:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "true")
+    quiet_loading()
+    assert {name: os.environ.get(name) for name in quiet} == quiet | {"TOKENIZERS_PARALLELISM": "true"}
 
 
 def test_stored_half_precision_is_upcast_on_cpu(

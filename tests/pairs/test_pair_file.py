@@ -98,6 +98,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             r"broken\.json: the target row has an entry that is not finite: \[nan, 1\.0\]"
         ),
         json.dumps({**CONTEXT_FREE, "target": [0, 1], "draft": [float("inf"), 0]}).encode(): "not finite",
+        json.dumps(
+            DOCUMENT
+            | {
+                "draft_length": 1,
+                "target": {"": [0, 1], "0": [0, 1], "1": [1, float("nan")]},
+                "draft": {"": [0, 1]},
+            }
+        ).encode(): "target row at context '1' has an entry that is not finite",
     }
     for content, message in contents.items():
         broken.write_bytes(content)

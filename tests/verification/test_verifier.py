@@ -61,7 +61,7 @@ def test_the_longest_draft_is_respected() -> None:
     assert certify(one_token, instances.two_token(1)).is_valid
     with pytest.raises(InvalidInputError, match="at most 1 token, got draft_length 2"):
         certify(one_token, instances.two_token(2))
-    with pytest.raises(InvalidInputError, match="at most 1 tokens, got draft_length 3"):
+    with pytest.raises(InvalidInputError, match="at most 1 token, got draft_length 3"):
         as_verifier(one_token).outcome(
             np.zeros((1, 1, 3), dtype=int), np.ones((1, 1, 4, 1)), np.ones((1, 1, 3, 1))
         )

@@ -17,7 +17,7 @@ import torch
 from spectheory.auditing.following.intercept import Journal, intercepted
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.tape.decisions import Tape, all_runs
-from spectheory.foundation.errors import InvalidOutcomeError
+from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
 from spectheory.pairs.contexts import context_number, context_text
 from spectheory.pairs.pair import ModelPair
@@ -41,7 +41,8 @@ class Drafted(Shipped):
     """
 
     def __init__(self, sampler: Shipped, generator_of: Callable[[ModelPair], Generator]) -> None:
-        super().__init__(sampler.sampler, sampler.signature_name, sampler.name)
+        super().__init__(sampler.sampler, sampler.signature_name, sampler.name, provenance=sampler.provenance)
+        self.note, self.assumed = sampler.note, sampler.assumed
         self.generator_of = generator_of
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
@@ -118,14 +119,15 @@ def laws_of_drafts(
     return law, reported
 
 
-def gemma4_assistant(pair: ModelPair) -> Any:
+def gemma4_assistant(make: Callable[..., Any], pair: ModelPair) -> Generator:
     """The candidate generator of transformers for assistants at one position, with a stand-in assistant.
 
     The stand-in has the pair's draft rows: its hidden state is the depth and the number of a context.
-    """
-    from transformers.generation import candidate_generator
 
-    kind: Any = candidate_generator.SinglePositionMultiTokenCandidateGenerator
+    Args:
+        make: makes a generator of a release from the arguments by name that it has.
+        pair: the models.
+    """
     config = SimpleNamespace(num_assistant_tokens=pair.draft_length, max_length=1_000)
 
     class Gemma4AssistantStandIn:
@@ -143,10 +145,21 @@ def gemma4_assistant(pair: ModelPair) -> Any:
         return ids[..., None].float()
 
     def generate() -> tuple[list[int], torch.Tensor]:
-        generator = kind(Gemma4AssistantStandIn(), embeddings, config)
         prompt = torch.zeros((1, 1), dtype=torch.long)
         state = SimpleNamespace(hidden_states=[torch.zeros((1, 1, 2))], shared_kv_states={})
-        ids, logits = generator.get_candidates(prompt, {}, state, False, 0)
+        try:
+            generator = make(
+                input_ids=prompt,
+                assistant_model=Gemma4AssistantStandIn(),
+                target_model_input_embeddings=embeddings,
+                generation_config=config,
+                model_kwargs={},
+            )
+            ids, logits = generator.get_candidates(prompt, {}, state, False, 0)
+        except (AttributeError, TypeError) as error:
+            raise InvalidInputError(
+                f"this release's draft generator asks more of the stand-in assistant: {error}"
+            ) from error
         return ids[0, 1:].tolist(), logits[0]
 
     return generate

@@ -1,4 +1,4 @@
-"""Import one module of a library that is not installed, byte for byte; its own imports are stand-ins.
+"""Import a few modules of a library that is not installed, byte for byte; their other imports are stand-ins.
 
 A serving engine needs a device and a hundred other packages; its sampler needs torch.  So only the modules
 that hold the sampler are executed.  Names that they import from the rest of the library, or from a package
@@ -10,13 +10,28 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping, Sequence
+import traceback
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from spectheory.foundation.errors import InvalidInputError
+
+
+class Given(NamedTuple):
+    """What is imported instead of a module of the library's surroundings.
+
+    Attributes:
+        words: what it is, for the certificate.
+        names: makes the objects, by the names they are imported by.
+        has_kernels: whether the objects need Triton's interpreter.
+    """
+
+    words: str
+    names: Callable[[], Mapping[str, Any]]
+    has_kernels: bool = False
 
 
 class StandIn:
@@ -29,8 +44,8 @@ class StandIn:
         self._name = name
 
     def __mro_entries__(self, bases: Any) -> tuple[type, ...]:
-        """A class that derives from a stand-in drops this base."""
-        return ()
+        """A class that derives from a stand-in has an empty base instead."""
+        return (_Base,)
 
     def _use(self, what: str) -> StandIn:
         if not StandIn.is_loading:
@@ -48,22 +63,39 @@ class StandIn:
     def __getitem__(self, key: Any) -> StandIn:
         return self._use("indexes")
 
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self._use("iterates over")])
+
     def __or__(self, other: Any) -> StandIn:
         return self._use("combines")
 
     __ror__ = __or__
 
     def __bool__(self) -> bool:
+        """While modules are executed: what is not here is not available."""
+        if StandIn.is_loading:
+            return False
         raise InvalidInputError(f"the sampler depends on {self._name}, which is not part of what is audited")
+
+
+class _Base:
+    """The base of classes that derive from a stand-in, with whatever settings."""
+
+    def __init_subclass__(cls, **settings: Any) -> None:
+        super().__init_subclass__()
 
 
 class _StandInModule(ModuleType):
     """A module of stand-ins, except for the names it is given."""
 
-    def __getattr__(self, name: str) -> StandIn:
+    _inside: Collection[str] = ()
+    """The modules that are executed or given."""
+
+    def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return StandIn(f"{self.__name__}.{name}")
+        full = f"{self.__name__}.{name}"
+        return importlib.import_module(full) if full in self._inside else StandIn(full)
 
 
 def _package(name: str) -> str:
@@ -79,7 +111,10 @@ class _Finder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name in self.files:
-            return importlib.util.spec_from_file_location(name, self.files[name])
+            inside: list[str] | None = [] if self.files[name].name == "__init__.py" else None
+            return importlib.util.spec_from_file_location(
+                name, self.files[name], submodule_search_locations=inside
+            )
         package = _package(name)
         is_known = package in self.packages or isinstance(sys.modules.get(package), _StandInModule)
         if not is_known and (
@@ -92,37 +127,54 @@ class _Finder:
         return _StandInModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["_inside"] = (*self.files, *self.given)
         module.__dict__.update(self.given.get(module.__name__, {}))
 
 
-def file_of(module: str) -> str:
-    """The path of a module in its library.
+def modules_alone(
+    files: Mapping[str, Path], given: Mapping[str, Mapping[str, Any]] | None = None
+) -> dict[str, ModuleType]:
+    """Import modules of a library, and no other modules of it.
 
-    Example:
-        >>> file_of("a.b")
-        'a/b.py'
-    """
-    return f"{module.replace('.', '/')}.py"
-
-
-def module_alone(
-    root: Path, modules: Sequence[str], given: Mapping[str, Mapping[str, Any]] | None = None
-) -> ModuleType:
-    """Import a module of a library with no other modules of the library than those named.
+    A module other than the first that fails without the rest of its library is left out: what it defines is a
+    stand-in, like everything that is not here.
 
     Args:
-        root: the folder that contains the library's package.
-        modules: dotted names; the first is returned, the others may be imported by it.
+        files: dotted name -> file; the first is what is wanted, the others may be imported by it.
         given: module -> name -> the object to import instead of a stand-in.
 
+    Returns:
+        The modules that were executed, the first one first.
+
     Raises:
-        InvalidInputError: a file is missing, or a module needs more of its library.
+        InvalidInputError: a file is missing, or the first module needs more of its library.
     """
-    files = {name: root / file_of(name) for name in modules}
     for file in files.values():
         if not file.is_file():
             raise InvalidInputError(f"{file} is missing")
-    finder: Any = _Finder(files, given or {})
+    left, first = dict(files), next(iter(files))
+    while True:
+        try:
+            return _executed(left, given or {})
+        except Exception as error:  # whatever a library does at import
+            failed = _failed(error, left)
+            if failed in (None, first):
+                raise InvalidInputError(
+                    f"{files[first]} cannot be executed without the rest of its library: "
+                    f"{type(error).__name__}: {error}"
+                ) from error
+            del left[failed]
+
+
+def _failed(error: Exception, files: Mapping[str, Path]) -> Any:
+    """The module of these files in which the error was raised."""
+    names = {str(file): name for name, file in files.items()}
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((names[frame.filename] for frame in reversed(frames) if frame.filename in names), None)
+
+
+def _executed(files: Mapping[str, Path], given: Mapping[str, Mapping[str, Any]]) -> dict[str, ModuleType]:
+    finder: Any = _Finder(files, given)
     before = dict(sys.modules)
     for name in before:
         if _package(name) in finder.packages:
@@ -130,7 +182,8 @@ def module_alone(
     sys.meta_path.insert(0, finder)
     StandIn.is_loading = True
     try:
-        return importlib.import_module(modules[0])
+        importlib.import_module(next(iter(files)))
+        return {name: sys.modules[name] for name in files if name in sys.modules}
     finally:
         StandIn.is_loading = False
         sys.meta_path.remove(finder)

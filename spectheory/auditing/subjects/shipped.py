@@ -117,6 +117,7 @@ class Shipped(BlackBox, Verifier):
     Attributes:
         journal: the observations in all runs so far.
         note: a remark for readers of the certificate.
+        assumed: what is taken at its word of this sampler, beyond what every audit assumes.
         reported: the draft rows by depth that the sampler is given, where they differ from the drafts' law.
         undecided: the largest probability, given any drafts, of runs that took the answer of a box; it bounds
             the error of the law in total variation.
@@ -173,8 +174,15 @@ class Shipped(BlackBox, Verifier):
         self.journal = Journal()
         self.undecided = Fraction(0)
         self.note = ""
+        self.assumed: tuple[str, ...] = ()
         self.reported: tuple[np.ndarray, ...] | None = None
         self._laws: dict[Any, tuple[Mapping[Tokens, Fraction], Fraction]] = {}
+
+    @property
+    def words(self) -> str:
+        """What fails where a call fails: an adapter that does not fit a file is not the sampler's fault."""
+        doubt = ", or its adapter, which was tested with another file," if self.assumed else ""
+        return f"sampler {self.name!r}{doubt}"
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
         """The sampler and the pair to judge it on.
@@ -250,7 +258,7 @@ class Shipped(BlackBox, Verifier):
     def calls(self, call: Call, times: int = 1) -> tuple[Tokens, ...]:
         """The tokens of consecutive calls in one run."""
         returned = []
-        with intercepted(call.tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
+        with intercepted(call.tape, self.journal), users_code(self.words, self.sampler):
             for call.tape.call in range(times):
                 returned.append(self.signature.call(self.sampler, call))
         return tuple(map(self.tokens, returned))
@@ -300,7 +308,7 @@ class Shipped(BlackBox, Verifier):
 
         def once(tape: Tape) -> tuple[Tokens, ...]:
             call = Call(nothing, nothing, nothing, tape, self.journal)
-            with intercepted(tape, self.journal), users_code(f"sampler {self.name!r}", self.sampler):
+            with intercepted(tape, self.journal), users_code(self.words, self.sampler):
                 return tuple(map(tuple, verified_batch(self.sampler, call, rows)))
 
         return self._law_of_runs(once, tuple(() for _ in rows))

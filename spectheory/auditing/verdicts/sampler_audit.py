@@ -223,7 +223,7 @@ class _Found:
             ),
             processes=tuple(dict.fromkeys(case.process for case in self.cases)),
             refused=(*self.not_asked, *dict.fromkeys(map(str, self.refused))),
-            assumed=ASSUMPTIONS,
+            assumed=(*self.sampler.assumed, *ASSUMPTIONS),
         )
 
 

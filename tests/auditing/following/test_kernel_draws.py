@@ -14,7 +14,7 @@ from audited import GUMBEL, released
 from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.following.kernel_draws import RAND, elementwise, gumbel_noise
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.one_module import module_alone
+from spectheory.auditing.subjects.one_module import modules_alone
 
 KERNELS = (
     GUMBEL
@@ -48,7 +48,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     root = tmp_path_factory.mktemp("kernels")
     released(root, "made_up.kernels", KERNELS)
     with interpreting():
-        module: Any = module_alone(root, ["made_up.kernels"])
+        module: Any = modules_alone({"made_up.kernels": root / "made_up" / "kernels.py"})["made_up.kernels"]
     module.uniform, module.log_complement = gumbel_noise(module.uniform, module.log_complement)
     module.device = type("device", (), {"log1p": staticmethod(elementwise(np.log1p))})
     found: ModuleType = module

@@ -16,7 +16,7 @@ import torch
 from audit_support import assert_drawn_from, law
 from audited import released
 from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.one_module import module_alone
+from spectheory.auditing.subjects.one_module import modules_alone
 from spectheory.auditing.tape.decisions import NotEnumerableError
 
 KERNELS = """
@@ -86,7 +86,7 @@ def kernels(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
     root = tmp_path_factory.mktemp("kernels")
     released(root, "made_up.kernels", KERNELS)
     with interpreting():
-        return module_alone(root, ["made_up.kernels"])
+        return modules_alone({"made_up.kernels": root / "made_up" / "kernels.py"})["made_up.kernels"]
 
 
 def inverted(kernels: ModuleType) -> tuple[int, ...]:

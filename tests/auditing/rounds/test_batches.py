@@ -1,11 +1,13 @@
 """Batches: what is right alone and wrong beside another request is found, with its mechanism."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 
 from audit_support import SAID_OF
 from spectheory import certify, instances
+from spectheory.auditing import audit
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import (
@@ -47,3 +49,11 @@ def test_requests_with_several_paths() -> None:
 def test_what_a_batch_cannot_mix() -> None:
     with pytest.raises(InvalidInputError, match=r"batches can mix ragged, greedy, padded, got 'sampled'"):
         audit_batches(Shipped(batch_token_verification, "batch", mixes=("sampled",)))
+
+
+def test_an_audit_refuses_a_batch_before_it_asks() -> None:
+    def sampler(*given: Any) -> Any:
+        raise AssertionError("the sampler was asked")
+
+    with pytest.raises(InvalidInputError, match="got 'sampled'"):
+        audit(Shipped(sampler, "batch", mixes=("sampled",)))

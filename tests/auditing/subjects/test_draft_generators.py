@@ -10,7 +10,7 @@ from transformers.generation.utils import _speculative_sampling
 
 from spectheory import audit, instances, output_law
 from spectheory.auditing.following.intercept import Journal
-from spectheory.auditing.subjects.draft_generators import Drafted, gemma4_assistant, measured
+from spectheory.auditing.subjects.draft_generators import Drafted, measured
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
@@ -44,7 +44,7 @@ def greedy(pair: ModelPair) -> Any:
     """Drafts the likeliest token and says so: all mass of the reported row is on it."""
 
     def generate() -> tuple[list[int], torch.Tensor]:
-        tokens, _ = gemma4_assistant(pair)()
+        tokens, _ = load_subject("transformers-gemma4").generator_of(pair)()
         return tokens, torch.nn.functional.one_hot(torch.tensor(tokens), pair.vocab_size).float().log()
 
     return generate

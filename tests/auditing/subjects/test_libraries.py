@@ -1,53 +1,57 @@
-"""Samplers of installed libraries by name."""
+"""Samplers of libraries by name: of installed, fetched and checked-out releases, seen before or not."""
 
 import shutil
+import subprocess
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 from transformers.generation import utils as transformers_utils
 
-from audited import CACHE, fetched
+from audited import CACHE, FLAT, fetched, released
+from spectheory import audit, instances
+from spectheory.auditing.rounds.batches import FIRST
 from spectheory.auditing.subjects import libraries
-from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, Fetched, Installed, load_subject
+from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, load_subject
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
-from spectheory.foundation.wheels import parsed
+
+MODULE = "vllm_ascend.sample.rejection_sampler"
+PAIR = {"two residual tokens": instances.two_residual_tokens(1)}
+WRONG = ("* q[token] < p[token]", "* q[token] > p[token]")
 
 
-@pytest.mark.parametrize(
-    "name", [name for name, subject in SUBJECTS.items() if isinstance(subject, Installed)]
-)
-def test_the_shipped_function_itself_is_loaded(name: str) -> None:
-    found = load_subject(name)
-    inner = getattr(found.sampler, "func", found.sampler)
-    assert inner is transformers_utils._speculative_sampling
-    assert found.name == name
-    assert (found.provenance.package, found.provenance.file) == (
-        "transformers",
-        "transformers/generation/utils.py",
-    )
+def made_up(root: Path, text: str = FLAT, module: str = MODULE) -> Path:
+    """A tree of vLLM Ascend with a sampler of our own."""
+    released(root, "vllm_ascend.__init__", "raise RuntimeError('the package is imported')")
+    released(root, module, text)
+    return root
 
 
-def test_what_the_adapters_of_transformers_add() -> None:
-    """The weight that the relaxation states; the file of the draft generator."""
-    ensemble: Any = load_subject("transformers-ensemble")
-    assert ensemble.sampler.keywords == {"assistant_ensemble_weight": 0.5}
+def test_the_installed_file_is_loaded() -> None:
+    """Byte for byte; what the subjects add to it."""
+    found = load_subject("transformers")
+    assert found.provenance.file == "transformers/generation/utils.py"
+    assert found.provenance.line == transformers_utils._speculative_sampling.__code__.co_firstlineno
+    ensemble = load_subject("transformers-ensemble")
+    assert ensemble.relaxation is not None
     assert ensemble.relaxation.weight == Fraction(1, 2)
     note = load_subject("transformers-gemma4").note
     assert "drafted by transformers/generation/candidate_generator.py, sha256 " in note
 
 
 def test_a_file_that_was_not_tested_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The hash decides, not the version; a known one has nothing to say."""
+    """The hash decides, not the version; in the note and in the scope."""
     subject = SUBJECTS["transformers"]
-    for known, says in (
+    for tested, says in (
         ({load_subject("transformers").provenance.sha256: "1.2"}, ""),
         ({"0": "1.2"}, "(1.2)"),
     ):
-        monkeypatch.setattr(libraries, "SUBJECTS", {"transformers": subject._replace(known=known)})
-        assert load_subject("transformers").note.endswith(says)
-        assert bool(load_subject("transformers").note) is bool(says)
+        monkeypatch.setattr(libraries, "SUBJECTS", {"transformers": subject._replace(tested=tested)})
+        found = load_subject("transformers")
+        assert found.note.endswith(says)
+        assert (
+            bool(found.note) is bool(says) is any("transformers 1.2 fits" in text for text in found.assumed)
+        )
 
 
 def test_an_unknown_library() -> None:
@@ -55,15 +59,13 @@ def test_an_unknown_library() -> None:
         load_subject("transformer")
 
 
-def test_every_fetched_sampler_has_its_file_and_its_version() -> None:
-    """What is fetched holds the file; the version of the library is among those that are known."""
+def test_every_subject_knows_its_function() -> None:
+    """In modules of its library, in the tested version; names of parameters, except for classes."""
     for name, subject in SUBJECTS.items():
-        if isinstance(subject, Fetched):
-            package, version = parsed(subject.library.requirement)
-            assert LIBRARIES[package] is subject.library, name
-            assert subject.file in subject.library.files, name
-            assert version in subject.known.values(), name
-            assert subject.options["stand_ins"], name
+        library = LIBRARIES[subject.package]
+        assert all(module.startswith(f"{library.top}.") for module in subject.function.modules), name
+        assert library.tested in subject.tested.values(), name
+        assert subject.function.parameters or subject.function.name[0].isupper(), name
 
 
 def test_fetched_code_has_a_provenance_and_another_version_says_so(tmp_path: Path) -> None:
@@ -71,17 +73,111 @@ def test_fetched_code_has_a_provenance_and_another_version_says_so(tmp_path: Pat
     fetched("sglang-0.5.23")
     known = load_subject("sglang-block", CACHE)
     assert (known.provenance.package, known.provenance.version, known.note) == ("sglang", "0.5.23", "")
-    assert known.provenance.file == "sglang/kernels/ops/speculative/reject_sampling.py"
-    shutil.copytree(CACHE / "sglang-0.5.23", tmp_path / "sglang-0.6.0")
-    copied = load_subject("sglang-block==0.6.0", tmp_path)
-    assert (copied.provenance.version, copied.note) == ("0.6.0", "")
-    with (tmp_path / "sglang-0.6.0" / copied.provenance.file).open("a") as file:
-        file.write("\n")
+    file = "sglang/kernels/ops/speculative/reject_sampling.py"
+    assert known.provenance.file == file
+    copied = tmp_path / "sglang-0.6.0" / file
+    copied.parent.mkdir(parents=True)
+    shutil.copy(CACHE / "sglang-0.5.23" / file, copied)
+    shutil.copy(CACHE / "sglang-0.5.23" / "wheel.json", tmp_path / "sglang-0.6.0")
+    found = load_subject("sglang-block==0.6.0", tmp_path)
+    assert (found.name, found.provenance.version, found.note) == ("sglang-block==0.6.0", "0.6.0", "")
+    with copied.open("a") as opened:
+        opened.write("\n")
     assert "not one that the adapter was tested with (0.5.23)" in load_subject("sglang==0.6.0", tmp_path).note
 
 
 def test_what_is_not_there_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInputError, match=r"run: spectheory audit fetch sglang==0\.5\.23 --cache"):
-        load_subject("sglang", tmp_path)
-    with pytest.raises(InvalidInputError, match="give no version"):
-        load_subject("transformers==5")
+    for name, version in (("sglang", "0.5.23"), ("transformers==5", "5")):
+        with pytest.raises(InvalidInputError, match=rf"run: spectheory audit fetch \w+=={version} --cache"):
+            load_subject(name, tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["git checkout", "unpacked sources", "package folder", "editable install"])
+def test_a_checkout(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A changed line is found, and lossless again once it is restored; nothing of the package is imported."""
+    inside = {"git checkout": "src", "unpacked sources": "vllm_ascend-1.2"}.get(kind, "")
+    root = made_up(tmp_path / inside)
+    asked, version = tmp_path, ""
+    if kind == "git checkout":
+        for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "x"], ["tag", "v3"]):
+            options = ["-c", "user.name=x", "-c", "user.email=x"]
+            subprocess.run(["git", "-C", str(tmp_path), *options, *command], check=True)
+        version = "v3"
+    elif kind == "unpacked sources":
+        (root / "PKG-INFO").write_text("Metadata-Version: 2.1\nVersion: 1.2\n")
+        version = "1.2"
+    elif kind == "package folder":
+        asked = tmp_path / "vllm_ascend"
+    else:
+        (tmp_path / "vllm_ascend-4.dist-info").mkdir()
+        (tmp_path / "vllm_ascend-4.dist-info" / "METADATA").write_text("Name: vllm-ascend\nVersion: 4\n")
+        monkeypatch.syspath_prepend(tmp_path)
+    file = root / "vllm_ascend" / "sample" / "rejection_sampler.py"
+    for text, is_wrong in ((FLAT.replace(*WRONG), True), (FLAT, False)):
+        file.write_text(text)
+        checkout = None if kind == "editable install" else asked
+        sampler = load_subject("vllm-ascend", checkout=checkout)
+        found = audit(sampler, PAIR)
+        assert (found.is_defective, found.is_lossless) == (is_wrong, not is_wrong)
+        changed = "-dirty" * (is_wrong and kind == "git checkout")
+        wanted = "4" if kind == "editable install" else version + changed
+        assert found.provenance.version == wanted
+        assert "an adapter that was tested with vllm-ascend 0.23.0 fits this file" in found.scope.assumed
+
+
+def test_a_function_that_moved(tmp_path: Path) -> None:
+    """It is found by its name and its parameters, or refused in one line."""
+    root = made_up(tmp_path, module="vllm_ascend.moved")
+    released(root, "vllm_ascend.other", "def rejection_sample(tokens):\n    return tokens\n")
+    found = load_subject("vllm-ascend", checkout=root)
+    assert found.provenance.file == "vllm_ascend/moved.py"
+    assert "no tested release has it in vllm_ascend/moved.py" in found.note
+    released(root, "vllm_ascend.also", FLAT)
+    with pytest.raises(
+        InvalidInputError, match=r"several files .*: vllm_ascend/also\.py, vllm_ascend/moved\.py"
+    ):
+        load_subject("vllm-ascend", checkout=root)
+    for file in ("also", "moved"):
+        (root / "vllm_ascend" / f"{file}.py").unlink()
+    with pytest.raises(
+        InvalidInputError, match=r"other\.py: rejection_sample requires tokens, which the adapter"
+    ):
+        load_subject("vllm-ascend", checkout=root)
+    (root / "vllm_ascend" / "other.py").unlink()
+    with pytest.raises(InvalidInputError, match=r"no file of .* has rejection_sample"):
+        load_subject("vllm-ascend", checkout=root)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("vllm-ascend-block", "reads no settings, so it has no block verification"),
+        ("vllm-ascend==1", "names a version, and a checkout has its own"),
+        ("sglang", r"has no package sglang; --from takes a folder that contains sglang/"),
+    ],
+)
+def test_what_a_checkout_does_not_have(name: str, says: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInputError, match=says):
+        load_subject(name, checkout=made_up(tmp_path))
+
+
+def test_an_option_that_a_release_lacks(tmp_path: Path) -> None:
+    """It is said of the release, and the sampler is not blamed."""
+    released(tmp_path, "vllm.v1.sample.rejection_sampler", FLAT)
+    (tmp_path / "vllm" / "__init__.py").touch()
+    with pytest.raises(
+        InvalidInputError, match="rejection_sample has no parameter fly_entropy_threshold, fly"
+    ):
+        load_subject("vllm-fly", checkout=tmp_path)
+    assert audit(load_subject("vllm", checkout=tmp_path), PAIR).is_lossless
+
+
+def test_the_temperature_of_greedy_requests_is_the_releases_own(tmp_path: Path) -> None:
+    """-1 in early releases, which take a request of temperature 0 for one that is sampled."""
+    text = FLAT.replace("temperature[request] == 0", "temperature[request] == GREEDY_TEMPERATURE")
+    assert text != FLAT
+    for constant in ("GREEDY_TEMPERATURE = -1\n", "GREEDY_TEMPERATURE = 0\n"):
+        sampler = load_subject("vllm-ascend", checkout=made_up(tmp_path, constant + text))
+        assert audit(sampler, PAIR).is_lossless
+        greedy = FIRST._replace(is_greedy=True)
+        assert sampler.batch_law([greedy])[0] == {((0, 0),): 1}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from spectheory.auditing.subjects.one_module import module_alone
+from spectheory.auditing.subjects.one_module import modules_alone
 from spectheory.foundation.errors import InvalidInputError
 
 SAMPLER = """
@@ -51,8 +51,11 @@ def root(tmp_path: Path) -> Path:
 
 
 def load(root: Path) -> object:
-    modules = ("made_up.deep.er.sampler", "made_up.helpers")
-    return module_alone(root, modules, {"made_up.constants": {"LIMIT": 3}})
+    files = {
+        "made_up.deep.er.sampler": root / "made_up/deep/er/sampler.py",
+        "made_up.helpers": root / "made_up/helpers.py",
+    }
+    return modules_alone(files, {"made_up.constants": {"LIMIT": 3}})["made_up.deep.er.sampler"]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +69,7 @@ def load(root: Path) -> object:
 def test_a_stand_in_is_an_error_once_it_is_used(root: Path, call: str, says: str) -> None:
     """A name of a file that is there must be in it."""
     if call == "helped":
-        with pytest.raises(ImportError, match=says):
+        with pytest.raises(InvalidInputError, match=f"cannot be executed .*{says}"):
             load(root)
         return
     (root / "made_up" / "helpers.py").write_text(
@@ -88,4 +91,30 @@ def test_nothing_is_left_behind(root: Path) -> None:
     assert set(sys.modules) == before
     assert sys.meta_path == finders
     with pytest.raises(InvalidInputError, match=r"nothing\.py is missing"):
-        module_alone(root, ["made_up.nothing"])
+        modules_alone({"made_up.nothing": root / "made_up/nothing.py"})
+
+
+def test_a_module_that_needs_its_library_is_a_stand_in(root: Path) -> None:
+    """Only the first module must be executed; of another that fails, what it defines is not here."""
+    (root / "made_up" / "helpers.py").write_text("import made_up.device\nhalf = helper = abs\n1 / 0\n")
+    module = load(root)
+    with pytest.raises(InvalidInputError, match=r"the sampler calls made_up\.helpers\.half"):
+        module.Sampler().right()  # type: ignore[attr-defined]
+
+
+def test_a_module_inside_a_package_that_is_not_here(root: Path) -> None:
+    """It is imported, and not taken for one more name of the package."""
+    (root / "made_up" / "helpers.py").write_text(
+        "from . import constants\nhalf = helper = lambda x: constants.LIMIT\n"
+    )
+    assert load(root).Sampler().right() == 3  # type: ignore[attr-defined]
+
+
+def test_conditions_and_bases_at_import(root: Path) -> None:
+    """What is not here is not available; a class may give a base that is not here its settings."""
+    (root / "made_up" / "helpers.py").write_text(
+        "from .base import Base, is_there\n"
+        "class Settings(Base, frozen=True):\n    pass\n"
+        "half = helper = None if is_there() else abs\n"
+    )
+    assert load(root).Sampler().right() == 3  # type: ignore[attr-defined]

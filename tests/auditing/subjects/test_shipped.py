@@ -34,7 +34,7 @@ def drawn(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list
     return tokens[0].tolist()
 
 
-def test_provenance_says_which_bytes_were_run() -> None:
+def test_provenance_says_which_bytes_were_run(tmp_path: Path) -> None:
     found = Provenance.of(transformers_utils._speculative_sampling)
     content = Path(transformers_utils.__file__).read_bytes()
     assert found.sha256 == hashlib.sha256(content).hexdigest()
@@ -42,6 +42,11 @@ def test_provenance_says_which_bytes_were_run() -> None:
     own = Provenance.of(drawn)
     assert (own.package, own.version, Path(own.file).name) == ("", "", "test_shipped.py")
     assert Provenance.of(len).sha256 == ""
+    file = tmp_path / "elsewhere.py"  # a file that is loaded from a folder that is not imported from
+    file.write_text("\ndef sampler():\n    pass\n")
+    names: dict[str, Any] = {"__name__": "elsewhere"}
+    exec(compile(file.read_text(), file, "exec"), names)
+    assert (Provenance.of(names["sampler"]).file, Provenance.of(names["sampler"]).line) == ("elsewhere.py", 2)
 
 
 def divides_zero_by_zero(paths: Any, target_rows: Any, draft_rows: Any, generator: Any) -> list[int]:

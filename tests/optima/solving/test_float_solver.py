@@ -1,5 +1,6 @@
 """Float solutions: statuses, signs of multipliers, bounds that hold for any multipliers."""
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 from types import SimpleNamespace
@@ -33,6 +34,12 @@ def test_bounds_hold_for_bad_multipliers_and_points() -> None:
         point = program.repair(program, rng.normal(0.5, 0.5, program.num_variables))
         lower, upper = certified_bounds(program, point, rng.normal(0.2, 0.5, program.num_constraints))
         assert Fraction(lower) <= best <= Fraction(upper)
+
+
+@pytest.mark.parametrize("direction", ["max", "min"])
+def test_without_a_box_and_a_repair_nothing_is_bounded(direction: str) -> None:
+    program = toy(direction, 1.0, [(1.0, "<=", 1.0)], exact=False)
+    assert certified_bounds(program, np.ones(1), np.ones(1)) == (-math.inf, math.inf)
 
 
 FAILURES = [cvxpy.error.SolverError("gave up"), ValueError(f"{UNKNOWN_STATUS}: Solution()")]

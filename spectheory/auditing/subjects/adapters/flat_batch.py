@@ -23,11 +23,25 @@ def bonus_tokens(rows: Sequence[Row]) -> torch.Tensor:
     return torch.where(greedy, probs.argmax(dim=-1), drawn)
 
 
-def flat_batch(shipped: Callable[..., torch.Tensor], **options: Any) -> Callable[..., Any]:
-    """A sampler of the signature "batch" from a ``rejection_sample`` of vLLM's first runner, with options."""
+PARAMETERS = frozenset(
+    {
+        "draft_token_ids", "num_draft_tokens", "max_spec_len", "cu_num_draft_tokens", "draft_probs",
+        "target_logits", "target_logits_or_tuple", "target_probs", "bonus_token_ids", "sampling_metadata",
+    }
+)  # fmt: skip
+"""The parameters of ``rejection_sample`` in all releases; the rows were probabilities once."""
+
+
+def flat_batch(shipped: Callable[..., torch.Tensor], greedy_temperature: float = 0.0) -> Callable[..., Any]:
+    """A sampler of the signature "batch" from a ``rejection_sample`` of vLLM's first runner.
+
+    Args:
+        shipped: takes those of ``PARAMETERS`` that it has.
+        greedy_temperature: the temperature that marks greedy requests.
+    """
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
-        """Greedy rows have temperature 0; placeholders have no draft."""
+        """Placeholders have no draft."""
         drafted, target, draft = [], [], []
         for row in rows:
             length = len(row.draft_tokens)
@@ -36,22 +50,23 @@ def flat_batch(shipped: Callable[..., torch.Tensor], **options: Any) -> Callable
             draft.append(torch.cat([row.draft_probs, *[torch.zeros_like(row.draft_probs[:1])] * row.padding]))
         counts = [len(tokens) for tokens in drafted]
         greedy = torch.tensor([row.is_greedy for row in rows])
-        metadata = SimpleNamespace(
-            all_greedy=bool(greedy.all()),
-            all_random=not bool(greedy.any()),
-            temperature=torch.where(greedy, 0.0, 1.0),
-            generators={},
-        )
+        logits = torch.cat(target).log()
         found = shipped(
-            torch.cat(drafted).int(),
-            counts,
-            max(counts),
-            torch.tensor(counts, dtype=torch.int32).cumsum(0, dtype=torch.int32),
-            torch.cat(draft),
-            torch.cat(target).log(),
-            bonus_tokens(rows)[:, None],
-            metadata,
-            **options,
+            draft_token_ids=torch.cat(drafted).int(),
+            num_draft_tokens=counts,
+            max_spec_len=max(counts),
+            cu_num_draft_tokens=torch.tensor(counts, dtype=torch.int32).cumsum(0, dtype=torch.int32),
+            draft_probs=torch.cat(draft),
+            target_logits=logits,
+            target_logits_or_tuple=logits,
+            target_probs=torch.cat(target),
+            bonus_token_ids=bonus_tokens(rows)[:, None],
+            sampling_metadata=SimpleNamespace(
+                all_greedy=bool(greedy.all()),
+                all_random=not bool(greedy.any()),
+                temperature=torch.where(greedy, greedy_temperature, 1.0),
+                generators={},
+            ),
         )
         return [[token for token in tokens if token != PLACEHOLDER] for tokens in found.tolist()]
 

@@ -5,37 +5,20 @@ from typing import Any
 
 import torch
 
-from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.adapters.flat_batch import BONUS, PLACEHOLDER, bonus_tokens
-from spectheory.auditing.subjects.one_module import file_of, module_alone
+from spectheory.auditing.subjects.adapters.flat_batch import PLACEHOLDER, bonus_tokens
+from spectheory.auditing.subjects.library_code import Code
+from spectheory.auditing.subjects.reached_code import Function
 from spectheory.auditing.subjects.signatures import Row
-from spectheory.foundation.wheels import Release
 
 BACKENDS = "lmdeploy.pytorch.backends"
-DEFAULT = (f"{BACKENDS}.default.rejection_sampling", f"{BACKENDS}.rejection_sampling")
-CUDA = (
-    f"{BACKENDS}.cuda.rejection_sampling",
-    f"{BACKENDS}.rejection_sampling",
-    "lmdeploy.pytorch.kernels.cuda.rejection_sampling",
-)
-STAND_INS = (BONUS,)
-FILES = tuple(file_of(name) for name in dict.fromkeys((*DEFAULT, *CUDA)))
+PORTABLE = Function("DefaultRejectionSamplingImpl", (f"{BACKENDS}.default.rejection_sampling",))
+IN_TRITON = Function("CudaRejectionSamplingImpl", (f"{BACKENDS}.cuda.rejection_sampling",))
 
 
-def portable(release: Release) -> Callable[..., Any]:
-    """The torch implementation as a sampler of the signature "batch"."""
-    shipped = module_alone(release.folder, DEFAULT).DefaultRejectionSamplingImpl
-    return _batch(shipped())
+def batch(code: Code) -> Callable[..., Any]:
+    """A sampler of the signature "batch"."""
+    implementation = code.function()
 
-
-def in_triton(release: Release) -> Callable[..., Any]:
-    """The Triton implementation as a sampler of the signature "batch"."""
-    with interpreting():
-        shipped = module_alone(release.folder, CUDA).CudaRejectionSamplingImpl
-    return _batch(shipped())
-
-
-def _batch(implementation: Any) -> Callable[..., Any]:
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
         """As its module calls it; all paths have the same length."""
         greedy = torch.tensor([row.is_greedy for row in rows])

@@ -8,22 +8,37 @@ import numpy as np
 import torch
 
 from spectheory.auditing.following.kernel_draws import elementwise, gumbel_noise
-from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.one_module import file_of, module_alone
+from spectheory.auditing.subjects.library_code import NOISE, Code
+from spectheory.auditing.subjects.reached_code import Function
 from spectheory.auditing.subjects.signatures import Row
-from spectheory.foundation.wheels import Release
 
-MODULE = "sglang.kernels.ops.speculative.reject_sampling"
-DSPARK = tuple(
-    f"sglang.kernels.ops.speculative.dspark.{name}" for name in ("blockwise_rejection", "dispatch")
-)
-FILES = tuple(file_of(name) for name in (MODULE, *DSPARK))
+OPS = "sglang.kernels.ops.speculative"
+CHAIN = Function(
+    "chain_speculative_sampling_triton",
+    (f"{OPS}.reject_sampling", "sglang.srt.speculative.reject_sampling"),
+    frozenset(
+        {
+            "predicts", "accept_index", "accept_token_num", "candidates", "retrive_index",
+            "retrive_next_token", "retrive_next_sibling", "uniform_samples",
+            "uniform_samples_for_final_sampling", "target_probs", "draft_probs", "threshold_single",
+            "threshold_acc", "deterministic",
+        }
+    ),
+)  # fmt: skip
+DSPARK = Function(
+    "blockwise_rejection_triton",
+    (f"{OPS}.dspark.blockwise_rejection",),
+    frozenset(
+        {
+            "candidates", "target_logits", "draft_logits", "target_temperatures", "draft_temperatures",
+            "noise",
+        }
+    ),
+)  # fmt: skip
 
 
-def chain_sampling(release: Release, *, block_verification: bool) -> Callable[..., Any]:
+def chain_sampling(code: Code) -> Callable[..., Any]:
     """A sampler of the signature "batch"."""
-    with interpreting():
-        shipped = module_alone(release.folder, [MODULE]).chain_speculative_sampling_triton
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
         """As the verification step of a chain calls it, with coins of float32."""
@@ -34,22 +49,21 @@ def chain_sampling(release: Release, *, block_verification: bool) -> Callable[..
         accepted = torch.empty((size,), dtype=torch.int32)
         roots = torch.zeros((size, 1), dtype=torch.long)
         none = torch.full_like(slots, -1)
-        shipped(
-            predicts,
-            accept_index,
-            accepted,
-            torch.cat([roots, torch.stack([row.draft_tokens for row in rows])], dim=1),
-            slots,
-            none,
-            none,
-            torch.rand((size, length + 1), dtype=torch.float32),
-            torch.rand((size,), dtype=torch.float32),
-            torch.stack([row.target_probs for row in rows]),
-            torch.stack([row.draft_probs for row in rows]),
-            1.0,
-            1.0,
-            True,
-            block_verification=block_verification,
+        code.call(
+            predicts=predicts,
+            accept_index=accept_index,
+            accept_token_num=accepted,
+            candidates=torch.cat([roots, torch.stack([row.draft_tokens for row in rows])], dim=1),
+            retrive_index=slots,
+            retrive_next_token=none,
+            retrive_next_sibling=none,
+            uniform_samples=torch.rand((size, length + 1), dtype=torch.float32),
+            uniform_samples_for_final_sampling=torch.rand((size,), dtype=torch.float32),
+            target_probs=torch.stack([row.target_probs for row in rows]),
+            draft_probs=torch.stack([row.draft_probs for row in rows]),
+            threshold_single=1.0,
+            threshold_acc=1.0,
+            deterministic=True,
         )
         return [
             predicts[index[: count + 1].long()].tolist()
@@ -59,24 +73,21 @@ def chain_sampling(release: Release, *, block_verification: bool) -> Callable[..
     return sampler
 
 
-def blockwise_rejection(release: Release) -> Callable[..., Any]:
+def blockwise_rejection(code: Code) -> Callable[..., Any]:
     """A sampler of the signature "batch": DSpark's verification of a chain.
 
     The generator's seed holds the step counter of its random numbers, so that a call continues where the
     previous call ended.
     """
-    with interpreting():
-        module: Any = module_alone(release.folder, DSPARK, {"msgspec": {"Struct": _Struct}})
-    module.libdevice = SimpleNamespace(log1p=elementwise(np.log1p))
-    module._murmur3_uniform32, module._log1p_neg_stable = gumbel_noise(
-        module._murmur3_uniform32, module._log1p_neg_stable
-    )
+    device = SimpleNamespace(log1p=elementwise(np.log1p))
+    code.replace(("libdevice",), lambda _: (device,), "libdevice: numpy's log1p")
+    code.replace(("_murmur3_uniform32", "_log1p_neg_stable"), gumbel_noise, NOISE)
 
     def sampler(rows: Sequence[Row], generator: torch.Generator) -> list[list[int]]:
         """As the verification step of a chain calls it, at temperature 1."""
         drafted = torch.stack([row.draft_tokens for row in rows])
         counter = torch.tensor([generator.initial_seed()])
-        accepted, bonus, _ = module.blockwise_rejection_triton(
+        accepted, bonus, _ = code.call(
             candidates=torch.cat([torch.zeros_like(drafted[:, :1]), drafted], dim=1),
             target_logits=torch.cat([row.target_probs for row in rows]).log(),
             draft_logits=torch.stack([row.draft_probs for row in rows]).log(),
@@ -96,16 +107,4 @@ def blockwise_rejection(release: Release) -> Callable[..., Any]:
 KEY = 7
 """The key of a server's random numbers."""
 STAND_INS = ("the coins, which the caller draws: torch.rand of float32",)
-DSPARK_STAND_INS = (
-    "msgspec.Struct: a class without fields",
-    "libdevice: numpy's log1p",
-    "_murmur3_uniform32 and _log1p_neg_stable: exponential random numbers, one per seed, position and token",
-)
 DSPARK_SEEDS = (f"the server's key: {KEY}; its counter starts at the seed of the generator",)
-
-
-class _Struct:
-    """The base class of DSpark's settings."""
-
-    def __init_subclass__(cls, frozen: bool) -> None:
-        super().__init_subclass__()

@@ -1,39 +1,32 @@
 """vLLM's first model runner: token verification in Triton kernels."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
 from typing import Any
 
-from spectheory.auditing.following.triton_kernels import interpreting
-from spectheory.auditing.subjects.adapters.flat_batch import BONUS, flat_batch
-from spectheory.auditing.subjects.one_module import file_of, module_alone
-from spectheory.foundation.wheels import Release
+import numpy as np
 
-MODULE = "vllm.v1.sample.rejection_sampler"
-FLY = "vllm.v1.spec_decode.fly"
-"""Missing in earlier versions."""
-STAND_INS = (
-    "vllm.triton_utils: Triton",
-    "triton_kernel_dispatcher_with_warmup: launches without a warmup",
-    BONUS,
-)
+from spectheory.auditing.following.kernel_draws import elementwise
+from spectheory.auditing.subjects.adapters.flat_batch import PARAMETERS, flat_batch
+from spectheory.auditing.subjects.library_code import Code
+from spectheory.auditing.subjects.one_module import Given
+from spectheory.auditing.subjects.reached_code import Function
+
+FUNCTION = Function("rejection_sample", ("vllm.v1.sample.rejection_sampler",), PARAMETERS)
 
 
-def rejection_sample(release: Release, **options: Any) -> Callable[..., Any]:
-    """A sampler of the signature "batch"; the options are those of the shipped function."""
-    with interpreting():
-        import triton
-        import triton.language as tl
+def rejection_sample(code: Code) -> Callable[..., Any]:
+    """A sampler of the signature "batch"."""
+    return flat_batch(code.call, float(code.constant("GREEDY_TEMPERATURE", 0)))
 
-        given = {
-            "vllm.triton_utils": {"tl": tl, "triton": triton},
-            "vllm.model_executor.warmup.jit_warmup_triton_helper": {
-                "triton_kernel_dispatcher_with_warmup": _dispatcher
-            },
-        }
-        modules = [name for name in (MODULE, FLY) if (release.folder / file_of(name)).is_file()]
-        shipped = module_alone(release.folder, modules, given).rejection_sample
-    return flat_batch(shipped, **options)
+
+def _triton() -> Mapping[str, Any]:
+    import triton
+    import triton.language as tl
+
+    device = SimpleNamespace(log1p=elementwise(np.log1p))
+    return {"tl": tl, "triton": triton, "tldevice": device, "HAS_TRITON": True}
 
 
 def _dispatcher(*, kernel: Any, warmup_inputs: Any) -> Callable[..., Any]:
@@ -55,3 +48,14 @@ def _dispatcher(*, kernel: Any, warmup_inputs: Any) -> Callable[..., Any]:
         return launch
 
     return decorate
+
+
+GIVEN = {
+    "vllm.triton_utils": Given(
+        "vllm.triton_utils: Triton, with numpy's log1p for the device's", _triton, has_kernels=True
+    ),
+    "vllm.model_executor.warmup.jit_warmup_triton_helper": Given(
+        "triton_kernel_dispatcher_with_warmup: launches without a warmup",
+        lambda: {"triton_kernel_dispatcher_with_warmup": _dispatcher},
+    ),
+}

@@ -1,57 +1,76 @@
 """vLLM Ascend: token and block verification in torch, where Triton is not available."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
 
-from spectheory.auditing.subjects.adapters.flat_batch import BONUS, PLACEHOLDER, flat_batch
-from spectheory.auditing.subjects.one_module import file_of, module_alone
-from spectheory.foundation.wheels import Release
+from spectheory.auditing.subjects.adapters.flat_batch import PARAMETERS, PLACEHOLDER, flat_batch
+from spectheory.auditing.subjects.library_code import Code
+from spectheory.auditing.subjects.one_module import Given
+from spectheory.auditing.subjects.reached_code import Function
 
-MODULE = "vllm_ascend.sample.rejection_sampler"
-FILES = (file_of(MODULE),)
-STAND_INS = (
-    "generate_uniform_probs, which vLLM has: torch.rand of float64",
-    "vllm_ascend.ascend_config: settings without entropy verification",
-    "vllm.logger: silent; vllm.triton_utils: no Triton; page-locked memory: ordinary memory",
-    BONUS,
+FUNCTION = Function("rejection_sample", ("vllm_ascend.sample.rejection_sampler",), PARAMETERS)
+STAND_INS = ("page-locked memory: ordinary memory",)
+
+
+def rejection_sample(code: Code, *, block_verification: bool) -> Callable[..., Any]:
+    """A sampler of the signature "batch".
+
+    Raises:
+        InvalidInputError: the release has no setting for block verification.
+    """
+    settings = "vllm_ascend.ascend_config"
+    if block_verification and settings not in code.stops:
+        raise code.refused("reads no settings, so it has no block verification")
+
+    def unpinned(**values: Any) -> Any:
+        _SETTINGS.rejection_sampler_config.enable_block_verify = block_verification
+        with _WithoutPinnedMemory():
+            return code.call(**values)
+
+    return flat_batch(unpinned, float(code.constant("GREEDY_TEMPERATURE", 0)))
+
+
+_SETTINGS = SimpleNamespace(
+    enable_reduce_sample=False,
+    rejection_sampler_config=SimpleNamespace(
+        enable_block_verify=False,
+        enable_entropy_verify=False,
+        posterior_threshold=1.0,
+        posterior_alpha=0.0,
+    ),
 )
 
 
-def rejection_sample(release: Release, *, block_verification: bool) -> Callable[..., Any]:
-    """A sampler of the signature "batch"; vLLM draws the uniform numbers: float64, one per drafted token."""
-    settings = SimpleNamespace(
-        enable_reduce_sample=False,
-        rejection_sampler_config=SimpleNamespace(
-            enable_block_verify=block_verification,
-            enable_entropy_verify=False,
-            posterior_threshold=1.0,
-            posterior_alpha=0.0,
-        ),
-    )
-    names = ("debug_once", "info_once", "warning_once")
-    quiet = SimpleNamespace(**dict.fromkeys(names, lambda *_, **__: None))
-    given: dict[str, dict[str, Any]] = {
-        "vllm.logger": {"logger": quiet},
-        "vllm.triton_utils": {"HAS_TRITON": False},
-        "vllm.v1.sample.rejection_sampler": {
-            "GREEDY_TEMPERATURE": 0,
-            "MAX_SPEC_LEN": 128,
-            "PLACEHOLDER_TOKEN_ID": PLACEHOLDER,
-            "generate_uniform_probs": lambda size, *_: torch.rand(size, dtype=torch.float64),
-        },
-        "vllm_ascend.ascend_config": {"get_ascend_config": lambda: settings},
+def _of_vllm() -> Mapping[str, Any]:
+    """The constants and the coins: float64, one per drafted token."""
+    return {
+        "GREEDY_TEMPERATURE": 0,
+        "MAX_SPEC_LEN": 128,
+        "PLACEHOLDER_TOKEN_ID": PLACEHOLDER,
+        "generate_uniform_probs": lambda size, *_: torch.rand(size, dtype=torch.float64),
     }
-    shipped = module_alone(release.folder, [MODULE], given).rejection_sample
 
-    def unpinned(*args: Any) -> Any:
-        with _WithoutPinnedMemory():
-            return shipped(*args)
 
-    return flat_batch(unpinned)
+def _logger() -> Mapping[str, Any]:
+    names = ("debug_once", "info_once", "warning_once")
+    return {"logger": SimpleNamespace(**dict.fromkeys(names, lambda *_, **__: None))}
+
+
+GIVEN = {
+    "vllm.v1.sample.rejection_sampler": Given(
+        "generate_uniform_probs, which vLLM has: torch.rand of float64", _of_vllm
+    ),
+    "vllm_ascend.ascend_config": Given(
+        "vllm_ascend.ascend_config: settings without entropy verification",
+        lambda: {"get_ascend_config": lambda: _SETTINGS},
+    ),
+    "vllm.logger": Given("vllm.logger: silent", _logger),
+    "vllm.triton_utils": Given("vllm.triton_utils: no Triton", lambda: {"HAS_TRITON": False}),
+}
 
 
 class _WithoutPinnedMemory(TorchFunctionMode):

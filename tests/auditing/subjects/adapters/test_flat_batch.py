@@ -15,16 +15,19 @@ from audit_support import law
 from audited import FLAT, released
 from spectheory import certify, instances
 from spectheory.auditing.rounds.batches import FIRST, SECOND, audit_batches
-from spectheory.auditing.subjects.adapters import lmdeploy, vllm, vllm_ascend
-from spectheory.auditing.subjects.adapters.flat_batch import MIXES, bonus_tokens, flat_batch
+from spectheory.auditing.subjects.adapters import vllm, vllm_ascend
+from spectheory.auditing.subjects.adapters.flat_batch import MIXES, PARAMETERS, bonus_tokens, flat_batch
+from spectheory.auditing.subjects.adapters.lmdeploy import BACKENDS
+from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.foundation.wheels import Release
+
+NAMES = PARAMETERS - {"target_logits_or_tuple", "target_probs"}
 
 
 def rejection_sample(text: str = FLAT) -> Callable[..., Any]:
     made: dict[str, Any] = {}
     exec(text, made)
-    return flat_batch(made["rejection_sample"])
+    return flat_batch(lambda **values: made["rejection_sample"](**{name: values[name] for name in NAMES}))
 
 
 def test_a_right_sampler() -> None:
@@ -90,21 +93,14 @@ class NAME(RejectionSamplingImpl):
 """
 
 
-@pytest.mark.parametrize(
-    ("adapter", "modules", "name"),
-    [
-        (lmdeploy.portable, lmdeploy.DEFAULT, "DefaultRejectionSamplingImpl"),
-        (lmdeploy.in_triton, lmdeploy.CUDA, "CudaRejectionSamplingImpl"),
-    ],
-)
-def test_the_implementation_is_called_as_its_module_calls_it(
-    adapter: Callable[..., Any], modules: tuple[str, ...], name: str, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("name", ["lmdeploy", "lmdeploy-triton"])
+def test_the_implementation_is_called_as_its_module_calls_it(name: str, tmp_path: Path) -> None:
     """Sampled, all greedy, and mixed."""
-    for module in modules[1:]:
-        released(tmp_path, module, "class RejectionSamplingImpl:\n    pass\n")
-    released(tmp_path, modules[0], FLAT + LMDEPLOY.replace("NAME", name))
-    sampler = Shipped(adapter(Release("lmdeploy", "0", tmp_path)), "batch", mixes=("greedy",))
+    function = SUBJECTS[name].function
+    released(tmp_path, "lmdeploy.__init__", "")
+    released(tmp_path, f"{BACKENDS}.rejection_sampling", "class RejectionSamplingImpl:\n    pass\n")
+    released(tmp_path, function.modules[0], FLAT + LMDEPLOY.replace("NAME", function.name))
+    sampler = load_subject(name, checkout=tmp_path)
     assert certify(sampler, instances.two_token(2), with_optimum=False).total_variation < 1e-6
     assert audit_batches(sampler) == ("equal lengths", "greedy")
     assert sampler.journal.findings == set()
@@ -136,9 +132,10 @@ def verify_kernel(
 def verify(output, draft, draft_probs, target, bonus, recovered, coins, *, unused=0):
     return (output.shape[0],), dict(vocab_size=target.shape[1])
 
-def rejection_sample(draft, counts, longest, ends, draft_probs, logits, bonus, metadata):
-    target = logits.softmax(-1)
-    output = torch.full((len(counts), longest + 1), -1, dtype=torch.int32)
+def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_draft_tokens, draft_probs,
+                     target_logits, bonus_token_ids, sampling_metadata):
+    draft, bonus, target = draft_token_ids, bonus_token_ids, target_logits.softmax(-1)
+    output = torch.full((len(num_draft_tokens), max_spec_len + 1), -1, dtype=torch.int32)
     noise = torch.empty_like(target).exponential_()
     recovered = ((target - draft_probs).clamp(min=0) / noise).argmax(-1).int()
     verify(output, draft, draft_probs, target, bonus, recovered, torch.rand(len(draft), dtype=torch.float64))
@@ -151,8 +148,9 @@ def test_kernels_are_launched_with_their_arguments_by_name(
     compares: str, is_right: bool, tmp_path: Path
 ) -> None:
     """And numbers are followed from torch through memory into the kernel and out; a mutant is wrong."""
-    released(tmp_path, vllm.MODULE, VLLM.replace("p / q >", f"p / q {compares}"))
-    sampler = Shipped(vllm.rejection_sample(Release("vllm", "0", tmp_path)), "batch")
+    released(tmp_path, vllm.FUNCTION.modules[0], VLLM.replace("p / q >", f"p / q {compares}"))
+    released(tmp_path, "vllm.__init__", "")
+    sampler = load_subject("vllm", checkout=tmp_path)
     found = certify(sampler, instances.two_residual_tokens(1), with_optimum=False)
     assert (found.total_variation < 1e-6) is is_right
     assert sampler.journal.primitives == {
@@ -172,7 +170,10 @@ class AscendRejectionSampler(RejectionSampler):
 
 token_by_token = rejection_sample
 
-def rejection_sample(*args):
+def rejection_sample(draft_token_ids, num_draft_tokens, max_spec_len, cu_num_draft_tokens, draft_probs,
+                     target_logits_or_tuple, bonus_token_ids, sampling_metadata):
+    args = (draft_token_ids, num_draft_tokens, max_spec_len, cu_num_draft_tokens, draft_probs,
+            target_logits_or_tuple, bonus_token_ids, sampling_metadata)
     logger.info_once("block verification")
     if HAS_TRITON or torch.tensor([GREEDY_TEMPERATURE], pin_memory=True):
         raise RuntimeError("the torch path is meant")
@@ -186,9 +187,9 @@ def rejection_sample(*args):
 @pytest.mark.parametrize("block", [False, True])
 def test_the_torch_path_runs_without_a_device(block: bool, tmp_path: Path) -> None:
     """Page-locked memory is left out; the settings reach the module, whose block path is wrong here."""
-    released(tmp_path, vllm_ascend.MODULE, FLAT + ASCEND)
-    release = Release("vllm-ascend", "0", tmp_path)
-    sampler = Shipped(vllm_ascend.rejection_sample(release, block_verification=block), "batch")
+    released(tmp_path, vllm_ascend.FUNCTION.modules[0], FLAT + ASCEND)
+    released(tmp_path, "vllm_ascend.__init__", "")
+    sampler = load_subject("vllm-ascend-block" if block else "vllm-ascend", checkout=tmp_path)
     found = certify(sampler, instances.two_residual_tokens(2), with_optimum=False)
     assert (found.total_variation < 1e-6) is not block
     assert "rand: multiples of 2^-53" in sampler.journal.primitives

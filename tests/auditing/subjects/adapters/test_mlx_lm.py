@@ -7,8 +7,7 @@ import pytest
 from audited import released
 from spectheory import certify, instances
 from spectheory.auditing.subjects.adapters import mlx_lm
-from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.foundation.wheels import Release
+from spectheory.auditing.subjects.libraries import load_subject
 
 MODULE = """
 import mlx.core as mx
@@ -38,8 +37,9 @@ def speculative_generate_step(prompt, model, draft_model, *, num_draft_tokens, m
 @pytest.mark.parametrize(("drawn", "is_right"), [("token", True), ("token if agrees else 0", False)])
 def test_a_generator_that_samples_and_compares(drawn: str, is_right: bool, tmp_path: Path) -> None:
     """Lossless, and no faster than agreement allows; one that yields another token is not."""
-    released(tmp_path, mlx_lm.MODULE, MODULE.replace("DRAWN", drawn))
-    sampler = Shipped(mlx_lm.speculative_generate_step(Release("mlx-lm", "0", tmp_path)), "sampler")
+    released(tmp_path, mlx_lm.FUNCTION.modules[0], MODULE.replace("DRAWN", drawn))
+    (tmp_path / "mlx_lm" / "__init__.py").touch()
+    sampler = load_subject("mlx-lm", checkout=tmp_path)
     found = certify(sampler, instances.two_residual_tokens(2), with_optimum=False)
     assert (found.total_variation < 1e-6) is is_right
     if is_right:

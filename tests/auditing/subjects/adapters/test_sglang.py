@@ -16,11 +16,8 @@ from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.rounds.batches import FIRST
 from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
 from spectheory.auditing.rounds.two_calls import follow_two_calls
-from spectheory.auditing.subjects.adapters import sglang
 from spectheory.auditing.subjects.libraries import load_subject
-from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC
-from spectheory.foundation.wheels import Release
 from spectheory.pairs.pair import ModelPair
 
 RELEASED = "sglang-0.5.23"
@@ -106,15 +103,14 @@ def test_a_mutant_of_the_released_file_is_caught(
 ) -> None:
     """One comparison flipped in a copy; the copy itself is lossless."""
     shutil.copytree(fetched(RELEASED), tmp_path / "release")
-    file = tmp_path / "release" / sglang.FILES[0]
+    file = tmp_path / "release" / "sglang/kernels/ops/speculative/reject_sampling.py"
     text = file.read_text(encoding="utf-8")
     assert text.count(before) == 1
     distances = []
     for content in (text, text.replace(before, after)):
         file.write_text(content, encoding="utf-8")
-        release = Release("sglang", "0.5.23", tmp_path / "release")
-        function = sglang.chain_sampling(release, block_verification=block)
-        found = certify(Shipped(function, "batch"), random_dyadic(1, 2, 1), with_optimum=False)
+        sampler = load_subject("sglang-block" if block else "sglang", checkout=tmp_path / "release")
+        found = certify(sampler, random_dyadic(1, 2, 1), with_optimum=False)
         distances.append(found.total_variation)
     assert distances[0] < Fraction(1, 10**6)
     assert distances[1] > Fraction(1, 100)

@@ -10,9 +10,9 @@ from audited import GUMBEL, released
 from spectheory import audit, certify, instances
 from spectheory.auditing.rounds.batches import audit_batches
 from spectheory.auditing.rounds.two_calls import follow_two_calls
-from spectheory.auditing.subjects.adapters import vllm, vllm_v2
+from spectheory.auditing.subjects.adapters import vllm_v2
+from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import Shipped
-from spectheory.foundation.wheels import Release
 
 READ_AGAIN = "randomness: tl.rand reads random numbers that it has used in the call before"
 NOISE = GUMBEL.replace(
@@ -69,7 +69,7 @@ def verify(out, count, target, draft, drafted, starts, slots, temperature, seeds
 
 def rejection_sample(target_logits, draft_logits, draft_sampled, cu_num_logits, pos, idx_mapping,
                      expanded_idx_mapping, expanded_local_pos, temperature, seed, num_speculative_steps,
-                     block=1):
+                     block=2):
     size = len(idx_mapping)
     assert expanded_idx_mapping.tolist() == idx_mapping.repeat_interleave(cu_num_logits.diff()).tolist()
     assert pos.tolist() == (pos.min() + expanded_local_pos).tolist() and len(set(seed.tolist())) == len(seed)
@@ -85,11 +85,10 @@ def rejection_sample(target_logits, draft_logits, draft_sampled, cu_num_logits, 
 def sampler(root: Path, compares: str = "<", position: str = "pos", looks_ahead: bool = False) -> Shipped:
     text = MODULE.replace("COMPARES", compares).replace("POSITION", position)
     text = text.replace("LOOKS_AHEAD", str(looks_ahead))
-    released(root, vllm_v2.MODULE, text)
-    released(root, vllm_v2.GUMBEL, NOISE)
-    released(root, vllm.FLY, "unused = 1\n")
-    function = vllm_v2.rejection_sample(Release("vllm", "0", root), block=2)
-    return Shipped(function, "batch", "made up", mixes=("ragged", "greedy", "padded"))
+    released(root, vllm_v2.FUNCTION.modules[0], text)
+    released(root, "vllm.v1.worker.gpu.sample.gumbel", NOISE)
+    (root / "vllm" / "__init__.py").touch()
+    return load_subject("vllm-v2", checkout=root)
 
 
 @pytest.mark.deep

@@ -1,0 +1,90 @@
+"""Where the files of a library are: in a checkout, where it is installed, or where its wheel was unpacked.
+
+>>> from spectheory.foundation.wheels import default_cache
+>>> release = installed_release("transformers", "transformers")
+>>> (release.folder / "transformers" / "__init__.py").is_file()
+True
+"""
+
+import importlib.util
+import re
+import subprocess
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.wheels import Release, default_cache, found
+
+INSIDE = ("", "src", "python")
+"""The folders of a repository that contain the package."""
+
+
+def release_of(package: str, top: str, version: str, tested: str, cache: Path | None) -> Release:
+    """The files of a release; nothing is downloaded.
+
+    Args:
+        package: as the package index has it.
+        top: the package that is imported.
+        version: of the release; empty for the installed one, or else the tested one.
+        tested: the version that the adapter was tested with.
+        cache: the folder of fetched files; by default in the user's cache.
+
+    Raises:
+        InvalidInputError: it is neither fetched nor installed.
+    """
+    there = installed_release(package, top)
+    if there is not None and version in ("", there.version):
+        return there
+    return found(f"{package}=={version or tested}", default_cache() if cache is None else cache)
+
+
+def installed_release(package: str, top: str) -> Release | None:
+    """The installed version of a library, whose files an editable install has elsewhere; or ``None``."""
+    try:
+        version = distribution(package).version
+    except PackageNotFoundError:
+        return None
+    spec = importlib.util.find_spec(top)
+    folders = [] if spec is None else list(spec.submodule_search_locations or ())
+    return Release(package, version, Path(folders[0]).parent) if folders else None
+
+
+def release_in(checkout: Path, package: str, top: str) -> Release:
+    """The files of a working tree, an unpacked source distribution or any folder with the library's package.
+
+    Args:
+        checkout: the folder, that of the package, or one above them with a single such folder.
+        package: as the package index has it.
+        top: the package that is imported.
+
+    Raises:
+        InvalidInputError: the package is not there.
+    """
+    if not checkout.is_dir():
+        raise InvalidInputError(f"{checkout} is not a folder; --from takes a checkout or unpacked sources")
+    folder = checkout.resolve()
+    above = [folder.parent] if folder.name == top else []
+    below = [child / inside for child in sorted(folder.glob("*/")) for inside in INSIDE]
+    for root in (*(folder / inside for inside in INSIDE), *above, *below):
+        if next((root / top).rglob("*.py"), None) is not None:
+            return Release(package, _version_in(root, folder, top), root)
+    raise InvalidInputError(f"{checkout} has no package {top}; --from takes a folder that contains {top}/")
+
+
+def _version_in(root: Path, folder: Path, top: str) -> str:
+    """The version of the metadata, else the commit and whether files are changed, else empty."""
+    for file in (root / "PKG-INFO", folder / "PKG-INFO", *root.glob(f"{top}-*.dist-info/METADATA")):
+        if file.is_file():
+            found = re.search(r"^Version: (\S+)", file.read_text(encoding="utf-8"), re.MULTILINE)
+            return found[1] if found else ""
+    is_tracked = _git(root, "ls-files", "--", top)  # the folder may lie in another repository
+    return _git(root, "describe", "--tags", "--always", "--dirty") if is_tracked else ""
+
+
+def _git(folder: Path, *command: str) -> str:
+    try:
+        said = ["git", "-C", str(folder), *command]
+        done = subprocess.run(said, capture_output=True, text=True, check=False)
+    except OSError:
+        return ""
+    return "" if done.returncode else done.stdout.strip()
