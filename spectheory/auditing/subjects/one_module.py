@@ -111,7 +111,7 @@ class _Finder:
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         if name in self.files:
-            inside = [] if self.files[name].name == "__init__.py" else None
+            inside: list[str] | None = [] if self.files[name].name == "__init__.py" else None
             return importlib.util.spec_from_file_location(
                 name, self.files[name], submodule_search_locations=inside
             )

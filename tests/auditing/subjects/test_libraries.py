@@ -4,7 +4,6 @@ import shutil
 import subprocess
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 from transformers.generation import utils as transformers_utils
@@ -14,7 +13,6 @@ from spectheory import audit, instances
 from spectheory.auditing.rounds.batches import FIRST
 from spectheory.auditing.subjects import libraries
 from spectheory.auditing.subjects.libraries import LIBRARIES, SUBJECTS, load_subject
-from spectheory.auditing.subjects.sources import installed_release
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 
 MODULE = "vllm_ascend.sample.rejection_sampler"
@@ -183,10 +181,3 @@ def test_the_temperature_of_greedy_requests_is_the_releases_own(tmp_path: Path) 
         assert audit(sampler, PAIR).is_lossless
         greedy = FIRST._replace(is_greedy=True)
         assert sampler.batch_law([greedy])[0] == {((0, 0),): 1}
-
-
-def test_what_is_installed() -> None:
-    """Its version and its files, without an import of it; ``None`` for what is not."""
-    found: Any = installed_release("transformers", "transformers")
-    assert (found.folder / "transformers" / "__init__.py").is_file()
-    assert installed_release("no-such-library", "no_such_library") is None

@@ -1,0 +1,58 @@
+"""Where the files of a library are, and which version they say they have."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from audited import released
+from spectheory.auditing.subjects.sources import installed_release, release_in, release_of
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.wheels import WHEEL
+
+
+def test_what_is_installed(tmp_path: Path) -> None:
+    """Its version and its files; that version by name, and no other; ``None`` for what is not."""
+    found: Any = installed_release("transformers", "transformers")
+    assert (found.folder / "transformers" / "__init__.py").is_file()
+    assert installed_release("no-such-library", "no_such_library") is None
+    for version in ("", found.version):
+        assert release_of("transformers", "transformers", version, "0.1", tmp_path) == found
+    with pytest.raises(InvalidInputError, match=r"transformers==0\.2 is neither fetched nor installed"):
+        release_of("transformers", "transformers", "0.2", "0.1", tmp_path)
+
+
+def test_what_is_fetched(tmp_path: Path) -> None:
+    """The tested version where none is named."""
+    for version in ("1", "2"):
+        (tmp_path / f"made-up-{version}").mkdir()
+        (tmp_path / f"made-up-{version}" / WHEEL).touch()
+        asked = "" if version == "2" else version
+        found = release_of("made-up", "made_up", asked, "2", tmp_path)
+        assert (found.version, found.folder) == (version, tmp_path / f"made-up-{version}")
+
+
+@pytest.mark.parametrize("inside", ["", "src", "python", "made-up-1.2", "made-up-1.2/src"])
+def test_where_a_checkout_has_its_package(inside: str, tmp_path: Path) -> None:
+    released(tmp_path / inside, "made_up.deep.sampler", "")
+    (tmp_path / "other" / "made_up").mkdir(parents=True)
+    found = release_in(tmp_path, "made-up", "made_up")
+    assert (found.folder, found.version) == ((tmp_path / inside).resolve(), "")
+
+
+def test_the_version_of_installed_metadata(tmp_path: Path) -> None:
+    """Of this package, and not of another beside it."""
+    released(tmp_path, "made_up.sampler", "")
+    for name, version in (("made_up", "3"), ("another", "4")):
+        (tmp_path / f"{name}-{version}.dist-info").mkdir()
+        (tmp_path / f"{name}-{version}.dist-info" / "METADATA").write_text(f"Version: {version}\n")
+    assert release_in(tmp_path, "made-up", "made_up").version == "3"
+
+
+def test_what_is_not_a_checkout(tmp_path: Path) -> None:
+    with pytest.raises(
+        InvalidInputError, match=r"has no package made_up; --from takes a folder that contains"
+    ):
+        release_in(tmp_path, "made-up", "made_up")
+    with pytest.raises(InvalidInputError, match=r"nowhere is not a folder"):
+        release_in(tmp_path / "nowhere", "made-up", "made_up")
