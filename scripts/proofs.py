@@ -56,6 +56,8 @@ SHAPES: list[Row] = [
     ("traversal", 2, 1, 2, False),
     ("traversal", 2, 1, 3, False),
     ("traversal", 3, 1, 2, False),
+    ("traversal", 3, 1, 3, False),
+    ("greedy_multipath", 3, 1, 3, False),
     ("multi_round", 3, 1, 3, False),
     ("mixed_multipath", 2, 1, 3, False),
     ("multi_round", 2, 2, PrefixTree((1, 2)), False),

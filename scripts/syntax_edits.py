@@ -192,7 +192,10 @@ def _of_node(node: ast.AST) -> Iterator[tuple[str, Any, Replace]]:
         statements = getattr(node, field, None)
         if isinstance(statements, list) and not isinstance(node, ast.ClassDef):
             for statement in statements:
-                if isinstance(statement, (ast.Expr, ast.AugAssign)) and not _is_text(statement):
+                is_constant = isinstance(getattr(statement, "value", None), (ast.Constant, ast.JoinedStr))
+                if isinstance(statement, ast.AugAssign) or (
+                    isinstance(statement, ast.Expr) and not is_constant
+                ):  # texts and ``...`` do nothing
                     yield (
                         "without a statement", statement,
                         lambda statement=statement, all_=statements: all_.__setitem__(

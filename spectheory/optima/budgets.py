@@ -93,6 +93,6 @@ def feasible_budgets(
     sums = np.bincount(block.rows, weights=masses, minlength=block.size)
     used = sums > 0
     used[0] = False  # {∅}: D(∅) p(∅) = 1 = f(1), and no other set holds the root
-    factor = min(1.0, np.min(limits[used] / sums[used], initial=1.0))
+    factor = np.min(limits[used] / sums[used], initial=1.0)
     budgets[1:] *= factor * (1 - rounding_allowance(count))
     return budgets

@@ -127,6 +127,11 @@ def test_what_is_a_number_beside_which_rows() -> None:
     """A table of floats is refused beside exact rows, and truth values are no numbers."""
     with pytest.raises(InvalidInputError, match="bound to a float64 pair"):
         arrays.like_rows(np.array([0.5]), objects([F(1, 2)]))
+    halves = objects([F(1, 2)] * 2)
+    assert arrays.like_rows(halves, objects([F(1)] * 3)) is halves
+    for rows in (np.ones(3), torch.ones(3)):
+        same = arrays.like_rows(halves, rows)
+        assert (type(same), same.dtype, same.tolist()) == (type(rows), rows.dtype, [0.5, 0.5])
     assert arrays.holds_numbers(objects([F(1), 2, 0.5]))
     assert not arrays.holds_numbers(objects([F(1), True]))
     assert not arrays.holds_numbers(np.array([True]))

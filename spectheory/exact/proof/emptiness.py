@@ -165,9 +165,11 @@ class Emptiness:
         if answer != "unsat":
             return unknown
         core = self._solver.core(every)
-        near = [item for item in constraints if item not in core and _is_simple(item, core)][:EXTRA]
+        near = [*core, *_simple(constraints, core)[:EXTRA]]
+        # 1 - q₀ > 0 follows from 1 - q₀ - q₁ > 0 and q₁ > 0.
+        wide = [*near, *_simple(constraints, near)[:EXTRA]]
         for degree in DEGREES:
-            for some in (core, [*core, *near]):
+            for some in (core, near, wide):
                 terms = certificate(some, degree)
                 if terms is not None:
                     return Finding(mask, self.add(some, terms), [])
@@ -197,11 +199,14 @@ class Emptiness:
                 yield Step(factor, before & mask, tuple(zip(excluded, lemmas, strict=True)))
 
 
-def _is_simple(constraint: Constraint, core: Sequence[Constraint]) -> bool:
-    """Whether a condition is linear and speaks of variables of a core, as 0 ≤ p does."""
-    factor = constraint[0]
-    is_linear = max(map(sum, factor.terms)) == 1
-    return is_linear and any(factor.variables <= other.variables for other, _ in core)
+def _simple(constraints: Sequence[Constraint], core: Sequence[Constraint]) -> list[Constraint]:
+    """Other linear conditions with variables of a core, as 0 ≤ p is one."""
+    variables = frozenset().union(*(factor.variables for factor, _ in core))
+    return [
+        (factor, mask)
+        for factor, mask in constraints
+        if (factor, mask) not in core and factor.variables & variables and max(map(sum, factor.terms)) == 1
+    ]
 
 
 def component(known: Mapping[Factor, int], factor: Factor, mask: int) -> list[Constraint]:
