@@ -187,7 +187,7 @@ def _history(
     form: tuple[bool, bool],
 ) -> int:
     """The verdicts on the newest releases; the status is that of the newest."""
-    from spectheory.auditing.verdicts.history import history
+    from spectheory.auditing.verdicts.release_history import history
     from spectheory.command_line.progress import progress_bar
 
     if not names:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from audited import CACHE, fetched
+from audited import CACHE, FLAT, fetched, released
 from cli_support import run_json, write_pair
 from spectheory.auditing.subjects import specimens
 from spectheory.auditing.subjects.libraries import SUBJECTS
+from spectheory.auditing.verdicts import release_history
 from spectheory.command_line.main import main
+from spectheory.foundation.wheels import Release
 
 SPECIMENS = "spectheory.auditing.subjects.specimens"
 
@@ -67,6 +69,30 @@ def test_fetching(capsys: pytest.CaptureFixture[str]) -> None:
         assert capsys.readouterr().out == f"sglang 0.5.23: {CACHE / 'sglang-0.5.23'}\n"
     found = run_json(capsys, "audit", "fetch", "sglang", "--cache", str(CACHE))["fetched"]
     assert found == [{"package": "sglang", "version": "0.5.23", "folder": str(CACHE / "sglang-0.5.23")}]
+
+
+def test_a_checkout_and_a_history(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--from a folder; the releases of a history with their verdicts, and the status of the newest."""
+    module = "vllm_ascend.sample.rejection_sampler"
+    pair = ["--pair", str(write_pair(tmp_path, draft_length=1))]
+    wrong = FLAT.replace("bool(uniform(()) * q[token] < p[token])", "True")
+    texts = {"2": wrong, "1": FLAT}
+    for version, text in texts.items():
+        released(tmp_path / version, module, text)
+        words = ["audit", "vllm-ascend", "--from", str(tmp_path / version), *pair]
+        assert main([*words, "--json"]) == (version == "2")
+        assert json.loads(capsys.readouterr().out)["provenance"]["file"] == f"{module.replace('.', '/')}.py"
+    monkeypatch.setattr(release_history, "released_versions", lambda package: list(texts))
+    monkeypatch.setattr(
+        release_history, "fetch", lambda asked, _, cache: Release("vllm-ascend", asked[-1], cache / asked[-1])
+    )
+    words = ["audit", "history", "vllm-ascend", "--versions", "2", "--cache", str(tmp_path), *pair]
+    assert main([*words, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["first_bad"], found["first_good"]) == ("2", None)
+    assert [each["version"] for each in found["releases"]] == ["2", "1"]
 
 
 def test_findings_in_sarif(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -144,6 +170,9 @@ def test_batches_of_a_function(capsys: pytest.CaptureFixture[str], tmp_path: Pat
             "batches can mix ragged, greedy",
         ),
         (["fetch"], "say what to fetch: all, or one of transformers, sglang, vllm"),
+        (["history"], "say whose history: spectheory audit history SAMPLER"),
+        (["transformers", "--versions", "2"], "--versions is of: spectheory audit history SAMPLER"),
+        (["math:floor", "--as", "sampler", "--from", "."], "--from is for the samplers of libraries"),
         (["fetch", "sglnag"], "did you mean 'sglang'"),
         (["fetch", "sglang>=1"], "write package or package==version"),
     ],

@@ -7,8 +7,8 @@ import pytest
 
 from audited import FLAT, released
 from spectheory import instances
-from spectheory.auditing.verdicts import history as histories
-from spectheory.auditing.verdicts.history import history
+from spectheory.auditing.verdicts import release_history as histories
+from spectheory.auditing.verdicts.release_history import history
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
 from spectheory.foundation.wheels import Release
 
