@@ -93,7 +93,7 @@ def division_factor(names: Sequence[str] = tuple(PAIRS), num_drafts: int = 2, st
                 checks.expect("K-SEQ is lossless for every ρ ≥ ρ* (Theorem 1)", not defect, here)
                 checks.expect(
                     "no factor above ρ* accepts more drafts in the sequence than ρ*",
-                    accepted < best_acceptance,
+                    float(accepted) <= best_acceptance + 1e-12,
                     here,
                 )
             lossless = _lossless_by_statement(target, draft, accepted, factor)
