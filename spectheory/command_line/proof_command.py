@@ -17,7 +17,7 @@ from spectheory.command_line.output import (
 
 @click.command(short_help="Prove that a verifier is lossless on every pair of a shape.")
 @click.argument("verifier", required=False)
-@click.option("--vocab", type=int, metavar="V", help="How many tokens.")
+@click.option("--vocab", type=int, metavar="V", help="Number of tokens.")
 @click.option("--draft-length", "-l", type=int, metavar="L", help="Drafted tokens per path.")
 @num_drafts_option
 @tree_option
@@ -27,12 +27,14 @@ from spectheory.command_line.output import (
     metavar="NAME",
     help="lossless, optimal, at_least:OTHER[@K], prefix_matching, exchangeable, single_path or law.",
 )
-@click.option("--show", is_flag=True, help="The block efficiency as formulas, by regions.")
-@click.option("--positive", is_flag=True, help="Of pairs without zeros only.")
-@click.option("--time-limit", type=float, metavar="SECONDS", help="Stop earlier, undecided.")
-@click.option("--out", type=click.Path(), metavar="FILE", help="Write what was found: proof, pair, search.")
+@click.option("--show", is_flag=True, help="Add the block efficiency as formulas.")
+@click.option("--positive", is_flag=True, help="Leave out pairs with zeros.")
+@click.option("--time-limit", type=float, metavar="SECONDS", help="Stop after this time, undecided.")
+@click.option(
+    "--out", type=click.Path(), metavar="FILE", help="Write the proof, pair or search that was found."
+)
 @click.option("--resume", type=click.Path(), metavar="FILE", help="Go on with an undecided search.")
-@click.option("--check", "checked", type=click.Path(), metavar="FILE", help="Instead: check a stored proof.")
+@click.option("--check", "checked", type=click.Path(), metavar="FILE", help="Check a stored proof instead.")
 @json_option
 def prove(
     verifier: str | None,
@@ -52,9 +54,9 @@ def prove(
     """Prove that a verifier is lossless on every pair with V tokens and draft length L, or refute it.
 
     VERIFIER is a published one, or your own as package.module:attribute.  --statement proves something else
-    about it: at_least:OTHER@K says that no block efficiency is below that of OTHER with K drafts.  Exits with
-    0 where it is proved, with 1 where a pair refutes it, and with 4 where it is undecided or rests on the
-    word of a solver.  What --out then writes is the search, with which --resume goes on.
+    about it: at_least:OTHER@K says that no block efficiency is below that of OTHER with K drafts.  The exit
+    status is 0 if it is proved, 1 if a pair refutes it, and 4 if it is undecided or rests on the word of a
+    solver.  Of an undecided proof --out writes the search, and --resume goes on with it.
 
     --check FILE runs the checker, which shares nothing with the search.  It exits with 1 where the proof does
     not hold.

@@ -56,7 +56,7 @@ class AntichainViolation:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Certificate(Result):
-    """What is known of one verifier on one pair.
+    """The verdict on one verifier and one pair, with its numbers.
 
     Exact quantities are Fractions; they are floats where the arithmetic is float64.
 
@@ -399,9 +399,7 @@ def drafts_in_words(process: DraftProcess) -> str:
         ('1 draft', '2 drafts (prefix_tree 2,1)')
     """
     drafts = count_text(process.num_drafts, "draft")
-    widths = getattr(process, "widths", None)
-    shape = f" {','.join(map(str, widths))}" if widths else ""
-    return drafts if process.name == "iid" else f"{drafts} ({process.name}{shape})"
+    return drafts if process.name == "iid" else f"{drafts} ({process.text.replace(':', ' ')})"
 
 
 class _Steps:

@@ -30,7 +30,7 @@ from spectheory.foundation.validation import check_count, check_tolerance
 from spectheory.optima.bounds.antichain_hulls import most_violated_antichain
 from spectheory.optima.bounds.context_tree import Levels, subtree_sums, sum_over_children
 from spectheory.optima.multi_path import largest_listed_excess
-from spectheory.pairs.contexts import Context, context_number, numbered_context
+from spectheory.pairs.contexts import Context, context_number, numbered_context, path_to
 from spectheory.pairs.drafts import DraftProcess, DraftTuples, Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator, check_correction_rows
@@ -202,7 +202,7 @@ class OutputLaw(Result):
             if best is None or terms[worst] > best[0]:
                 best = terms[worst], leaves[worst], given[worst]
         assert best is not None  # a process draws something
-        return tuple(numbered_context(int(leaf), length, size) for leaf in best[1]), best[2]
+        return tuple(path_to(int(number), length, size) for number in best[1]), best[2]
 
     @cached_property
     def total_variation(self) -> Number:

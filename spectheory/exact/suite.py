@@ -27,7 +27,16 @@ from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.scope import SCOPE_FACTS, Scope
 from spectheory.foundation.validation import check_count, unknown_name
-from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, Iid, PerPath, PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import (
+    ALL_PROCESSES,
+    ConfidenceTree,
+    DraftProcess,
+    Iid,
+    PerPath,
+    PrefixTree,
+    TopTree,
+    WithoutReplacement,
+)
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
@@ -599,6 +608,8 @@ def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProce
             except InvalidInputError:  # fewer tokens with mass than a width asks for
                 continue
             yield process
+    trees = [TopTree((min(2, pair.vocab_size), *[1] * (L - 1))), ConfidenceTree(pair.vocab_size)]
+    yield from (tree for tree in trees if tree.name in processes)
     if "per_path" in processes:
         # The second path has another draft model: that of the pair, mixed with the uniform row.
         levels = tuple((level + Fraction(1, pair.vocab_size)) / 2 for level in pair.draft)

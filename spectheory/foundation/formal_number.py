@@ -21,6 +21,10 @@ class FormalNumber(ABC):
         """max(x, 0)."""
 
     @abstractmethod
+    def quotient_or_zero(self, numerator: Any) -> Self:
+        """numerator / x, and 0 where x = 0."""
+
+    @abstractmethod
     def normalised(self, rows: np.ndarray) -> np.ndarray:
         """``arrays.normalise`` of rows of such numbers."""
 

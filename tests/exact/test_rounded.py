@@ -26,6 +26,13 @@ def is_caught(verifier: Any, cases: list[SuiteCase]) -> bool:
     return not found.is_lossless
 
 
+@pytest.fixture
+def trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verifiers of tests are judged as the package's own: once, and not on whether they are functions."""
+    monkeypatch.setattr("spectheory.verification.verifier.is_packages_own", lambda verifier: True)
+
+
+@pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize(
     "name",
     [
@@ -42,6 +49,7 @@ def test_hostile_verifiers_are_caught(name: str) -> None:
     assert not is_caught(WrongWhere("honest", lambda corner: False), [smallest])
 
 
+@pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize("name", EXCLUDED)
 def test_what_was_not_asked_is_excluded_by_words(name: str) -> None:
     where, words = EXCLUDED[name]
@@ -86,6 +94,7 @@ def rare(q: float = 1e-9, p: float = 0.0) -> ModelPair:
     return ModelPair.context_free_pair([1 - p, p], [1 - q, q], 1)
 
 
+@pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize("exact", [pytest.param(True, marks=pytest.mark.deep), False])
 def test_rare_drafts_are_caught_whatever_is_declared(exact: bool) -> None:
     where, chosen = HOSTILE["q below 1e-9"]
@@ -115,6 +124,7 @@ def test_float_laws_are_judged_path_by_path(verifier: Any, pair: ModelPair) -> N
     assert certify("token", pair).is_valid
 
 
+@pytest.mark.usefixtures("trusted")
 @pytest.mark.parametrize("kept", [3, pytest.param(4, marks=pytest.mark.deep)])
 def test_truncations_are_caught(kept: int) -> None:
     assert is_caught(Truncated("top", kept), [case for case in standard_suite() if small(case)])

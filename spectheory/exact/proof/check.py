@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, combinations, product
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from spectheory.exact.proof.check_numbers import (
     Ring,
     reject,
 )
+from spectheory.exact.proof.check_postponed import note, read_postponed
 from spectheory.exact.proof.check_statements import Claim
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.foundation.errors import InvalidInputError
@@ -62,7 +63,7 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
     name = str(document.get("verifier"))
     found = find_verifier(verifier or defects.get(name) or name)
     leaves = check_document(document, found)
-    tree = ("variables", "polynomials", "lemmas", "nodes", "roots")
+    tree = ("variables", "polynomials", "lemmas", "nodes", "roots", "atoms", "facts", "sums")
     return {key: value for key, value in document.items() if key not in tree} | {"regions": leaves}
 
 
@@ -149,8 +150,10 @@ class _Check:
         ]
         if document["variables"] != self.names:
             reject("its variables are not those of the shape")
+        self.names += [f"m{number}" for number in range(len(document.get("atoms", ())))]
         self.ring = Ring(self.names)
         self.rational_ring = fmpq_mpoly_ctx.get(self.names, Ordering.degrevlex)
+        self.visited: set[int] = set()
         read = (self._polynomial(terms, self.ring.polynomials, int) for terms in document["polynomials"])
         self.keys = [str(polynomial) for polynomial in read]
         self.lemmas = [self._lemma(lemma) for lemma in document["lemmas"]]
@@ -223,47 +226,57 @@ class _Check:
 
     def leaves(self) -> int:
         """The number of leaves, once all is checked."""
+        if "atoms" in self.document:
+            return self._postponed()
         wanted = {frozenset(face) for face in self._faces() if self._can_be_drafted(face)}
-        visited: set[int] = set()
         found = 0
         for written, target in self.document["roots"]:
             face = [(tuple(context), tuple(support)) for context, support in written]
             if frozenset(face) not in wanted:
                 reject("a face is not one of the domain, or comes twice")
             wanted.remove(frozenset(face))
-            found += self._face(dict(face), target, visited)
+            found += self._face(dict(face), target)
         if wanted:
             reject("a face of the domain is left out")
+        return found
+
+    def _postponed(self) -> int:
+        tokens = tuple(range(self.size))
+        contexts = chain(*(product(tokens, repeat=depth) for depth in range(self.length)))
+        rows = FaceRows(self.ring.polynomials, self.size, self.length, dict.fromkeys(contexts, tokens))
+        if any(isinstance(process, WithoutReplacement) for _, process in self.claim.subjects):
+            reject("the probabilities of these drafts are quotients")
+        answers, found = read_postponed(self.document, rows, self.ring, self._polynomial, self._tree)
+        self.claim.check(rows, answers)
         return found
 
     def _can_be_drafted(self, face: Any) -> bool:
         widths = self.process.widths if isinstance(self.process, WithoutReplacement) else ()
         return not widths or all(len(support) >= widths[len(context)] for context, support in face)
 
-    def _face(self, supports: dict[Any, Any], root: int, visited: set[int]) -> int:
-        rows = FaceRows(self.ring.polynomials, self.size, self.length, self.positive, supports)
+    def _face(self, supports: dict[Any, Any], root: int) -> int:
+        rows = FaceRows(self.ring.polynomials, self.size, self.length, supports)
         known: dict[str, int] = {}
-        for entry in rows.probabilities:
-            constant, factors = self.ring.factors(entry)
-            if factors:
-                [(key, _)] = factors
-                mask = POSITIVE if rows.is_positive[str(entry)] else ZERO | POSITIVE
-                turned = mask if constant > 0 else (NEGATIVE | mask & ZERO)
-                known[key] = known.get(key, ANY) & turned
+        for letter, entry in rows.probabilities:
+            note(self.ring, known, entry, POSITIVE if self.positive or letter == "q" else ZERO | POSITIVE)
+        return self._tree(root, known, lambda signs: self.claim.check(rows, Answers(self.ring, signs)))
+
+    def _tree(self, root: int, known: dict[str, int], at_leaf: Callable[[dict[str, int]], None]) -> int:
+        """Check a tree of splits, and what must hold at its leaves; returns their number."""
         waiting, found = [(root, known)], 0
         while waiting:
             target, known = waiting.pop()
             if target == -1:
-                self.claim.check(rows, Answers(self.ring, known))
+                at_leaf(known)
                 found += 1
             elif target < -1:
                 lemma = self.lemmas[-2 - target]
                 if any(known.get(key, ANY) & ~mask for key, mask in lemma):
                     reject("a part that is left out does not satisfy the conditions of its lemma")
             else:
-                if target in visited:
+                if target in self.visited:
                     reject("a node is entered twice")
-                visited.add(target)
+                self.visited.add(target)
                 number, *parts = self.document["nodes"][target]
                 key, masks = self.keys[number], parts[::2]
                 before, covered = known.get(key, ANY), 0

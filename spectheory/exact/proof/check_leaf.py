@@ -27,15 +27,13 @@ class FaceRows:
     Attributes:
         levels: those of the target as "p" and of the draft as "q", by depth.
         reached: the contexts that drafted paths reach.
-        probabilities: the entries that are not 0 throughout.
-        is_positive: whether an entry, by its text, is above 0.
+        probabilities: the entries that are not 0 throughout, each with the letter of its model.
     """
 
-    def __init__(self, ring: Any, size: int, length: int, positive: bool, supports: dict[Any, Any]) -> None:
+    def __init__(self, ring: Any, size: int, length: int, supports: dict[Any, Any]) -> None:
         variables = dict(zip(ring.names(), ring.gens(), strict=True))
         self.reached = {(): True} | {(*context, x): True for context in supports for x in supports[context]}
-        self.is_positive: dict[str, bool] = {}
-        self.probabilities: list[Any] = []
+        self.probabilities: list[tuple[str, Any]] = []
         self.levels: dict[str, list[np.ndarray]] = {"p": [], "q": []}
         for letter, depths in (("p", length + 1), ("q", length)):
             for depth in range(depths):
@@ -53,8 +51,7 @@ class FaceRows:
                             rest = rest - entry
                         level[number, token] = entry
                         if token in drawn:
-                            self.probabilities.append(entry)
-                            self.is_positive[str(entry)] = letter == "q" or positive
+                            self.probabilities.append((letter, entry))
                 self.levels[letter].append(level)
 
 
@@ -89,12 +86,6 @@ class Law(NamedTuple):
     block_efficiency: Quotient
 
 
-def must(answers: Answers, number: Quotient, mask: int) -> None:
-    """Reject the proof unless a number has one of the signs."""
-    if not answers.answer(number, mask):
-        reject("a condition of the statement does not hold at a leaf")
-
-
 def numbers_of(face: FaceRows, answers: Answers) -> dict[str, list[np.ndarray]]:
     """The rows of a face as numbers, by depth."""
     make = np.frompyfunc(answers.quotient, 1, 1)
@@ -106,11 +97,16 @@ def law_of(
 ) -> Law:
     """Run a verifier, and reject the proof unless what it returns is a law for every tuple."""
     length, size = len(levels["q"]), levels["p"][0].shape[1]
-    view = _View(levels["p"], levels["q"], size, length)
+    drawn = levels
+    if answers.of_drafts is not answers:
+        again = np.frompyfunc(lambda entry: Quotient(answers.of_drafts, *entry.parts), 1, 1)
+        drawn = {letter: list(map(again, levels[letter])) for letter in levels}
+    view = _View(drawn["p"], drawn["q"], size, length)
     chunks = list(process.tuples(view, 1 << 20))  # type: ignore[arg-type]
     leaves = np.concatenate([chunk.leaves for chunk in chunks])
     zero = answers.quotient(answers.ring.polynomials.constant(0))
-    weights = [zero + weight for chunk in chunks for weight in chunk.probs]
+    nothing = answers.of_drafts.quotient(answers.ring.polynomials.constant(0))
+    weights = [Quotient(answers, *(nothing + weight).parts) for chunk in chunks for weight in chunk.probs]
     prefixes = np.stack([leaves // size ** (length - depth) for depth in range(length + 1)], axis=-1)
     target = np.stack([levels["p"][d][prefixes[..., d]] for d in range(length + 1)], axis=-2)
     draft = np.stack([levels["q"][d][prefixes[..., d]] for d in range(length)], axis=-2)
@@ -123,6 +119,10 @@ def law_of(
         reject("the stop probabilities have another shape")
     outputs: list[dict[tuple[int, ...], list[Quotient]]] = [{} for _ in leaves]
     totals, mean = [zero] * len(leaves), zero
+    given = [
+        frozenset(tuple(map(int, t[:d])) for t in some for d in range(1, length + 1))
+        for some in prefixes[..., 1:] % size
+    ]
     made = np.frompyfunc(lambda stop: not (zero + stop).is_nothing, 1, 1)(stops).astype(bool)
     for depth in range(length + 1):
         order = np.argsort(~made[:, :, depth], axis=1, kind="stable")
@@ -134,15 +134,15 @@ def law_of(
                 stop = zero + stops[number, paths[number], depth]
                 masses = [_mass(answers, stop, entry, zero) for entry in rows[number]]
                 for entry in (stop, *masses):
-                    must(answers, entry, ZERO | POSITIVE)
-                must(answers, sum(masses, zero) - stop, ZERO)
+                    answers.must(entry, ZERO | POSITIVE, given[number])
+                answers.must(stop - sum(masses, zero), ZERO, given[number])
                 totals[number] = totals[number] + stop
                 mean = mean + weights[number] * stop * (depth + 1)
                 context = tuple(int(x) for x in prefixes[number, paths[number], 1 : depth + 1] % size)
                 old = outputs[number].get(context, [zero] * size)
                 outputs[number][context] = [a + b for a, b in zip(old, masses, strict=True)]
-    for total in totals:
-        must(answers, total - 1, ZERO)
+    for total, drafted in zip(totals, given, strict=True):
+        answers.must(total - 1, ZERO, drafted)
     return Law([tuple(map(int, some)) for some in leaves], weights, outputs, mean)
 
 

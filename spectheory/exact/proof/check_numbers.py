@@ -60,11 +60,13 @@ class Answers:
     Attributes:
         has_failed: a question was not answered, or a use refused, whatever the verifier did about it.
         serial: different for every run.
+        of_drafts: what is known where the drafts are drawn.
     """
 
     def __init__(self, ring: Ring, known: Mapping[str, int]) -> None:
         self.ring, self.known, self.has_failed = ring, known, False
         self.serial = next(_SERIALS)
+        self.of_drafts = self
 
     def quotient(self, numerator: Any) -> Quotient:
         """A polynomial as a number."""
@@ -92,6 +94,29 @@ class Answers:
             self.has_failed = True  # in case the verifier catches it
             reject("a comparison of the verifier, or a condition, is not decided at a leaf")
         return not signs & ~wanted
+
+    def must(self, number: Quotient, mask: int, given: frozenset[tuple[int, ...]] = frozenset()) -> None:
+        """Reject the proof unless a number has one of the signs, where the prefixes ``given`` are drafted."""
+        if not self.answer(number, mask):
+            reject("a condition of the statement does not hold at a leaf")
+
+    def simplified(self, number: Quotient) -> Quotient:
+        """An equal number."""
+        return number
+
+    def positive_part(self, number: Quotient) -> Quotient:
+        """max(x, 0); at 0 either sign will do."""
+        signs = self.signs(*number.parts)
+        is_positive = bool(signs & POSITIVE) and self.answer(number, ZERO | POSITIVE)
+        return number if is_positive else number * 0
+
+    def quotient_or_zero(self, number: Quotient, divisor: Quotient) -> Quotient:
+        """x/d, and 0 where d = 0."""
+        return divisor * 0 if self.answer(divisor, ZERO) else number / divisor
+
+    def shares(self, weights: list[Quotient], total: Quotient) -> list[Quotient]:
+        """Weights divided by their sum; where that is 0, the weights."""
+        return [Normalised(weight, weights, total) for weight in weights]
 
     def escape(self, what: str) -> NoReturn:
         self.has_failed = True
@@ -202,22 +227,21 @@ class Quotient(FormalNumber):
         return power if exponent >= 0 else 1 / power
 
     def __abs__(self) -> Any:
-        return self if self._is_at_least_zero() else -self
+        return self.positive_part() + (-self).positive_part()
 
     def positive_part(self) -> Any:
-        return self if self._is_at_least_zero() else self * 0
+        return self._answers.positive_part(self)
 
-    def _is_at_least_zero(self) -> bool:
-        signs = self._answers.signs(self._top, self._bottom)
-        return bool(signs & POSITIVE) and self._answers.answer(self, ZERO | POSITIVE)
+    def quotient_or_zero(self, numerator: Any) -> Any:
+        return self._answers.quotient_or_zero(self * 0 + numerator, self)
 
     def normalised(self, rows: np.ndarray) -> np.ndarray:
         zero, result = self * 0, np.empty(rows.size, dtype=object)
-        entries = []
+        entries: list[Quotient] = []
         for row in rows.reshape((-1, rows.shape[-1])):
             weights = [zero + entry for entry in row]
             total = sum(weights, zero)
-            entries += [w if total._top.is_zero() else Normalised(w, weights, total) for w in weights]
+            entries += weights if total._top.is_zero() else self._answers.shares(weights, total)
         result[:] = entries
         return result.reshape(rows.shape)
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from spectheory.exact.proof.check_leaf import FaceRows, Law, law_of, must, numbers_of
+from spectheory.exact.proof.check_leaf import FaceRows, Law, law_of, numbers_of
 from spectheory.exact.proof.check_numbers import NEGATIVE, POSITIVE, ZERO, Answers, Quotient, reject
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
@@ -55,11 +55,11 @@ class Leaf(NamedTuple):
         found: dict[Prefix, Quotient] = {(): self.one}
         for prefix in self.reached:
             for token in range(self.size):
-                mass = found[prefix] * self.entry("p", (*prefix, token))
+                given = self.one - 1
                 for weight, output in zip(law.weights, law.outputs, strict=True):
-                    if prefix in output:
-                        mass = mass - weight * output[prefix][token]
-                found[*prefix, token] = mass
+                    given = given + weight * output[prefix][token] if prefix in output else given
+                mass = found[prefix] * self.entry("p", (*prefix, token))
+                found[*prefix, token] = mass - self.answers.simplified(given)
         return found
 
 
@@ -112,7 +112,7 @@ class Claim(NamedTuple):
 def _lossless(leaf: Leaf) -> None:
     for prefix, mass in leaf.masses().items():
         if prefix not in leaf.reached:
-            must(leaf.answers, mass, ZERO)
+            leaf.answers.must(mass, ZERO)
 
 
 def _optimal(leaf: Leaf) -> None:
@@ -127,7 +127,7 @@ def _optimal(leaf: Leaf) -> None:
             mass = accepted[prefix[:-1]] * leaf.entry("p", prefix)
             accepted[prefix] = drafted[prefix] - (drafted[prefix] - mass).positive_part()
             mean = mean - accepted[prefix]
-        must(leaf.answers, mean, ZERO | POSITIVE)
+        leaf.answers.must(mean, ZERO | POSITIVE)
         return
     for inside in chain(*(combinations(range(leaf.size), count) for count in range(leaf.size + 1))):
         # No lossless verifier accepts more than p(H) + 1 - P(all drafts lie in H).
@@ -143,7 +143,7 @@ def _optimal(leaf: Leaf) -> None:
 
 def _at_least(leaf: Leaf) -> None:
     one, other = leaf.laws
-    must(leaf.answers, one.block_efficiency - other.block_efficiency, ZERO | POSITIVE)
+    leaf.answers.must(one.block_efficiency - other.block_efficiency, ZERO | POSITIVE)
 
 
 def _prefix_matching(leaf: Leaf) -> None:
@@ -153,7 +153,7 @@ def _prefix_matching(leaf: Leaf) -> None:
         hit = leaf.one - 1
         for weight, prefixes in zip(law.weights, passed, strict=True):
             hit = hit + weight if prefixes & antichain else hit
-        must(leaf.answers, sum((-masses[prefix] for prefix in antichain), hit), ZERO | POSITIVE)
+        leaf.answers.must(sum((-masses[prefix] for prefix in antichain), hit), ZERO | POSITIVE)
 
 
 def _antichains(prefix: Prefix, reached: set[Prefix], size: int) -> Iterator[frozenset[Prefix]]:
@@ -182,7 +182,7 @@ def _must_be_equal(leaf: Leaf, one: dict[Prefix, Any], other: dict[Prefix, Any])
     nothing = [leaf.one - 1] * leaf.size
     for prefix in one.keys() | other.keys():
         for a, b in zip(one.get(prefix, nothing), other.get(prefix, nothing), strict=True):
-            must(leaf.answers, a - b, ZERO)
+            leaf.answers.must(a - b, ZERO)
 
 
 CONDITIONS: dict[str, Callable[[Leaf], None]] = {

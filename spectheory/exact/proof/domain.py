@@ -7,7 +7,7 @@ entry of a target row.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -88,12 +88,18 @@ class FormalPair:
 
     Attributes:
         face: the supports of the draft rows.
+        draft_sign: of the draft entries on the face.
+        value_of: at a point, of the variables that are no entries of rows, if there are any.
         signs: what is known of the signs of the functions that are probabilities.
         target, draft: by depth [V^depth, V], functions; ``None`` at contexts that no drafted path reaches.
     """
 
-    def __init__(self, shape: Shape, field: RationalFunctions, face: Face) -> None:
-        self.shape, self.field, self.face = shape, field, face
+    value_of: Callable[[Any, int], fmpq] | None = None
+
+    def __init__(
+        self, shape: Shape, field: RationalFunctions, face: Face, draft_sign: int = POSITIVE
+    ) -> None:
+        self.shape, self.field, self.face, self.draft_sign = shape, field, face, draft_sign
         size, length = shape.vocab_size, shape.draft_length
         self.vocab_size, self.draft_length = size, length
         variables = dict(zip(field.names, field.variables, strict=True))
@@ -106,7 +112,7 @@ class FormalPair:
         for context in self.reached:
             rows = [(self.target, "p", tuple(range(size)), sign)]
             if context in face:
-                rows.append((self.draft, "q", face[context], POSITIVE))
+                rows.append((self.draft, "q", face[context], draft_sign))
             for levels, letter, support, sign_of_entry in rows:
                 row = [field.constant(0)] * size
                 for token in support[:-1]:
@@ -128,15 +134,26 @@ class FormalPair:
                 found[factor] = mask if constant > 0 else opposite(mask)
         return found
 
+    def draft_entry(self, prefix: Context) -> RationalFunction:
+        """The draft's probability of the last token of a prefix behind the others."""
+        return self.draft[len(prefix) - 1][context_number(prefix[:-1], self.vocab_size)][prefix[-1]]
+
     def variables_of(self, contexts: Iterable[Context]) -> set[int]:
         """The numbers of the variables of the rows at these contexts."""
-        wanted = {variable(letter, context, 0)[:-1] for context in contexts for letter in "pq"}
-        return {i for i, name in enumerate(self.field.names) if name[: name.rindex("_") + 1] in wanted}
+        wanted = {*contexts}
+        return {i for i, some in self.contexts_of.items() if some & wanted}
 
     @cached_property
-    def context_of(self) -> dict[int, Context]:
-        """The context of the row that a variable belongs to."""
-        return {i: context for context in self.reached for i in self.variables_of([context])}
+    def contexts_of(self) -> dict[int, frozenset[Context]]:
+        """The contexts of the rows that a variable belongs to."""
+        number = {name: i for i, name in enumerate(self.field.names)}
+        return {
+            number[name]: frozenset([context])
+            for context in self.reached
+            for token in range(self.vocab_size)
+            for name in (variable("p", context, token), variable("q", context, token))
+            if name in number
+        }
 
     def rows_in(self, run: Run) -> FormalPair:
         """The rows as numbers of a run, for a draft process and a verifier; unreached rows are zeros."""
@@ -163,8 +180,8 @@ class FormalPair:
         self, target: Mapping[Context, Sequence[Any]], draft: Mapping[Context, Sequence[Any]]
     ) -> list[fmpq]:
         """The values of all variables at given rows of the reached contexts."""
-        point = [fmpq(0)] * len(self.field.names)
-        names = {name: number for number, name in enumerate(self.field.names)}
+        names = {name: number for number, name in enumerate(self.shape.names())}
+        point = [fmpq(0)] * len(names)
         for letter, rows in (("p", target), ("q", draft)):
             for context, row in rows.items():
                 for token, value in enumerate(row):

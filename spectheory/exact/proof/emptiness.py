@@ -130,7 +130,7 @@ class Emptiness:
     ) -> Point | None:
         if not points:
             return None
-        contexts = sorted({pair.context_of[variable] for variable in factor.variables})
+        contexts = sorted(frozenset().union(*(pair.contexts_of[variable] for variable in factor.variables)))
         variables = pair.variables_of(contexts)
         touched = [(factor, mask)] + [item for item in known.items() if item[0].variables & variables]
         for number in range(MOVES):
@@ -159,7 +159,9 @@ class Emptiness:
         answer, values = self._solver.decide(every)
         if answer == "sat" and values:
             base = points[0].values if points else random_point(pair, self._random).values
-            point = Point([values.get(i, value) for i, value in enumerate(base)])
+            rows = [values.get(i, value) for i, value in enumerate(base)]
+            free = {i: value for i, value in values.items() if i >= len(rows)}
+            point = Point(rows, pair.value_of, free)
             # Without a known point the solver's says nothing about conditions on other variables.
             return Finding(mask, None, [point] if point.is_in({**known, factor: mask}.items()) else [])
         if answer != "unsat":

@@ -59,6 +59,24 @@ class Run(ABC):
     def is_never_zero(self, factor: Factor) -> bool:
         """Whether a factor is known to be 0 nowhere on the region."""
 
+    def positive_part(self, function: RationalFunction) -> RationalFunction:
+        """max(f, 0)."""
+        return function if self.is_at_least_zero(function) else function - function
+
+    def quotient_or_zero(
+        self, numerator: RationalFunction, denominator: RationalFunction
+    ) -> RationalFunction:
+        """n/d, and 0 where d = 0."""
+        return denominator if self.has_sign(denominator, ZERO) else numerator / denominator
+
+    def shares(self, weights: tuple[RationalFunction, ...], total: RationalFunction) -> list[Number]:
+        """The weights divided by their sum; where that is 0, the weights."""
+        return [Share(self, weight, weights, total) for weight in weights]
+
+    def simplified(self, function: RationalFunction) -> RationalFunction:
+        """An equal function."""
+        return function
+
     def number(self, function: RationalFunction) -> Number:
         """A function as a number of this run."""
         return Number(self, function)
@@ -161,7 +179,13 @@ class Number(FormalNumber):
         return self if self._run.is_at_least_zero(self.function) else -self
 
     def positive_part(self) -> Number:
-        return self if self._run.is_at_least_zero(self.function) else self - self
+        return Number(self._run, self._run.positive_part(self.function))
+
+    def quotient_or_zero(self, numerator: Any) -> Any:
+        function = self._of(numerator, "/")
+        if function is None:
+            return NotImplemented
+        return Number(self._run, self._run.quotient_or_zero(function, self.function))
 
     def _compared(self, other: Any, operation: str, mask: int) -> Any:
         function = self._of(other, operation)
@@ -245,4 +269,4 @@ def _shares(row: np.ndarray, run: Run) -> list[Number]:
         total = total + weight
     if total.is_zero:
         return [run.number(weight) for weight in weights]
-    return [Share(run, weight, weights, total) for weight in weights]
+    return run.shares(weights, total)

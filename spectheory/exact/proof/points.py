@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Any
 
 from flint import fmpq
 
 from spectheory.exact.proof.domain import FormalPair
-from spectheory.exact.proof.rational_functions import Factor, sign_mask
+from spectheory.exact.proof.rational_functions import POSITIVE, Factor, sign_mask
 from spectheory.pairs.contexts import Context
 
 Known = Mapping[Factor, int]
@@ -17,17 +17,37 @@ Known = Mapping[Factor, int]
 
 
 class Point:
-    """Values of all variables, with the signs of the factors that were asked for."""
+    """Values of the variables, with the signs of the factors that were asked for.
 
-    def __init__(self, values: list[fmpq]) -> None:
-        self.values = values
+    Args:
+        values: of the variables of rows.
+        value_of: of variables behind them, which depend on the others.
+        free: values of such variables that are taken as independent.
+    """
+
+    def __init__(
+        self,
+        values: list[fmpq],
+        value_of: Callable[[Point, int], fmpq] | None = None,
+        free: Mapping[int, fmpq] | None = None,
+    ) -> None:
+        self.values, self._value_of = values, value_of
+        self.free = free or {}
+        self._more = {**self.free}
         self._signs: dict[Factor, int] = {}
+
+    def __getitem__(self, variable: int) -> fmpq:
+        if variable < len(self.values) or self._value_of is None:
+            return self.values[variable]
+        if variable not in self._more:
+            self._more[variable] = self._value_of(self, variable)
+        return self._more[variable]
 
     def sign(self, factor: Factor) -> int:
         """The sign as a mask."""
         found = self._signs.get(factor)
         if found is None:
-            found = self._signs[factor] = sign_mask(factor.at(self.values))
+            found = self._signs[factor] = sign_mask(factor.at(self))
         return found
 
     def is_in(self, known: Iterable[tuple[Factor, int]]) -> bool:
@@ -54,7 +74,9 @@ def random_point(pair: FormalPair, random: Random, base: Point | None = None, co
         row = None
         if context in pair.face:
             support = pair.face[context]
-            row = _row(pair.vocab_size, support, max(parts, len(support)), random, True)
+            positive = pair.draft_sign == POSITIVE
+            parts_of_row = max(parts, len(support)) if positive else parts
+            row = _row(pair.vocab_size, support, parts_of_row, random, positive)
             draft[context] = row
         if row is not None and random.random() < 0.2 and (not pair.shape.positive or all(row)):
             target[context] = row
@@ -63,12 +85,14 @@ def random_point(pair: FormalPair, random: Random, base: Point | None = None, co
             smallest = size if pair.shape.positive else 1
             target[context] = _row(size, range(size), max(parts, smallest), random, pair.shape.positive)
     values = pair.point_of(target, draft)
+    free: dict[int, fmpq] = {}
     if base is not None:
         changed = pair.variables_of(contexts)
         values = [
             new if i in changed else old for i, (new, old) in enumerate(zip(values, base.values, strict=True))
         ]
-    return Point(values)
+        free = {i: value for i, value in base.free.items() if i not in changed}
+    return Point(values, pair.value_of, free)
 
 
 def uniform_point(pair: FormalPair, random: Random) -> Point:
@@ -80,7 +104,7 @@ def uniform_point(pair: FormalPair, random: Random) -> Point:
             cuts = sorted(random.randint(0, 10**6) for _ in range(pair.vocab_size - 1))
             edges = zip([0, *cuts], [*cuts, 10**6], strict=True)
             rows[context] = [fmpq(upper - lower, 10**6) for lower, upper in edges]
-    return Point(pair.point_of(target, draft))
+    return Point(pair.point_of(target, draft), pair.value_of)
 
 
 def _row(size: int, support: Iterable[int], parts: int, random: Random, positive: bool) -> list[fmpq]:

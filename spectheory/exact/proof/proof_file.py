@@ -4,6 +4,12 @@ Signs are masks: 1 for negative, 2 for zero, 4 for positive.  A monomial is a li
 variable, its exponent, and so on.  A node is its polynomial followed by pairs of a mask and a target.  A
 target is the number of a node, -1 for a leaf, or -2 - i for the lemma i.  In a search that was stopped the
 target of an open part is the list of the coordinates of a point of it, an empty one where none is known.
+
+A proof that postpones decisions has atoms, facts and sums in place of roots.  A function is its numerator
+and its denominator.  An atom is one function f, for max(f, 0), or n, d and e, for n/d with e in its place
+where d = 0.  The atoms are variables behind those of the rows.  A fact is a function, its mask, the prefixes
+that are drafted, its open atoms, the facts that it uses and the root of its tree.  A sum is a function with
+pairs of a factor and a fact.
 """
 
 from __future__ import annotations
@@ -15,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from spectheory.exact.proof.certificates import Step, Term
-from spectheory.exact.proof.rational_functions import Factor
+from spectheory.exact.proof.points import Point
+from spectheory.exact.proof.postponed import Postponement
+from spectheory.exact.proof.rational_functions import Factor, RationalFunction
 from spectheory.exact.proof.regions import LEAF, Branch, Node, Part, Walk
 
 FORMAT, SEARCH_FORMAT = "spectheory-proof/1", "spectheory-search/1"
@@ -28,56 +36,109 @@ def tree_document(walk: Walk, left: Sequence[Branch] = ()) -> dict[str, Any]:
         walk: through all but the branches that are left.
         left: the branches that are open.
     """
-    points = {id(branch.part): branch.points[:1] for branch in left}
-    polynomials: dict[Factor, int] = {}
-    lemmas: dict[int, int] = {}
-    nodes: list[list[Any]] = []
+    trees = _Trees(walk, {id(branch.part): branch.points[:1] for branch in left})
+    faces = [
+        [[[list(context), list(support)] for context, support in face.items()], trees.root(part)]
+        for face, part in walk.roots
+    ]
+    return {**trees.document(), "roots": faces}
 
-    def polynomial(factor: Factor) -> int:
-        return polynomials.setdefault(factor, len(polynomials))
 
-    def target(part: Part, waiting: list[tuple[Node, list[Any], int]], row: list[Any], place: int) -> Any:
+def postponed_document(search: Postponement) -> dict[str, Any]:
+    """The atoms, facts and sums of a proof that postpones decisions, with the trees of the facts."""
+    trees, numbers = _Trees(search.walk, {}), {id(fact): n for n, fact in enumerate(search.facts)}
+    facts = [
+        [
+            _function(fact.function),
+            fact.mask,
+            sorted(map(list, fact.given)),
+            sorted(fact.open_atoms),
+            [numbers[id(other)] for other in fact.facts],
+            trees.root(fact.part),
+        ]
+        for fact in search.facts
+    ]
+    sums = [
+        [_function(one.value), [[_function(factor), numbers[id(fact)]] for factor, fact in one.terms]]
+        for one in search.sums
+    ]
+    atoms = [list(map(_function, definition)) for definition in search.pair.definitions]
+    return {
+        **trees.document(),
+        "variables": search.pair.shape.names(),
+        "atoms": atoms,
+        "facts": facts,
+        "sums": sums,
+    }
+
+
+class _Trees:
+    """The trees of a walk as lists.
+
+    Args:
+        walk: with the lemmas.
+        points: by the id of an open part, of its branch.
+    """
+
+    def __init__(self, walk: Walk, points: Mapping[int, Sequence[Point]]) -> None:
+        self.walk, self.points = walk, points
+        self.polynomials: dict[Factor, int] = {}
+        self.lemmas: dict[int, int] = {}
+        self.nodes: list[list[Any]] = []
+
+    def _polynomial(self, factor: Factor) -> int:
+        return self.polynomials.setdefault(factor, len(self.polynomials))
+
+    def root(self, part: Part) -> Any:
+        """The target of the root of a tree, all of whose nodes are written."""
+        waiting: list[tuple[Node, list[Any], int]] = []
+        head = [0]
+        head[0] = self._target(part, waiting, head, 0)
+        while waiting:
+            node, row, place = waiting.pop()
+            row[place] = len(self.nodes)
+            entry: list[Any] = [self._polynomial(node.factor)]
+            self.nodes.append(entry)
+            for one in node.parts:
+                entry += [one.mask, None]
+                entry[-1] = self._target(one, waiting, entry, len(entry) - 1)
+        return head[0]
+
+    def _target(
+        self, part: Part, waiting: list[tuple[Node, list[Any], int]], row: list[Any], place: int
+    ) -> Any:
         if part.lemma is not None:
-            steps = walk.emptiness.lemmas[part.lemma].steps
+            steps = self.walk.emptiness.lemmas[part.lemma].steps
             if steps:
                 waiting.append((_nodes(steps), row, place))
                 return 0
-            return -2 - lemmas.setdefault(part.lemma, len(lemmas))
+            return -2 - self.lemmas.setdefault(part.lemma, len(self.lemmas))
         if isinstance(part.target, Node):
             waiting.append((part.target, row, place))
             return 0
         if part.target == LEAF:
             return -1
-        return [str(value) for point in points[id(part)] for value in point.values]
+        return [str(value) for point in self.points[id(part)] for value in point.values]
 
-    roots = []
-    for face, part in walk.roots:
-        waiting: list[tuple[Node, list[Any], int]] = []
-        root = [[[list(context), list(support)] for context, support in face.items()], 0]
-        root[1] = target(part, waiting, root, 1)
-        while waiting:
-            node, row, place = waiting.pop()
-            row[place] = len(nodes)
-            entry: list[Any] = [polynomial(node.factor)]
-            nodes.append(entry)
-            for one in node.parts:
-                entry += [one.mask, None]
-                entry[-1] = target(one, waiting, entry, len(entry) - 1)
-        roots.append(root)
-    written = []
-    for number in lemmas:
-        lemma = walk.emptiness.lemmas[number]
-        terms = None if lemma.terms is None else list(map(_term, _combined(lemma.terms)))
-        written.append(
-            {"conditions": [[polynomial(f), mask] for f, mask in lemma.constraints], "terms": terms}
-        )
-    return {
-        "variables": list(walk.field.names),
-        "polynomials": [_terms(factor.terms) for factor in polynomials],
-        "lemmas": written,
-        "nodes": nodes,
-        "roots": roots,
-    }
+    def document(self) -> dict[str, Any]:
+        """What the trees refer to."""
+        written = []
+        for number in self.lemmas:
+            lemma = self.walk.emptiness.lemmas[number]
+            terms = None if lemma.terms is None else list(map(_term, _combined(lemma.terms)))
+            written.append(
+                {"conditions": [[self._polynomial(f), mask] for f, mask in lemma.constraints], "terms": terms}
+            )
+        return {
+            "variables": list(self.walk.field.names),
+            "polynomials": [_terms(factor.terms) for factor in self.polynomials],
+            "lemmas": written,
+            "nodes": self.nodes,
+        }
+
+
+def _function(function: RationalFunction) -> list[Any]:
+    return [_terms(part.to_dict()) for part in (function.numerator, function.denominator)]
 
 
 def _nodes(steps: Sequence[Step]) -> Node:
@@ -107,7 +168,7 @@ def _term(term: tuple[Any, tuple[int, ...], dict[Any, Any] | None]) -> list[Any]
 
 def _terms(terms: Mapping[tuple[int, ...], Any]) -> list[list[Any]]:
     return [
-        [str(coefficient), *(entry for pair in enumerate(exponents) if pair[1] for entry in pair)]
+        [str(coefficient), *(int(entry) for pair in enumerate(exponents) if pair[1] for entry in pair)]
         for exponents, coefficient in terms.items()
     ]
 

@@ -145,7 +145,7 @@ class RegionRun(Run):
             return True
         if len(functions) > 1 and self.branch.points:  # the likeliest first
             point = smallest(self.branch.points)
-            functions = sorted(functions, key=lambda function: -function.at(point.values))
+            functions = sorted(functions, key=lambda function: -function.at(point))
         return any(self.has_sign(function, mask) for function in functions)
 
     def is_at_least_zero(self, function: RationalFunction) -> bool:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from flint import fmpq
 
 from spectheory.exact.proof.domain import FormalPair
+from spectheory.exact.proof.points import Point
 from spectheory.exact.proof.stops import Stops, fresh, stops_of
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import to_flint, to_fractions
@@ -19,7 +18,7 @@ from spectheory.verification.verifier import UserVerifier, Verifier
 def replay(
     verifier: Verifier,
     pair: FormalPair,
-    point: Sequence[fmpq],
+    point: Point,
     process: DraftProcess,
     formal: Stops,
 ) -> None:
@@ -58,5 +57,5 @@ def replay(
             )
 
 
-def _values(array: np.ndarray, point: Sequence[fmpq]) -> np.ndarray:
+def _values(array: np.ndarray, point: Point) -> np.ndarray:
     return np.frompyfunc(lambda function: function.at(point), 1, 1)(array)

@@ -12,11 +12,13 @@ from scipy.stats import beta
 
 from spectheory.exact.proof import proof_file
 from spectheory.exact.proof.check import check_document
+from spectheory.exact.proof.check_numbers import RejectedProofError
 from spectheory.exact.proof.domain import Face, FormalPair, Shape
 from spectheory.exact.proof.emptiness import Emptiness
 from spectheory.exact.proof.formal_numbers import NotFollowedError
 from spectheory.exact.proof.formulas import Leaves
 from spectheory.exact.proof.points import Point, random_point, uniform_point
+from spectheory.exact.proof.postponed import find_facts
 from spectheory.exact.proof.rational_functions import RationalFunctions
 from spectheory.exact.proof.regions import LEAF, Branch, RegionRun, Walk, smallest
 from spectheory.exact.proof.replay import replay
@@ -37,6 +39,8 @@ _NOT_REFUTED: tuple[str, ModelPair | None] = "", None
 SIMPLE_PAIRS, SIMPLE_PAIRS_OF_USERS = 40, 2
 """Tried before the walk; more is checked of the verifier of a user on every one."""
 CONFIDENCE = 0.99
+POSTPONED_SHARE = 0.5
+"""Of the time, for a proof that postpones decisions, before all regions are walked."""
 
 
 def prove(
@@ -100,7 +104,7 @@ def prove(
     search = _Search(claim, shape, monotonic(), limit, Leaves() if show else None)
     if resume is None:
         search.try_simple_pairs()
-        return search.run(progress)
+        return search.postponed() or search.run(progress)
     if show:
         raise InvalidInputError("the file to resume has no formulas; leave out show or resume")
     restore(search.walk, read_search(resume, search.scope()))
@@ -135,6 +139,21 @@ class _Search:
             "domain": self.shape.domain,
             "verifier_code": self.digest,
         }
+
+    def postponed(self) -> Proof | None:
+        """A proof that postpones decisions, where one is found; it counts once it is checked."""
+        if self.refuted is not None or self.leaves is not None or self.shape.draft_length < 2:
+            return None
+        found = find_facts(self.statement, self.shape, self.start + POSTPONED_SHARE * (self.end - self.start))
+        if found is None:
+            return None
+        tree = proof_file.postponed_document(found)
+        try:
+            check_document({**self.scope(), **tree}, self.verifier)
+        except RejectedProofError:
+            return None
+        self.walk = found.walk
+        return self._result(0, tree)
 
     def run(self, progress: Callable[[int, int], None] | None) -> Proof:
         walk = self.walk
@@ -206,7 +225,7 @@ class _Search:
             self.walk.waiting.append(here)
         else:
             if here.points:
-                point = smallest(here.points).values
+                point = smallest(here.points)
                 for (_, process, bound), law in zip(self.statement.subjects, laws, strict=True):
                     replay(bound, here.pair, point, process, law)
             if self.leaves is not None:
@@ -230,15 +249,15 @@ class _Search:
             )
         self.refuted = wrong, pair
 
-    def _result(self, num_open: int) -> Proof:
+    def _result(self, num_open: int, tree: dict[str, Any] | None = None) -> Proof:
         walk = self.walk
-        tree, lemmas, trusted = None, walk.emptiness.lemmas, 0
+        lemmas, trusted = walk.emptiness.lemmas, 0
         if self.refuted is not None:
             verdict = REFUTED
         elif num_open:
             verdict = UNDECIDED
         else:
-            tree = proof_file.tree_document(walk)
+            tree = tree or proof_file.tree_document(walk)
             trusted = sum(lemma["terms"] is None for lemma in tree["lemmas"])
             verdict = TRUSTED if trusted else PROVED
         return Proof(

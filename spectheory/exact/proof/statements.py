@@ -26,7 +26,7 @@ from spectheory.exact.proof.stops import Stops, fresh, stops_of
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name
 from spectheory.optima.pair_optimum import optimum
-from spectheory.pairs.contexts import Context, context_number
+from spectheory.pairs.contexts import Context, context_number, numbered_context
 from spectheory.pairs.drafts import DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.evaluator import Evaluator
@@ -49,11 +49,15 @@ MAX_SETS = 1_000
 
 
 class Condition(NamedTuple):
-    """One of the functions must have a sign in ``mask`` on all pairs; and what is wrong where none has."""
+    """One of the functions must have a sign in ``mask``; ``wrong`` says what is wrong where none has.
+
+    The condition speaks of the pairs on which the prefixes ``given`` can be drafted.
+    """
 
     functions: Sequence[RationalFunction]
     mask: int
     wrong: str
+    given: tuple[Context, ...] = ()
 
 
 class Subject(NamedTuple):
@@ -145,18 +149,20 @@ class Statement(NamedTuple):
             run: answers which of two functions is smaller.
             laws: what each of the subjects returned.
         """
-        seen: set[tuple[RationalFunction, int]] = set()
+        seen: set[Any] = set()
         for condition in self._conditions(pair, run, laws):
             if any(f.is_zero for f in condition.functions) and condition.mask & ZERO:
                 continue
-            if len(condition.functions) > 1 or (condition.functions[0], condition.mask) not in seen:
-                seen.add((condition.functions[0], condition.mask))
+            given = condition.given if pair.draft_sign & ZERO else ()
+            key = condition.functions[0], condition.mask, given
+            if len(condition.functions) > 1 or key not in seen:
+                seen.add(key)
                 yield condition
 
     def _conditions(self, pair: FormalPair, run: Run, laws: Sequence[Stops]) -> Iterator[Condition]:
         kind, law = self.name.partition(":")[0], laws[0]
         for one in laws:
-            yield from _is_law(one, pair.field.constant(1))
+            yield from _is_law(one, pair)
         if kind == "law":
             return
         if kind in ("exchangeable", "single_path"):
@@ -167,7 +173,7 @@ class Statement(NamedTuple):
             mine, others = (_block_efficiency(one, pair) for one in laws)
             yield Condition([mine - others], AT_LEAST_ZERO, _WRONG[kind])
             return
-        masses = _node_masses(pair, law)
+        masses = _node_masses(pair, run, law)
         if kind == "prefix_matching":
             for antichain in _antichains(pair, ()):
                 hit = _hit_probability(antichain, law, pair)
@@ -199,24 +205,26 @@ def _stops_at(subject: Subject, pair: ModelPair) -> Stops:
     return stops_of(evaluator, leaves, weights)
 
 
-def _is_law(law: Stops, one: RationalFunction) -> Iterator[Condition]:
+def _is_law(law: Stops, pair: FormalPair) -> Iterator[Condition]:
     """Given the drafts, the stops and the tokens behind them are a law."""
-    zero = one - one
-    for probs, masses in zip(law.probs, law.masses, strict=True):
-        total = zero
+    length, one = pair.draft_length, pair.field.constant(1)
+    for leaves, probs, masses in zip(law.leaves, law.probs, law.masses, strict=True):
+        paths = [numbered_context(int(leaf), length, pair.vocab_size) for leaf in leaves]
+        given = tuple(sorted({path[:depth] for path in paths for depth in range(1, length + 1)}))
+        total = one - one
         for prob, entries in zip(probs.ravel(), masses.reshape(-1, masses.shape[-1]), strict=True):
             if prob.is_zero:
                 continue
             total, left = total + prob, prob
-            yield Condition([prob], AT_LEAST_ZERO, "a stop probability is negative")
+            yield Condition([prob], AT_LEAST_ZERO, "a stop probability is negative", given)
             for mass in entries:
                 left = left - mass
-                yield Condition([mass], AT_LEAST_ZERO, "a correction row has a negative entry")
-            yield Condition([left], ZERO, "a correction row does not sum to 1")
-        yield Condition([total - one], ZERO, "stop probabilities do not sum to 1")
+                yield Condition([mass], AT_LEAST_ZERO, "a correction row has a negative entry", given)
+            yield Condition([left], ZERO, "a correction row does not sum to 1", given)
+        yield Condition([total - one], ZERO, "stop probabilities do not sum to 1", given)
 
 
-def _node_masses(pair: FormalPair, law: Stops) -> dict[Context, RationalFunction]:
+def _node_masses(pair: FormalPair, run: Run, law: Stops) -> dict[Context, RationalFunction]:
     """D(a) p(a) of every context that is reached, and of the outputs behind them.
 
     With R(a, x) the probability of the output (a, x), it is 1 at the root, and D p at (a, x) is
@@ -231,7 +239,8 @@ def _node_masses(pair: FormalPair, law: Stops) -> dict[Context, RationalFunction
     for context in pair.reached:
         probs = pair.target[len(context)][context_number(context, size)]
         for token in range(size):
-            found[*context, token] = found[context] * probs[token] - output[context][token]
+            mass = run.simplified(output[context][token])
+            found[*context, token] = found[context] * probs[token] - mass
     return found
 
 

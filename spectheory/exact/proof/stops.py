@@ -102,10 +102,20 @@ def stops_of(
     return Stops(leaves, weights, probs, masses)
 
 
-def formal_stops(verifier: Verifier, pair: FormalPair, run: Run, process: DraftProcess) -> Stops:
-    """The stops of a verifier on all tuples of a face, as functions."""
+def formal_stops(
+    verifier: Verifier, pair: FormalPair, run: Run, process: DraftProcess, drafting: Run | None = None
+) -> Stops:
+    """The stops of a verifier on all tuples of a face, as functions.
+
+    Args:
+        verifier, process: the verifier and its drafts.
+        pair: the face.
+        run: of the verifier.
+        drafting: the run that says which tuples there are; by default the same.
+    """
     rows = pair.rows_in(run)
-    chunks = list(process.tuples(rows, 1 << 20))  # type: ignore[arg-type]
+    drawn = rows if drafting is None else pair.rows_in(drafting)
+    chunks = list(process.tuples(drawn, 1 << 20))  # type: ignore[arg-type]
     leaves = np.concatenate([chunk.leaves for chunk in chunks])
     weights = np.concatenate([chunk.probs for chunk in chunks])
     evaluator = Evaluator(verifier, tuple(rows.target), [tuple(rows.draft)] * process.num_drafts)
