@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +16,7 @@ from spectheory.foundation.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from spectheory.auditing.subjects.shipped import Shipped
+    from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
     from spectheory.pairs.pair import ModelPair
 
 ALL = "all"
@@ -21,17 +24,17 @@ FETCH = "fetch"
 HISTORY = "history"
 
 
-@click.command(short_help="The exact law of a sampler that somebody ships, and a verdict on it.")
+@click.command(short_help="Judge a sampler that a library ships, or your own, by its exact law.")
 @click.argument("names", metavar="SAMPLER...", nargs=-1, required=True)
 @click.option("--as", "signature", metavar="SIGNATURE", help="How package.module:function is called.")
 @click.option(
     "--pair", "pair_file", type=click.Path(), metavar="PAIR.json", help="Audit on this pair instead."
 )
-@click.option(
-    "--mix", "mixes", multiple=True, metavar="KIND", help="What batches mix: ragged, greedy, padded."
-)
+@click.option("--mix", "mixes", multiple=True, metavar="KIND", help="Mix in batches: ragged, greedy, padded.")
 @click.option("--num-drafts", "-k", metavar="K", help="Numbers of independent paths of a call, as 2 or 1-3.")
-@click.option("--tree", "trees", multiple=True, metavar="NAME:K1,K2,..", help="The drafts branch like this.")
+@click.option(
+    "--tree", "trees", multiple=True, metavar="NAME:K1,K2,..", help="Draft trees, a width per depth."
+)
 @click.option("--vocab", metavar="V", help="Vocabulary sizes of the pairs, as 4 or 2-5.")
 @click.option("--draft-length", metavar="L", help="Draft lengths of the pairs, as 2 or 1-3.")
 @click.option("--cache", type=click.Path(path_type=Path), help="The folder of fetched files.")
@@ -47,6 +50,21 @@ HISTORY = "history"
 )
 @click.option("--page", "as_page", is_flag=True, help="Print a Markdown page instead of a table.")
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print findings in the SARIF format.")
+@click.option(
+    "--junit", "junit_file", type=click.Path(path_type=Path), help="Write JUnit's XML to this file."
+)
+@click.option(
+    "--markdown",
+    "markdown_file",
+    type=click.Path(path_type=Path),
+    help="Write a table for a pull request to this file.",
+)
+@click.option(
+    "--against",
+    "base",
+    metavar="BASE",
+    help="Say what changed against a file of --json, a checkout or a version.",
+)
 @csv_option
 @json_option
 def audit(
@@ -63,6 +81,9 @@ def audit(
     versions: int | None,
     as_page: bool,
     as_sarif: bool,
+    junit_file: Path | None,
+    markdown_file: Path | None,
+    base: str | None,
     as_csv: bool,
     as_json: bool,
 ) -> int:
@@ -81,6 +102,9 @@ def audit(
     another, and "audit vllm --from PATH" a checkout.  "audit history vllm --versions 6" takes the newest
     releases, which are downloaded.
 
+    --against says what changed since BASE: a file that --json wrote, or for samplers of libraries a version
+    or the folder of a checkout.  The exit status is that of the verdicts now.
+
     "audit fetch sglang==0.5.23" downloads the wheel of a library with pip and keeps its Python files; nothing
     is installed.  "audit fetch all" takes every library that is not installed, each in the tested version.
     """
@@ -88,8 +112,11 @@ def audit(
     if sum(forms.values()) > 1:
         given = " and ".join(form for form, is_given in forms.items() if is_given)
         raise InvalidInputError(f"{given} were given; ask for one of them")
-    from spectheory import auditing
-
+    for file in filter(None, (junit_file, markdown_file)):
+        if not file.parent.is_dir():
+            raise InvalidInputError(f"{file} cannot be written: {file.parent} is not a folder")
+    if names[0] in (FETCH, HISTORY) and (base or junit_file or markdown_file):
+        raise InvalidInputError(f"--against, --junit and --markdown are not of: spectheory audit {names[0]}")
     if names[0] == FETCH:
         return _fetch(names[1:], cache, as_json)
     if names[0] == HISTORY:
@@ -97,8 +124,9 @@ def audit(
         return _history(names[1:], versions or 6, pairs, cache, (as_json, as_csv))
     if versions is not None:
         raise InvalidInputError("--versions is of: spectheory audit history SAMPLER")
+    from spectheory.auditing.verdicts.audit_changes import audit_changes
     from spectheory.command_line import audit_reports
-    from spectheory.command_line.progress import progress_bar
+    from spectheory.foundation.documents import replace_file
 
     drafts = {
         "num_drafts": () if num_drafts is None else _listed("--num-drafts", num_drafts),
@@ -106,20 +134,62 @@ def audit(
     }
     samplers = _samplers(names, signature, mixes, drafts, cache, checkout)
     pairs = _pairs(pair_file, vocab, draft_length)
-    found = []
-    for sampler in samplers:
-        with progress_bar(sampler.name) as progress:
-            found.append(auditing.audit(sampler, pairs, progress=progress))
+    before = None if base is None else _base(base, samplers, pairs, cache)
+    found = _audited(samplers, pairs)
+    changes = None if before is None else audit_changes(before, found)
+    if junit_file is not None:
+        replace_file(junit_file, audit_reports.junit(found))
+    if markdown_file is not None:
+        replace_file(markdown_file, audit_reports.markdown(found, changes))
     if as_page:
         click.echo(audit_reports.page(found, datetime.date.today()), nl=False)
     elif as_sarif:
         print_json(audit_reports.sarif(found))
     else:
         title = "audits of shipped samplers" if len(found) > 1 else None
-        print_results(found, as_json, as_csv, name="audits", title=title)
+        beside = [] if changes is None else [changes]
+        print_results(found, as_json, as_csv, name="audits", title=title, beside=beside)
     if any(certificate.is_defective for certificate in found):
         return EXIT_DEFECT
     return 0 if all(certificate.is_decided for certificate in found) else EXIT_NOT_DECIDED
+
+
+def _audited(samplers: list[Shipped], pairs: dict[str, ModelPair] | None) -> list[AuditCertificate]:
+    from spectheory import auditing
+    from spectheory.command_line.progress import progress_bar
+
+    found = []
+    for sampler in samplers:
+        with progress_bar(sampler.name) as progress:
+            found.append(auditing.audit(sampler, pairs, progress=progress))
+    return found
+
+
+def _base(
+    base: str, samplers: list[Shipped], pairs: dict[str, ModelPair] | None, cache: Path | None
+) -> Sequence[Mapping[str, Any]]:
+    """The older audits: those of a file, or of the same samplers of libraries in a version or a checkout."""
+    from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
+    from spectheory.auditing.verdicts.audit_changes import audits_of, name_of
+
+    place = Path(base)
+    if place.is_file():
+        try:
+            document = json.loads(place.read_text(encoding="utf-8"))
+        except (ValueError, RecursionError) as error:
+            raise InvalidInputError(f"{base} is not JSON: {error}") from None
+        return audits_of(document, base)
+    names = [name_of({"sampler": sampler.name}) for sampler in samplers]
+    if not all(name in SUBJECTS for name in names):
+        raise InvalidInputError(
+            f"--against {base} is not a file; a function is compared with a result of spectheory audit --json"
+        )
+    is_folder = place.is_dir()
+    older = [
+        load_subject(name, cache, place) if is_folder else load_subject(f"{name}=={base}", cache)
+        for name in names
+    ]
+    return [certificate.to_document() for certificate in _audited(older, pairs)]
 
 
 def _listed(option: str, text: str) -> list[int]:

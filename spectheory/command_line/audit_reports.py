@@ -1,15 +1,19 @@
-"""Audits as a Markdown page, and as SARIF for tools that show findings in code."""
+"""Audits as a Markdown page, and for other tools: SARIF, JUnit, and a table for a pull request."""
 
 from __future__ import annotations
 
 import datetime
+import re
+from collections import Counter
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 from spectheory.foundation.documents import count_text, to_json
 
 if TYPE_CHECKING:
-    from spectheory.auditing.verdicts.audit_certificate import AuditCertificate
+    from spectheory.auditing.verdicts.audit_certificate import AuditCase, AuditCertificate
+    from spectheory.auditing.verdicts.audit_changes import AuditChanges
 
 _INTRODUCTION = """\
 # Audits of shipped samplers
@@ -172,3 +176,97 @@ def sarif(audits: list[AuditCertificate]) -> dict[str, Any]:
     ]
     run = {"tool": {"driver": driver}, "results": results, "properties": {"verdicts": verdicts}}
     return {"version": _SARIF_VERSION, "runs": [run]}
+
+
+def junit(audits: list[AuditCertificate]) -> str:
+    """The audits as JUnit's XML: a suite per sampler, with a test per pair and one for the verdict.
+
+    A pair with a wrong law and a defect are failures, and a verdict that is not decided is an error.  What
+    was refused or left out is a skipped test.
+    """
+    root = ElementTree.Element("testsuites", name="spectheory audit")
+    for found in audits:
+        tests = [(case.where, "failure" if case.is_wrong else "", _distance(case)) for case in found.cases]
+        tests += [(text, "skipped", "not audited") for text in found.scope.refused]
+        outcome = "failure" if found.is_defective else "" if found.is_decided else "error"
+        tests.append(("verdict", outcome, "; ".join(found.reasons)))
+        counts = Counter(kind for _, kind, _ in tests)
+        suite = ElementTree.SubElement(root, "testsuite", name=_printable(found.sampler))
+        suite.attrib |= {"tests": str(len(tests)), "skipped": str(counts["skipped"])}
+        suite.attrib |= {"failures": str(counts["failure"]), "errors": str(counts["error"])}
+        said = ElementTree.SubElement(suite, "properties")
+        for name, value in _said(found).items():
+            ElementTree.SubElement(said, "property", name=name, value=_printable(value))
+        place: dict[str, Any] = {
+            "classname": _printable(found.sampler),
+            "file": _printable(found.provenance.file),
+        }
+        for name, kind, message in tests:
+            test = ElementTree.SubElement(suite, "testcase", name=_printable(name), **place)
+            if kind:
+                ElementTree.SubElement(test, kind, message=_printable(message))
+    ElementTree.indent(root)
+    return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def markdown(audits: list[AuditCertificate], changes: AuditChanges | None = None) -> str:
+    """The audits as a table for a pull request, with what changed against a base."""
+    words = {each.sampler: each for each in changes.changes} if changes is not None else {}
+    counts = Counter(found.verdict for found in audits)
+    columns = ["sampler", "verdict", *(["before", "change"] if words else []), "asked (V, L, K)", "because"]
+    lines = ["### Audit of samplers", "", ", ".join(f"{n} × {verdict}" for verdict, n in counts.items()), ""]
+    lines += [_line(columns), _line(["---"] * len(columns))]
+    for found in audits:
+        name = found.sampler.partition("==")[0]
+        change = [words[name].before or "", words[name].what] if words else []
+        because = "; ".join([*found.reasons, *(f"boundary: {text}" for text in found.boundary)])
+        lines.append(_line([f"`{name}`", found.verdict, *change, found.scope.shapes_text(), because]))
+    for name, change_ in words.items():
+        if change_.after is None:
+            lines.append(_line([f"`{name}`", "", change_.before or "", change_.what, "", ""]))
+    for found in audits:
+        lines += ["", f"<details><summary><code>{found.sampler}</code></summary>", ""]
+        lines += [f"- {name}: {_cell(value)}" for name, value in _said(found).items()]
+        lines += ["", "</details>"]
+    return "\n".join(lines) + "\n"
+
+
+def _distance(case: AuditCase) -> str:
+    return f"total variation {float(case.total_variation - case.undecided):.3g}"
+
+
+def _said(found: AuditCertificate) -> dict[str, str]:
+    """The code and the scope of a verdict, in words."""
+    code, scope = found.provenance, found.scope
+    counterexample = "" if found.counterexample is None else found.counterexample.in_words()
+    said = {
+        "verdict": found.verdict,
+        "code": f"{code.package} {code.version} {code.file}".strip() + f", sha256 {code.sha256[:16]}",
+        "note": found.note,
+        "stated law": found.relaxation,
+        "counterexample": counterexample,
+        "asked": f"{count_text(len(found.cases), 'case')} with (V, L, K) = {scope.shapes_text()}",
+        "drafts": ", ".join(scope.processes),
+        "batches of two requests": ", ".join(found.batches),
+        "refused or left out": "; ".join(scope.refused),
+        "arithmetic": scope.arithmetic,
+        "tolerance": scope.tolerance,
+        "taken at its word": "; ".join(scope.assumed),
+    }
+    return {name: value for name, value in said.items() if value}
+
+
+def _cell(text: str) -> str:
+    """A text on one line of Markdown, whose signs are not markup."""
+    return re.sub(r"([\\|<>`*_\[\]])", r"\\\1", " ".join(text.split()))
+
+
+def _line(cells: list[str]) -> str:
+    is_code = [cell.startswith("`") for cell in cells]
+    shown = [cell if code else _cell(cell) for cell, code in zip(cells, is_code, strict=True)]
+    return f"| {' | '.join(shown)} |"
+
+
+def _printable(text: str) -> str:
+    """A text without the characters that XML does not have."""
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)

@@ -3,13 +3,17 @@
 import datetime
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 from spectheory import audit, instances
 from spectheory.auditing.subjects.libraries import SUBJECTS, load_subject
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS, batch_token_verification, token_verification
-from spectheory.command_line.audit_reports import page, sarif
+from spectheory.auditing.verdicts.audit_certificate import NOT_DECIDED, AuditCertificate
+from spectheory.auditing.verdicts.audit_changes import audit_changes
+from spectheory.command_line.audit_reports import junit, markdown, page, sarif
 
 PAIRS = {"thirds": instances.two_token(1), "forbidden token": instances.bernoulli("1/2", "1")}
 
@@ -77,6 +81,62 @@ def test_sarif_names_rule_level_and_place() -> None:
     assert result["locations"][0]["physicalLocation"]["region"]["startLine"] > 1
 
 
+def three_audits() -> list[AuditCertificate]:
+    """Lossless, a defect, and not decided."""
+    right, wrong = (
+        audit(sampler, PAIRS, num_drafts=[1])
+        for sampler in (token_verification, SPECIMENS["greedy_acceptance"][0])
+    )
+    scope = replace(right.scope, refused=("2 independent paths: it takes one",))
+    return [
+        right,
+        wrong,
+        replace(right, sampler="a|b", verdict=NOT_DECIDED, reasons=("a <seed>\x00|",), scope=scope),
+    ]
+
+
+def test_junit_has_a_suite_per_sampler_and_a_test_per_pair() -> None:
+    """Wrong pairs and defects fail, an open verdict is an error, and what was left out is skipped."""
+    root = ElementTree.fromstring(junit(three_audits()))
+    assert [suite.get("name") for suite in root] == ["token_verification", "greedy_acceptance", "a|b"]
+    for suite, counts in zip(root, [(3, 0, 0, 0), (3, 2, 0, 0), (4, 0, 1, 1)], strict=True):
+        assert tuple(int(suite.get(n, "")) for n in ("tests", "failures", "errors", "skipped")) == counts
+        tests = suite.findall("testcase")
+        kinds = [child.tag for test in tests for child in test]
+        assert (len(tests), *map(kinds.count, ("failure", "error", "skipped"))) == counts
+        assert tests[0].get("name") == "thirds"
+        said = {each.get("name"): each.get("value") for each in suite.iter("property")}
+        assert "with (V, L, K) = (2, 1, 1)" in str(said["asked"])
+        assert "float32" in str(said["arithmetic"])
+    (error,) = root.iter("error")
+    assert error.get("message") == "a <seed>\ufffd|"
+    failures = [each.get("message") for each in root[1].iter("failure")]
+    assert failures[0] == "total variation 0.111"
+    assert "its law is not the target's" in str(failures[-1])
+
+
+def test_the_table_of_a_pull_request() -> None:
+    """A row per sampler with its shapes and the change; texts are not markup."""
+    audits = three_audits()
+    lines = markdown(audits).splitlines()
+    assert lines[2] == "1 × exactly lossless, 1 × defect, 1 × not decided"
+    assert lines[4] == "| sampler | verdict | asked (V, L, K) | because |"
+    assert lines[6] == "| `token_verification` | exactly lossless | (2, 1, 1) |  |"
+    assert lines[8].endswith(r"| a \<seed\>" + "\x00" + r"\| |")
+    assert sum(line.startswith("- taken at its word: ") for line in lines) == 3
+    gone = {**audits[0].to_document(), "sampler": "gone"}
+    base = [audits[0].to_document(), {**audits[0].to_document(), "sampler": "greedy_acceptance"}, gone]
+    against = markdown(audits, audit_changes(base, audits)).splitlines()
+    assert against[4] == "| sampler | verdict | before | change | asked (V, L, K) | because |"
+    assert (
+        against[6] == "| `token_verification` | exactly lossless | exactly lossless | none | (2, 1, 1) |  |"
+    )
+    assert "| defect | exactly lossless | a defect that was not found in the base |" in against[7]
+    assert "|  | not in the base |" in against[8]
+    assert against[9] == "| `gone` |  | exactly lossless | audited in the base only |  |  |"
+    assert {line.count(" | ") for line in against[4:10]} == {5}
+
+
 def test_the_scope_is_in_every_form() -> None:
     """Shapes, arithmetic, tolerance and assumptions, of a lossless sampler and of a wrong one."""
     for sampler in (token_verification, SPECIMENS["greedy_acceptance"][0]):
@@ -90,4 +150,6 @@ def test_the_scope_is_in_every_form() -> None:
         assert {"asked", "drafts", "arithmetic", "tolerance", "taken at its word"} <= cells.keys()
         (verdict,) = sarif([found])["runs"][0]["properties"]["verdicts"]
         assert (verdict["verdict"], verdict["scope"]["shapes"]) == (found.headline(), [[2, 1, 1]])
+        assert "- asked: 1 case with (V, L, K) = (2, 1, 1)\n" in markdown([found])
+        assert 'value="1 case with (V, L, K) = (2, 1, 1)"' in junit([found])
         assert "- asked: 1 case with (V, L, K) = (2, 1, 1)\n" in page([found], datetime.date(2026, 1, 2))

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from spectheory.auditing.following.random_array import random_array, settled
-from spectheory.auditing.tape.atoms import Grid, Number, Source
-from spectheory.auditing.tape.decisions import Tape
+from spectheory.auditing.following.random_array import DerivedSeed, random_array, settled
+from spectheory.auditing.tape.atoms import UNIFORM, Grid, Number, Source
+from spectheory.auditing.tape.decisions import NotEnumerableError, Tape
 from spectheory.auditing.tape.races import Clock, Exponential
 
 INTERPRETER = "triton.runtime.interpreter"
@@ -63,7 +63,7 @@ class Draws:
 
     def __init__(self, tape: Tape, primitives: set[str], findings: set[tuple[str, str]]) -> None:
         self.tape, self.primitives, self.findings = tape, primitives, findings
-        self._read: dict[tuple[str, int, int, int], tuple[int, Any]] = {}
+        self._read: dict[tuple[Any, ...], tuple[int, Any]] = {}
 
     def block(
         self, name: str, law: str, make: Callable[[Tape], Any], seed: Any, counter: Any, lane: Any = None
@@ -78,7 +78,7 @@ class Draws:
         """
         self.primitives.add(f"{name}: {law}")
         last = counter if lane is None else lane
-        first = (_whole(seed), 0 if lane is None else _whole(counter))
+        first = (_seed(seed), 0 if lane is None else _whole(counter))
         counters = _entries(last)
         numbers = {}
         for place, entry in enumerate(counters.ravel().tolist()):
@@ -89,11 +89,23 @@ class Draws:
             else:
                 self._read[key] = self.tape.call, make(self.tape)
             numbers[place] = self._read[key][1]
-        interpreter = sys.modules[INTERPRETER]
-        tl, shape = interpreter.tl, getattr(last, "shape", ())
-        data = random_array(np.zeros(counters.shape, np.float32), numbers)
-        kind = tl.block_type(tl.float32, list(shape)) if shape else tl.float32
-        return tl.core.tensor(interpreter.TensorHandle(data, tl.float32), kind)
+        return _tensor(random_array(np.zeros(counters.shape, np.float32), numbers), "float32", last)
+
+
+def _tensor(data: Any, dtype: str, shaped_as: Any) -> Any:
+    """A Triton tensor."""
+    interpreter = sys.modules[INTERPRETER]
+    tl, shape = interpreter.tl, getattr(shaped_as, "shape", ())
+    scalar = getattr(tl, dtype)
+    kind = tl.block_type(scalar, list(shape)) if shape else scalar
+    return tl.core.tensor(interpreter.TensorHandle(data, scalar), kind)
+
+
+def _seed(arg: Any) -> Any:
+    """What identifies a seed: its value, or how it was derived."""
+    lanes = getattr(getattr(getattr(arg, "handle", None), "data", None), "lanes", {})
+    derived = [value for value in lanes.values() if isinstance(value, DerivedSeed)]
+    return derived[0].key if len(derived) == 1 else _whole(arg)
 
 
 def _entries(arg: Any) -> np.ndarray:
@@ -123,9 +135,21 @@ def rand(seed: Any, offset: Any, n_rounds: Any = None) -> Any:
     grid = RAND[64 if _entries(offset).dtype.itemsize == 8 else 32]
 
     def make(tape: Tape) -> Number:
-        return Number((Source(tape, grid),), np.float32)
+        return Number((Source(tape, grid),), np.float32, form=UNIFORM)
 
     return _CURRENT[-1].block("tl.rand", grid.name, make, seed, offset)
+
+
+def randint(seed: Any, offset: Any, n_rounds: Any = None) -> Any:
+    """Replaces ``tl.randint(seed, offset)`` of one offset: its number can seed others, and nothing else."""
+    offsets = _entries(offset)
+    if offsets.size != 1:
+        raise NotEnumerableError(
+            "a kernel draws several numbers from tl.randint, whose law is not known here"
+        )
+    key = ("tl.randint", _seed(seed), _whole(offset))
+    _CURRENT[-1].primitives.add("tl.randint: a seed of other numbers, another one where its arguments differ")
+    return _tensor(random_array(np.zeros(offsets.shape, np.int32), {0: DerivedSeed(key)}), "int32", offset)
 
 
 def gumbel_noise(uniform: Any, log_complement: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:

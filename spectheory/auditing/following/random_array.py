@@ -1,7 +1,8 @@
 """Numpy arrays with random numbers that are not drawn, as Triton's interpreter handles them.
 
 A ``RandomArray`` is an ordinary array with some random lanes.  Their memory is meaningless: each represents a
-``Number``, a ``Clock``, a ``Pick`` or the ``Lead`` of a race.  ``random_tensor`` is its torch partner.
+``Number``, a ``Clock``, a ``Pick``, the ``Lead`` of a race or a ``DerivedSeed``.  ``random_tensor`` is its
+torch partner.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from spectheory.auditing.tape.atoms import Number
+from spectheory.auditing.tape.atoms import Number, followed_on
 from spectheory.auditing.tape.decisions import NotEnumerableError
 from spectheory.auditing.tape.races import Clock, Pick, Race, clock_after
 
@@ -23,6 +24,17 @@ class Lead:
 
     race: Race
     low: float = 0.0
+
+
+@dataclass(frozen=True)
+class DerivedSeed:
+    """A random number that can only be the seed of other random numbers.
+
+    Attributes:
+        key: the function, its seed and its counter, which identify the number.
+    """
+
+    key: tuple[Any, ...]
 
 
 class RandomArray(np.ndarray):
@@ -114,12 +126,16 @@ def moved(function: Callable[[np.ndarray], np.ndarray], array: RandomArray) -> A
 
 _MONOTONE = (
     np.add, np.subtract, np.multiply, np.divide, np.negative, np.log, np.log2, np.exp, np.exp2, np.sqrt,
-    np.minimum, np.maximum, np.fmin, np.fmax,
+    np.log1p, np.minimum, np.maximum, np.fmin, np.fmax,
 )  # fmt: skip
 _COMPARISONS = (np.less, np.less_equal, np.greater, np.greater_equal, np.equal, np.not_equal)
 
 
 def _lanewise(ufunc: np.ufunc, inputs: Sequence[Any]) -> Any:
+    if any(isinstance(value, DerivedSeed) for part in inputs for value in _lanes(part).values()):
+        raise NotEnumerableError(
+            f"the sampler applies {ufunc.__name__} to a random number that can only be a seed"
+        )
     memories = [_memory(part) for part in inputs]
     with np.errstate(all="ignore"):  # the memory of a random lane is meaningless
         result = np.asarray(ufunc(*memories))
@@ -205,8 +221,16 @@ def _combined(ufunc: np.ufunc, entries: Sequence[Any]) -> Any:
 
         return Pick(pick.race, function)
     if ufunc in _MONOTONE and not any(isinstance(entry, Lead) for entry in entries):
-        return _number(ufunc, entries)
+        number = _number(ufunc, entries)
+        if ufunc in (np.maximum, np.fmax):
+            (*_, low) = [None, *(float(entry) for entry in entries if not isinstance(entry, Number))]
+            return followed_on("clamp", entries, number, (low, None))
+        return followed_on(ufunc.__name__, [_plain_number(entry) for entry in entries], number)
     raise NotEnumerableError(f"the sampler applies {ufunc.__name__} to random numbers, which is not followed")
+
+
+def _plain_number(entry: Any) -> Any:
+    return entry if isinstance(entry, Number) else float(entry)
 
 
 def _number(ufunc: np.ufunc, entries: Sequence[Any]) -> Number:
@@ -234,13 +258,18 @@ def _where(condition: np.ndarray, first: Any, second: Any) -> Any:
 
 def _race_of_lanes(array: RandomArray, largest: bool, keepdims: bool) -> tuple[Race, list[int]]:
     lanes = sorted(array.lanes)
-    clocks = [array.lanes[lane] for lane in lanes]
+    clocks = [_clock(array.lanes[lane]) for lane in lanes]
     rest = np.delete(_memory(array).ravel(), lanes)
     if keepdims or array.ndim != 1 or not all(isinstance(clock, Clock) for clock in clocks):
         raise NotEnumerableError("the sampler takes the largest of random numbers; only a race is followed")
     if rest.size and (not largest or rest.max() > _low(clocks)):
         raise NotEnumerableError("a race of exponential random numbers with an ordinary number")
     return Race(clocks, largest), lanes
+
+
+def _clock(number: Any) -> Any:
+    """A function of the logarithm of a uniform number, as a clock."""
+    return number.clock() if isinstance(number, Number) and number.clock is not None else number
 
 
 def _low(clocks: Sequence[Clock]) -> float:

@@ -146,7 +146,7 @@ def _apply(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     if name in ("searchsorted", "bucketize"):
         edges, values = args if name == "searchsorted" else args[::-1]
         return _searchsorted(edges, values, **kwargs)
-    if name in ("argmax", "argmin") and _is_race(args[0]):
+    if name in ("argmax", "argmin") and (_is_race(args[0]) or _is_alone(*args, **kwargs)):
         return _winners(name == "argmax", *args, **kwargs)
     if name in _REMAINDERS.split() and len(args) == 2:
         return _remainders(func, *args)
@@ -474,7 +474,14 @@ def _on_clocks(name: str, func: Any, args: tuple[Any, ...], kwargs: dict[str, An
     return random_tensor(*_entrywise(func, args, kwargs, combine))
 
 
+def _is_alone(random: torch.Tensor, dim: int | None = None, keepdim: bool = False) -> bool:
+    """Whether one entry is compared with no other."""
+    return (random.numel() if dim is None else random.shape[dim]) == 1
+
+
 def _winner(row: list[Any], largest: bool) -> Any:
+    if len(row) == 1:
+        return 0
     if not any(isinstance(entry, (Clock, Number, Pick)) for entry in row):
         return row.index(max(row) if largest else min(row))
     return Pick(Race(_clocks(row, largest), largest))

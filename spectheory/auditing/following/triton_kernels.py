@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from spectheory.auditing.following.isolation import Replacement, refusing, replaced
-from spectheory.auditing.following.kernel_draws import INTERPRETER, Draws, drawing, rand
+from spectheory.auditing.following.kernel_draws import INTERPRETER, Draws, drawing, rand, randint
 from spectheory.auditing.following.random_array import RandomArray, moved, random_array, settled
 from spectheory.auditing.following.random_tensor import PART_OF_A_TENSOR, RandomTensor, unwrapped
 from spectheory.auditing.tape.atoms import Number
@@ -182,8 +182,12 @@ def _followed_functions(interpreter: Any, memory: _Memory) -> Iterator[Replaceme
     builder, handle = interpreter.InterpreterBuilder, interpreter.TensorHandle
     load, store = builder.create_masked_load, builder.create_masked_store
 
+    def truths(mask: Any) -> Any:
+        """A mask of truth values; the interpreter spreads a scalar as whole numbers, which it refuses."""
+        return handle(settled(mask.data).astype(bool), mask.dtype)
+
     def masked_load(self: Any, ptrs: Any, mask: Any, other: Any, *rest: Any) -> Any:
-        ptrs, mask = (handle(settled(part.data), part.dtype) for part in (ptrs, mask))
+        ptrs, mask = handle(settled(ptrs.data), ptrs.dtype), truths(mask)
         loaded = load(self, ptrs, mask, other, *rest)
         kind = loaded.data.dtype.type
         lanes = {lane: memory[address] for lane, address in memory.lanes(ptrs.data, mask.data)}
@@ -193,7 +197,7 @@ def _followed_functions(interpreter: Any, memory: _Memory) -> Iterator[Replaceme
         return handle(random_array(loaded.data, lanes), loaded.dtype)
 
     def masked_store(self: Any, ptrs: Any, value: Any, mask: Any, *rest: Any) -> Any:
-        ptrs, mask = (handle(settled(part.data), part.dtype) for part in (ptrs, mask))
+        ptrs, mask = handle(settled(ptrs.data), ptrs.dtype), truths(mask)
         for _, address in memory.lanes(ptrs.data, mask.data):
             del memory[address]
         if isinstance(value.data, RandomArray):
@@ -210,6 +214,7 @@ def _followed_functions(interpreter: Any, memory: _Memory) -> Iterator[Replaceme
     yield interpreter.GridExecutor, "__call__", _launched(interpreter.GridExecutor.__call__, memory)
     for module in (interpreter.tl, interpreter.tl.random):
         yield module, "rand", rand
+        yield module, "randint", randint
         for name in _RANDOM:
             yield module, name, refusing(f"a kernel draws from tl.{name}, whose law is not known here")
     yield interpreter, "_patch_lang", _patched_once(interpreter._patch_lang)
@@ -237,7 +242,7 @@ _FOLLOWED = (
     "int_cast|and|or)"
 )
 """Operations lane by lane, where ``RandomArray`` decides whether they are followed, and moves of entries."""
-_RANDOM = ["philox", "rand4x", "randint", "randint4x", "randn", "randn4x"]
+_RANDOM = ["philox", "rand4x", "randint4x", "randn", "randn4x"]
 """Triton's own random functions that are not followed."""
 
 

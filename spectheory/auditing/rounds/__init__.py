@@ -1,1 +1,1 @@
-"""What a sampler is tested on: pairs, batches and repeated calls."""
+"""The inputs of an audit: pairs, batches and repeated calls."""

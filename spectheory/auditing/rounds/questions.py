@@ -62,11 +62,11 @@ def questions(
                 _ask(sampler, Question(name, pair, process, words), groups, left_out)
     known = {**audit_pairs(), **pairs_of_several_paths()} if pairs is None else pairs
     for tree in sampler.trees:
-        words = f"{tree.name}:{','.join(map(str, getattr(tree, 'widths', [tree.num_drafts])))}"
+        words = tree.text
         for name, pair in known.items():
             if _can_draft(tree, pair):
                 _ask(sampler, Question(name, pair, tree, words), groups, left_out)
-        if words not in groups:
+        if words not in groups and sampler.has_given_drafts:
             raise InvalidInputError(f"no pair has drafts of {words}; a tree has a width per drafted token")
     return groups, tuple(left_out)
 

@@ -23,7 +23,8 @@ from spectheory.auditing.subjects.adapters import (
     vllm_v2,
 )
 from spectheory.auditing.subjects.draft_generators import Drafted, gemma4_assistant
-from spectheory.auditing.subjects.library_code import Code, load_code
+from spectheory.auditing.subjects.drafting_rounds import as_shipped
+from spectheory.auditing.subjects.library_code import load_code
 from spectheory.auditing.subjects.one_module import Given
 from spectheory.auditing.subjects.reached_code import Function
 from spectheory.auditing.subjects.relaxations import (
@@ -33,6 +34,7 @@ from spectheory.auditing.subjects.relaxations import (
     synthetic_acceptance,
 )
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
+from spectheory.auditing.subjects.signatures import ROUND
 from spectheory.auditing.subjects.sources import release_in, release_of
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name
@@ -75,16 +77,16 @@ class Subject(NamedTuple):
     Attributes:
         package: of ``LIBRARIES``.
         function: what it calls, and where releases keep it.
-        adapter: makes the sampler from the imported function.
+        adapter: makes the sampler from the imported function; a round from that and the imported drafter.
         tested: sha256 of the function's files that the adapter was tested with -> their version.
         options: arguments of the function.
-        drafter: the class that drafts, where it is audited too.
+        drafter: the class or function that drafts, where it is audited too.
         shipped: how the sampler is called (``Shipped``).
     """
 
     package: str
     function: Function
-    adapter: Callable[[Code], Callable[..., Any]]
+    adapter: Callable[..., Callable[..., Any]]
     tested: Mapping[str, str]
     options: Mapping[str, Any] = {}
     drafter: Function | None = None
@@ -211,11 +213,26 @@ SUBJECTS: Mapping[str, Subject] = {
 """Name -> sampler."""
 
 
+ROUNDS: Mapping[str, Subject] = {
+    "vllm-v2-round": Subject(
+        "vllm",
+        vllm_v2.FUNCTION,
+        vllm_v2.drafting_round,
+        SUBJECTS["vllm-v2"].tested,
+        drafter=vllm_v2.DRAFTER,
+        shipped={"signature": ROUND, "stand_ins": vllm_v2.ROUND_STAND_INS},
+    ),
+}
+"""Name -> drafter and sampler as a round; they have many runs, so "all" leaves them out."""
+_KNOWN = {**SUBJECTS, **ROUNDS}
+
+
 def load_subject(name: str, cache: Path | None = None, checkout: Path | None = None) -> Shipped:
     """The sampler of a library by its name.
 
     Args:
-        name: of ``SUBJECTS``: the installed version, or else the tested one; ``name==version`` for another.
+        name: of ``SUBJECTS`` or ``ROUNDS``: the installed version, or else the tested one; ``name==version``
+            for another.
         cache: the folder of fetched files; by default in the user's cache.
         checkout: a working tree or unpacked sources, where these are audited.
 
@@ -225,9 +242,9 @@ def load_subject(name: str, cache: Path | None = None, checkout: Path | None = N
         InvalidInputError: the library is not there, or this release has no such function.
     """
     subject_name, version = parsed(name)
-    if subject_name not in SUBJECTS:
-        raise unknown_name("sampler", subject_name, SUBJECTS, ", or your own as package.module:function")
-    package = SUBJECTS[subject_name].package
+    if subject_name not in _KNOWN:
+        raise unknown_name("sampler", subject_name, _KNOWN, ", or your own as package.module:function")
+    package = _KNOWN[subject_name].package
     library = LIBRARIES[package]
     if checkout is None:
         release = release_of(package, library.top, version, library.tested, cache)
@@ -244,30 +261,36 @@ def subject_of_release(name: str, release: Release) -> Shipped:
     """The sampler of a release.
 
     Args:
-        name: of ``SUBJECTS``.
+        name: of ``SUBJECTS`` or ``ROUNDS``.
         release: the files.
 
     Raises:
         MissingDependencyError: Triton is not installed.
         InvalidInputError: this release has no such function.
     """
-    subject = SUBJECTS[name]
+    subject = _KNOWN[name]
     library = LIBRARIES[subject.package]
     code = load_code(release, library.top, subject.function, library.given, subject.options)
+    codes = [code]
+    if subject.drafter is not None:
+        codes.append(load_code(release, library.top, subject.drafter, library.given))
     settings = dict(subject.shipped)
-    function = subject.adapter(code)
-    settings["stand_ins"] = (*code.stand_ins, *settings.pop("stand_ins", ()))
+    is_round = settings["signature"] == ROUND
+    function = subject.adapter(*(codes if is_round else codes[:1]))
+    of_code = dict.fromkeys(text for each in codes[: 1 + is_round] for text in each.stand_ins)
+    settings["stand_ins"] = (*of_code, *settings.pop("stand_ins", ()))
     provenance = Provenance(release.package, release.version, code.file, code.sha256, code.line)
-    sampler = Shipped(function, name=name, provenance=provenance, **settings)
+    sampler = as_shipped(function, name=name, provenance=provenance, **settings)
     if code.sha256 not in subject.tested:
         tested = ", ".join(dict.fromkeys(subject.tested.values()))
         moved = f", and no tested release has it in {code.file}" if code.is_elsewhere else ""
         sampler.note = f"this file is not one that the adapter was tested with ({tested}){moved}"
         sampler.assumed = (f"an adapter that was tested with {release.package} {tested} fits this file",)
     if subject.drafter is not None:
-        drafter = load_code(release, library.top, subject.drafter, library.given)
-        sampler = Drafted(sampler, partial(gemma4_assistant, drafter.call))
-        sampler.stand_ins = ("the assistant and its embeddings: the draft rows of the pair",)
+        drafter = codes[1]
+        if not is_round:
+            sampler = Drafted(sampler, partial(gemma4_assistant, drafter.call))
+            sampler.stand_ins = ("the assistant and its embeddings: the draft rows of the pair",)
         drafted = f"drafted by {drafter.file}, sha256 {drafter.sha256}"
         sampler.note = "; ".join(filter(None, (drafted, sampler.note)))
     return sampler

@@ -12,7 +12,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -102,6 +102,16 @@ def _package(name: str) -> str:
     return name.partition(".")[0]
 
 
+class _FromSource(SourceFileLoader):
+    """Compiles the file itself.
+
+    Byte code that is kept is taken for that of a file of the same length, changed within the same second.
+    """
+
+    def path_stats(self, path: Any) -> Any:
+        raise OSError("byte code is neither read nor written")
+
+
 class _Finder:
     """Finds the modules of one library, the given modules and those that are not installed."""
 
@@ -113,7 +123,10 @@ class _Finder:
         if name in self.files:
             inside: list[str] | None = [] if self.files[name].name == "__init__.py" else None
             return importlib.util.spec_from_file_location(
-                name, self.files[name], submodule_search_locations=inside
+                name,
+                self.files[name],
+                loader=_FromSource(name, str(self.files[name])),
+                submodule_search_locations=inside,
             )
         package = _package(name)
         is_known = package in self.packages or isinstance(sys.modules.get(package), _StandInModule)

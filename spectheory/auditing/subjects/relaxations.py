@@ -5,14 +5,18 @@ from fractions import Fraction
 
 import numpy as np
 
+from spectheory.auditing.subjects.sampler_verifiers import PerSample
 from spectheory.foundation.arrays import Array, like_rows, take_token
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.exact_numbers import fractions_if_exact
+from spectheory.pairs.contexts import credit_to_first
+from spectheory.pairs.drafts import ALL_PROCESSES
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.one_path.first_path import first_path_only
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.outcome import Outcome
+from spectheory.verification.verifier import Verifier
 
 
 @dataclass(frozen=True)
@@ -27,9 +31,14 @@ class Relaxation:
     """
 
     words: str
-    verifier: Token | None = None
+    verifier: Verifier | None = None
     is_about_tokens: bool = True
     weight: Fraction = Fraction(1)
+
+    @property
+    def is_about_several_paths(self) -> bool:
+        """Whether the law is stated for several drafted paths too."""
+        return self.verifier is not None and not self.verifier.single_path
 
     def stated(self, pair: ModelPair) -> ModelPair:
         """The pair with the stated law as its target."""
@@ -95,6 +104,28 @@ def deferred_rejection(window: int, threshold: float, top_k: int) -> Relaxation:
     return Relaxation(words, _Deferring(window, threshold, top_k))
 
 
+def typical_acceptance(threshold: float, alpha: float) -> Relaxation:
+    """Medusa: the longest path whose tokens are typical, of equals the likeliest; then a token of the target.
+
+    A token is typical if p > min(threshold, alpha e^-H), with H the entropy of its row in nats.
+
+    Args:
+        threshold: epsilon of the paper.
+        alpha: delta of the paper.
+
+    Example:
+        >>> from spectheory import certify
+        >>> pair = ModelPair.context_free_pair(["1/4", "3/4"], ["1/2", "1/2"], 1)
+        >>> print(certify(typical_acceptance(0.3, 0.5).verifier, pair).block_efficiency)
+        3/2
+    """
+    words = (
+        f"a token is typical if its probability is above {threshold} or {alpha} e^-entropy; the longest "
+        "beginning of typical tokens is accepted, of equals the likeliest"
+    )
+    return Relaxation(words, _Typical(threshold, alpha))
+
+
 class _AtRates(Token):
     name, source, lossless = "synthetic", "stated relaxation", False
 
@@ -148,6 +179,36 @@ class _Deferring(Token):
         return Outcome(first_path_only(like_rows(stops, target_rows), paths), token.correction, token.weights)
 
     def _entropies(self, rows: np.ndarray) -> np.ndarray:
-        """The entropy of the largest probabilities, in float64.  [..., V] -> [...]"""
-        largest = np.sort(rows.astype(float), axis=-1)[..., -self.top_k :]
-        return -(largest * np.log(np.where(largest > 0, largest, 1))).sum(-1)
+        """The entropy of the largest probabilities.  [..., V] -> [...]"""
+        return _entropy(np.sort(rows.astype(float), axis=-1)[..., -self.top_k :])
+
+
+class _Typical(Verifier):
+    """Typical acceptance; nothing in it is drawn but the last token."""
+
+    name, source, lossless, draft_processes = "typical", "stated relaxation", False, ALL_PROCESSES
+
+    def __init__(self, threshold: float, alpha: float) -> None:
+        self.threshold, self.alpha = threshold, alpha
+
+    def outcome(self, paths: Array, target_rows: Array, draft_rows: Array) -> Outcome:
+        return PerSample(self._law, self.name).outcome(paths, target_rows, draft_rows)
+
+    def _law(
+        self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        rows = target_rows[:, :-1]
+        limits = np.minimum(self.threshold, self.alpha * np.exp(-_entropy(rows.astype(float))))
+        probs = take_token(rows, paths)
+        lengths = (probs.astype(float) > limits).cumprod(-1).sum(-1)
+        length = lengths.max()
+        likelihoods = probs[:, :length].prod(-1) * (lengths == length)
+        path = int(likelihoods.argmax())
+        at_length = 0 * target_rows[0, :, 0]
+        at_length[length] += 1
+        return credit_to_first(paths, np.array(path), at_length), target_rows
+
+
+def _entropy(probs: np.ndarray) -> np.ndarray:
+    """In nats, in float64.  [..., V] -> [...]"""
+    return -(probs * np.log(np.where(probs > 0, probs, 1))).sum(-1)

@@ -36,7 +36,7 @@ from spectheory.foundation.arrays import like_rows
 from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import fractions_if_exact
 from spectheory.pairs.contexts import prefix_numbers, rows_along
-from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess
+from spectheory.pairs.drafts import SAMPLED_PROCESSES, DraftProcess, WithoutReplacement
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.verifier import Verifier, users_code
 
@@ -46,6 +46,8 @@ SEEDS = (f"torch's global generator: {GLOBAL_SEED}", f"the generator that is han
 HIDDEN = "the sampler uses randomness that is not replaced, or keeps state between calls"
 SEVERAL = (1, 2, 3)
 """The numbers of drafted paths that a sampler of several is asked about."""
+DISTINCT = tuple(map(WithoutReplacement, ((2,), (3,), (1, 2), (2, 1), (2, 2), (2, 1, 1))))
+"""The trees that a sampler of distinct drafts is asked about."""
 REPEATED = 8
 """The first of every 8 runs is made twice."""
 
@@ -158,7 +160,7 @@ class Shipped(BlackBox, Verifier):
         self.source = f"{self.provenance.package} {self.provenance.version}".strip() or self.provenance.file  # type: ignore[misc]
         self.single_path = not self.signature.several_paths  # type: ignore[misc]
         if self.signature.several_paths:
-            self.draft_processes = ALL_PROCESSES  # type: ignore[misc]
+            self.draft_processes = SAMPLED_PROCESSES  # type: ignore[misc]
         self.has_given_drafts = bool(num_drafts or trees)
         self.num_drafts, self.trees = tuple(num_drafts), tuple(trees)
         if self.single_path and (trees or any(number > 1 for number in num_drafts)):
@@ -167,8 +169,17 @@ class Shipped(BlackBox, Verifier):
                 f"{', '.join(name for name, known in SIGNATURES.items() if known.several_paths)}"
             )
         if not self.has_given_drafts:
-            takes_several = self.signature.several_paths and relaxation is None
+            is_stated = relaxation is None or relaxation.is_about_several_paths
+            takes_several = self.signature.several_paths and is_stated
             self.num_drafts = SEVERAL if takes_several else (1,)
+        if self.signature.distinct_children:
+            if any(number > 1 for number in num_drafts):
+                raise InvalidInputError(
+                    f"samplers of the signature {signature!r} take distinct drafts; several are drawn with "
+                    "without_replacement:K"
+                )
+            self.num_drafts = (1,) if not self.has_given_drafts else self.num_drafts
+            self.trees = self.trees if self.has_given_drafts else DISTINCT
         self.relaxation, self.mixes, self.box_bits = relaxation, tuple(mixes), box_bits
         self.stand_ins, self.seeds = tuple(stand_ins), (*SEEDS, *seeds)
         self.journal = Journal()

@@ -82,12 +82,14 @@ class Signature(NamedTuple):
         call: (function, call) -> the accepted tokens and the correction token.
         point_mass_drafts: whether the sampler assumes deterministic drafts, with point masses as rows.
         several_paths: whether a call can carry several drafted paths.
+        distinct_children: whether the drafted next tokens of a context must be distinct.
     """
 
     form: str
     call: Callable[[Callable[..., Any], Call], list[int]]
     point_mass_drafts: bool = False
     several_paths: bool = False
+    distinct_children: bool = False
 
 
 def _speculative_sampling(function: Callable[..., Any], call: Call) -> list[int]:
@@ -128,9 +130,8 @@ def _evaluate_posterior(function: Callable[..., Any], call: Call) -> list[int]:
 def _coins(function: Callable[..., Any], call: Call) -> list[int]:
     """One path; L coins for acceptance and one for the correction token are arguments."""
     length = call.paths.shape[1]
-    numbers = filled((length + 1,), lambda: uniform_number(call.tape, torch.float32))
     call.journal.primitives.add("coins: multiples of 2^-24")
-    coins: Any = random_tensor(numbers, torch.float32)
+    coins = _uniform(call, (length + 1,))
     with call.inputs(
         draft_tokens=call.drafted[0], target_probs=call.target_probs[0], draft_probs=call.draft_probs[0]
     ) as given:
@@ -140,6 +141,67 @@ def _coins(function: Callable[..., Any], call: Call) -> list[int]:
 def _sampler(function: Callable[..., Any], call: Call) -> list[int]:
     with call.inputs(paths=call.drafted, target_rows=call.target_probs, draft_rows=call.draft_probs) as given:
         return _token_list(function(*given.values(), call.generator))
+
+
+class ChildProposals(NamedTuple):
+    """The drafted children of one node, as in eagle-harness.
+
+    Attributes:
+        probs: the draft row by candidates, [1, V].
+        token_ids: the tokens of the candidates, [1, V].
+        positions: the candidates that were drawn, in order, [1, K].
+        tokens: their tokens, [1, K].
+        scores: the largest draft probabilities, [1, K].
+    """
+
+    probs: torch.Tensor
+    token_ids: torch.Tensor
+    positions: torch.Tensor
+    tokens: torch.Tensor
+    scores: torch.Tensor
+
+
+def _reject_children(function: Callable[..., Any], call: Call) -> list[int]:
+    """From the root on, the children of one node per call; behind a full path the caller draws a token.
+
+    The candidates are in another order than their tokens.
+    """
+    size = call.target_rows.shape[-1]
+    token_ids = torch.arange(size).flip(0)[None]
+    call.journal.primitives.add("coins: multiples of 2^-24")
+    tokens: list[int] = []
+    alive = list(range(len(call.paths)))
+    for depth in range(call.paths.shape[1]):
+        children = list(dict.fromkeys(call.paths[alive, depth].tolist()))
+        probs = call.draft_probs[alive[0], depth][token_ids]
+        drawn = torch.tensor([children])
+        with call.inputs(
+            target_probs=call.target_probs[alive[0], depth][None],
+            probs=probs,
+            token_ids=token_ids,
+            positions=size - 1 - drawn,
+            tokens=drawn,
+            scores=probs.topk(len(children)).values,
+        ) as given:
+            target = given.pop("target_probs")
+            coins = [_uniform(call, shape) for shape in ((1, len(children)), (1,))]
+            found, positions = function(target, ChildProposals(**given), *coins)[:2]
+        token, place = int(found[0]), int(positions[0])
+        tokens.append(token)
+        if place < 0:
+            return tokens
+        if place >= len(children) or children[place] != token:
+            call.journal.findings.add(("contract", "the position that it accepts is not that of its token"))
+        alive = [path for path in alive if call.paths[path, depth] == token]
+        if not alive:
+            return tokens
+    weights = call.target_probs[alive[0], -1].tolist()
+    return [*tokens, *CoinGenerator(call.tape).choices(range(size), weights)]
+
+
+def _uniform(call: Call, shape: tuple[int, ...]) -> Any:
+    """Uniform numbers that are followed."""
+    return random_tensor(filled(shape, lambda: uniform_number(call.tape, torch.float32)), torch.float32)
 
 
 class Row(NamedTuple):
@@ -215,6 +277,12 @@ SIGNATURES: Mapping[str, Signature] = {
         _evaluate_posterior,
         point_mass_drafts=True,
         several_paths=True,
+    ),
+    "reject_children": Signature(
+        "(target_probs, proposals, uniforms, final_uniforms) -> (tokens, accepted_position, ..)",
+        _reject_children,
+        several_paths=True,
+        distinct_children=True,
     ),
     "coins": Signature("(draft_tokens, target_probs, draft_probs, coins, final_coin) -> tokens", _coins),
     "batch": Signature("(rows, generator) -> the tokens of every row", _batch_of_one),

@@ -1,1 +1,1 @@
-"""What an audit concludes, and how certain it is."""
+"""Verdicts of an audit, and how certain they are."""

@@ -95,6 +95,11 @@ def sampled_verdict(
         )
     rng = np.random.default_rng(seed)
     tuples = next(process.tuples(pair, 1_000_000))
+    if (tuples.leaves < 0).any():
+        raise InvalidInputError(
+            f"{process.name!r} drafts have paths that end early; a sampler is not given them"
+        )
+    drafters = [process.drafter(pair, path).draft for path in range(process.num_drafts)]
     drawn = rng.choice(len(tuples.leaves), samples, p=tuples.probs / tuples.probs.sum())
     box = BlackBox(sampler, getattr(sampler, "__name__", "sampler"), 1)
     size, length = pair.vocab_size, pair.draft_length
@@ -102,7 +107,8 @@ def sampled_verdict(
     for leaves in tuples.leaves[drawn]:
         paths = np.array([pair.context(length, int(leaf)) for leaf in leaves])
         prefixes = prefix_numbers(paths, size)
-        target, draft = rows_along(pair.target, prefixes), rows_along(pair.draft, prefixes)
+        target = rows_along(pair.target, prefixes)
+        draft = np.stack([rows_along(levels, path) for levels, path in zip(drafters, prefixes, strict=True)])
         with users_code(f"sampler {box.name!r}"):
             returned = sampler(paths, target, draft, rng)
         tokens = box.tokens(returned)

@@ -235,7 +235,7 @@ def _prepared(sampler: Shipped, question: Question) -> tuple[Shipped, Question]:
 
 def _case(sampler: Shipped, question: Question) -> AuditCase:
     pair, (law, undecided) = question.pair, law_of(sampler, question)
-    stated = _stated_law(sampler, pair)
+    stated = _stated_law(sampler, pair, question.process)
     found, wanted = _compared(sampler, law, stated)
     case = AuditCase(
         pair=question.name,
@@ -272,9 +272,9 @@ def _check_law_again(sampler: Shipped, question: Question) -> None:
         raise HiddenRandomnessError(f"{HIDDEN}: followed twice, it has two laws")
 
 
-def _stated_law(sampler: Shipped, pair: ModelPair) -> OutputLaw | None:
+def _stated_law(sampler: Shipped, pair: ModelPair, process: DraftProcess) -> OutputLaw | None:
     verifier = None if sampler.relaxation is None else sampler.relaxation.verifier
-    return None if verifier is None else output_law(verifier, pair)
+    return None if verifier is None else output_law(verifier, pair, process)
 
 
 def _compared(sampler: Shipped, law: OutputLaw, stated: OutputLaw | None) -> tuple[np.ndarray, np.ndarray]:
@@ -372,7 +372,7 @@ def _shrunk(sampler: Shipped, question: Question) -> Certificate | None:
             law, undecided = law_of(asked, prepared)
         except InvalidInputError:  # the sampler does not take the pair
             continue
-        stated = _stated_law(asked, prepared.pair)
+        stated = _stated_law(asked, prepared.pair, question.process)
         distance = total_variation(*_compared(asked, law, stated), law.undefined)
         if distance - undecided > rounding_bound(prepared.pair):
             return _shrunk(sampler, question._replace(pair=smaller))

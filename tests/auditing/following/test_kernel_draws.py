@@ -15,6 +15,7 @@ from spectheory.auditing.following.intercept import Journal
 from spectheory.auditing.following.kernel_draws import RAND, elementwise, gumbel_noise
 from spectheory.auditing.following.triton_kernels import interpreting
 from spectheory.auditing.subjects.one_module import modules_alone
+from spectheory.auditing.tape.decisions import NotEnumerableError
 
 KERNELS = (
     GUMBEL
@@ -39,6 +40,25 @@ def race(out, logits, seed, offset, SIZE: tl.constexpr):
     noise = -tl.log(-log_complement(uniform(tl.load(seed), tl.load(offset), lanes)))
     best, lane = tl.max(tl.where(lanes < 3, shifted + noise, float("-inf")), axis=0, return_indices=True)
     tl.store(out, lane)
+
+@triton.jit
+def seeded_race(out, logits, seed, offset, SIZE: tl.constexpr):
+    lanes = tl.arange(0, SIZE)
+    u = tl.maximum(tl.rand(tl.randint(tl.load(seed), tl.load(offset)), lanes), 4.6566127342e-10)
+    noise = -tl.log(-device.log1p(-u))
+    row = tl.where(lanes < 3, tl.load(logits + lanes, mask=lanes < 3, other=0.0) + noise, float("-inf"))
+    best, lane = tl.max(row, axis=0, return_indices=True)
+    tl.store(out, lane)
+
+@triton.jit
+def misused(out, seed, offset, MODE: tl.constexpr):
+    if MODE == 0:
+        out_of = tl.randint(tl.load(seed), tl.load(offset)) < 5
+    elif MODE == 1:
+        out_of = tl.randint(tl.load(seed), tl.load(offset)) + 5
+    else:
+        out_of = tl.randint(tl.load(seed), tl.arange(0, 4))
+    tl.store(out, 1)
 """
 )
 
@@ -138,3 +158,43 @@ def test_gumbel_numbers_of_a_hash(kernels: ModuleType) -> None:
     assert len(journal.findings) == 1
     with interpreting():
         assert_drawn_from(lambda: raced(next(counter)), found, draws=80)
+
+
+def test_a_seed_that_is_made_of_a_seed(kernels: ModuleType) -> None:
+    """Its numbers are others for every counter, and the same ones where it is made again."""
+    counter = iter(range(10_000))
+
+    def raced(offset: int) -> int:
+        out = torch.zeros(1, dtype=torch.int32)
+        logits = torch.tensor([0.5, 0.25, 0.25]).log()
+        kernels.seeded_race[(1,)](out, logits, torch.tensor([3]), torch.tensor([offset]), SIZE=4)
+        return int(out)
+
+    journal = Journal()
+    found = law(lambda: raced(0), journal)
+    assert abs(found[0] - Fraction(1, 2)) < Fraction(1, 10**6)
+    assert "tl.randint: a seed of other numbers, another one where its arguments differ" in journal.primitives
+    assert law(lambda: raced(0) + 3 * raced(1), journal).keys() == set(range(9))
+    assert journal.findings == set()
+    assert law(lambda: raced(0) + 3 * raced(0), journal).keys() == {0, 4, 8}
+    assert len(journal.findings) == 1
+    with interpreting():
+        assert_drawn_from(lambda: raced(next(counter)), found, draws=80)
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [
+        (0, "applies less to a random number that can only be a seed"),
+        (1, "applies add to a random number that can only be a seed"),
+        (2, "draws several numbers from tl.randint, whose law is not known"),
+    ],
+)
+def test_whole_numbers_that_are_not_seeds_are_refused(mode: int, says: str, kernels: ModuleType) -> None:
+    def run() -> int:
+        out = torch.zeros(1, dtype=torch.int32)
+        kernels.misused[(1,)](out, torch.tensor([3]), torch.tensor([0]), MODE=mode)
+        return int(out)
+
+    with pytest.raises(NotEnumerableError, match=says):
+        law(run)

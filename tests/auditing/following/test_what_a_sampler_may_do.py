@@ -83,7 +83,7 @@ MAY: dict[str, tuple[Any, Any]] = {
     ),
     "randint of a long range: comparisons, remainders, division": (
         coin(lambda ratio: torch.randint(0, 2**31 - 1, ()) / (2**31 - 1) < ratio),
-        coin(lambda ratio: torch.randint(0, 2**31 - 1, ()) % 101 / 100 < ratio),
+        coin(lambda ratio: torch.randint(0, 2**31 - 1, ()) % 11 / 10 < ratio),
     ),
     "randint, int(u * n) and winners as an index": (
         draw(lambda row: torch.arange(3)[raced(row)]),

@@ -59,7 +59,9 @@ def test_wrong_from_two_or_three_drafts_on(name: str) -> None:
     """Lossless for one path; the partner ``recursive_rejection`` is among the lossless samplers."""
     sampler = SPECIMENS_OF_SEVERAL_PATHS[name]
     assert audit(sampler, {"residual": instances.two_residual_tokens(1)}, num_drafts=[1]).is_lossless
-    found = audit(sampler, num_drafts=[3 if name == "three_way_split" else 2], stop_at_first=True)
+    number = 3 if name == "three_way_split" else 2
+    shows = dict(list(pairs_of_several_paths(number).items())[-1 if number == 3 else 0 :])
+    found = audit(sampler, shows, num_drafts=[number], stop_at_first=True)
     assert found.verdict == DEFECT
     assert "independent paths, total variation" in found.headline()
 

@@ -1,5 +1,6 @@
 """One module of a library that is not there: what it may do at import, and what not afterwards."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -118,3 +119,13 @@ def test_conditions_and_bases_at_import(root: Path) -> None:
         "half = helper = None if is_there() else abs\n"
     )
     assert load(root).Sampler().right() == 3  # type: ignore[attr-defined]
+
+
+def test_a_file_of_the_same_length_changed_at_the_same_time_is_read_anew(tmp_path: Path) -> None:
+    """The time stamps are equal, as they may be within a second; byte code would be that of the first."""
+    file = tmp_path / "engine_sampler.py"
+    for value in ("1", "2"):
+        file.write_text(f"VALUE = {value}\n")
+        os.utime(file, (1, 1))
+        found = modules_alone({"engine_sampler": file})
+        assert str(found["engine_sampler"].VALUE) == value

@@ -15,6 +15,7 @@ from spectheory.auditing.subjects.specimens import (
     path_batch_recursive_rejection,
     token_verification,
 )
+from spectheory.auditing.subjects.tree_specimens import reject_children
 from spectheory.foundation.errors import UnknownNameError
 
 FLOAT32 = 1e-6
@@ -53,6 +54,7 @@ SAMPLERS = {
     "speculative_sampling": _speculative_sampling,
     "batch": batch_token_verification,
     "path_batch": path_batch_recursive_rejection,
+    "reject_children": reject_children,
 }
 
 
@@ -79,6 +81,8 @@ def test_partner_a_wrong_sampler_of_each_signature(signature: str) -> None:
         if signature == "evaluate_posterior":
             logits, candidates, processor = arguments
             return 0, candidates.shape[1] - 1, processor(None, logits[0, -1]).softmax(-1)
+        if signature == "reject_children":
+            return arguments[1].tokens[:, 0], torch.zeros(1)
         if signature == "speculative_sampling":
             tokens = torch.cat([arguments[0][:, -arguments[2] :], torch.zeros((1, 1), dtype=torch.long)], -1)
             return tokens, arguments[2]

@@ -1,4 +1,4 @@
-"""vLLM's second model runner: token and block verification, and two relaxations, in Triton kernels."""
+"""vLLM's second model runner: token and block verification, two relaxations, and its drafting, in kernels."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -21,6 +21,20 @@ FUNCTION = Function(
         }
     ),
 )  # fmt: skip
+DRAFTER = Function(
+    "gumbel_sample",
+    ("vllm.v1.worker.gpu.sample.gumbel",),
+    frozenset(
+        {
+            "logits", "expanded_idx_mapping", "temperature", "seed", "pos", "apply_temperature",
+            "is_drafting", "output_processed_logits", "output_processed_logits_col", "logits_cache",
+            "logits_cache_col",
+        }
+    ),
+)  # fmt: skip
+ROUND_STAND_INS = (
+    "the runner: one request, whose draft token and target row of a position have the same number",
+)
 STAND_INS = ("the runner: a seed per request, and positions that advance by the returned tokens",)
 SEEDS = ("requests: 1, 2, .. by their slots; positions start at the seed of the generator",)
 
@@ -64,6 +78,58 @@ def rejection_sample(code: Code) -> Callable[..., Any]:
         return [tokens.tolist() for tokens in found]
 
     return sampler
+
+
+def drafting_round(code: Code, drafter: Code) -> Callable[..., Any]:
+    """A round: tokens are drafted with Gumbel numbers, one after the other, and verified.
+
+    The draft logits that the drafter keeps for the verification are the reported ones.
+
+    Args:
+        code: ``rejection_sample``.
+        drafter: ``gumbel_sample``.
+    """
+    for each in (code, drafter):
+        each.replace(("murmur3_uniform32", "_log1p_neg_stable"), gumbel_noise, NOISE)
+
+    def play(text: Sequence[int], target: Any, draft: Any, draft_length: int, generator: Any) -> Any:
+        """As the runner calls both; the request is in slot 1, and its next position is len(text)."""
+        slot, temperature, seed = torch.ones(1, dtype=torch.int32), torch.ones(2), torch.arange(1, 3)
+        places = torch.arange(draft_length + 1, dtype=torch.int32)
+        drafted: list[int] = []
+        logits = draft(text).log()
+        kept = torch.full((2, draft_length, len(logits)), -torch.inf)
+        for step in range(draft_length):
+            token = drafter.call(
+                logits=logits[None],
+                expanded_idx_mapping=slot,
+                temperature=temperature,
+                seed=seed,
+                pos=torch.tensor([len(text) + step]),
+                apply_temperature=True,
+                is_drafting=True,
+                **dict.fromkeys(("output_processed_logits", "logits_cache"), kept),
+                **{f"{name}_col": places[step] for name in ("output_processed_logits", "logits_cache")},
+            )
+            drafted.append(int(token))
+            logits = draft([*text, *drafted]).log()
+        rows = [target([*text, *drafted[:place]]).log() for place in places.tolist()]
+        sampled, accepted = code.call(
+            target_logits=torch.stack(rows),
+            draft_logits=kept,
+            draft_sampled=torch.tensor([0, *drafted], dtype=torch.int32),
+            cu_num_logits=torch.tensor([0, draft_length + 1], dtype=torch.int32),
+            pos=len(text) + places.long(),
+            idx_mapping=slot,
+            expanded_idx_mapping=slot.expand(draft_length + 1).contiguous(),
+            expanded_local_pos=places,
+            temperature=temperature,
+            seed=seed,
+            num_speculative_steps=draft_length,
+        )
+        return drafted, kept[1].softmax(-1), sampled[0, : int(accepted[0])].tolist()
+
+    return play
 
 
 def _padded(rows: torch.Tensor, padding: int) -> torch.Tensor:

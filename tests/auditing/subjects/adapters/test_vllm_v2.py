@@ -13,12 +13,36 @@ from spectheory.auditing.rounds.two_calls import follow_two_calls
 from spectheory.auditing.subjects.adapters import vllm_v2
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import Shipped
+from spectheory.pairs.pair import ModelPair
 
+STATED = ModelPair.context_free_pair(["7/20", "7/20", "1/5", "1/10"], ["3/10", "1/20", "3/20", "1/2"], 1)
 READ_AGAIN = "randomness: tl.rand reads random numbers that it has used in the call before"
 NOISE = GUMBEL.replace(
     "import triton\nimport triton.language as tl", "from vllm.triton_utils import tl, triton"
 )
 NOISE = NOISE.replace("def uniform(", "def murmur3_uniform32(").replace("log_complement", "_log1p_neg_stable")
+DRAFTER = """
+import torch
+
+@triton.jit
+def draw(out, kept, stride, logits, slots, seeds, pos, column, vocab, SALT: tl.constexpr, SIZE: tl.constexpr):
+    slot = tl.load(slots)
+    lanes = tl.arange(0, SIZE)
+    row = tl.load(logits + lanes, mask=lanes < vocab, other=float("-inf"))
+    tl.store(kept + slot * stride + tl.load(column) * vocab + lanes, row, mask=lanes < vocab)
+    u = murmur3_uniform32(tl.load(seeds + slot), tl.load(pos) + SALT, lanes)
+    row = tl.where(lanes < vocab, row - tl.log(-_log1p_neg_stable(u)), float("-inf"))
+    best, lane = tl.max(row, axis=0, return_indices=True)
+    tl.store(out, lane)
+
+def gumbel_sample(logits, expanded_idx_mapping, temperature, seed, pos, apply_temperature,
+                  is_drafting, logits_cache, logits_cache_col):
+    assert is_drafting and apply_temperature and temperature.tolist() == [1.0, 1.0]
+    out = torch.zeros(1, dtype=torch.int64)
+    draw[(1,)](out, logits_cache, logits_cache.stride(0), logits, expanded_idx_mapping, seed, pos,
+               logits_cache_col, logits.shape[1], SALT=OFFSET, SIZE=4)
+    return out
+"""
 MODULE = """
 import torch
 from vllm.triton_utils import tl, tldevice, triton
@@ -82,13 +106,20 @@ def rejection_sample(target_logits, draft_logits, draft_sampled, cu_num_logits, 
 """
 
 
-def sampler(root: Path, compares: str = "<", position: str = "pos", looks_ahead: bool = False) -> Shipped:
+def sampler(
+    root: Path,
+    compares: str = "<",
+    position: str = "pos",
+    looks_ahead: bool = False,
+    name: str = "vllm-v2",
+    offset: int = 2**30,
+) -> Shipped:
     text = MODULE.replace("COMPARES", compares).replace("POSITION", position)
     text = text.replace("LOOKS_AHEAD", str(looks_ahead))
     released(root, vllm_v2.FUNCTION.modules[0], text)
-    released(root, "vllm.v1.worker.gpu.sample.gumbel", NOISE)
+    released(root, "vllm.v1.worker.gpu.sample.gumbel", NOISE + DRAFTER.replace("OFFSET", str(offset)))
     (root / "vllm" / "__init__.py").touch()
-    return load_subject("vllm-v2", checkout=root)
+    return load_subject(name, checkout=root)
 
 
 @pytest.mark.deep
@@ -121,3 +152,16 @@ def test_partner_mutants(mutant: dict[str, Any], says: str, tmp_path: Path) -> N
     pairs = {"quarters": instances.bernoulli("1/4", "3/4", 2)}
     found = audit(sampler(tmp_path, **mutant), pairs, stop_at_first=True)
     assert any(reason.startswith(says) for reason in found.reasons)
+
+
+@pytest.mark.parametrize(("offset", "is_shared"), [(2**30, False), (0, True)])
+def test_the_noise_of_drafts(offset: int, is_shared: bool, tmp_path: Path) -> None:
+    """Those of other positions are lossless; those of the residual are a defect on the stated pair."""
+    shipped = sampler(tmp_path, name="vllm-v2-round", offset=offset)
+    asked, pair = shipped.prepared(STATED)
+    found = certify(asked, pair, with_optimum=False)
+    assert abs(float(found.total_variation) - (0.054334 if is_shared else 0)) < 1e-6
+    again = "murmur3_uniform32 reads random numbers that it has read before"
+    assert (("randomness", again) in shipped.journal.findings) is is_shared
+    assert "drafted by vllm/v1/worker/gpu/sample/gumbel.py, sha256" in shipped.note
+    assert shipped.signature_name == "round"

@@ -1,0 +1,161 @@
+"""What changed between two audits of the same samplers, as in a pull request.
+
+The older audits are documents of ``spectheory audit --json``, so that they can be kept in a file.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED, AuditCertificate
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.results import Result, Templates
+
+NEW_DEFECT = "a defect that was not found in the base"
+MENDED = "the defect of the base is not found any more"
+LOST = "no longer decided"
+"""What a change is called; other changes are named by both verdicts."""
+
+
+@dataclass(frozen=True)
+class AuditChange:
+    """The audits of one sampler, before and after.
+
+    Attributes:
+        sampler: its name.
+        before, after: the verdicts; ``None`` where there is no audit.
+        what: the change in words.
+        code: whether the file is the same: "same file", "changed file", or empty with one audit.
+        because: the first reason of the later verdict.
+    """
+
+    sampler: str
+    before: str | None
+    after: str | None
+    what: str
+    code: str
+    because: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditChanges(Result):
+    """The changes, in the order of the later audits; samplers that only the base has come last.
+
+    Attributes:
+        changes: one per sampler.
+    """
+
+    changes: tuple[AuditChange, ...]
+
+    columns: ClassVar[Templates] = {
+        "sampler": "{sampler}",
+        "before": "{before}",
+        "after": "{after}",
+        "change": "{what}",
+        "file": "{code}",
+        "because": "{because}",
+    }
+
+    def headline(self) -> str:
+        """The number of samplers whose verdict changed."""
+        changed = [each.sampler for each in self.changes if each.before != each.after]
+        return f"against the base: {', '.join(changed) if changed else 'no verdict'} changed"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One per sampler."""
+        return [asdict(each) for each in self.changes]
+
+    def to_document(self) -> dict[str, Any]:
+        """The JSON field ``changes`` with its entries."""
+        return {"changes": self.rows()}
+
+
+def audit_changes(
+    base: Sequence[Mapping[str, Any]], audits: Sequence[AuditCertificate | Mapping[str, Any]]
+) -> AuditChanges:
+    """Compare audits with older ones of the samplers of the same names.
+
+    Args:
+        base: the older documents, as ``audits_of`` reads them.
+        audits: the later certificates, or their documents.
+
+    Example:
+        >>> from spectheory import audit, instances
+        >>> from spectheory.auditing.subjects.specimens import greedy_acceptance, token_verification
+        >>> pairs = {"thirds": instances.two_token(1)}
+        >>> right = audit(token_verification, pairs, num_drafts=[1]).to_document()
+        >>> wrong = audit(greedy_acceptance, pairs, num_drafts=[1]).to_document()
+        >>> (change,) = audit_changes([right], [{**wrong, "sampler": right["sampler"]}]).changes
+        >>> change.before, change.after, change.what
+        ('exactly lossless', 'defect', 'a defect that was not found in the base')
+    """
+    later = [each.to_document() if isinstance(each, AuditCertificate) else each for each in audits]
+    older = {name_of(each): each for each in base}
+    newer = {name_of(each): each for each in later}
+    names = list(dict.fromkeys((*newer, *older)))
+    return AuditChanges(tuple(_change(name, older.get(name), newer.get(name)) for name in names))
+
+
+def name_of(document: Mapping[str, Any]) -> str:
+    """The name of the sampler, without a version.
+
+    Example:
+        >>> name_of({"sampler": "sglang==0.5.22"})
+        'sglang'
+    """
+    return str(document["sampler"]).partition("==")[0]
+
+
+def audits_of(document: Any, source: str) -> list[Mapping[str, Any]]:
+    """The audits of a JSON object of ``spectheory audit --json``.
+
+    Args:
+        document: of one sampler or of several.
+        source: where it is from, for the error.
+
+    Raises:
+        InvalidInputError: it is something else.
+    """
+    found = document.get("audits", [document]) if isinstance(document, Mapping) else None
+    if not isinstance(found, list) or not found or not all(map(_is_audit, found)):
+        raise InvalidInputError(f"{source} is not a result of spectheory audit --json")
+    return found
+
+
+def _is_audit(document: Any) -> bool:
+    try:
+        texts = (document["sampler"], document["verdict"], *document["reasons"])
+        texts += (document["scope"]["shapes_text"], document["provenance"]["sha256"])
+    except (KeyError, TypeError):
+        return False
+    return all(isinstance(text, str) for text in texts)
+
+
+def _change(name: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> AuditChange:
+    old, new = (None if each is None else str(each["verdict"]) for each in (before, after))
+    code = because = ""
+    if before is not None and after is not None:
+        is_same = before["provenance"]["sha256"] == after["provenance"]["sha256"]
+        code = "same file" if is_same else "changed file"
+    if after is not None:
+        because = next(iter(after["reasons"]), "")
+    return AuditChange(name, old, new, _in_words(before, after), code, because)
+
+
+def _in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
+    if before is None:
+        return "not in the base"
+    if after is None:
+        return "audited in the base only"
+    old, new = before["verdict"], after["verdict"]
+    if old != new:
+        named = {new: f"{old} before"} | {DEFECT: NEW_DEFECT, NOT_DECIDED: LOST}
+        what = MENDED if old == DEFECT and new != NOT_DECIDED else named[new]
+    elif before["reasons"] != after["reasons"]:
+        what = "the same verdict for another reason"
+    else:
+        what = "none"
+    asked = [each["scope"]["shapes_text"] for each in (before, after)]
+    if asked[0] != asked[1]:  # then the verdicts have not seen the same
+        what += f"; the base was asked about (V, L, K) = {asked[0]}, and this is about {asked[1]}"
+    return what

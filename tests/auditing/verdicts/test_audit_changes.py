@@ -1,0 +1,96 @@
+"""What changed between two audits: the verdict, the reason, the file and the shapes."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from spectheory import audit, instances
+from spectheory.auditing.subjects.specimens import token_verification
+from spectheory.auditing.verdicts.audit_certificate import ARITHMETIC, DEFECT, EXACT, NOT_DECIDED, RELAXATION
+from spectheory.auditing.verdicts.audit_changes import (
+    LOST,
+    MENDED,
+    NEW_DEFECT,
+    AuditChange,
+    audit_changes,
+    audits_of,
+)
+from spectheory.foundation.errors import InvalidInputError
+
+FOUND = audit(token_verification, {"thirds": instances.two_token(1)}, num_drafts=[1])
+
+
+def document(verdict: str, *reasons: str, sha256: str = "1", **fields: Any) -> Mapping[str, Any]:
+    """The document of an audit with another verdict."""
+    own = FOUND.to_document()
+    return {**own, "verdict": verdict, "reasons": reasons, "provenance": {"sha256": sha256}, **fields}
+
+
+def change(before: Mapping[str, Any], after: Mapping[str, Any]) -> AuditChange:
+    (found,) = audit_changes([before], [after]).changes
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "what"),
+    [
+        ((EXACT,), (DEFECT, "its law"), NEW_DEFECT),
+        ((DEFECT, "its law"), (ARITHMETIC,), MENDED),
+        ((DEFECT, "its law"), (RELAXATION,), MENDED),
+        ((DEFECT, "its law"), (NOT_DECIDED, "a seed"), LOST),
+        ((EXACT,), (NOT_DECIDED, "a seed"), LOST),
+        ((EXACT,), (ARITHMETIC,), "exactly lossless before"),
+        ((NOT_DECIDED, "a seed"), (ARITHMETIC,), "not decided before"),
+        ((NOT_DECIDED, "a seed"), (DEFECT, "its law"), NEW_DEFECT),
+        ((DEFECT, "its law"), (DEFECT, "randomness"), "the same verdict for another reason"),
+        ((DEFECT, "its law"), (DEFECT, "its law"), "none"),
+        ((EXACT,), (EXACT,), "none"),
+    ],
+)
+def test_changes_are_named(before: tuple[str, ...], after: tuple[str, ...], what: str) -> None:
+    """Nothing is called mended or unchanged that is not decided."""
+    found = change(document(*before), document(*after, sha256="2"))
+    assert (found.before, found.after, found.what) == (before[0], after[0], what)
+    assert (found.code, found.because) == ("changed file", after[1] if len(after) > 1 else "")
+    assert change(document(*before), document(*after)).code == "same file"
+
+
+def test_verdicts_on_other_shapes_are_told_apart() -> None:
+    """The defect of the base can be missing because nobody asked about its pair."""
+    scope = {**FOUND.to_document()["scope"], "shapes_text": "(2-4, 1-2, 1)"}
+    found = change(document(DEFECT, "its law", scope=scope), document(EXACT))
+    assert (
+        found.what
+        == f"{MENDED}; the base was asked about (V, L, K) = (2-4, 1-2, 1), and this is about (2, 1, 1)"
+    )
+
+
+def test_samplers_are_matched_by_their_names() -> None:
+    """Versions in names are left out; what only one side has is said."""
+    base = [document(EXACT, sampler="vllm==0.31.0"), document(EXACT, sampler="old")]
+    found = audit_changes(base, [document(DEFECT, "its law", sampler="vllm"), FOUND])
+    assert [(each.sampler, each.what) for each in found.changes] == [
+        ("vllm", NEW_DEFECT),
+        ("token_verification", "not in the base"),
+        ("old", "audited in the base only"),
+    ]
+    assert found.headline() == "against the base: vllm, token_verification, old changed"
+    assert audit_changes([FOUND.to_document()], [FOUND]).headline() == "against the base: no verdict changed"
+    assert found.to_document()["changes"] == found.rows()
+
+
+@pytest.mark.parametrize(
+    "wrong", [[], {}, {"audits": []}, {"audits": {}}, {"audits": [3]}, {"verdict": EXACT}, "text", None]
+)
+def test_what_is_not_a_result_is_refused(wrong: Any) -> None:
+    with pytest.raises(InvalidInputError, match=r"base\.json is not a result of spectheory audit --json"):
+        audits_of(wrong, "base.json")
+    broken = {**FOUND.to_document(), "scope": wrong}
+    with pytest.raises(InvalidInputError, match="is not a result"):
+        audits_of({"audits": [FOUND.to_document(), broken]}, "base.json")
+
+
+def test_one_result_and_several_are_read() -> None:
+    one = FOUND.to_document()
+    assert audits_of(one, "") == audits_of({"audits": [one], "changes": []}, "") == [one]

@@ -1,0 +1,169 @@
+"""The GitHub action and the file for an engine's tests, run as a repository with a sampler runs them."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parent.parent
+ACTION = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+PAGE = (ROOT / "docs" / "auditing.md").read_text(encoding="utf-8")
+SAMPLER = PAGE.partition("`my_sampler.py`:")[2].partition("```python\n")[2].partition("```")[0]
+WRONG = SAMPLER.replace("(target[place] - draft[place])", "target[place]")
+TESTS = ROOT / "docs" / "examples" / "test_lossless_sampling.py"
+PACKAGE = ("spectheory", "pyproject.toml", "README.md", "LICENSE")
+"""What the action installs from."""
+OFFLINE = {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0", "PIP_NO_INDEX": "1"}
+"""Settings of pip with which it installs the package alone; pip reads a 0 here as no isolation."""
+
+
+def command(*words: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    known = {**os.environ, "OMP_NUM_THREADS": "1", **environment}
+    return subprocess.run(words, cwd=cwd, env=known, capture_output=True, text=True, check=False)
+
+
+def filled(text: str, values: Mapping[str, str]) -> str:
+    """A value of the action with its expressions replaced."""
+    return re.sub(r"\$\{\{ (\S+) \}\}", lambda found: values[found[1]], text)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder into which the first step installs."""
+    source, target = (tmp_path_factory.mktemp(name) for name in ("source", "target"))
+    for name in PACKAGE:
+        path = ROOT / name
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(path, source / name, ignore=ignored) if path.is_dir() else shutil.copy(path, source)
+    first = ACTION["runs"]["steps"][0]
+    environment = {
+        name: filled(text, {"github.action_path": str(source)}) for name, text in first["env"].items()
+    }
+    done = run_step(first, source, {**environment, **OFFLINE, "PIP_TARGET": str(target)})
+    assert done.returncode == 0, done.stderr
+    assert (target / "spectheory" / "__main__.py").is_file()
+    return target
+
+
+def run_step(
+    step: Mapping[str, Any], cwd: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """A step as a runner runs it, with the interpreter of the tests."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    words = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"])
+    return command(*words, cwd=cwd, **{**environment, "PATH": path})
+
+
+def repository(folder: Path, *versions: str) -> None:
+    """A repository whose commits have these versions of the sampler."""
+    git = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
+    assert command(*git, "init", "--quiet", cwd=folder).returncode == 0
+    (folder / ".git" / "info" / "exclude").write_text("__pycache__/\n", encoding="utf-8")
+    for version in versions:
+        (folder / "my_sampler.py").write_text(version, encoding="utf-8")
+        assert command(*git, "add", ".", cwd=folder).returncode == 0
+        assert command(*git, "commit", "--quiet", "-m", "change", cwd=folder).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("versions", "base", "status", "says"),
+    [
+        ((SAMPLER, WRONG), "HEAD^1", 1, "lossless | a defect that was not found in the base |"),
+        pytest.param(
+            (WRONG, SAMPLER),
+            "HEAD^1",
+            0,
+            "| defect | the defect of the base is not found any more |",
+            marks=pytest.mark.deep,
+        ),
+        pytest.param(
+            ("", SAMPLER),
+            "HEAD^1",
+            0,
+            "| sampler | verdict | asked (V, L, K) | because |",
+            marks=pytest.mark.deep,
+        ),
+        ((SAMPLER.replace("verify", "check"),), "", 2, ""),
+    ],
+)
+def test_the_steps_of_the_action(
+    versions: tuple[str, ...], base: str, status: int, says: str, tmp_path: Path, installed: Path
+) -> None:
+    """On a defect, on its mend, on a base without the sampler, and on a name that is not there."""
+    places = {name: tmp_path / name for name in ("sampler", "output", "summary", "temporary")}
+    for name in ("sampler", "temporary"):
+        places[name].mkdir()
+    repository(places["sampler"], *versions)
+    (step,) = ACTION["runs"]["steps"][1:]
+    given = {
+        "samplers": "my_sampler:verify",
+        "options": "--as sampler -k 1 --vocab 2 --draft-length 1",
+        "base": base,
+    }
+    values = {f"inputs.{name}": text for name, text in given.items()}
+    environment = {name: filled(text, values) for name, text in step["env"].items()}
+    environment |= {"GITHUB_OUTPUT": str(places["output"]), "GITHUB_STEP_SUMMARY": str(places["summary"])}
+    environment |= {"PYTHONPATH": str(installed), "TMPDIR": str(places["temporary"])}
+    done = run_step(step, places["sampler"], environment)
+    assert done.returncode == status, done.stderr
+    outputs = dict(line.split("=", 1) for line in places["output"].read_text(encoding="utf-8").splitlines())
+    assert outputs["status"] == str(status)
+    assert ("could not be audited" in done.stdout) is (versions[0] == "")
+    assert command("git", "status", "--porcelain", cwd=places["sampler"]).stdout == ""
+    assert command("git", "worktree", "list", cwd=places["sampler"]).stdout.count("\n") == 1
+    assert places["summary"].exists() is (status < 2)
+    if status < 2:
+        assert says in places["summary"].read_text(encoding="utf-8")
+        folder = Path(outputs["folder"])
+        assert folder.is_relative_to(places["temporary"])
+        audited = json.loads((folder / "audits.json").read_text(encoding="utf-8"))
+        assert (audited["verdict"] == "defect") is (status == 1)
+        assert "<testsuite " in (folder / "audits.xml").read_text(encoding="utf-8")
+
+
+def test_a_base_that_is_not_there_stops_the_action(tmp_path: Path) -> None:
+    """Before anything is audited: nobody asked for a table without a comparison."""
+    repository(tmp_path, SAMPLER)
+    (step,) = ACTION["runs"]["steps"][1:]
+    environment = {"SAMPLERS": "my_sampler:verify", "OPTIONS": "", "BASE": "HEAD^1", "TMPDIR": str(tmp_path)}
+    done = run_step(step, tmp_path, environment)
+    assert done.returncode not in (0, 1, 4)
+    assert "HEAD^1" in done.stderr
+
+
+def test_the_workflow_of_the_page_fits_the_action() -> None:
+    """Its inputs are those of the action; it can only read, and no expression stands in a script."""
+    text = PAGE.partition("`.github/workflows/samplers.yml`")[2].partition("```yaml\n")[2].partition("```")[0]
+    workflow = yaml.safe_load(text)
+    assert workflow[True] == "pull_request"  # YAML reads the key "on" as true
+    assert workflow["permissions"] == {"contents": "read"}
+    *_, step = workflow["jobs"]["samplers"]["steps"]
+    required = {name for name, told in ACTION["inputs"].items() if told.get("required")}
+    assert required <= step["with"].keys() <= ACTION["inputs"].keys()
+    assert all("${{" not in each["run"] for each in ACTION["runs"]["steps"])
+
+
+@pytest.mark.parametrize(("sampler", "failed"), [(SAMPLER, 0), (WRONG, 1)])
+def test_the_file_for_an_engine(sampler: str, failed: int, tmp_path: Path) -> None:
+    """Copied beside a sampler it passes; beside a wrong one it fails, and only where that is asked about."""
+    shutil.copy(TESTS, tmp_path)
+    (tmp_path / "my_sampler.py").write_text(sampler, encoding="utf-8")
+    asked = ("-m", "pytest", "-q", "-rP", "-p", "no:cacheprovider", "-p", "no:randomly")
+    done = command(
+        sys.executable, *asked, cwd=tmp_path, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", PYTHONPATH=str(ROOT)
+    )
+    assert done.returncode == failed, done.stdout
+    assert f"{2 - failed} passed" in done.stdout
+    assert ("verify: lossless up to arithmetic on 14 cases in float32" in done.stdout) is not failed
+    assert ("its law is not the target's on" in done.stdout) is bool(failed)
+    (seconds,) = re.findall(r" in ([\d.]+)s", done.stdout)
+    assert float(seconds) < 60
+    assert TESTS.read_text(encoding="utf-8").count("\n") < 45
