@@ -4,12 +4,13 @@
 ``syntax_edits.py`` makes; ``--sample N`` draws N from all changes of all functions, room by room.
 The nearest tests of a module are those that mirror it, and those that the list adds.  A mutant that no test
 can tell from the original says why in ``equivalent``.  The check runs on copies of the tree in a temporary
-folder.
+folder: in forks of a process that has collected the tests (``forked_tests.py``), and in a new interpreter
+where a fork cannot apply the change or runs out of time.
 
     python scripts/mutants.py                           the listed ones, results to build/mutants.jsonl
     python scripts/mutants.py --sample 150 --seed 1     150 drawn ones
     python scripts/mutants.py --resume                  those without a result there
-    python scripts/mutants.py --only ID                 one, with the output of its tests
+    python scripts/mutants.py --only ID                 one in a new interpreter, with the output of its tests
     python scripts/mutants.py --report FILE             also write the table of results as Markdown
 
 Exit codes: 0 every mutant is killed or argued equivalent; 1 one is not, or an argument is refuted; 2 the list
@@ -44,7 +45,8 @@ from threading import Lock
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from syntax_edits import edits, function_of, functions_of, mutate
+from forked_tests import FAILED, PASSED, Change, serve
+from syntax_edits import edits, function_of, functions_of, mutate, mutated
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "scripts" / "mutants.toml"
@@ -111,7 +113,8 @@ class Mutant:
 def nearest_tests(module: str, more: dict[str, list[str]], root: Path = ROOT) -> tuple[str, ...]:
     """A module's examples, the test file that mirrors it, and those that the list adds for it or around it.
 
-    ``{name}`` in an entry of the list is the module's name.  Empty where there are only examples.
+    ``{name}`` in an entry of the list is the module's name.  What the list adds for a folder is near its
+    modules without a test file.  Empty where there are only examples.
     """
     _, *folders, name = module.split(".")
     own = Path("tests", *folders, f"test_{name}.py")
@@ -122,7 +125,7 @@ def nearest_tests(module: str, more: dict[str, list[str]], root: Path = ROOT) ->
     while not (added := more.get(module, [])) and not found and "." in module:
         module = module.rpartition(".")[0]
     near = [*found, *(test.replace("{name}", name) for test in added)]
-    return (*examples, *near) if near else ()
+    return tuple(dict.fromkeys([*examples, *near])) if near else ()
 
 
 def read_table(table: Path = TABLE, root: Path = ROOT) -> list[Mutant]:
@@ -210,9 +213,11 @@ def complaints(mutants: Iterable[Mutant], root: Path = ROOT) -> list[str]:
 class Copy:
     """A copy of the tree, in which one mutant at a time is applied and tested."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, tests: Sequence[str]) -> None:
+        self.folder, self.tests = folder, tests
         self.process: Any = None
+        self.server: Any = None
+        self.connection: Any = None
         self.is_stopped = False
         listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout
@@ -251,6 +256,43 @@ class Copy:
         finally:
             path.write_text(original, encoding="utf-8")
 
+    def forked(self, mutant: Mutant) -> tuple[str, str]:
+        """Killed by a test that passes without the mutant; timeout, survived, or an empty text: unknown."""
+        path = self.folder / mutant.file
+        original = path.read_text(encoding="utf-8")
+        change = (mutant.module, original, mutated(original, mutant.function, mutant.edit))
+        try:
+            if self.connection is None:
+                self.collect()
+            path.write_text(mutant.applied_to(original), encoding="utf-8")  # for what the tests start
+            code, by = self.ask(change, mutant.tests)
+            path.write_text(original, encoding="utf-8")
+            if code == FAILED and by and self.ask(None, [by])[0] == PASSED:
+                return "killed", by
+            if code is None and self.ask(None, mutant.tests)[0] == PASSED:
+                return "timeout", ""
+        except (EOFError, OSError):
+            output = self.folder.with_suffix(".forks.txt").read_text(encoding="utf-8")
+            raise TableError(f"the tests cannot be collected:\n{output[-3000:]}") from None
+        finally:
+            path.write_text(original, encoding="utf-8")
+        return ("survived", "") if code == PASSED else ("", "")
+
+    def collect(self) -> None:
+        """Start the process that is forked, and wait until it has collected the tests."""
+        self.connection, theirs = SERVER.Pipe()
+        arguments = (self.folder, self.folder.with_suffix(".forks.txt"), self.tests, theirs)
+        self.server = SERVER.Process(target=serve, args=arguments)
+        self.server.start()
+        theirs.close()
+        self.connection.recv()
+
+    def ask(self, change: Change | None, tests: Sequence[str]) -> tuple[int | None, str]:
+        """What a fork says, see ``Forks``."""
+        self.connection.send((change, tests))
+        answer: tuple[int | None, str] = self.connection.recv()
+        return answer
+
     def kill(self) -> None:
         """End the tests that run here, and what they started."""
         if self.process is not None and self.process.pid is not None and self.process.exitcode is None:
@@ -262,6 +304,10 @@ class Copy:
         """End what runs here; nothing is said of the mutant."""
         self.is_stopped = True
         self.kill()
+        if self.server is not None and self.server.pid is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.server.pid, signal.SIGKILL)
+            self.server.join()
 
 
 def run_pytest(folder: Path, output: Path, tests: Sequence[str]) -> None:
@@ -318,23 +364,32 @@ class Check:
         """
         copy = self.copies.get()
         try:
-            limit = self.limit(copy, mutant.tests)
             start = time.monotonic()
-            code, output = copy.test_mutant(mutant, limit)
-            seconds = round(time.monotonic() - start, 1)
+            result, by = ("", "") if self.say else copy.forked(mutant)
+            if not result:
+                result, by = self.in_new_interpreter(copy, mutant)
         finally:
             self.copies.put(copy)
+        seconds = round(time.monotonic() - start, 1)
+        record = {"id": mutant.id, "result": result, "by": by, "seconds": seconds}
+        with self.lock, self.results.open("a", encoding="utf-8") as lines:
+            lines.write(json.dumps(record) + "\n")
+        return record
+
+    def in_new_interpreter(self, copy: Copy, mutant: Mutant) -> tuple[str, str]:
+        """The result and the test that failed.
+
+        Raises:
+            TableError: as ``run``.
+        """
+        code, output = copy.test_mutant(mutant, self.limit(copy, mutant.tests))
         if code not in (None, 0, TESTS_FAILED, INTERRUPTED, INTERNAL_ERROR) and code > 0:  # type: ignore[operator]
             raise TableError(f"{mutant.id}: pytest ended with exit code {code}:\n{output[-3000:]}")
         if self.say:
             print(output)
         result = "timeout" if code is None else "survived" if code == 0 else "killed"
         failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
-        by = failed[1] if failed and result == "killed" else ""
-        record = {"id": mutant.id, "result": result, "by": by, "seconds": seconds}
-        with self.lock, self.results.open("a", encoding="utf-8") as lines:
-            lines.write(json.dumps(record) + "\n")
-        return record
+        return result, failed[1] if failed and result == "killed" else ""
 
 
 def read_results(path: Path) -> dict[str, dict[str, Any]]:
@@ -390,7 +445,8 @@ def check(mutants: Sequence[Mutant], jobs: int, results: Path, say: bool = False
     """
     results.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder, ThreadPoolExecutor(jobs) as pool:
-        copies = [Copy(Path(folder) / str(number)) for number in range(min(jobs, len(mutants)))]
+        tests = tuple(dict.fromkeys(test for mutant in mutants for test in mutant.tests))
+        copies = [Copy(Path(folder) / str(number), tests) for number in range(min(jobs, len(mutants)))]
         running = Check(copies, results, say)
         waiting = [pool.submit(running.run, mutant) for mutant in mutants]
         try:

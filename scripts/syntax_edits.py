@@ -41,6 +41,8 @@ OPPOSITES = [
     ("target_probs", "draft_probs"), ("lower", "upper"), ("True", "False"), ("rows", "cols"),
 ]  # fmt: skip
 OPPOSITE = {a: b for one, other in OPPOSITES for a, b in ((one, other), (other, one))}
+COMMUTATIVE = {"min", "max", "minimum", "maximum", "gcd", "array_equal", "logical_and", "logical_or"}
+"""Functions of two arguments in any order: to swap them is to change nothing."""
 UNARY = {ast.Not: "not", ast.USub: "minus", ast.Invert: "~"}
 
 
@@ -62,6 +64,7 @@ def function_of(tree: ast.Module, qualified: str) -> ast.AST:
     for part in qualified.split("."):
         kinds = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
         found = [child for child in ast.walk(node) if isinstance(child, kinds) and child.name == part]
+        found = [child for child in found if not _is_overload(child)]
         if not found:
             raise LookupError(f"there is no {qualified}")
         node = found[0]
@@ -71,11 +74,13 @@ def function_of(tree: ast.Module, qualified: str) -> ast.AST:
 def functions_of(tree: ast.Module) -> Iterator[str]:
     """The qualified names of the functions of a module and of the methods of its classes."""
     for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.FunctionDef) and not _is_overload(node):
             yield node.name
         elif isinstance(node, ast.ClassDef):
             yield from (
-                f"{node.name}.{method.name}" for method in node.body if hasattr(method, "decorator_list")
+                f"{node.name}.{method.name}"
+                for method in node.body
+                if hasattr(method, "decorator_list") and not _is_overload(method)
             )
 
 
@@ -94,7 +99,12 @@ def edits(function: ast.AST) -> list[Edit]:
 
 
 def mutate(source: str, function: str, edit: str) -> str:
-    """The source with one edit of one function.
+    """The source with one edit of one function, see ``mutated``."""
+    return ast.unparse(mutated(source, function, edit))
+
+
+def mutated(source: str, function: str, edit: str) -> ast.Module:
+    """The syntax tree of a source with one edit of one function; every line keeps its number.
 
     Raises:
         LookupError: there is no such function, or no such edit of it.
@@ -104,7 +114,7 @@ def mutate(source: str, function: str, edit: str) -> str:
     if not chosen:
         raise LookupError(f"{function} has no place for {edit!r}")
     chosen[0].apply()
-    return ast.unparse(ast.fix_missing_locations(tree))
+    return ast.fix_missing_locations(tree)
 
 
 def _code(function: ast.AST) -> Iterator[ast.AST]:
@@ -112,18 +122,29 @@ def _code(function: ast.AST) -> Iterator[ast.AST]:
     left = [function]
     while left:
         node = left.pop()
+        if isinstance(node, ast.Assert):
+            continue
         yield node
         for field, value in ast.iter_fields(node):
             if field in ("annotation", "returns", "decorator_list", "exc", "msg", "type_params"):
                 continue
             children = value if isinstance(value, list) else [value]
-            children = [child for child in children if not _is_strict(child)]
+            children = [child for child in children if not _is_idle(child)]
             left += [child for child in children if isinstance(child, ast.AST) and not _is_text(child)]
 
 
-def _is_strict(node: Any) -> bool:
-    """``strict=True`` of ``zip`` is an assertion, as are error texts no part of what is computed."""
-    return isinstance(node, ast.keyword) and node.arg == "strict"
+def _is_idle(node: Any) -> bool:
+    """Keywords that change no result where the program is right.
+
+    ``strict=True`` of ``zip`` is an assertion, as ``assert`` is; ``encoding="utf-8"`` is the default where
+    the tests run; ``stacklevel`` says whose line a warning names.
+    """
+    return isinstance(node, ast.keyword) and node.arg in ("strict", "encoding", "stacklevel")
+
+
+def _is_overload(node: Any) -> bool:
+    """A signature for type checkers: its body and its defaults never run."""
+    return any(getattr(found, "id", "") == "overload" for found in getattr(node, "decorator_list", []))
 
 
 def _is_text(node: ast.AST) -> bool:
@@ -172,10 +193,10 @@ def _of_node(node: ast.AST) -> Iterator[tuple[str, Any, Replace]]:
             yield f"unwrap {called}", node, lambda: _become(node, node.args[0])
         elif isinstance(node.func, ast.Attribute) and not node.args:
             yield f"unwrap {called}", node, lambda: _become(node, node.func.value)
-        if len(node.args) >= 2:
+        if len(node.args) >= 2 and called not in COMMUTATIVE:
             yield f"swap in {called}", node, lambda: node.args.__setitem__(slice(0, 2), node.args[1::-1])
         for number, keyword in enumerate(node.keywords):
-            if keyword.arg and not _is_strict(keyword):
+            if keyword.arg and not _is_idle(keyword):
                 yield f"{called} without {keyword.arg}", node, lambda number=number: node.keywords.pop(number)
     if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) and node.id in OPPOSITE:
         yield f"{node.id} to {OPPOSITE[node.id]}", node, lambda: setattr(node, "id", OPPOSITE[node.id])

@@ -1,5 +1,6 @@
 """The list of mutants fits the tree, whatever is reworded in it.  ``make mutants`` runs them."""
 
+import importlib
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from scripts import load
 
 script = load("scripts", "mutants")
+forked_tests = load("scripts", "forked_tests")
 SOURCE = '''def f(rows, a, b=2):
     """Text: 1 < 2."""
     if min(a, b) < 1 and not a:  # a comment
@@ -106,3 +108,32 @@ def test_the_list_names_every_mutant_once_and_its_tests(tmp_path: Path) -> None:
     table.write_text(f'[tests]\n"package" = ["a.py"]\n[mutants]\n{entry[:-2]}, "< to <="]\n')
     with pytest.raises(script.TableError, match="listed twice: one:f: < to <="):
         script.read_table(table, tmp_path)
+
+
+def test_idle_parts_are_not_mutated() -> None:
+    """Assertions, overloads, keywords without an effect, the order of arguments that may be turned around."""
+    source = """def f(a: int) -> int: ...
+def f(a, b):
+    assert a < 1
+    warn(open(max(a, b), encoding="utf-8"), stacklevel=2)
+"""
+    tree = script.ast.parse("from typing import overload\n@overload\n" + source)
+    names = {edit.name for edit in script.edits(script.function_of(tree, "f"))}
+    assert names == {"unwrap warn", "unwrap open", "unwrap max", "max to min", "without a statement"}
+    assert list(script.functions_of(tree)) == ["f"]
+
+
+def test_a_fork_runs_the_mutant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Methods, inner functions and decorated ones get its code; where it does not fit, it says so."""
+    (tmp_path / "exchanged.py").write_text(
+        "from functools import cache\n\n\nclass A:\n    @cache\n    def f(self, a, b=1):\n"
+        "        def g():\n            return a < b\n        return g()\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = importlib.import_module("exchanged")
+    source = (tmp_path / "exchanged.py").read_text()
+    for edit, fits in (("< to <=", True), ("1 to 0", False)):
+        tree = script.mutated(source, "A.f", edit)
+        assert forked_tests.exchange_code("exchanged", source, tree) == fits
+    assert module.A().f(1) is True
+    assert forked_tests.exchange_code("exchanged", source, script.ast.parse("x = 1\n")) is False
