@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from spectheory import verifiers
+from spectheory.pairs.drafts import ANY_PROCESS
 from spectheory.verification.verifier import Verifier
 
 README = Path(__file__).parent.parent / "README.md"
@@ -18,8 +19,12 @@ PROCESSES = {
 
 def row(name: str, verifier: Verifier) -> str:
     """Name, source, claim and drafts of one verifier."""
-    drafts = ", ".join(PROCESSES[process] for process in sorted(verifier.draft_processes))
-    drafts = "the first path" if verifier.single_path else drafts
+    if verifier.single_path:
+        drafts = "the first path"
+    elif verifier.draft_processes is ANY_PROCESS:
+        drafts = "any"
+    else:
+        drafts = ", ".join(PROCESSES[process] for process in sorted(verifier.draft_processes))
     drafts += "; one token" if verifier.max_draft_length == 1 else ""
     return f"| `{name}` | {verifier.source} | {'yes' if verifier.lossless else 'no'} | {drafts} |\n"
 

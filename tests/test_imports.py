@@ -1,49 +1,38 @@
 """What is loaded when, in fresh interpreters: names are lazy, and certifying needs no model library."""
 
-from pathlib import Path
 from pkgutil import iter_modules
-
-import pytest
 
 import spectheory
 from fresh_interpreter import modules_after, top_level
-from spectheory import instances
 
 HEAVY = {"numpy", "scipy", "cvxpy", "highspy", "flint", "sympy", "networkx", "matplotlib", "torch"}
+SUBMODULES = sorted(found.name for found in iter_modules(spectheory.__path__) if found.name != "__main__")
 EVERY_NAME = (
-    "import spectheory\n"
+    "import spectheory\nfrom types import ModuleType\n"
     "for name in spectheory.__all__:\n    assert getattr(spectheory, name) is not None\n"
     "assert dir(spectheory) == sorted(spectheory.__all__)\n"
     "assert not hasattr(spectheory, 'nonsense')\n"
+    f"for name in {SUBMODULES!r}:\n"
+    "    assert isinstance(getattr(spectheory, name), ModuleType), name\n"
+    "assert spectheory.exact.iteration.__name__ == 'spectheory.exact.iteration'\n"
+    "assert callable(spectheory.acceptance) and 'swapped_models' in spectheory.defects\n"
 )
-SUBMODULES = sorted(found.name for found in iter_modules(spectheory.__path__) if found.name != "__main__")
+CERTIFYING = (
+    "import sys, tempfile\nimport spectheory\nfrom spectheory import black_box, instances\n"
+    "from spectheory.command_line.main import main\nfrom spectheory.testing import assert_lossless\n"
+    "pair = instances.two_token(2)\n"
+    "for name in ('token', 'block', 'spectr', 'greedy_multipath'):\n"
+    "    assert spectheory.certify(name, pair, drafts=2).is_valid\n"
+    "with tempfile.NamedTemporaryFile(suffix='.json') as file:\n"
+    "    pair.save(file.name)\n"
+    "    sys.argv = ['spectheory', 'certify', file.name, '--verifier', 'block', '--json']\n"
+    "    assert main() == 0\n"
+)
 
 
-@pytest.fixture
-def pair_file(tmp_path: Path) -> Path:
-    path = tmp_path / "pair.json"
-    instances.two_token(2).save(path)
-    return path
-
-
-def test_certify_loads_no_model_library(pair_file: Path) -> None:
-    loaded = modules_after(
-        "import spectheory\nfrom spectheory import black_box\n"
-        "from spectheory.testing import assert_lossless\n"
-        f"pair = spectheory.ModelPair.load({str(pair_file)!r})\n"
-        "for name in ('token', 'block', 'spectr', 'greedy_multipath'):\n"
-        "    assert spectheory.certify(name, pair, drafts=2).is_valid\n"
-    )
-    assert "spectheory.exact.certificate" in loaded
-    assert not top_level(loaded) & {"torch", "transformers", "tokenizers"}
-
-
-def test_command_line_loads_no_model_library(pair_file: Path) -> None:
-    loaded = modules_after(
-        "import sys\nfrom spectheory.command_line.main import main\n"
-        f"sys.argv = ['spectheory', 'certify', {str(pair_file)!r}, '--verifier', 'block', '--json']\n"
-        "assert main() == 0\n"
-    )
+def test_certifying_loads_no_model_library() -> None:
+    """From Python and from the command line."""
+    loaded = modules_after(CERTIFYING)
     assert "spectheory.exact.certificate" in loaded
     assert not top_level(loaded) & {"torch", "transformers", "tokenizers"}
 
@@ -82,18 +71,9 @@ def test_one_verifier_loads_what_it_needs() -> None:
     assert {"spectheory.verification.algorithms.one_path.token", "spectheory.verification.outcome"} <= ours
     assert len(ours) <= 25
     assert not top_level(loaded) & {"scipy", "cvxpy", "highspy", "sympy", "torch", "rich"}
-    more = modules_after("from spectheory import certify")  # the partner: a certificate needs a solver
-    assert "scipy" in top_level(more)
+    assert "scipy" in top_level(modules_after(CERTIFYING))  # the partner: a certificate needs a solver
 
 
 def test_every_room_is_reachable() -> None:
     assert {"exact", "pairs", "optima", "models"} <= set(SUBMODULES)
-    loaded = modules_after(
-        "import spectheory\n"
-        "from types import ModuleType\n"
-        f"for name in {SUBMODULES!r}:\n"
-        "    assert isinstance(getattr(spectheory, name), ModuleType), name\n"
-        "assert spectheory.exact.iteration.__name__ == 'spectheory.exact.iteration'\n"
-        "assert callable(spectheory.acceptance) and 'swapped_models' in spectheory.defects\n"
-    )
-    assert {f"spectheory.{name}" for name in SUBMODULES} <= loaded
+    assert {f"spectheory.{name}" for name in SUBMODULES} <= modules_after(EVERY_NAME)

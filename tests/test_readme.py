@@ -152,7 +152,7 @@ TABLE = load("scripts", "readme_table")
 
 def test_table_of_verifiers_is_the_registry() -> None:
     page = PAGES[0].read_text(encoding="utf-8")
-    assert TABLE.with_table(page) == page
+    assert TABLE.with_table(page) == page, "run: python scripts/readme_table.py"
     rows = [TABLE.row(*entry) for entry in verifiers.items()]
     assert "".join(rows) in page
     for wrong in (page.replace(rows[1], ""), page.replace(rows[-1], rows[-1] + rows[0])):

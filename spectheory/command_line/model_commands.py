@@ -133,14 +133,12 @@ class SimulateCommand(click.Command):
         return [*own, *SimulationSettings.command_options(), help_option]
 
 
-@click.command(cls=SimulateCommand, short_help="Monte Carlo estimates on language models.")
+@click.command(cls=SimulateCommand, short_help="Estimate tokens per call on language models.")
 @click.option(
     "--verifier", "-v", "verifiers", default="token,block,spectr,greedy_multipath", show_default=True,
     metavar="NAME,..", help="Verifiers to compare.",
 )  # fmt: skip
-@click.option(
-    "--one-call", is_flag=True, help="Look at one call after each prompt, all verifiers at the same drafts."
-)
+@click.option("--one-call", is_flag=True, help="Judge one call after each prompt, with common drafts.")
 @click.option(
     "--cost-ratio", type=float, metavar="C",
     help="Predict speed-ups too, where a call of the draft takes C times one of the target.",
@@ -209,14 +207,14 @@ def simulate(
     return 0
 
 
-@click.command(short_help="One checkpoint out of those of the shards of a run.")
+@click.command(short_help="Join the checkpoints of the shards of a run.")
 @click.argument("files", nargs=-1, required=True, metavar="FILE..", type=click.Path())
-@click.option("--out", required=True, type=click.Path(), metavar="FILE", help="Write it there.")
+@click.option("--out", required=True, type=click.Path(), metavar="FILE", help="The joined checkpoint.")
 @json_option
 def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
-    """Put the checkpoints of simulate --shard together.
+    """Join the checkpoints of simulate --shard into the checkpoint of the whole run.
 
-    The command of simulate without --shard then goes on from it: it computes the missing batches, and prints.
+    The same command without --shard then computes the missing batches, if any, and prints the result.
     """
     from spectheory.simulation import merge_checkpoints
 
@@ -228,7 +226,7 @@ def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
     return 0
 
 
-@click.command(short_help="Text, decoded by any verifier.")
+@click.command(short_help="Decode texts with any verifier.")
 @click.option(
     "--prompt", "texts", multiple=True, metavar="TEXT", help="A text to go on from; may be repeated."
 )
@@ -242,9 +240,7 @@ def merge(files: tuple[str, ...], out: str, as_json: bool) -> int:
 @click.option(
     "--max-new-tokens", "-n", type=int, default=128, show_default=True, metavar="N", help="Longest text."
 )
-@click.option(
-    "--stop", "stop_strings", multiple=True, metavar="TEXT", help="A text ends there; may be repeated."
-)
+@click.option("--stop", "stop_strings", multiple=True, metavar="TEXT", help="A stop string; may be repeated.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--batch-size", type=int, default=8, show_default=True, help="Prompts decoded at a time.")
 @click.option(
@@ -305,23 +301,23 @@ def generate(
     return 0
 
 
-@click.command(short_help="A pair file out of two language models.")
+@click.command(short_help="Make a pair file from two language models.")
 @click.option("--prompt", metavar="TEXT", help="The text that both models continue.")
 @click.option(
     "--prompt-number", type=int, default=1, show_default=True, metavar="N",
-    help="Which prompt of --prompts or of the bundled ones.",
+    help="Number of the prompt in --prompts or the bundled file.",
 )  # fmt: skip
 @max_prompt_tokens_option
 @click.option(
     "--tokens", "-m", "num_tokens", type=int, default=3, show_default=True, metavar="M",
-    help="Condition the next token on being one of M.",
+    help="Keep M tokens: the next token is one of them.",
 )  # fmt: skip
 @click.option(
     "--draft-length", "-l", type=int, default=2, show_default=True, metavar="L", help="Tokens per path."
 )
 @click.option(
     "--per-context", is_flag=True,
-    help="The draft's M most likely tokens at every context, not the target's at the prompt.",
+    help="Keep the draft's M likeliest tokens at every context, not the target's at the prompt.",
 )  # fmt: skip
 @click.option(
     "--out", type=click.Path(), metavar="PAIR.json", help="Write the pair there; default: print it."

@@ -26,7 +26,8 @@ pair_argument = click.argument("pair_file", metavar="PAIR.json", type=click.Path
 tree_option = click.option(
     "--tree",
     metavar="NAME:K1,K2,..",
-    help="Draft a tree instead: prefix_tree or without_replacement, with its width at every depth.",
+    help="Draft a tree instead: prefix_tree, without_replacement or top_tree, with its width at every depth; "
+    "confidence_tree, with its number of nodes; or a draft process of your own, module:name.",
 )
 
 
@@ -38,20 +39,34 @@ def load_pair(path: str) -> ModelPair:
 
 def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
     """The draft process of ``--num-drafts`` and ``--tree``; where both are given they must agree."""
-    from spectheory.pairs.drafts import Iid, PrefixTree, WithoutReplacement
+    from spectheory.pairs.drafts import (
+        ConfidenceTree,
+        Iid,
+        PrefixTree,
+        TopTree,
+        WithoutReplacement,
+        draft_process,
+    )
+    from spectheory.verification.resolve import imported
 
     if tree is None:
         return Iid(num_drafts)
-    trees = {"prefix_tree": PrefixTree, "without_replacement": WithoutReplacement}
-    name, _, widths = tree.partition(":")
-    try:
-        process = trees[name](tuple(int(width) for width in widths.split(",")))
-    except (KeyError, ValueError) as error:
-        if isinstance(error, InvalidInputError):
-            raise
-        raise InvalidInputError(
-            f"--tree {tree!r} is not prefix_tree:K1,K2,.. or without_replacement:K1,K2,.. with whole numbers"
-        ) from error
+    trees = {kind.name: kind for kind in (PrefixTree, WithoutReplacement, TopTree)}
+    name, _, numbers = tree.partition(":")
+    if name not in (*trees, ConfidenceTree.name) and numbers.isidentifier():
+        found = imported(tree, "draft process", "tuples")
+        process: DraftProcess = draft_process(found() if isinstance(found, type) else found)
+    else:
+        try:
+            shape = tuple(int(number) for number in numbers.split(","))
+            process = ConfidenceTree(*shape) if name == ConfidenceTree.name else trees[name](shape)
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InvalidInputError):
+                raise
+            raise InvalidInputError(
+                f"--tree {tree!r} is not {', '.join(f'{known}:K1,K2,..' for known in trees)} or "
+                "confidence_tree:NODES with whole numbers, or a draft process of your own, module:name"
+            ) from error
     if was_given("num_drafts") and num_drafts != process.num_drafts:
         raise InvalidInputError(
             f"--num-drafts is {num_drafts}, but --tree {tree} draws {process.num_drafts} paths; "

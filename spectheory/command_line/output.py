@@ -58,7 +58,13 @@ def print_found(
 
 
 def print_results(
-    found: Sequence[Result], as_json: bool, as_csv: bool, *, name: str = "results", title: str | None = None
+    found: Sequence[Result],
+    as_json: bool,
+    as_csv: bool,
+    *,
+    name: str = "results",
+    title: str | None = None,
+    beside: Sequence[Result] = (),
 ) -> None:
     """Print one result; or several, of one class, as a JSON object with one field and as one table.
 
@@ -76,6 +82,8 @@ def print_results(
         tables = [compared(title, found) if len(found) > 1 else replace(tables[0], title=title)]
     documents = [result.to_document() for result in found]
     document = documents[0] if len(found) == 1 else {name: documents}
+    for result in beside:
+        tables, document = [*tables, *result.tables()], document | result.to_document()
     print_found(document, tables, [row for result in found for row in result.rows()], as_json, as_csv)
 
 

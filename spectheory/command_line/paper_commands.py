@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     "--out", type=click.Path(), default="reproduced", show_default=True, help="Folder for the results."
 )
 @click.option(
-    "--list", "listed", is_flag=True, help="List the names, or the parameters of those that are named."
+    "--list", "listed", is_flag=True, help="List the names, or the parameters of the named exhibits."
 )
 @click.option(
     "--format",
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     default="pdf,png",
     show_default=True,
     metavar="pdf,png,svg",
-    help="Of the pictures.",
+    help="Formats of the pictures.",
 )
 @click.option("--style", metavar="NAME|FILE", help="A matplotlib style on top of the default look.")
 @click.option(
@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A parameter of the one that is named; NAME --list shows them.",
+    help="A parameter of the exhibit that is named; NAME --list shows all.",
 )
-@click.option("--redraw", is_flag=True, help="Draw the numbers in the folder again, and compute nothing.")
-@click.option("--resume", is_flag=True, help="Leave what lies in the folder finished.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="How many are computed at a time.")
+@click.option("--redraw", is_flag=True, help="Draw the pictures again from the numbers in the folder.")
+@click.option("--resume", is_flag=True, help="Skip exhibits that are finished in the folder.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Exhibits computed at a time.")
 @json_option
 def reproduce(
     names: tuple[str, ...], out: str, listed: bool, formats: str, as_json: bool, **options: Any
 ) -> int:
-    """Recompute the figures and tables; all of them, or those that are named.
+    """Recompute all figures and tables, or the named ones.
 
-    Writes figures, every plotted number as CSV and JSON, and report.md, which keeps the sections of what was
+    Writes figures, their numbers as JSON, and report.md, which keeps the sections of what was
     written to the folder before.  Exits with 1 where two routes to the same number disagree.
     """
     from spectheory import models
@@ -127,15 +127,15 @@ def _listed(shown: Exhibit) -> dict[str, Any]:
     }
 
 
-@click.command(short_help="What the papers claim, with verdicts.")
+@click.command(short_help="List the claims of the papers, with verdicts.")
 @click.option(
-    "--paper", metavar="KEY", help="Of one paper: spectr2023, block2024, greedy2026, spectrgbv2026."
+    "--paper", metavar="KEY", help="Claims of one paper: spectr2023, block2024, greedy2026, spectrgbv2026."
 )
-@click.option("--verdict", metavar="VERDICT", help="With one verdict, such as refuted or misprint.")
+@click.option("--verdict", metavar="VERDICT", help="Claims with one verdict, such as refuted or misprint.")
 @csv_option
 @json_option
 def claims(paper: str | None, verdict: str | None, as_csv: bool, as_json: bool) -> int:
-    """What the papers claim, statement by statement: verdict, note, and the tests it rests on.
+    """List the claims of the papers: verdict, note, and the tests behind each verdict.
 
     N is how many instances the counted tests among the evidence run.  "Every pair" is followed by the shapes
     for which a stored proof is among the evidence.

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
@@ -18,25 +19,59 @@ def _console() -> Console:
 
 
 def print_tables(tables: Sequence[Table]) -> None:
-    """Every table with its title and note; cells that do not fit are folded."""
+    """Every table with its title and note; cells that do not fit are folded.
+
+    In a terminal too narrow for the words of a table, its cells lose their padding.  If it is too narrow even
+    so, each row is printed as a list of labels and cells.
+    """
     console = _console()
     for table in tables:
         texts, labels = table.texts(), table.header()
-        has_lines = bool(labels) and any("\n" in text for row in texts for text in row)
-        grid = Grid(title=Text(table.title), show_header=bool(labels), show_lines=has_lines)
-        for number, is_numeric in enumerate(table.numeric() or [False] * len(labels)):
-            grid.add_column(
-                Text(labels[number]) if labels else "",
-                justify="right" if is_numeric else "left",
-                style=None if labels or number else "bold",
-                overflow="fold",
-                no_wrap=number == 0,
-            )
-        for row in texts:
-            grid.add_row(*map(Text, row))
-        console.print(grid)
+        lacking = width_of_words([labels, *texts]) - console.width if labels and console.is_terminal else 0
+        if lacking > 2 * len(labels):
+            console.print(_lists(table.title, labels, texts))
+        else:
+            console.print(_grid(table, labels, texts, padding=0 if lacking > 0 else 1))
         if table.note:
             console.print(Text(table.note))
+
+
+def width_of_words(lines: Sequence[Sequence[str]]) -> int:
+    """The least width of a grid that breaks no word, borders included; its first column is not folded.
+
+    Example:
+        >>> width_of_words([["name", "source"], ["block", "see Alg. 2"]])
+        18
+    """
+    first, *others = zip(*lines, strict=True)
+    kept = [*first], *(" ".join(column).split() or [""] for column in others)
+    return 1 + sum(3 + max(map(cell_len, texts)) for texts in kept)
+
+
+def _lists(title: str, labels: Sequence[str], texts: Sequence[Sequence[str]]) -> Grid:
+    grid = Grid(title=Text(title), show_header=False)
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for row in texts:
+        for label, text in zip(labels, row, strict=True):
+            grid.add_row(Text(label), Text(text), end_section=label == labels[-1])
+    return grid
+
+
+def _grid(table: Table, labels: Sequence[str], texts: Sequence[Sequence[str]], padding: int) -> Grid:
+    has_lines = bool(labels) and any("\n" in text for row in texts for text in row)
+    grid = Grid(title=Text(table.title), show_header=bool(labels), show_lines=has_lines, padding=(0, padding))
+    for number, is_numeric in enumerate(table.numeric() or [False] * len(labels)):
+        grid.add_column(
+            Text(labels[number]) if labels else "",
+            justify="right" if is_numeric else "left",
+            style=None if labels or number else "bold",
+            overflow="fold",
+            no_wrap=number == 0,
+        )
+    for row in texts:
+        grid.add_row(*map(Text, row))
+    return grid
 
 
 def print_texts(document: dict[str, Any]) -> None:

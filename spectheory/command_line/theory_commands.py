@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     metavar="NAME,..",
     help="Published verifiers, or your own as package.module:attribute.",
 )
-@click.option("--suite", type=click.Choice(["standard"]), help="Certify on every pair of this suite instead.")
-@click.option("--quick", is_flag=True, help="Of the suite only small pairs, without torch.")
-@click.option("--cases", type=int, default=0, metavar="N", help="With the suite, N random pairs besides.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the random pairs.")
+@click.option("--suite", type=click.Choice(["standard"]), help="Certify on every pair of a suite instead.")
+@click.option("--quick", is_flag=True, help="Take only the small pairs of the suite, without torch.")
+@click.option("--cases", type=int, default=0, metavar="N", help="Add N random pairs to the suite.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random pairs.")
 @num_drafts_option
 @tree_option
 @csv_option
@@ -64,9 +64,9 @@ def certify(
     """Certify verifiers on an enumerated pair: lossless or not, and how good.
 
     "-" reads the pair from stdin.  Several verifiers are compared in one table.  --suite standard takes no
-    pair: it certifies each verifier on more than a hundred, in rationals and again in floats.  --quick takes
-    the small ones only, and --cases N adds random ones.
-    Exits with 1 where one is not lossless and prints the smallest counterexample.
+    pair: it certifies each verifier on more than a hundred pairs, in rationals and again in floats.  --quick
+    takes the small pairs only, and --cases N adds random pairs.  The exit status is 1 if a verifier is not
+    lossless; its smallest counterexample is then printed.
     """
     if (pair_file is None) == (suite is None):
         raise click.UsageError("give either PAIR.json or --suite standard")
@@ -102,12 +102,12 @@ def certify(
 @pair_argument
 @num_drafts_option
 @tree_option
-@click.option("--gap", type=float, default=1e-6, show_default=True, help="Relative gap, on large pairs.")
-@click.option("--time-limit", type=float, metavar="SECONDS", help="Stop earlier, on large pairs.")
+@click.option("--gap", type=float, default=1e-6, show_default=True, help="Relative gap to reach.")
+@click.option("--time-limit", type=float, metavar="SECONDS", help="On large pairs, stop after this time.")
 @click.option("--calls", type=int, metavar="I", help="Instead: the most tokens that I calls decode.")
 @click.option("--tokens", type=int, metavar="N", help="Instead: the fewest calls that decode N tokens.")
-@click.option("--draft-length", "-l", type=int, metavar="L", help="Of every call; else that of the pair.")
-@click.option("--memory", type=int, metavar="M", help="Of several calls: rows depend on the last M tokens.")
+@click.option("--draft-length", "-l", type=int, metavar="L", help="Draft length of calls, if not the pair's.")
+@click.option("--memory", type=int, metavar="M", help="For several calls: rows depend on the last M tokens.")
 @csv_option
 @json_option
 def optimum(
@@ -181,7 +181,7 @@ def _several_calls(
 def verifiers(as_csv: bool, as_json: bool) -> int:
     """List the published verifiers: source, losslessness, arithmetic, and the drafts they take."""
     from spectheory.foundation.results import Table
-    from spectheory.pairs.drafts import ALL_PROCESSES
+    from spectheory.pairs.drafts import ANY_PROCESS, SAMPLED_PROCESSES
     from spectheory.verification.algorithms import verifiers as known
 
     check_form(as_json, as_csv)
@@ -202,7 +202,8 @@ def verifiers(as_csv: bool, as_json: bool) -> int:
     for row, verifier in zip(rows, known.values(), strict=True):
         length = f", L = {verifier.max_draft_length}" if verifier.max_draft_length else ""
         processes = verifier.draft_processes
-        named = "all" if processes == ALL_PROCESSES else ", ".join(sorted(processes))
+        every = {ANY_PROCESS: "any", SAMPLED_PROCESSES: "sampled"}
+        named = every.get(frozenset(processes), ", ".join(sorted(processes)))
         shown.append({**row, "drafts": f"{row['num_drafts']}{length}", "processes": named})
     table = Table("verifiers", shown, columns | {"draft processes": "{processes}"})
     print_found({"verifiers": rows}, [table], rows, as_json, as_csv)

@@ -27,7 +27,7 @@ class PathProbs(NamedTuple):
 
 @dataclass
 class Modifications:
-    """What ended iterations left behind, the oldest first, J = L - 1 per text.
+    """The state that ended iterations leave behind, the oldest first, J = L - 1 per text.
 
     Attributes:
         modify: ``modified_target_rows`` of the verifier.
@@ -60,7 +60,7 @@ class Modifications:
         return ModifiedDraft(drafted, rows, along)
 
     def after(self, met: ModifiedDraft, path_index: Tensor, length: Tensor, token: Tensor) -> Modifications:
-        """What the next iteration meets behind an accepted prefix and its correction token, all [B]."""
+        """The state of the next iteration, behind an accepted prefix and its correction token, all [B]."""
         drafted, batch = met.drafted, torch.arange(len(length), device=length.device)
         num_drafts, draft_length = drafted.paths.shape[1:]
         # After a whole path nothing is left of any; which row is looked at there has no influence.

@@ -285,6 +285,9 @@ def divide_or_zero(numerator: Array, denominator: Array) -> Array:
     """
     if is_torch_array(denominator):
         return zero_where(denominator == 0, numerator / denominator)
+    if _formal_entry(denominator) is not None:
+        quotient = np.frompyfunc(lambda over, under: under.quotient_or_zero(over), 2, 1)
+        return quotient(numerator, denominator + _zero(denominator))
     empty = denominator == 0
     if is_exact(denominator):
         denominator = np.where(empty, _zero(denominator) + 1, denominator)

@@ -187,7 +187,7 @@ class Result(ABC):
         return {}
 
     def tables(self) -> list[Table]:
-        """What a person is shown: by default the facts as a record, else the rows under their columns."""
+        """Tables for people: by default the facts as a record, else the rows under their columns."""
         rows, is_record = [{**row, **self.shown()} for row in self.rows()], self.facts is not None
         return [Table(self.headline(), rows, self.facts or self.columns, is_record=is_record)]
 

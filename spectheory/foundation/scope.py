@@ -1,4 +1,4 @@
-"""What a verdict has looked at: a part of its headline, table, JSON object and error."""
+"""The scope of a verdict: a part of its headline, table, JSON object and error."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SCOPE_FACTS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Scope:
-    """What a verdict has looked at.
+    """The cases that a verdict has looked at.
 
     Attributes:
         arithmetic: in which the law was computed.

@@ -34,7 +34,7 @@ from spectheory.models.sampling import (
     scaled_logits,
 )
 from spectheory.pairs.contexts import first_path_with_prefix
-from spectheory.pairs.drafts import DraftProcess, PerPath, WithoutReplacement
+from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, PerPath, TopTree, WithoutReplacement
 from spectheory.verification.outcome import sample_rows
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
@@ -187,10 +187,19 @@ def draft_and_score(
                 "several draft models name several sets of most likely tokens at one context; restrict to "
                 "fixed tokens"
             )
+        if isinstance(process, ConfidenceTree):
+            raise InvalidInputError(
+                "a confidence_tree is drafted from all tokens; leave out the restriction, or draft a top_tree"
+            )
     check = LogitsCheck()
-    paths, token_ids, draft_rows, candidates = _draft(
-        prefilled, process, draws, generator, options, restriction, processors, check
-    )
+    if isinstance(process, ConfidenceTree):
+        process.check_size(pair.vocab_size, draft_length)
+        paths, draft_rows = _confidence_tree(prefilled, process, draft_length, options, processors, check)
+        token_ids, candidates = paths.clamp(min=0), None
+    else:
+        paths, token_ids, draft_rows, candidates = _draft(
+            prefilled, process, draws, generator, options, restriction, processors, check
+        )
     lap("draft")
     target_rows = _score(prefilled, paths, token_ids, candidates, options, processors, check)
     lap("target")
@@ -236,7 +245,11 @@ def _draft(
         rows = _rows(pair, logits, allowed, options, check, "draft")
         if not isinstance(process, PerPath):
             rows = _share(rows, paths)  # before sampling: a token is drawn from the row that is reported
-        numbers = _draw(rows, process, draws[:, depth], paths, generator)
+        if isinstance(process, TopTree):
+            numbers = _ranked(rows, process, depth)
+            rows = _point_masses(rows, numbers)
+        else:
+            numbers = _draw(rows, process, draws[:, depth], paths, generator)
         draft_rows.append(rows)
         paths = torch.cat([paths, numbers[..., None]], dim=-1)
         if allowed is None:
@@ -295,6 +308,68 @@ def _draw(
         row = rows[:, path].scatter(1, torch.stack(taken, 1), 0) if taken else rows[:, path]
         drawn.append(sample_rows(row, generator))
     return torch.stack(drawn, dim=1)
+
+
+def _ranked(rows: Tensor, process: TopTree, depth: int) -> Tensor:
+    """Of every path the token of its rank in its row.  [B, K, N] -> [B, K]"""
+    width = process.widths[depth]
+    if width > rows.shape[-1]:
+        raise InvalidInputError(
+            f"a node cannot have {width} different next tokens out of {rows.shape[-1]}; use smaller widths"
+        )
+    ranks = torch.as_tensor(process.ranks()[:, depth], device=rows.device)
+    return rows.topk(width).indices.gather(-1, ranks.expand(len(rows), -1)[..., None])[..., 0]
+
+
+def _point_masses(rows: Tensor, tokens: Tensor) -> Tensor:
+    """Rows with all mass on one token; where the token is -1, without mass.  [..., N], [...] -> [..., N]"""
+    mass = (tokens >= 0).to(rows.dtype)
+    return torch.zeros_like(rows).scatter(-1, tokens.clamp(min=0)[..., None], mass[..., None])
+
+
+def _confidence_tree(
+    prefilled: PrefilledPrompts,
+    process: ConfidenceTree,
+    draft_length: int,
+    options: SamplingOptions,
+    processors: ScoreProcessors | None,
+    check: LogitsCheck,
+) -> tuple[Tensor, Tensor]:
+    """The paths to the likeliest nodes, [B, K, L], -1 behind their ends, and the rows of point masses.
+
+    At every depth the likeliest nodes are expanded.  Sorting is stable and nodes stand in breadth-first
+    order, so that of equally likely nodes a parent comes before its children.
+    """
+    pair, texts = prefilled.pair, prefilled.texts
+    expanded = torch.zeros((prefilled.num_prompts, 1, 0), dtype=torch.int64, device=pair.device)
+    log_probs = torch.zeros((prefilled.num_prompts, 1), dtype=pair.probs_dtype, device=pair.device)
+    nodes, confidences = [], []
+    for depth in range(draft_length):
+        logits = pair.logits(prefilled.draft.follow(texts, expanded, first=0))[:, :, -1]
+        if processors is not None:
+            logits = processors(texts, expanded, logits)
+        rows = _rows(pair, logits, None, options, check, "draft")
+        probs, tokens = rows.topk(min(process.width, pair.vocab_size))
+        log_probs = (log_probs[..., None] + probs.log()).flatten(1)
+        before = expanded[:, :, None].expand(-1, -1, tokens.shape[-1], -1)
+        layer = torch.cat([before, tokens[..., None]], dim=-1).flatten(1, 2)
+        nodes.append(torch.nn.functional.pad(layer, (0, draft_length - depth - 1), value=-1))
+        confidences.append(log_probs)
+        best = _likeliest(log_probs, process.width)
+        expanded, log_probs = (
+            layer.gather(1, best[..., None].expand(-1, -1, depth + 1)),
+            log_probs.gather(1, best),
+        )
+    best = _likeliest(torch.cat(confidences, dim=1), process.num_nodes)
+    paths = torch.cat(nodes, dim=1).gather(1, best[..., None].expand(-1, -1, draft_length))
+    prefilled.draft.forget_drafts()
+    like = torch.zeros((), dtype=pair.probs_dtype, device=pair.device)
+    return paths, _point_masses(like.expand(*paths.shape, pair.vocab_size), paths)
+
+
+def _likeliest(log_probs: Tensor, number: int) -> Tensor:
+    """The places of the largest numbers, in order; of equal ones the first.  [B, n] -> [B, number]"""
+    return log_probs.sort(dim=1, descending=True, stable=True).indices[:, :number]
 
 
 def _rows(

@@ -26,7 +26,7 @@ from spectheory.models.loading import (
 )
 from spectheory.models.probing import check_causal, reads_on_from_cache
 from spectheory.models.prompts import Prompt, check_text, naming
-from spectheory.pairs.drafts import DraftProcess, PerPath, draft_process
+from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess, PerPath, UserProcess, draft_process
 
 
 def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...]) -> DraftProcess:
@@ -38,6 +38,11 @@ def draft_process_of_models(drafts: int | DraftProcess, models: tuple[Any, ...])
     found = draft_process(drafts)
     if len(models) > 1 and not isinstance(drafts, DraftProcess):
         found = PerPath((models * found.num_drafts)[: found.num_drafts])
+    if isinstance(found, UserProcess):
+        raise InvalidInputError(
+            f"draft process {found.name!r} lists its paths for enumerated pairs; language models cannot "
+            f"draft by it, but i.i.d. or by {', '.join(sorted(ALL_PROCESSES - {'iid', 'per_path'}))}"
+        )
     if isinstance(found, PerPath) != (len(models) > 1):
         raise InvalidInputError(
             f"{found.name!r} drafts were asked for, and the pair has "

@@ -50,6 +50,9 @@ class Reading(Protocol):
         they are lengthened along paths that this model may not have read.
         """
 
+    def forget_drafts(self) -> None:
+        """Take no accepted path from what was read since the last acceptance; it may hold other paths."""
+
     def select(self, rows: Tensor) -> None:
         """Go on with these texts alone."""
 
@@ -107,6 +110,9 @@ class CachedReading:
             ends, depths = texts.ends[:, None], torch.arange(self._depth, device=texts.ends.device)
             drafted = ends + depths * self._num_drafts + path_index[:, None]
             self._cache.move(drafted, ends + depths)
+
+    def forget_drafts(self) -> None:
+        self._depth = 0
 
     def select(self, rows: Tensor) -> None:
         if self._cache is not None:
@@ -211,6 +217,9 @@ class RecomputedReading:
     def accept(self, texts: Texts, path_index: Tensor | None, draft_length: int) -> None:
         """Nothing is kept."""
 
+    def forget_drafts(self) -> None:
+        """Nothing is kept."""
+
     def select(self, rows: Tensor) -> None:
         """Nothing is kept."""
 
@@ -232,6 +241,9 @@ class ReadingPerPath:
         """A model has read its own path, and the accepted one may be another's: it reads that anew."""
         for reading in self._readings:
             reading.accept(texts, None, draft_length)
+
+    def forget_drafts(self) -> None:
+        """No model's drafted path is kept in any case."""
 
     def select(self, rows: Tensor) -> None:
         for reading in self._readings:

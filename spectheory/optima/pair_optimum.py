@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from spectheory.foundation.errors import EnumerationTooLargeError, SolverError
+from spectheory.optima.deterministic_drafts import deterministic_optimum
 from spectheory.optima.interval.interval import CertifiedInterval, Progress, multi_path_interval
 from spectheory.optima.multi_path import MAX_ANTICHAINS, multi_path_optimum
 from spectheory.optima.single_path import single_path_optimum
 from spectheory.optima.solving.solution import Solution
-from spectheory.pairs.drafts import DraftProcess, Iid, draft_process
+from spectheory.pairs.drafts import Deterministic, DraftProcess, Iid, draft_process
 from spectheory.pairs.pair import ModelPair, check_pair
 
 MAX_EXACT_DRAFTS = 1_000
@@ -63,6 +64,8 @@ def optimum(
             )
         if process == Iid(1):
             found = single_path_optimum(pair, max_nodes)
+        elif isinstance(process, Deterministic):
+            found = deterministic_optimum(pair, process)
         else:
             found = multi_path_optimum(pair, process, max_antichains)
         return _at_most(found, pair.draft_length + 1)

@@ -1,4 +1,4 @@
-"""What an output is to be, given events of which a node knows the probabilities, but not the other rows."""
+"""The law of an output, chosen at a node that knows the probabilities of events but not the other rows."""
 
 import numpy as np
 

@@ -148,6 +148,53 @@ def prefix_of_leaf(leaves: Any, depth: int, draft_length: int, vocab_size: int) 
     return leaves // vocab_size ** (draft_length - depth)
 
 
+def paths_to(numbers: np.ndarray, draft_length: int, vocab_size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The prefixes of paths given by their numbers, and how many tokens each path has.
+
+    Args:
+        numbers: [...], of a leaf among the V^L, or -1 - n for the path that ends at node n, breadth first.
+
+    Returns:
+        The number of every prefix at its depth, [..., L+1], and the lengths, [...].  Behind the end of a path
+        the prefix goes on with token 0.
+
+    Example:
+        >>> prefixes, lengths = paths_to(np.array([5, -1 - 2]), 3, 2)  # (1, 0, 1), and (1,)
+        >>> prefixes.tolist(), lengths.tolist()
+        ([[0, 1, 2, 5], [0, 1, 2, 4]], [3, 1])
+    """
+    first = np.array([count_nodes(vocab_size, depth - 1) for depth in range(draft_length + 1)])
+    nodes = np.where(numbers < 0, -1 - numbers, first[-1] + numbers)
+    lengths = np.searchsorted(first, nodes, side="right") - 1
+    leaves = (nodes - first[lengths]) * vocab_size ** (draft_length - lengths)
+    depths = range(draft_length + 1)
+    return np.stack(
+        [prefix_of_leaf(leaves, depth, draft_length, vocab_size) for depth in depths], axis=-1
+    ), lengths
+
+
+def path_number(path: Sequence[int], draft_length: int, vocab_size: int) -> int:
+    """The number of a path of at most L tokens, as in ``paths_to``.
+
+    Example:
+        >>> path_number((1, 0, 1), 3, 2), path_number((1,), 3, 2)
+        (5, -3)
+    """
+    ended = len(path) < draft_length
+    return -1 - context_node(path, vocab_size) if ended else context_number(path, vocab_size)
+
+
+def path_to(number: int, draft_length: int, vocab_size: int) -> Context:
+    """The tokens of a path given by its number (``paths_to``).
+
+    Example:
+        >>> path_to(5, 3, 2), path_to(-1 - 2, 3, 2)
+        ((1, 0, 1), (1,))
+    """
+    prefixes, length = paths_to(np.array(number), draft_length, vocab_size)
+    return numbered_context(int(prefixes[length]), int(length), vocab_size)
+
+
 def rows_along(levels: Sequence[Array], prefixes: Array) -> Array:
     """The rows of a model along paths.
 

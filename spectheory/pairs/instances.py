@@ -11,7 +11,7 @@ import numpy as np
 
 from spectheory.foundation.arrays import normalise
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.validation import check_count
+from spectheory.foundation.validation import check_count, check_positive
 from spectheory.pairs.contexts import Context, all_contexts
 from spectheory.pairs.pair import ModelPair, check_size
 from spectheory.pairs.rows import Row, parse_probs
@@ -280,7 +280,7 @@ def random_float(
         raise InvalidInputError(f"agreement must lie in [0, 1], got {agreement}")
     vocab_size, draft_length = _checked(vocab_size, draft_length)
     rng = np.random.default_rng(seed)
-    alpha = np.full(vocab_size, concentration)
+    alpha = np.full(vocab_size, check_positive("concentration", concentration))
     target = [rng.dirichlet(alpha, size=vocab_size**i) for i in range(draft_length + 1)]
     other = [rng.dirichlet(alpha, size=vocab_size**i) for i in range(draft_length)]
     return _pair(target, [agreement * p + (1 - agreement) * q for p, q in zip(target, other, strict=False)])
@@ -304,6 +304,7 @@ def random_rational(
         True
     """
     vocab_size, draft_length = _checked(vocab_size, draft_length)
+    max_weight = check_count("max_weight", max_weight)
     rng = np.random.default_rng(seed)
 
     def row() -> list[Fraction]:

@@ -1,4 +1,4 @@
-"""What several pictures draw alike: panels, the curve of a verifier, one legend below all panels."""
+"""Parts that several pictures share: panels, the curve of a verifier, one legend below all panels."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -122,7 +122,7 @@ def zero_line(axes: Axes) -> None:
 
 
 def legend_below(figure: Figure, columns: int = 4) -> None:
-    """One legend for all panels, below them; what several panels show is named once."""
+    """One legend below all panels; a curve of several panels is named once."""
     named: Look = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):

@@ -39,7 +39,7 @@ class Exhibit:
         section: one of ``SECTIONS``.
         source: the paper's figure, table or equation.
         plot: draws what was found, in plain values; ``None`` for a table without a picture.
-        small: parameters of a version that takes seconds, for the tests that all exhibits share.
+        small: parameters of a version that takes seconds, used by the tests of all exhibits.
     """
 
     compute: Callable[..., Findings]
@@ -94,8 +94,8 @@ def exhibit(
 ) -> Callable[[Callable[..., Findings]], Exhibit]:
     """Decorate the function that computes an exhibit; its name is the exhibit's.
 
-    A file in ``spectheory/paper/figures`` with a decorated function is all that a new exhibit needs.  The
-    arguments are the attributes of ``Exhibit``.
+    A new exhibit is a file in ``spectheory/paper/figures`` with a decorated function; CONTRIBUTING.md names
+    the commands that write its picture and numbers.  The arguments are the attributes of ``Exhibit``.
     """
     if section not in SECTIONS:
         raise InvalidInputError(f"section is one of {', '.join(SECTIONS)}, got {section!r}")
@@ -158,7 +158,7 @@ def write_exhibit(
 
 
 def read_exhibit(name: str, folder: Path) -> Written | None:
-    """What ``write_exhibit`` wrote; ``None`` where there is no such file.
+    """Read the files of ``write_exhibit``; ``None`` where there are none.
 
     Raises:
         InvalidInputError: the file is not one of an exhibit.

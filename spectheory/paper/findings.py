@@ -1,4 +1,4 @@
-"""What an exhibit finds: tables of numbers, and claims that were put to the test."""
+"""Findings of an exhibit: tables of numbers, and claims that were tested."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class Checks(list[Check]):
 
 @dataclass(frozen=True)
 class Findings:
-    """What one exhibit computed.
+    """The tables and checks that an exhibit computed.
 
     Attributes:
         explanation: how to read it, in a few sentences.
@@ -176,7 +176,7 @@ class Findings:
 
     @staticmethod
     def from_document(document: Mapping[str, Any]) -> Findings:
-        """What ``to_document`` wrote, in plain values."""
+        """Read a document of ``to_document``, in plain values."""
         return Findings(
             document["explanation"],
             [ResultTable(**table) for table in document["tables"]],

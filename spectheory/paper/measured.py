@@ -41,7 +41,7 @@ class Measurement:
 
 
 def measurement(name: str) -> Measurement:
-    """What ``write`` wrote under this name.
+    """Read a measurement that ``write`` stored under this name.
 
     Example:
         >>> measurement("optimum_at_scale").columns[0]

@@ -1,4 +1,4 @@
-"""What can be changed about an exhibit: the parameters of the function that computes it, given as text."""
+"""Parameters of an exhibit, given as text: those of the function that computes it."""
 
 import inspect
 import re
@@ -35,7 +35,7 @@ ABOUT = {
     "seed": "of the random numbers.",
     "vocab_size": "V.",
 }
-"""What a parameter is wherever the docstring of an exhibit does not say it."""
+"""Descriptions of parameters that the docstring of an exhibit leaves out."""
 
 
 @dataclass(frozen=True)

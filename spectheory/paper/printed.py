@@ -50,7 +50,7 @@ def printed_rows() -> tuple[Printed, ...]:
 
 
 class PrintedTime(NamedTuple):
-    """What greedy2026 prints of greedy multi-path in Tables 1 and 2; with one draft it is ``block``.
+    """The rows of greedy multi-path in greedy2026, Tables 1 and 2; with one draft it is ``block``.
 
     Attributes:
         block_efficiency: tokens per target call, Table 1.

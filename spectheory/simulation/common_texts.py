@@ -10,36 +10,20 @@ contexts: its calls begin behind accepted tokens (``text_source.py``).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from spectheory.pairs.drafts import DraftProcess
 from spectheory.simulation.sources import DraftedPaths, Draw, LanguageModelSource
-from spectheory.simulation.text_source import check_texts
 from spectheory.verification.outcome import sample_rows
-
-if TYPE_CHECKING:
-    from spectheory.models import LanguageModelPair, UnloadedPair
-    from spectheory.simulation.settings import SimulationSettings
 
 
 class CommonTextSource(LanguageModelSource):
-    """Prompts in batches, behind which the target writes texts; arguments as in ``LanguageModelSource``.
+    """Prompts in batches, behind which the target writes texts; arguments as in ``LanguageModelSource``."""
 
-    Raises:
-        InvalidInputError: as in ``LanguageModelSource`` and ``check_texts``.
-    """
-
-    def __init__(
-        self,
-        pair: LanguageModelPair | UnloadedPair,
-        prompts: Any,
-        process: DraftProcess,
-        settings: SimulationSettings,
-    ) -> None:
-        super().__init__(pair, prompts, process, settings)
-        self.draws_per_sample = check_texts(self)
+    @property
+    def draws_per_sample(self) -> int:
+        return self.max_new_tokens
 
     def open_batch(self, batch: int) -> Draw:
         """Its draws go on along a text, and begin the next text once it is as long as was asked for."""

@@ -152,7 +152,7 @@ class Tally:
 
     @staticmethod
     def _values(expected: Array, lengths: Array, length_probs: Array) -> Iterator[tuple[str, Array]]:
-        """What draws add to every sum but that of the ceilings."""
+        """The terms that draws add to every sum except that of the ceilings."""
         xp = namespace(expected)
         expected, counted = xp.astype(expected, xp.float64), lengths + 1
         yield "expected", expected

@@ -24,7 +24,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, cast
 
 from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import InvalidInputError
@@ -279,22 +279,12 @@ def drafts_text(num_drafts: int | Sequence[int]) -> str:
 class _Simulate(Protocol[P]):
     """The type of ``simulate``: all settings are keywords, with or without settings to start from."""
 
-    @overload
     def __call__(
         self,
         pair: LanguageModelPair | UnloadedPair,
         prompts: Sequence[str | Sequence[int]],
         verifiers: Sequence[Any],
-        *args: P.args,
-        **changes: P.kwargs,
-    ) -> Simulation: ...
-    @overload
-    def __call__(
-        self,
-        pair: LanguageModelPair | UnloadedPair,
-        prompts: Sequence[str | Sequence[int]],
-        verifiers: Sequence[Any],
-        settings: SimulationSettings,
+        settings: SimulationSettings | None = None,
         *args: P.args,
         **changes: P.kwargs,
     ) -> Simulation: ...

@@ -99,8 +99,8 @@ class DrawSettings:
         samples: Draws per prompt.
         seed: The same seed gives the same numbers on one device with one number of threads.
         confidence: Level of the intervals.
-        tolerance: How far a verifier's answer may be from a law, in probability.  Default: by the number type
-            of the probabilities, see ``judging.LAW_TOLERANCE``.
+        tolerance: How far a verifier's answer may be from a law, in probability.  The default depends on the
+            number type of the probabilities: ``judging.LAW_TOLERANCE``.
         progress: Called with (draws done, draws in all).
     """
 
@@ -166,8 +166,7 @@ class DrawSettings:
             if value is not False:
                 found[name] = asdict(value) if is_dataclass(value) else value  # type: ignore[arg-type]
         if isinstance(self.drafts, DraftProcess) and not isinstance(self.drafts, Iid):
-            widths = getattr(self.drafts, "widths", ())
-            found["draft_process"] = ":".join([self.drafts.name, ",".join(map(str, widths))]).rstrip(":")
+            found["draft_process"] = self.drafts.text
         return found
 
     @classmethod
@@ -204,33 +203,34 @@ class SimulationSettings(DrawSettings):
         draft_length: Tokens per drafted path, L.
         samples: Texts per prompt, by default 1; without whole texts draws per prompt, at least 2 (an interval
             needs a variance), by default 16.
-        max_new_tokens: Decode whole texts of so many tokens behind every prompt and estimate the tokens per
+        max_new_tokens: Decode whole texts of N tokens behind every prompt and estimate the tokens per
             call over all their calls; the intervals then cover the choice of prompts too.  In Python the
             default is None: one call after each prompt.
-        common_texts: Of whole texts: the target writes them, and all verifiers judge the same drafts at each
-            of their tokens.  Their gains over one another then have narrow intervals, and cost one run of the
-            models.  The calls are not those of a decoding loop.
+        common_texts: With whole texts: the target writes them, and all verifiers judge the same drafts at
+            each of their tokens.  Their gains over one another then have narrow intervals and cost one run of
+            the models.  The calls are not those of a decoding loop.
         against: The verifier whose block efficiency the others are compared with, paired by prompt.  Default:
             block if it is among them, else the first one.
-        with_ceilings: Of whole texts, for position-by-position verifiers: estimate the most that any rule
+        with_ceilings: With whole texts, for position-by-position verifiers: estimate the most that any rule
             could earn at the positions met.
-        with_time: Of whole texts: decode the first batch of prompts once more, with every verifier and
-            plainly, and say how fast it is and where the time goes.
-        width: Of whole texts: stop as soon as every interval is that narrow, from lower to upper end, after a
-            whole batch and at least 16 prompts.
-        gain_width: Of whole texts: stop as soon as the interval of every gain is that narrow, likewise.
+        with_time: With whole texts: decode the first batch of prompts once more, with every verifier and
+            without drafts, and report the speed and the share of each part.
+        width: With whole texts: stop, after a whole batch and at least 16 prompts, as soon as every interval
+            is at most so wide, from lower to upper end.
+        gain_width: With whole texts: stop, likewise, as soon as the interval of every gain is at most so
+            wide.
         options: ``SamplingOptions``: temperature, top-k and top-p of both models.
         restriction: ``Restriction``: keep m tokens per context, so that the pair can also be enumerated.
         batch_size: Prompts drafted for at a time.
-        max_prompt_tokens: Keep the last tokens of every prompt, at most so many.
+        max_prompt_tokens: Keep at most the last N tokens of every prompt.
         threads: CPU threads.  Default: 1 for small models, otherwise as torch is set.
         checkpoint: Keep finished batches in this file; the same run, started again, goes on from it.  The
-            file of a run with other models, prompts, verifiers or settings is refused, by their content.
-        jobs: Processes; auto: one, and on a CPU as many as there are cores for their threads as soon as the
-            rest of the run pays for their start.  In Python None: one, or what a surrounding
+            file of another run is refused: models, prompts, verifiers and settings are compared by content.
+        jobs: Number of processes. auto starts with one, and on a CPU uses all cores as soon as the rest of
+            the run pays for the start of more.  In Python None: one, or what a surrounding
             ``joblib.parallel_config`` says.  The numbers do not depend on it.
         shard: Take the I-th of N parts of the prompts, (I, N) in Python; merge joins their checkpoints.
-        out: A folder for rows.jsonl, a line per estimate, and manifest.json, all that they came from.
+        out: A folder for rows.jsonl, a line per estimate, and manifest.json, with all inputs and versions.
     """
 
     draft_length: int = setting(8, "--draft-length", "-l", metavar="L")

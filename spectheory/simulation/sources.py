@@ -56,11 +56,12 @@ class LanguageModelSource:
         prompts: texts or token ids; the strata.
 
     Raises:
-        InvalidInputError: there are no prompts, one cannot be read on from, or a number is out of range.
+        InvalidInputError: there are no prompts, one cannot be read on from, or a number is out of range; or
+            whole texts are restricted to few tokens, are longer than the models take or are behind one prompt
+            only, or ceilings are asked for and the paths are not i.i.d.
     """
 
     draws_at_once = 1  # the most that one call of a ``Draw`` makes
-    draws_per_sample = 1
 
     def __init__(
         self,
@@ -77,6 +78,26 @@ class LanguageModelSource:
         self.token_ids = encode_prompts(pair, prompts, self.draft_length, settings.max_prompt_tokens)
         if settings.restriction is not None:
             settings.restriction.check(pair.vocab_size, len(prompts))
+        self.max_new_tokens = settings.max_new_tokens or 0
+        if settings.whole_texts:
+            self._check_texts()
+
+    def _check_texts(self) -> None:
+        if self.settings.restriction is not None:
+            raise InvalidInputError("whole texts are not restricted to few tokens; leave the restriction out")
+        if len(self.token_ids) < 2:
+            raise InvalidInputError("an interval over texts needs at least 2 prompts, got 1")
+        for ids in self.token_ids:
+            self.unloaded.check_length(len(ids) + self.max_new_tokens, self.draft_length)
+        if self.settings.with_ceilings and not isinstance(self.process, Iid):
+            raise InvalidInputError(
+                f"ceilings are those of i.i.d. paths of one draft model, got {self.process.name!r} drafts; "
+                "leave them out"
+            )
+
+    @property
+    def draws_per_sample(self) -> int:
+        return 1
 
     @cached_property
     def pair(self) -> LanguageModelPair:

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.foundation.errors import InvalidInputError
-from spectheory.pairs.drafts import DraftProcess, Iid, WithoutReplacement
+from spectheory.pairs.drafts import DraftProcess, WithoutReplacement
 from spectheory.simulation.ceilings import ceilings, has_ceiling
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.judging import FAULTS, law_errors, refuse_errors, tolerance_of
@@ -22,32 +21,10 @@ from spectheory.verification.verifier import Verifier
 
 if TYPE_CHECKING:
     from spectheory.decoding import Iteration, Speed
-    from spectheory.models import LanguageModelPair, UnloadedPair
-    from spectheory.simulation.settings import SimulationSettings
 
 
 class TextSource(LanguageModelSource):
-    """Prompts in batches, behind which whole texts are decoded; arguments as in ``LanguageModelSource``.
-
-    Raises:
-        InvalidInputError: as in ``LanguageModelSource`` and ``check_texts``; or ceilings are asked for and
-            the paths are not i.i.d.
-    """
-
-    def __init__(
-        self,
-        pair: LanguageModelPair | UnloadedPair,
-        prompts: Any,
-        process: DraftProcess,
-        settings: SimulationSettings,
-    ) -> None:
-        super().__init__(pair, prompts, process, settings)
-        self.max_new_tokens = check_texts(self)
-        if settings.with_ceilings and not isinstance(process, Iid):
-            raise InvalidInputError(
-                f"ceilings are those of i.i.d. paths of one draft model, got {process.name!r} drafts; leave "
-                "them out"
-            )
+    """Prompts in batches, behind which whole texts are decoded; arguments as in ``LanguageModelSource``."""
 
     def tally(self, verifier: Verifier, process: DraftProcess, batch: int) -> Tally:
         """Sums over all calls of one verifier's texts behind the prompts of a batch.
@@ -104,24 +81,6 @@ class TextSource(LanguageModelSource):
             timed_decode(self.pair, prompts, verifier, drafts=process, **asked)[1]
             for verifier, process in wanted
         ]
-
-
-def check_texts(source: LanguageModelSource) -> int:
-    """The longest text that is asked for, in tokens, if there can be such texts behind the prompts.
-
-    Raises:
-        InvalidInputError: texts are restricted to few tokens or longer than the models take, or there is one
-            prompt only, over which no interval can be taken.
-    """
-    settings = source.settings
-    assert settings.max_new_tokens is not None
-    if settings.restriction is not None:
-        raise InvalidInputError("whole texts are not restricted to few tokens; leave the restriction out")
-    if len(source.token_ids) < 2:
-        raise InvalidInputError("an interval over texts needs at least 2 prompts, got 1")
-    for ids in source.token_ids:
-        source.unloaded.check_length(len(ids) + settings.max_new_tokens, source.draft_length)
-    return settings.max_new_tokens
 
 
 def _ceilings(call: Iteration, verifier: Verifier) -> np.ndarray:

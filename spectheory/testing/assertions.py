@@ -55,13 +55,17 @@ def assert_lossless(verifier: str | Any, suite: Iterable[SuiteCase] | None = Non
 
 
 def assert_sampler_lossless(
-    sampler: Callable[..., Any], signature: str = "sampler", pairs: Mapping[str, ModelPair] | None = None
+    sampler: Callable[..., Any],
+    signature: str = "sampler",
+    pairs: Mapping[str, ModelPair] | None = None,
+    **options: Any,
 ) -> AuditCertificate:
     """Fail unless the audit of a sampler in torch finds it lossless, exactly or up to float32.
 
     Args:
         sampler: the function as it is shipped; it draws its random numbers itself.
         signature, pairs: as in ``spectheory.audit``.
+        options: ``num_drafts``, ``trees`` and ``mixes`` of ``spectheory.audit``.
 
     Returns:
         The certificate of the audit.  A forbidden token that is rarer than rounding is among its findings.
@@ -79,7 +83,7 @@ def assert_sampler_lossless(
     """
     from spectheory.auditing import audit
 
-    found = audit(sampler, pairs, signature=signature, stop_at_first=True)
+    found = audit(sampler, pairs, signature=signature, stop_at_first=True, **options)
     if not found.is_lossless:
         words = "" if found.counterexample is None else f". {found.counterexample.in_words()}"
         raise AssertionError(f"{found.headline()}{words}")

@@ -10,7 +10,7 @@ import numpy as np
 from spectheory.foundation.arrays import Array, first_true
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import float_tolerance
-from spectheory.pairs.contexts import prefix_of_leaf, rows_along
+from spectheory.pairs.contexts import paths_to, rows_along
 from spectheory.pairs.drafts import DraftProcess
 from spectheory.verification.outcome import Outcome, correction_deviation, stop_deviation
 from spectheory.verification.resolve import Problem
@@ -22,7 +22,7 @@ class Tuples(NamedTuple):
 
     Attributes:
         prefixes: [N, K, L+1], the number of every prefix at its depth.
-        tokens: [N, K, L].
+        tokens: [N, K, L], -1 behind the end of a path.
         target_rows: [N, K, L+1, V].
         draft_rows: [N, K, L, V].
     """
@@ -60,12 +60,13 @@ class Evaluator:
         return self.target[0][0, 0] - self.target[0][0, 0]
 
     def tuples(self, leaves: np.ndarray) -> Tuples:
-        """The tokens and rows along drafted paths given by their leaf numbers, [N, K]."""
+        """The tokens and rows along drafted paths given by their numbers (``paths_to``), [N, K]."""
         size, length = self.target[0].shape[-1], len(self.target) - 1
-        depths = range(length + 1)
-        prefixes = np.stack([prefix_of_leaf(leaves, depth, length, size) for depth in depths], axis=-1)
+        prefixes, lengths = paths_to(leaves, length, size)
         draft_rows = [rows_along(levels, prefixes[:, k]) for k, levels in enumerate(self.draft)]
         tokens = prefixes[..., 1:] % size
+        if (lengths < length).any():
+            tokens = np.where(np.arange(length) < lengths[..., None], tokens, -1)
         return Tuples(prefixes, tokens, rows_along(self.target, prefixes), np.stack(draft_rows, axis=1))
 
     def evaluate(self, leaves: np.ndarray, tolerance: Any) -> tuple[Outcome, Tuples]:
@@ -80,7 +81,8 @@ def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolera
     """Refuse stop probabilities that are not a law for some tuple of the drafts ``tokens`` [N, K, L].
 
     Raises:
-        InvalidOutcomeError: a wrong shape, a negative entry, or a sum that is not 1.
+        InvalidOutcomeError: a wrong shape, a negative entry, a sum that is not 1, or a stop behind the end of
+            a path.
     """
     stop_probs = outcome.stop_probs
     num_tuples, num_drafts, length = tokens.shape
@@ -97,6 +99,13 @@ def check_stop_probs(verifier: Verifier, outcome: Outcome, tokens: Array, tolera
             f"verifier {verifier.name!r} returned stop probabilities that are not a law for the drafts "
             f"{tokens[number].tolist()}: they sum to {stop_probs[number].sum()}, "
             f"the smallest is {stop_probs[number].min()}"
+        )
+    behind = (tokens < 0) & (stop_probs[..., 1:] != 0)
+    if behind.any():
+        number, path, place = np.argwhere(behind)[0].tolist()
+        raise InvalidOutcomeError(
+            f"verifier {verifier.name!r} stops {place + 1} tokens along path {path} of the drafts "
+            f"{tokens[number].tolist()}, which ends before; a token of -1 is behind the end of a path"
         )
 
 

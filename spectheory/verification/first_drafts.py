@@ -40,9 +40,15 @@ class OnFirst(Verifier):
         tokens = "" if num_tokens is None else f", {num_tokens} tokens"
         self.name = f"{self.verifier.name} on {num_drafts} drafts{tokens}"  # type: ignore[misc]
         self.source = self.verifier.source  # type: ignore[misc]
-        self.lossless, self.exact = self.verifier.lossless, self.verifier.exact  # type: ignore[misc]
-        self.single_path = self.num_drafts == 1 or self.verifier.single_path  # type: ignore[misc]
-        self.exchangeable = False  # type: ignore[misc]
+        self.exact = self.verifier.exact  # type: ignore[misc]
+
+    @property
+    def single_path(self) -> bool:  # type: ignore[override]
+        return self.num_drafts == 1 or self.verifier.single_path
+
+    @property
+    def lossless(self) -> bool:  # type: ignore[override]
+        return self.verifier.lossless
 
     def bind(self, process: DraftProcess, pair: ModelPair | None = None) -> OnFirst:
         super().bind(process, pair)

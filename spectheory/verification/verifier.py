@@ -36,7 +36,7 @@ from spectheory.foundation.errors import InvalidInputError, InvalidOutcomeError
 from spectheory.foundation.exact_numbers import fractions_if_exact, is_exact, to_flint
 from spectheory.foundation.private_copies import PrivateCopy
 from spectheory.foundation.validation import check_count, unknown_name
-from spectheory.pairs.drafts import ALL_PROCESSES, DraftProcess
+from spectheory.pairs.drafts import ALL_PROCESSES, ANY_PROCESS, SAMPLED_PROCESSES, DraftProcess
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.trust import is_packages_own, remember_as_written
@@ -407,12 +407,12 @@ class UserVerifier(Verifier):
         return value
 
     def _processes(self) -> frozenset[str]:
-        named = getattr(self.user_object, "draft_processes", ALL_PROCESSES)
+        named = getattr(self.user_object, "draft_processes", SAMPLED_PROCESSES)
         if isinstance(named, str) or not isinstance(named, Collection) or not ALL_PROCESSES.issuperset(named):
             raise self._refused(
                 "draft_processes", f"a set of names out of {', '.join(sorted(ALL_PROCESSES))}"
             )
-        return frozenset(named)
+        return ANY_PROCESS if named is ANY_PROCESS else frozenset(named)
 
     def _refused(self, attribute: str, expected: str) -> InvalidInputError:
         return InvalidInputError(

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 import pytest
+import transformers
 
 from cli_support import run_json, write_pair
 from spectheory.command_line.main import group, main
@@ -46,7 +47,10 @@ RUNS: dict[str, list[list[str]]] = {
     "merge": [["KEPT", "--out", "MERGED"]],
     "models": [["list"]],
     "restrict": [["MODELS", "--prompt", "import os", "--out", "RESTRICTED"]],
-    "audit": [["transformers", *ONE_PAIR], ["transformers", "transformers", *ONE_PAIR]],
+    "audit": [
+        ["transformers", *ONE_PAIR],
+        ["transformers", "transformers", *ONE_PAIR, "--against", transformers.__version__],
+    ],
     "claims": [["--verdict", "refuted"]],
     "reproduce": [["two_token_table", "--out", "REPRODUCED"], ["--list"], ["two_token_table", "--list"]],
 }
@@ -125,9 +129,10 @@ def test_everything_printed_is_defined(
         shown |= columns(capsys.readouterr().out)
     own = defined(section(command), 1)
     known = own | (defined(section(PART_OF[command]), 1) if command in PART_OF else set())
-    assert found - known == set()
+    assert found - known == set(), f"define these fields in docs/command_line.md, section {command}"
     assert own - found == set()
-    assert shown - defined(section(command), 0) == set()
+    undefined = shown - defined(section(command), 0)
+    assert undefined == set(), f"define these columns in docs/command_line.md, section {command}"
 
 
 @pytest.mark.parametrize("command", group.commands)

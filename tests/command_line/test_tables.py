@@ -1,10 +1,12 @@
 """Tables for people: the numbers stand in them, and long ones are cut."""
 
 import pytest
+from rich.console import Console
 
 from cli_support import run_json
+from spectheory.command_line import tables
 from spectheory.command_line.main import main
-from spectheory.command_line.tables import print_tables, print_texts
+from spectheory.command_line.tables import print_tables, print_texts, width_of_words
 from spectheory.foundation.results import Table
 
 
@@ -45,3 +47,26 @@ def test_markup_of_a_user_is_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(text in out for text in ("[bold]title", "[red]", "[/red]", "[dim]note"))
     assert out.count("x") == 600
     assert max(map(len, out.splitlines())) <= 120
+
+
+def test_a_narrow_terminal_breaks_no_word(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It first takes the padding, then prints lists; the partner: a pipe or a wide terminal has neither."""
+    row = {"name": "block", "source": "see without_replacement", "drafts": "without_replacement"}
+    table = Table("title", [row] * 2, note="end")
+    narrowest = width_of_words([table.header(), *table.texts()])
+    assert narrowest == 1 + 3 + len("block") + 2 * (3 + len("without_replacement"))
+    for is_terminal, lacking, head, times in (
+        (True, 0, "┃ name ", 1), (True, 6, "┃name ", 1), (True, 7, "│ name   │ block ", 2),
+        (False, 7, "┃ name ", 1),
+    ):  # fmt: skip
+        console = Console(
+            force_terminal=is_terminal, width=narrowest - lacking, color_system=None, highlight=False
+        )
+        monkeypatch.setattr(tables, "_console", lambda console=console: console)
+        print_tables([table])
+        out = capsys.readouterr().out
+        assert out.count(head) == times
+        assert (out.count("without_replacement") == 4) == is_terminal
+        assert out.endswith("end\n")

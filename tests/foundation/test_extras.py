@@ -17,13 +17,6 @@ MODELS = 'pip install "spectheory[models]"'
 PAPER = 'pip install "spectheory[paper]"'
 
 
-@pytest.fixture(scope="module")
-def pair_file(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("extras") / "pair.json"
-    instances.two_token(2).save(path)
-    return str(path)
-
-
 THEORY: list[tuple[list[str], dict[str, object]]] = [
     (["certify", "PAIR", "--verifier", "block"], {"block_efficiency": "20/9", "optimum": "20/9"}),
     (["certify", "PAIR", "--verifier", "token", "-k", "2"], {"block_efficiency": "19/9"}),
@@ -38,24 +31,30 @@ THEORY: list[tuple[list[str], dict[str, object]]] = [
 ]
 
 
-def test_theory_needs_no_extra(pair_file: str) -> None:
-    """All commands in an interpreter in which no optional library can be imported."""
+HELP: list[list[str]] = [[], ["certify"], ["simulate"], ["reproduce"]]
+
+
+def test_theory_and_help_need_no_extra(tmp_path: Path) -> None:
+    """All commands in an interpreter in which no optional library can be imported.
+
+    So does an exhibit that draws nothing; the partner, a picture, is refused.
+    """
+    pair_file, out = str(tmp_path / "pair.json"), ["--out", str(tmp_path), "--json"]
+    instances.two_token(2).save(pair_file)
     given = [[pair_file if word == "PAIR" else word for word in words] for words, _ in THEORY]
-    found = run_commands([*([*words, "--json"] for words in given), *given], without=EXTRA_OF)
-    for (words, expected), done in zip(THEORY, found[: len(THEORY)], strict=True):
-        assert (done.code, done.err) == (0, ""), words
-        document = json.loads(done.out)
-        assert {key: document[key] for key in expected} == expected, words
-    for words, done in zip(given, found[len(THEORY) :], strict=True):
+    exhibits = [["reproduce", name, *out] for name in ("two_token_table", "winners")]
+    commands = [*([*words, "--json"] for words in given), *given, *([*words, "--help"] for words in HELP)]
+    *found, drawn, refused = run_commands([*commands, *exhibits], without=EXTRA_OF)
+    for words, done in zip(commands, found, strict=True):
         assert (done.code, done.err) == (0, ""), words
         assert done.out, words
-
-
-def test_help_needs_no_extra() -> None:
-    commands: list[list[str]] = [[], ["certify"], ["simulate"], ["reproduce"]]
-    for done in run_commands([[*command, "--help"] for command in commands], without=EXTRA_OF):
-        assert (done.code, done.err) == (0, "")
-        assert "Usage: spectheory" in done.out
+    for (words, expected), done in zip(THEORY, found[: len(THEORY)], strict=True):
+        document = json.loads(done.out)
+        assert {key: document[key] for key in expected} == expected, words
+    assert all("Usage: spectheory" in done.out for done in found[-len(HELP) :])
+    assert (drawn.code, drawn.err) == (0, "")
+    assert (tmp_path / "two_token_table.json").is_file()
+    assert refused == (2, "", f"error: matplotlib is not installed; run: {PAPER}\n")
 
 
 @pytest.mark.parametrize(
@@ -75,16 +74,6 @@ def test_a_missing_library_is_one_line(
     commands = [[*words, *(out if words[0] == "reproduce" else []), "--json"] for words, _, _ in cases]
     for done, (_, library, advice) in zip(run_commands(commands, without), cases, strict=True):
         assert done == (2, "", f"error: {library} is not installed; run: {advice}\n")
-
-
-def test_an_exhibit_that_draws_nothing_needs_no_extra(tmp_path: Path) -> None:
-    """Its numbers are those of an installation with all extras; the partner, a picture, is refused."""
-    out = ["--out", str(tmp_path), "--json"]
-    names = (["two_token_table"], ["winners"])
-    done, refused = run_commands([["reproduce", *name, *out] for name in names], without=EXTRA_OF)
-    assert (done.code, done.err) == (0, "")
-    assert (tmp_path / "two_token_table.json").is_file()
-    assert refused == (2, "", f"error: matplotlib is not installed; run: {PAPER}\n")
 
 
 def test_a_missing_library_in_python() -> None:

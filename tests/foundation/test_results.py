@@ -13,6 +13,7 @@ import pytest
 from spectheory import ModelPair, acceptance, audit, certify, instances, optimum, output_law, prove
 from spectheory.auditing.subjects.shipped import Shipped
 from spectheory.auditing.subjects.specimens import SPECIMENS
+from spectheory.auditing.verdicts.audit_changes import AuditChange, AuditChanges
 from spectheory.auditing.verdicts.release_history import AuditedRelease, History
 from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.results import Result, Table, compared
@@ -35,6 +36,9 @@ RESULTS: dict[str, Callable[[], Result]] = {
             AuditedRelease("2", "defect", "its law_is not", "vllm/sampler.py", "0f", 0.25),
             AuditedRelease("1", "not audited", "no file has `f`"),
         ),
+    ),
+    "AuditChanges": lambda: AuditChanges(
+        (AuditChange("mine", None, "defect", "not in the base", "changed", "its law_is not"),)
     ),
     "Solution": lambda: optimum(PAIR, 2),
     "CertifiedInterval": lambda: optimum(instances.random_float(1, 10, 3, agreement=0.3), 2),

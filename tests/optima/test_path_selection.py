@@ -36,7 +36,7 @@ OPTIMUM_GROUPS = [
 @pytest.mark.parametrize("group", OPTIMUM_GROUPS)
 def test_optimum_over_skewed_drafts_is_the_antichain_optimum(group: str) -> None:
     """greedy2026 Theorem 4.6: the two programs have the same value, exactly."""
-    for case in (case for case in groups()[group] if case.has_optimum):
+    for case in (case for case in groups()[group][:6] if case.has_optimum):
         best = path_selection_optimum(case.pair, case.num_drafts)
         expected = multi_path_optimum(case.pair, case.num_drafts).value
         assert isinstance(best.value, Fraction), case

@@ -83,12 +83,18 @@ def test_what_random_pairs_are_made_of() -> None:
     assert min(level.min() for level in levels(instances.tiny_probabilities(2, 4, 3))) < F(1, 10**8)
     agreeing = instances.random_float(1, 3, 2, agreement=1.0)
     assert all((p == q).all() for p, q in zip(agreeing.target[:-1], agreeing.draft, strict=True))
-    for build in (lambda: instances.two_token(0), lambda: instances.random_rational(0, 0, 2)):
+    for build in (
+        lambda: instances.two_token(0),
+        lambda: instances.random_rational(0, 0, 2),
+        lambda: instances.random_rational(0, 2, 1, max_weight=0),
+    ):
         with pytest.raises(InvalidInputError, match="must be a whole number of at least 1, got 0"):
             build()
     for agreement in (-0.1, 1.5, float("nan")):
         with pytest.raises(InvalidInputError, match="agreement must lie in"):
             instances.random_float(1, 2, 1, agreement=agreement)
+    with pytest.raises(InvalidInputError, match="concentration must be"):
+        instances.random_float(1, 2, 1, concentration=0)
 
 
 @pytest.mark.parametrize("build", [instances.random_float, instances.random_rational])

@@ -41,7 +41,7 @@ def test_the_tables_and_panels_are_those_of_before(name: str) -> None:
     """After a change that is meant, ``python scripts/exhibit_numbers.py`` writes the new ones."""
     kept = json.loads(script.STORED.read_text(encoding="utf-8"))
     found = script.outline(name, small_once(name))
-    assert kept.keys() == EXHIBITS.keys()
+    assert kept.keys() == EXHIBITS.keys(), "run: python scripts/exhibit_numbers.py"
     assert shape(found) == shape(kept[name])
     assert numbers(found) == pytest.approx(numbers(kept[name]), rel=1e-6, abs=1e-9, nan_ok=True)
 
@@ -67,7 +67,7 @@ def shape(value: Any) -> Any:
 def test_the_committed_file_is_the_exhibit_with_its_defaults(name: str) -> None:
     """Title, source, settings and the files beside it; all claims passed, those of the small version too."""
     committed = read_exhibit(name, FIGURES)
-    assert committed is not None
+    assert committed is not None, f"run: spectheory reproduce {name} --out figures"
     shown = EXHIBITS[name]
     assert (committed.title, committed.source) == (shown.title, shown.source)
     assert committed.findings.settings == json.loads(json.dumps(shown.settings()))

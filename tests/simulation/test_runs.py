@@ -5,13 +5,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from montecarlo_support import NAMES, PROMPTS, run
-from spectheory import instances
+from spectheory import decode, instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction, restrict
-from spectheory.pairs.drafts import PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, PrefixTree, TopTree, WithoutReplacement
 from spectheory.simulation import simulate, simulate_enumerated
 from spectheory.simulation.runs import _threads
 from torch_support import DEVICES
@@ -154,6 +155,55 @@ def test_trees_of_drafts_agree_with_their_enumeration(models: LanguageModelPair,
     turned = type(tree)(tree.widths[::-1])
     other = float(output_law(name, pair, drafts=turned).block_efficiency)
     assert abs(estimate.block_efficiency - other) > 4.5 * estimate.standard_error  # the partner
+
+
+@pytest.fixture(scope="module")
+def five_tokens() -> LanguageModelPair:
+    """Two random models of five tokens, whose enumeration holds all that they can do."""
+    made = []
+    for seed in (1, 2):
+        torch.manual_seed(seed)
+        config = GPT2Config(
+            vocab_size=5, n_positions=64, n_embd=16, n_layer=1, n_head=2, initializer_range=0.4
+        )
+        made.append(GPT2LMHeadModel(config).eval())
+    return LanguageModelPair.of(*made)
+
+
+DETERMINISTIC = (TopTree((2, 1)), ConfidenceTree(5), ConfidenceTree(5, 2), ConfidenceTree(12))
+
+
+@pytest.mark.parametrize("tree", DETERMINISTIC, ids=lambda tree: tree.text)
+def test_deterministic_drafts_of_models_are_those_of_their_enumeration(
+    five_tokens: LanguageModelPair, tree: DraftProcess
+) -> None:
+    """Nothing is sampled, so one draw is exact; drafts of one node more are not."""
+    pair = restrict(five_tokens, [1, 2, 3], Restriction.fixed(range(5)), 2)
+    asked: dict[str, Any] = {"draft_length": 2, "samples": 2}
+    (found,) = simulate(five_tokens, [[1, 2, 3]], ["naive_sampling"], drafts=tree, **asked).estimates
+    exact = float(output_law("naive_sampling", pair, tree).block_efficiency)
+    assert found.block_efficiency == pytest.approx(exact, abs=1e-6)
+    other = float(output_law("naive_sampling", pair, ConfidenceTree(6)).block_efficiency)
+    assert abs(found.block_efficiency - other) > 1e-3  # the partner
+
+
+def test_whole_texts_of_deterministic_drafts(
+    five_tokens: LanguageModelPair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With and without a cache the same texts; the draft read paths that the target did not score."""
+    texts = []
+    for cached in (True, False):
+        monkeypatch.setitem(vars(five_tokens), "cached", (cached, cached))
+        asked: dict[str, Any] = {"draft_length": 3, "max_new_tokens": 20, "seed": 3}
+        found = decode(five_tokens, [[1, 2, 3], [4]], "naive_sampling", drafts=ConfidenceTree(6), **asked)
+        texts.append([text.token_ids for text in found])
+    assert texts[0] == texts[1]
+    assert len(texts[0][0]) == 20
+    with pytest.raises(InvalidInputError, match="drafted from all tokens"):
+        simulate(
+            five_tokens, [[1]], ["naive_sampling"], drafts=ConfidenceTree(2), draft_length=1, samples=2,
+            restriction=Restriction.fixed([1, 2]),
+        )  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,17 @@ from itertools import product
 
 import numpy as np
 
-from spectheory.exact.law import OutputLaw
+from spectheory.exact.law import OutputLaw, law_of
+from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.pair import ModelPair
+from spectheory.verification.resolve import Problem, in_arithmetic_of
+from spectheory.verification.verifier import Verifier
+
+
+def trusted_law(verifier: Verifier, pair: ModelPair, drafts: int | DraftProcess = 1) -> OutputLaw:
+    """``output_law`` of a test's own verifier, not asked again as those of users are."""
+    pair, process = in_arithmetic_of(verifier, pair, draft_process(drafts))
+    return law_of(Problem(verifier.bind(process, pair), pair, process))
 
 
 def budget_masses(law: OutputLaw) -> list[np.ndarray]:

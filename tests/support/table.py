@@ -15,7 +15,7 @@ import pytest
 from spectheory import instances
 from spectheory.exact.law import OutputLaw, output_law
 from spectheory.optima import optimum
-from spectheory.pairs.drafts import DraftProcess, Iid
+from spectheory.pairs.drafts import ANY_PROCESS, DraftProcess, Iid
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms import verifiers
 
@@ -31,6 +31,7 @@ GENERAL_VERIFIERS = {
 """Lossless verifiers of i.i.d. drafts of any length that need nothing but the rows on the paths."""
 
 GENERAL = tuple(GENERAL_VERIFIERS)
+READ_DRAFT_ROWS = tuple(name for name in GENERAL if verifiers[name].draft_processes is not ANY_PROCESS)
 
 
 @dataclass(frozen=True)
@@ -53,27 +54,27 @@ class Case:
         return self.name
 
 
-RANDOM_SIZES: tuple[tuple[int, int, int, int], ...] = (
-    # V, L, K, how many
-    (2, 1, 2, 30),
-    (2, 1, 3, 20),
-    (2, 2, 2, 46),
-    (2, 2, 3, 30),
-    (2, 3, 2, 24),
-    (2, 3, 3, 14),
-    (3, 1, 2, 30),
-    (3, 1, 3, 20),
-    (3, 2, 2, 30),
-    (3, 2, 3, 14),
-    (3, 3, 2, 8),
-    (3, 3, 3, 1),
-    (4, 1, 2, 24),
-    (4, 1, 3, 12),
-    (4, 2, 2, 6),
-    (4, 2, 3, 2),
-    (4, 3, 2, 2),
+RANDOM_SIZES: tuple[tuple[int, int, int, int, int], ...] = (
+    # V, L, K, how many, and how many more in the deep tests
+    (2, 1, 2, 15, 15),
+    (2, 1, 3, 10, 10),
+    (2, 2, 2, 46, 0),
+    (2, 2, 3, 15, 15),
+    (2, 3, 2, 12, 12),
+    (2, 3, 3, 7, 7),
+    (3, 1, 2, 15, 15),
+    (3, 1, 3, 10, 10),
+    (3, 2, 2, 30, 0),
+    (3, 2, 3, 7, 7),
+    (3, 3, 2, 4, 4),
+    (3, 3, 3, 1, 0),
+    (4, 1, 2, 12, 12),
+    (4, 1, 3, 6, 6),
+    (4, 2, 2, 3, 3),
+    (4, 2, 3, 1, 1),
+    (4, 3, 2, 1, 1),
 )
-"""313 random pairs; their multi-path programs are solved up to 730 antichains."""
+"""313 random pairs, 195 of them in every run; their multi-path programs are solved up to 730 antichains."""
 
 NAMED_LENGTHS = {"two_token": 3, "sticky_chain": 3, "point_masses": 3, "bernoulli_quarter_half": 3}
 """Draft lengths 1..3 of these, 1..2 of the other named instances."""
@@ -110,14 +111,29 @@ def random_cases(vocab_size: int, draft_length: int, num_drafts: int, how_many: 
 
 @cache
 def groups() -> dict[str, tuple[Case, ...]]:
-    """The whole table in groups of one named instance or one random size, for parametrised tests."""
+    """The table in groups of one named instance or one random size, for parametrised tests."""
     table: dict[str, tuple[Case, ...]] = {}
     for case in named_cases():
         key = case.name.split("-")[0]
         table[key] = (*table.get(key, ()), case)
-    for V, L, K, how_many in RANDOM_SIZES:
+    for V, L, K, how_many, _ in RANDOM_SIZES:
         table[f"random-V{V}-L{L}-K{K}"] = random_cases(V, L, K, how_many)
     return table
+
+
+@cache
+def deep_groups() -> dict[str, tuple[Case, ...]]:
+    """The rest of the table: more random pairs of most sizes."""
+    return {
+        f"more-V{V}-L{L}-K{K}": random_cases(V, L, K, how_many + more)[how_many:]
+        for V, L, K, how_many, more in RANDOM_SIZES
+        if more
+    }
+
+
+@cache
+def every_group() -> dict[str, tuple[Case, ...]]:
+    return groups() | deep_groups()
 
 
 ONE_POSITION = [key for key, cases in groups().items() if cases[0].pair.draft_length == 1]
@@ -125,14 +141,19 @@ ONE_POSITION = [key for key, cases in groups().items() if cases[0].pair.draft_le
 
 
 def every_pair() -> Iterator[ModelPair]:
-    cases = chain.from_iterable(groups().values())
+    cases = chain.from_iterable(every_group().values())
     yield from {id(case.pair): case.pair for case in cases}.values()
 
 
-@cache
 def law_of(name: str, pair: ModelPair, process: DraftProcess) -> OutputLaw:
-    """The law of a verifier on a pair, computed once per test process."""
-    return output_law(name, pair, drafts=process)
+    """The law of a verifier on a pair, computed once per test process; pairs are compared by identity."""
+    key = name, id(pair), process
+    if key not in _LAWS:
+        _LAWS[key] = pair, output_law(name, pair, drafts=process)  # a pair that is kept keeps its id
+    return _LAWS[key][1]
+
+
+_LAWS: dict[tuple[str, int, DraftProcess], tuple[ModelPair, OutputLaw]] = {}
 
 
 def law_of_case(name: str, case: Case) -> OutputLaw:
@@ -156,7 +177,11 @@ def parametrized_by_group(*, has_optimum: bool = False) -> pytest.MarkDecorator:
     Args:
         has_optimum: only groups with a case whose multi-path program is small enough.
     """
-    chosen = [key for key, cases in groups().items() if not has_optimum or any(c.has_optimum for c in cases)]
+    chosen = [
+        pytest.param(key, marks=pytest.mark.deep) if key in deep_groups() else key
+        for key, cases in every_group().items()
+        if not has_optimum or any(case.has_optimum for case in cases)
+    ]
     return pytest.mark.parametrize("group", chosen)
 
 

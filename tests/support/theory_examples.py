@@ -8,6 +8,7 @@ import numpy as np
 from spectheory import ModelPair, Outcome, output_law
 from spectheory.optima import best_ranking
 from spectheory.optima.bounds import dual_objective
+from spectheory.pairs.drafts import ConfidenceTree, TopTree  # noqa: F401 - for the tables of theory.md
 from spectheory.pairs.instances import forced_start as forced_start_pair  # noqa: F401 - for the tables of theory.md
 from spectheory.verification.algorithms.pooled import Pooled  # noqa: F401 - for the tables of theory.md
 from spectheory.verification.algorithms.position_by_position.kseq import KSeq

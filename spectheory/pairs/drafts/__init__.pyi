@@ -1,8 +1,14 @@
+from .deterministic import ConfidenceTree as ConfidenceTree
+from .deterministic import Deterministic as Deterministic
+from .deterministic import TopTree as TopTree
 from .iid import Iid as Iid
 from .iid import draft_process as draft_process
 from .per_path import PerPath as PerPath
 from .prefix_tree import PrefixTree as PrefixTree
 from .process import ALL_PROCESSES as ALL_PROCESSES
+from .process import ANY_PROCESS as ANY_PROCESS
+from .process import SAMPLED_PROCESSES as SAMPLED_PROCESSES
 from .process import DraftProcess as DraftProcess
 from .process import DraftTuples as DraftTuples
+from .users import UserProcess as UserProcess
 from .without_replacement import WithoutReplacement as WithoutReplacement

@@ -15,6 +15,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_num_drafts, is_whole
 from spectheory.pairs.contexts import count_orders
 from spectheory.pairs.drafts.process import DraftProcess, DraftTuples, path_hits
+from spectheory.pairs.drafts.users import UserProcess, is_of_the_package
 from spectheory.pairs.pair import ModelPair
 
 
@@ -66,7 +67,8 @@ def draft_process(drafts: int | DraftProcess) -> DraftProcess:
         drafts: K, for K paths drawn independently from the draft model, or a draft process.
 
     Raises:
-        InvalidInputError: neither a whole number of at least 1 nor a draft process.
+        InvalidInputError: neither a whole number of at least 1 nor a draft process; or a user's process has
+            the name of one of the package.
 
     Example:
         >>> from spectheory.pairs.drafts import PrefixTree
@@ -74,7 +76,7 @@ def draft_process(drafts: int | DraftProcess) -> DraftProcess:
         (Iid(num_drafts=2), PrefixTree(widths=(2, 2)))
     """
     if isinstance(drafts, DraftProcess):
-        return drafts
+        return drafts if is_of_the_package(drafts) else UserProcess(drafts)
     if not is_whole(drafts) or drafts < 1:
         raise InvalidInputError(
             "drafts must be a whole number of at least 1 or a draft process such as "

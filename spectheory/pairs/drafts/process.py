@@ -1,4 +1,4 @@
-"""The interface of draft processes: the law of K paths drawn from the draft model."""
+"""The interface of draft processes: the law of K drafted paths."""
 
 from __future__ import annotations
 
@@ -8,16 +8,35 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from spectheory.foundation.exact_numbers import fractions_if_exact
-from spectheory.pairs.contexts import Context, context_node, count_nodes
+from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exact
+from spectheory.pairs.contexts import Context, context_node, count_nodes, paths_to
 from spectheory.pairs.pair import ModelPair
 
-ALL_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "per_path"})
-"""The names of all draft processes."""
+SAMPLED_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "per_path"})
+"""The names of the processes whose first path follows the draft model."""
+COUNTED_AT_ONCE = 10_000
+"""Tuples that are held at a time where they are listed."""
+ALL_PROCESSES = SAMPLED_PROCESSES | {"top_tree", "confidence_tree"}
+"""The names of all draft processes of the package."""
+
+
+class _Any(frozenset[str]):
+    """Names of draft processes for an algorithm that takes every process, also a user's."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+ANY_PROCESS: frozenset[str] = _Any(ALL_PROCESSES)
+"""What ``Verifier.draft_processes`` is where the law of the drafts has no influence on losslessness."""
 
 
 class DraftTuples(NamedTuple):
-    """Some K-tuples: the numbers of their paths among the V^L, [N, K], and their probabilities, [N]."""
+    """Some K-tuples: the numbers of their paths, [N, K], and their probabilities, [N].
+
+    A path of L tokens has its number among the V^L, and a path that ends early -1 - n, with n the number of
+    its last node breadth first (``contexts.paths_to``).
+    """
 
     leaves: np.ndarray
     probs: np.ndarray
@@ -25,6 +44,9 @@ class DraftTuples(NamedTuple):
 
 class DraftProcess(ABC):
     """The law of K drafted paths.
+
+    A process of one's own is a subclass with ``name``, ``num_drafts`` and ``tuples``; docs/draft_processes.md
+    has an example.
 
     Attributes:
         name: of the process, as in ``Verifier.draft_processes``.
@@ -34,24 +56,33 @@ class DraftProcess(ABC):
     name: ClassVar[str]
     num_drafts: int
 
-    @abstractmethod
-    def check(self, pair: ModelPair) -> None:
-        """Refuse a pair the process cannot draft from (``InvalidInputError``)."""
+    def check(self, pair: ModelPair) -> None:  # noqa: B027, a process may take every pair
+        """Refuse a pair the process cannot draft from (``InvalidInputError``); by default none is refused."""
 
-    @abstractmethod
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> float:
         """How many K-tuples have positive probability (or multisets, where order has no influence).
 
-        A whole number; infinity stands for more than 10^300.
+        A whole number; infinity stands for more than 10^300.  By default the tuples are listed.
         """
+        return sum(len(chunk.probs) for chunk in self.tuples(pair, COUNTED_AT_ONCE))
 
     @abstractmethod
     def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
         """All K-tuples of positive probability, at most about ``size`` at a time."""
 
-    @abstractmethod
     def _hits(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
-        """``hit_probabilities`` in the numbers to compute with (``ModelPair.numbers``)."""
+        """``hit_probabilities`` in the numbers to compute with; by default from a list of the tuples."""
+        size, length = pair.vocab_size, pair.draft_length
+        first = [count_nodes(size, depth - 1) for depth in range(length + 1)]
+        one = pair.numbers.draft_path_probs[0][:1]
+        total = np.repeat(one - one, len(members))
+        for leaves, probs in self.tuples(pair, COUNTED_AT_ONCE):
+            prefixes, lengths = paths_to(leaves, length, size)
+            weights = flint_if_exact(probs)
+            for number, member in enumerate(members):
+                on_path = member[prefixes + first] & (np.arange(length + 1) <= lengths[..., None])
+                total[number] = total[number] + weights[on_path.any(axis=(1, 2))].sum()
+        return total
 
     def hit_probabilities(self, pair: ModelPair, members: np.ndarray) -> np.ndarray:
         """P(some draft passes through T) for many antichains T at once, [sets].
@@ -79,6 +110,22 @@ class DraftProcess(ABC):
         members[0, [context_node(context, pair.vocab_size) for context in antichain]] = True
         return self.hit_probabilities(pair, members)[0]
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The numbers that tell the process from others of its name, but for K."""
+        return ()
+
+    @property
+    def text(self) -> str:
+        """The process as ``--tree`` takes it: its name, and its shape if it has one.
+
+        Example:
+            >>> from spectheory.pairs.drafts import Iid, PrefixTree
+            >>> Iid(2).text, PrefixTree((2, 1)).text
+            ('iid', 'prefix_tree:2,1')
+        """
+        return f"{self.name}:{','.join(map(str, self.shape))}" if self.shape else self.name
+
     def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
         """The pair whose draft rows path ``path_index`` is drawn from."""
         return pair
@@ -91,9 +138,9 @@ class DraftProcess(ABC):
         """The same process with normalised rows, see ``ModelPair.normalised``."""
         return self
 
-    @abstractmethod
     def first_path(self) -> DraftProcess:
-        """The law of the first path alone."""
+        """The law of the first path alone, or a process whose first path has that law."""
+        return self
 
     def draws(self, draft_length: int) -> np.ndarray:
         """Whether path k draws its own token at depth i, or repeats an earlier path's.  [K, L]"""

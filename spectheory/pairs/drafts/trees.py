@@ -19,6 +19,37 @@ from spectheory.pairs.pair import ModelPair
 MAX_PATHS_OF_A_TREE = 100_000
 
 
+def check_widths(widths: tuple[int, ...]) -> None:
+    """Refuse widths that are not one whole number per depth, or make too many paths."""
+    if not isinstance(widths, tuple):
+        raise InvalidInputError(f"widths must be a tuple of whole numbers, one per depth, got {widths!r}")
+    for width in widths:
+        check_count("a width of the tree", width)
+    if prod(widths) > MAX_PATHS_OF_A_TREE:
+        raise EnumerationTooLargeError(
+            f"a tree of widths {list(widths)} has {prod(widths)} paths, the limit is "
+            f"{MAX_PATHS_OF_A_TREE}; use smaller widths"
+        )
+    if not widths:
+        raise InvalidInputError("a tree of drafts needs one width per drafted token, got none")
+
+
+def draws_of_tree(widths: tuple[int, ...], draft_length: int) -> np.ndarray:
+    """Whether path k has a token of its own at depth i, or an earlier path's, [K, L].
+
+    Raises:
+        InvalidInputError: the tree has another depth.
+    """
+    if draft_length != len(widths):
+        raise InvalidInputError(
+            f"the tree has {count_text(len(widths), 'width')}, {list(widths)}; expected one "
+            f"per drafted token, {draft_length}"
+        )
+    number = np.arange(prod(widths))
+    leaves_below = [prod(widths[depth + 1 :]) for depth in range(draft_length)]
+    return np.stack([number % below == 0 for below in leaves_below], axis=1)
+
+
 @dataclass(frozen=True)
 class Tree(DraftProcess):
     """Paths that branch: every node at depth i draws ``widths[i]`` next tokens; K = product."""
@@ -26,23 +57,15 @@ class Tree(DraftProcess):
     widths: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.widths, tuple):
-            raise InvalidInputError(
-                f"widths must be a tuple of whole numbers, one per depth, got {self.widths!r}"
-            )
-        for width in self.widths:
-            check_count("a width of the tree", width)
-        if prod(self.widths) > MAX_PATHS_OF_A_TREE:
-            raise EnumerationTooLargeError(
-                f"a tree of widths {list(self.widths)} has {prod(self.widths)} paths, the limit is "
-                f"{MAX_PATHS_OF_A_TREE}; use smaller widths"
-            )
-        if not self.widths:
-            raise InvalidInputError("a tree of drafts needs one width per drafted token, got none")
+        check_widths(self.widths)
 
     @property
     def num_drafts(self) -> int:  # type: ignore[override]
         return prod(self.widths)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.widths
 
     def check(self, pair: ModelPair) -> None:
         self.draws(pair.draft_length)  # refuses another length
@@ -51,14 +74,7 @@ class Tree(DraftProcess):
         return Iid(1)
 
     def draws(self, draft_length: int) -> np.ndarray:
-        if draft_length != len(self.widths):
-            raise InvalidInputError(
-                f"the tree has {count_text(len(self.widths), 'width')}, {list(self.widths)}; expected one "
-                f"per drafted token, {draft_length}"
-            )
-        number = np.arange(self.num_drafts)
-        leaves_below = [prod(self.widths[depth + 1 :]) for depth in range(draft_length)]
-        return np.stack([number % below == 0 for below in leaves_below], axis=1)
+        return draws_of_tree(self.widths, draft_length)
 
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
         counts = np.ones(pair.vocab_size**pair.draft_length, dtype=object)

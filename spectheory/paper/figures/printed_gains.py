@@ -29,7 +29,7 @@ DRAFTERS = {"PALM-2-XXS": "-", "PALM-2-XXXS": ":"}
 
 
 class Shape(NamedTuple):
-    """What a block efficiency is of."""
+    """The setting of a block efficiency."""
 
     temperature: float
     num_drafts: int

@@ -1,4 +1,4 @@
-"""What several figures compute with: the bundled language models, and laws of the accepted length."""
+"""Helpers of several figures: the bundled language models, and laws of the accepted length."""
 
 from __future__ import annotations
 

