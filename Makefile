@@ -39,7 +39,7 @@ test: setup fetched
 	  --no-loadscope-reorder -m "not deep" tests
 
 deep: setup fetched
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n auto -m deep -rA -q tests > build/deep.txt || { cat build/deep.txt; exit 1; }
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n auto -m deep -rA -q tests > build/deep.txt || { cat build/deep.txt; exit 1; }
 	{ uname -sm; $(BIN)/spectheory --version; grep -E "^(PASSED|[0-9]+ passed)" build/deep.txt | sort; } \
 	  > benchmarks/results/deep.txt
 
