@@ -123,6 +123,18 @@ def takes_models(command: Callable[..., int]) -> Callable[..., int]:
     return with_models
 
 
+SECTIONS = {
+    "Models and prompts": "target draft another-draft tokenizer prompts max-prompt-tokens",
+    "Sampling": "temperature top-k top-p",
+    "What is drafted and compared": "verifier num-drafts draft-length tree against ceilings cost-ratio",
+    "Texts": "tokens one-call common-texts samples seed",
+    "Precision": "confidence width gain-width tolerance",
+    "The run": "device dtype threads batch-size jobs shard checkpoint time",
+    "Output": "to csv json out help",
+}
+"""The options of ``simulate`` under the headings of its help."""
+
+
 class SimulateCommand(click.Command):
     """A command that has an option for every setting of a simulation; they are made when it is run."""
 
@@ -131,6 +143,12 @@ class SimulateCommand(click.Command):
 
         *own, help_option = super().get_params(ctx)
         return [*own, *SimulationSettings.command_options(), help_option]
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shown = {flag: entry.get_help_record(ctx) for entry in self.get_params(ctx) for flag in entry.opts}
+        for heading, flags in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([record for flag in flags.split() if (record := shown[f"--{flag}"])])
 
 
 @click.command(cls=SimulateCommand, short_help="Estimate tokens per call on language models.")

@@ -428,7 +428,8 @@ def _sum_outcomes(
     ]
     for leaves, probs in chunks:
         # Given drafts of probability P an error e moves the output by e P, which may be rounding.
-        slack = np.maximum(tolerance, ROUNDING * epsilon / probs.astype(float))
+        with np.errstate(divide="ignore"):  # drafts whose probability underflows move nothing
+            slack = np.maximum(tolerance, ROUNDING * epsilon / probs.astype(float))
         outcome, tuples = evaluator.evaluate(leaves, slack)
         weights = flint_if_exact(probs)
         for depth in range(length + 1):

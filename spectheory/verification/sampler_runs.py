@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from spectheory.foundation.arrays import Array, like_rows, namespace, ones_like
+from spectheory.foundation.arrays import Array, like_rows, namespace, normalise, ones_like
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.verification.outcome import Outcome, Sample, Stop, uniform_numbers
 from spectheory.verification.verifier import Verifier, users_code
@@ -121,4 +121,4 @@ def numpy_copy(array: Array) -> np.ndarray:
     if not array.is_floating_point():
         return array.cpu().numpy().copy()
     rows = array.detach().double().cpu().numpy().copy()
-    return rows if array.itemsize == rows.itemsize else rows / rows.sum(axis=-1, keepdims=True)
+    return rows if array.itemsize == rows.itemsize else normalise(rows)

@@ -8,9 +8,11 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from cli_support import run_error, run_json
+from spectheory.command_line import model_commands
 from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, bundled_prompts, restrict
@@ -43,6 +45,17 @@ def one_call(tiny_models: list[str], *more: str) -> list[str]:
     """A command that looks at one call after each prompt, two draws of paths of two tokens."""
     few = ("-l", "2", "--samples", "2")
     return ["simulate", *tiny_models, "--one-call", "--jobs", "1", *few, *more]
+
+
+def test_the_help_of_simulate_has_every_option_once() -> None:
+    context = click.Context(model_commands.simulate, help_option_names=["-h", "--help"])
+    listed = [f"--{name}" for names in model_commands.SECTIONS.values() for name in names.split()]
+    assert sorted(listed) == sorted(
+        next(flag for flag in option.opts if flag.startswith("--"))
+        for option in context.command.get_params(context)
+    )
+    shown = context.command.get_help(context)
+    assert all(shown.count(f" {flag} ") + shown.count(f" {flag}\n") for flag in listed)
 
 
 def test_simulate(capsys: pytest.CaptureFixture[str], tiny_models: list[str]) -> None:

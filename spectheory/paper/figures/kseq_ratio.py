@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from spectheory.foundation.arrays import normalise
 from spectheory.optima import optimal_acceptance
 from spectheory.paper import Checks, Findings, ResultTable, exhibit
 from spectheory.paper.drawing import Look, legend_below, panels
@@ -114,7 +115,7 @@ def _search(rng: np.random.Generator, num_drafts: int, vocab_size: int, starts: 
 
     def rows_of(logarithms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         weights = np.exp(logarithms - logarithms.max(axis=1, keepdims=True))
-        target, draft = weights / weights.sum(axis=1, keepdims=True)
+        target, draft = normalise(weights)
         return target, draft
 
     def at(logarithms: np.ndarray) -> float:
