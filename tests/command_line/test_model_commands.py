@@ -15,7 +15,14 @@ from cli_support import run_error, run_json
 from spectheory.command_line import model_commands
 from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair, bundled_prompts, restrict
+from spectheory.models import (
+    LanguageModelPair,
+    Restriction,
+    SamplingOptions,
+    UnloadedPair,
+    bundled_prompts,
+    restrict,
+)
 from spectheory.pairs.pair import ModelPair
 
 
@@ -430,6 +437,8 @@ def test_restrict_writes_a_pair_that_certify_takes(
     assert summary["target_row"] == pair.target[0][0].tolist()
     document = run_json(capsys, "certify", path, "--verifier", "block")
     assert document["target_matching"] is True
+    ranked = run_json(capsys, "restrict", "--prompt", "def main", "--per-context", "-m", "2", "-l", "1")
+    assert ranked["vocab"] == ["rank 1", "rank 2"]
     assert main(["restrict", "--prompt", "def main", "--out", path]) == 0
     assert "written to" in capsys.readouterr().out
 

@@ -121,3 +121,8 @@ def test_extras_are_those_of_the_project() -> None:
         "spectheory[models]"
     }
     assert not {requirement.partition(">=")[0] for requirement in project["dependencies"]} & set(EXTRA_OF)
+
+
+def test_an_import_error_without_a_name_stays_what_it_is() -> None:
+    with pytest.raises(ModuleNotFoundError, match="it is not here"), installed():
+        raise ModuleNotFoundError("it is not here")

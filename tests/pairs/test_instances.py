@@ -103,3 +103,15 @@ def test_what_cannot_be_held_is_refused_before_it_is_drawn(build: Any) -> None:
     with pytest.raises(EnumerationTooLargeError, match="a pair of 50000 tokens and draft length 1 has more"):
         build(0, 50_000, 1)
     assert build(0, 1, 30).draft_length == 30
+
+
+def test_early_stop_row_by_row() -> None:
+    """Statement 4.10: forced to 0 up to depth 2L - 1 but for two rows; elsewhere (1, 0) against (0, 1)."""
+    pair, zero, one, mostly = instances.early_stop(3), [1, 0], [0, 1], [Fraction(3, 4), Fraction(1, 4)]
+    for depth, (target, draft) in enumerate(zip(pair.target, pair.draft, strict=False)):
+        expected = {3: (mostly, zero), 4: (zero, mostly)}.get(
+            depth, (zero, zero) if depth < 6 else (zero, one)
+        )
+        assert (target[0].tolist(), draft[0].tolist()) == expected, depth
+        for other_target, other_draft in zip(target[1:].tolist(), draft[1:].tolist(), strict=True):
+            assert (other_target, other_draft) == (zero, one), depth

@@ -268,3 +268,9 @@ def test_rows_without_mass_cannot_be_normalised() -> None:
     pair = ModelPair.context_free_pair([0.0, 0.0], [0.5, 0.5], 1, row_sum_tolerance=1.0)
     with pytest.raises(InvalidPairError, match="a row sums to 0"):
         pair.normalised()
+
+
+def test_a_pair_drafts_at_least_one_token() -> None:
+    row = np.array([[0.5, 0.5]])
+    with pytest.raises(InvalidPairError, match="draft_length must be a whole number of at least 1, got 0"):
+        ModelPair((row,), (), ("A", "B"))

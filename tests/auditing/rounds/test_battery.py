@@ -5,7 +5,7 @@ from fractions import Fraction
 import pytest
 
 from spectheory import certify, instances
-from spectheory.auditing.rounds.battery import audit_pairs, random_dyadic
+from spectheory.auditing.rounds.battery import audit_pairs, pairs_of_shapes, random_dyadic
 from spectheory.auditing.subjects.signatures import with_point_mass_drafts
 from spectheory.verification.defective import defects
 
@@ -43,3 +43,13 @@ def test_point_masses_keep_the_target() -> None:
     assert {value for level in pair.draft for value in level.flat} == {0, 1}
     assert all((level.sum(axis=1) == 1).all() for level in pair.draft)
     assert (pair.target[2] == instances.sticky_chain(2).target[2]).all()
+
+
+def test_pairs_are_chosen_by_both_numbers() -> None:
+    chosen = pairs_of_shapes([2], [1])
+    assert chosen
+    assert {(pair.vocab_size, pair.draft_length) for pair in chosen.values()} == {(2, 1)}
+    assert {
+        name: pair for name, pair in audit_pairs().items() if (pair.vocab_size, pair.draft_length) == (2, 1)
+    } == ({name: pair for name, pair in chosen.items() if name in audit_pairs()})
+    assert [(pair.vocab_size, pair.draft_length) for pair in pairs_of_shapes([5], [2]).values()] == [(5, 2)]

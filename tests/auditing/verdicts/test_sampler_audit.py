@@ -34,7 +34,6 @@ from spectheory.auditing.verdicts.audit_certificate import (
 from spectheory.auditing.verdicts.chi_squared import noncentrality
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.pair import ModelPair
-from spectheory.testing import assert_lossless, assert_sampler_lossless
 
 THIRDS = {"thirds": instances.two_token(1)}
 SLOW = {"product_of_uniforms": {"thirds": instances.two_token(2)}, "coins_of_101_values": THIRDS}
@@ -342,15 +341,3 @@ def test_results_print_and_refuse_floats() -> None:
     assert ["asked", "1 case with (V, L, K) = (2, 2, 1)"] in found.tables()[0].texts()
     with pytest.raises(InvalidInputError, match="write the rows of 'floats' as texts, such as \"1/3\""):
         audit(token_verification, {"floats": pairs["thirds"].to_float()})
-
-
-def test_an_assertion_for_the_tests_of_a_library() -> None:
-    """Passes with the certificate, fails with a counterexample."""
-    pairs = {"thirds": instances.two_token(2)}
-    assert assert_sampler_lossless(token_verification, pairs=pairs).is_lossless
-    with pytest.raises(AssertionError, match=r"coin_reused: defect: .*the completed output starts with"):
-        assert_sampler_lossless(*SPECIMENS["coin_reused"])
-    with pytest.raises(AssertionError, match="normal_coins: not decided"):
-        assert_lossless(normal_coins)  # a function is a sampler
-    with pytest.raises(AssertionError, match=r"normal_coins: not decided: .*randn"):
-        assert_sampler_lossless(normal_coins, pairs=pairs)

@@ -156,6 +156,17 @@ def test_no_change_of_a_node_turns_a_wrong_verifier_into_a_proved_one(document: 
         holder[place] -= 1
 
 
+def test_a_lossless_verifier_below_the_optimum_has_no_cut(tmp_path: Path) -> None:
+    """The tree of a proof of losslessness, said to prove optimality; the partner attains the optimum."""
+    prove("token", 2, 1, 2).save(tmp_path / "lossless")
+    document = json.loads(gzip.decompress((tmp_path / "lossless").read_bytes()))
+    document["statement"] = "optimal"
+    with pytest.raises(RejectedProofError, match="no cut bounds the block efficiency"):
+        check_document(document, verifiers["token"])
+    prove("mixed_multipath", 2, 1, 2, statement="optimal").save(tmp_path / "optimal")
+    check_proof(tmp_path / "optimal")
+
+
 def test_the_digest_follows_the_code_that_is_called() -> None:
     class Other(Block):
         """The same class under another name."""

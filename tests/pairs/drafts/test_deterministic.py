@@ -184,6 +184,7 @@ def test_a_process_of_ones_own() -> None:
     for wrong, said in (
         ({(0, 1): half}, "sum 1/2; expected sum 1"),
         ({(0, 2): half, (0, 0): half}, "expected paths from -3 to 1"),
+        ({(0, -4): half, (0, 0): half}, "expected paths from -3 to 1"),
         ({(0, 1): 3 * half, (0, 0): -half}, "none below 0"),
         ({(0, 1): 0.5, (0, 0): 0.5}, "expected exact ones"),
         ({}, "lists paths float64"),

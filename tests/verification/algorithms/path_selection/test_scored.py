@@ -138,3 +138,10 @@ def test_winning_chances(num_drafts: int) -> None:
             in_float, [float(to_fraction(chance)) for chance in found], rtol=0, atol=1e-15
         )
         assert (in_float >= 0).all()
+
+
+def test_a_token_between_two_rows_has_their_mixture() -> None:
+    plan = np.array([[[1.0, 0.0], [0.25, 0.75], [0.0, 1.0]]])
+    split = ScoreSplit(plan, np.array([[0, 1]]), np.array([[0.0, 0.25]]))
+    assert split.masses(np.array([0, 0]), np.array([0, 1])).tolist() == [[1.0, 0.0], [0.1875, 0.8125]]
+    assert split._replace(next_share=None).masses(np.array([0]), np.array([1])).tolist() == [[0.25, 0.75]]
