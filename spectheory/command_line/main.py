@@ -23,6 +23,7 @@ from spectheory.command_line import (
     model_commands,
     models_command,
     paper_commands,
+    plan_command,
     proof_command,
     theory_commands,
 )
@@ -63,6 +64,7 @@ for command in (
     proof_command.prove,
     theory_commands.optimum,
     theory_commands.acceptance,
+    plan_command.plan,
     theory_commands.verifiers,
     model_commands.simulate,
     model_commands.merge,

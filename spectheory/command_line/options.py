@@ -27,7 +27,8 @@ tree_option = click.option(
     "--tree",
     metavar="NAME:K1,K2,..",
     help="Draft a tree instead: prefix_tree, without_replacement or top_tree, with its width at every depth; "
-    "confidence_tree, with its number of nodes; or a draft process of your own, module:name.",
+    "shaped_tree, with the children of every node; confidence_tree, with its number of nodes; or a draft "
+    "process of your own, module:name.",
 )
 
 
@@ -43,6 +44,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
         ConfidenceTree,
         Iid,
         PrefixTree,
+        ShapedTree,
         TopTree,
         WithoutReplacement,
         draft_process,
@@ -51,7 +53,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
 
     if tree is None:
         return Iid(num_drafts)
-    trees = {kind.name: kind for kind in (PrefixTree, WithoutReplacement, TopTree)}
+    trees = {kind.name: kind for kind in (PrefixTree, WithoutReplacement, TopTree, ShapedTree)}
     name, _, numbers = tree.partition(":")
     if name not in (*trees, ConfidenceTree.name) and numbers.isidentifier():
         found = imported(tree, "draft process", "tuples")
@@ -77,8 +79,9 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
 
 def draft_length_of(process: int | DraftProcess, draft_length: int) -> int:
     """The draft length that was given; else that of a tree, or the default."""
-    widths = getattr(process, "widths", None)
-    return draft_length if widths is None or was_given("draft_length") else len(widths)
+    if was_given("draft_length"):
+        return draft_length
+    return getattr(process, "depth", 0) or len(getattr(process, "widths", ())) or draft_length
 
 
 def was_given(parameter: str) -> bool:

@@ -34,7 +34,7 @@ from spectheory.models.sampling import (
     scaled_logits,
 )
 from spectheory.pairs.contexts import first_path_with_prefix
-from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, PerPath, TopTree, WithoutReplacement
+from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, PerPath, RankedTree, WithoutReplacement
 from spectheory.verification.outcome import sample_rows
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
@@ -229,7 +229,11 @@ def _draft(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
     pair, B, (K, draft_length) = prefilled.pair, prefilled.num_prompts, draws.shape
     paths = token_ids = torch.zeros((B, K, 0), dtype=torch.int64, device=pair.device)
-    draft_rows, candidates = [], []
+    draft_rows, candidates, ranks = [], [], None
+    if isinstance(process, RankedTree):
+        of_rows = pair.vocab_size if restriction is None else restriction.num_tokens
+        process.check_size(of_rows, draft_length)
+        ranks = torch.as_tensor(process.ranks(draft_length), device=pair.device)
     # Per context the draft also names the tokens at depth L, where it does not draft.
     extra = 1 if restriction is not None and restriction.is_per_context else 0
     for depth in range(draft_length + extra):
@@ -245,8 +249,10 @@ def _draft(
         rows = _rows(pair, logits, allowed, options, check, "draft")
         if not isinstance(process, PerPath):
             rows = _share(rows, paths)  # before sampling: a token is drawn from the row that is reported
-        if isinstance(process, TopTree):
-            numbers = _ranked(rows, process, depth)
+        if ranks is not None:
+            numbers = rows.topk(int(ranks.max()) + 1).indices.gather(
+                -1, ranks[:, depth].clamp(min=0).expand(B, -1)[..., None]
+            )[..., 0]
             rows = _point_masses(rows, numbers)
         else:
             numbers = _draw(rows, process, draws[:, depth], paths, generator)
@@ -256,6 +262,8 @@ def _draft(
             token_ids = paths
         else:
             token_ids = torch.cat([token_ids, allowed.gather(-1, numbers[..., None])], dim=-1)
+    if ranks is not None:
+        paths = torch.where(ranks >= 0, paths, -1)
     if restriction is None:
         return paths, token_ids, torch.stack(draft_rows, dim=2), None
     if not extra:
@@ -308,17 +316,6 @@ def _draw(
         row = rows[:, path].scatter(1, torch.stack(taken, 1), 0) if taken else rows[:, path]
         drawn.append(sample_rows(row, generator))
     return torch.stack(drawn, dim=1)
-
-
-def _ranked(rows: Tensor, process: TopTree, depth: int) -> Tensor:
-    """Of every path the token of its rank in its row.  [B, K, N] -> [B, K]"""
-    width = process.widths[depth]
-    if width > rows.shape[-1]:
-        raise InvalidInputError(
-            f"a node cannot have {width} different next tokens out of {rows.shape[-1]}; use smaller widths"
-        )
-    ranks = torch.as_tensor(process.ranks()[:, depth], device=rows.device)
-    return rows.topk(width).indices.gather(-1, ranks.expand(len(rows), -1)[..., None])[..., 0]
 
 
 def _point_masses(rows: Tensor, tokens: Tensor) -> Tensor:

@@ -19,6 +19,9 @@ from .on_path import on_path_optimum as on_path_optimum
 from .on_path import on_path_program as on_path_program
 from .one_position.closed_forms import bernoulli_acceptance as bernoulli_acceptance
 from .one_position.closed_forms import uniform_acceptance as uniform_acceptance
+from .one_position.draft_temperature import TemperedAcceptance as TemperedAcceptance
+from .one_position.draft_temperature import acceptance_at_temperature as acceptance_at_temperature
+from .one_position.draft_temperature import best_draft_temperature as best_draft_temperature
 from .one_position.gumbel_coupling import gumbel_acceptance as gumbel_acceptance
 from .one_position.gumbel_coupling import gumbel_tokens as gumbel_tokens
 from .one_position.hub_drafts import HubPlan as HubPlan
@@ -57,3 +60,9 @@ from .transport import transport_feasibility as transport_feasibility
 from .tree_rankings import BestRanking as BestRanking
 from .tree_rankings import best_ranking as best_ranking
 from .tree_rankings import count_tree_rankings as count_tree_rankings
+from .tree_shapes import ShapeValue as ShapeValue
+from .tree_shapes import best_shapes as best_shapes
+from .tree_shapes import prefix_tree_value as prefix_tree_value
+from .tree_shapes import profile_levels as profile_levels
+from .tree_shapes import ranked_acceptance as ranked_acceptance
+from .tree_shapes import shape_value as shape_value

@@ -1,6 +1,11 @@
 from .checkpoint import merge_checkpoints as merge_checkpoints
 from .cost import predicted_speed_up as predicted_speed_up
 from .estimates import Estimate as Estimate
+from .planning import Budget as Budget
+from .planning import Plan as Plan
+from .planning import plan as plan
+from .planning import plan_pair as plan_pair
+from .planning import plan_profile as plan_profile
 from .runs import Simulation as Simulation
 from .runs import simulate as simulate
 from .runs import simulate_enumerated as simulate_enumerated

@@ -1,5 +1,7 @@
 from .deterministic import ConfidenceTree as ConfidenceTree
 from .deterministic import Deterministic as Deterministic
+from .deterministic import RankedTree as RankedTree
+from .deterministic import ShapedTree as ShapedTree
 from .deterministic import TopTree as TopTree
 from .iid import Iid as Iid
 from .iid import draft_process as draft_process

@@ -51,12 +51,46 @@ class Deterministic(DraftProcess):
         return ModelPair(pair.target, tuple(levels), pair.vocab)
 
 
+class RankedTree(Deterministic):
+    """A tree of fixed shape: the token at a node is that of some rank in the draft row of its parent.
+
+    Of equally likely tokens the one with the smaller number comes first.
+    """
+
+    @abstractmethod
+    def ranks(self, draft_length: int) -> np.ndarray:
+        """The rank of every token of every path at its context, -1 behind the end of a path, [K, L].
+
+        Raises:
+            InvalidInputError: the tree does not fit the draft length.
+        """
+
+    def check(self, pair: ModelPair) -> None:
+        self.check_size(pair.vocab_size, pair.draft_length)
+
+    def check_size(self, vocab_size: int, draft_length: int) -> None:
+        """Refuse more next tokens than there are, and another depth."""
+        if (most := int(self.ranks(draft_length).max()) + 1) > vocab_size:
+            raise InvalidInputError(
+                f"a node cannot have {most} different next tokens out of {vocab_size}; use fewer"
+            )
+
+    def paths(self, pair: ModelPair) -> list[Context]:
+        paths = []
+        for ranks in self.ranks(pair.draft_length):
+            path: Context = ()
+            for depth, rank in enumerate(ranks[ranks >= 0]):
+                row = pair.draft[depth][context_number(path, pair.vocab_size)]
+                path = (*path, int(_likeliest(row)[rank]))
+            paths.append(path)
+        return paths
+
+
 @dataclass(frozen=True)
-class TopTree(Deterministic):
+class TopTree(RankedTree):
     """Every node at depth i has its ``widths[i]`` likeliest next tokens below it, in order (eagle2024).
 
-    Of equally likely tokens the one with the smaller number comes first.  ``TopTree((1,) * L)`` is one greedy
-    path.
+    ``TopTree((1,) * L)`` is one greedy path.
 
     Example:
         >>> from spectheory import instances
@@ -79,30 +113,78 @@ class TopTree(Deterministic):
     def shape(self) -> tuple[int, ...]:
         return self.widths
 
-    def check(self, pair: ModelPair) -> None:
-        self.draws(pair.draft_length)
-        if max(self.widths) > pair.vocab_size:
-            raise InvalidInputError(
-                f"a node cannot have {max(self.widths)} different next tokens out of {pair.vocab_size}; use "
-                "smaller widths"
-            )
-
     def draws(self, draft_length: int) -> np.ndarray:
         return draws_of_tree(self.widths, draft_length)
 
-    def ranks(self) -> np.ndarray:
-        """The rank of every token of every path at its context, [K, L]."""
+    def ranks(self, draft_length: int) -> np.ndarray:
+        self.draws(draft_length)  # refuses another length
         return np.array(list(product(*map(range, self.widths))))
 
-    def paths(self, pair: ModelPair) -> list[Context]:
-        paths = []
-        for ranks in self.ranks():
-            path: Context = ()
-            for depth, rank in enumerate(ranks):
-                row = pair.draft[depth][context_number(path, pair.vocab_size)]
-                path = (*path, int(_likeliest(row)[rank]))
-            paths.append(path)
-        return paths
+
+@dataclass(frozen=True)
+class ShapedTree(RankedTree):
+    """Any fixed shape (sequoia2024): a node with c children has its c likeliest next tokens below it.
+
+    The paths end at the leaves, of which some may be reached before L tokens.
+
+    Attributes:
+        children: the number of children of every node, breadth first from the root; nodes that are not
+            listed have none.
+
+    Example:
+        >>> from spectheory import instances
+        >>> process = ShapedTree((2, 1))
+        >>> process.num_nodes, process.paths(instances.two_token(2))
+        (3, [(1,), (0, 0)])
+    """
+
+    children: tuple[int, ...]
+    name: ClassVar[str] = "shaped_tree"
+
+    def __post_init__(self) -> None:
+        for node, number in enumerate(self.children):
+            check_count("a number of children", number, at_least=int(node == 0))
+            if node > sum(self.children[:node]):
+                raise InvalidInputError(f"children {list(self.children)} are of more nodes than there are")
+        if not self.children:
+            raise InvalidInputError("a tree of drafts needs a number of children, got none")
+
+    @property
+    def nodes(self) -> list[tuple[int, ...]]:
+        """The ranks on the way to every node but the root, breadth first."""
+        found: list[tuple[int, ...]] = [()]
+        for node, number in enumerate(self.children):
+            found += [(*found[node], rank) for rank in range(number)]
+        return found[1:]
+
+    @property
+    def num_nodes(self) -> int:
+        """The tokens that the target scores."""
+        return len(self.nodes)
+
+    @property
+    def depth(self) -> int:
+        return max(map(len, self.nodes))
+
+    @property
+    def _leaves(self) -> list[tuple[int, ...]]:
+        inner = {node[:-1] for node in self.nodes}
+        return [node for node in self.nodes if node not in inner]
+
+    @property
+    def num_drafts(self) -> int:  # type: ignore[override]
+        return len(self._leaves)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.children
+
+    def ranks(self, draft_length: int) -> np.ndarray:
+        if self.depth > draft_length:
+            raise InvalidInputError(
+                f"the tree is {self.depth} tokens deep, more than the draft length {draft_length}"
+            )
+        return np.array([leaf + (-1,) * (draft_length - len(leaf)) for leaf in self._leaves])
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ SAMPLED_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "per
 """The names of the processes whose first path follows the draft model."""
 COUNTED_AT_ONCE = 10_000
 """Tuples that are held at a time where they are listed."""
-ALL_PROCESSES = SAMPLED_PROCESSES | {"top_tree", "confidence_tree"}
+ALL_PROCESSES = SAMPLED_PROCESSES | {"top_tree", "shaped_tree", "confidence_tree"}
 """The names of all draft processes of the package."""
 
 

@@ -1,0 +1,95 @@
+"""Optimal acceptance as a function of the draft model's temperature, with its slope."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from spectheory.foundation.arrays import normalise
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.foundation.validation import check_positive
+from spectheory.optima.one_position.min_cut import check_rows, optimal_acceptance
+
+
+class TemperedAcceptance(NamedTuple):
+    """Optimal acceptance with drafts from a tempered row.
+
+    Attributes:
+        value: α_K, [...].
+        slope: dα_K/dT, [...]; at a temperature where the minimum cut changes, that of the cut found.
+    """
+
+    value: np.ndarray
+    slope: np.ndarray
+
+
+def acceptance_at_temperature(
+    target_probs: Sequence[Any] | np.ndarray,
+    draft_probs: Sequence[Any] | np.ndarray,
+    num_drafts: int,
+    temperature: float,
+) -> TemperedAcceptance:
+    """The optimal acceptance of K i.i.d. drafts from the row q_T in proportion to q^(1/T), and its slope.
+
+    Source: theory.md Statement 3.14.  With the minimum cut H of ``optimal_acceptance`` at q_T,
+
+        dα_K/dT = K q_T(H)^(K-1) / T² · Σ_{x∈H} q_T(x) (log q(x) - Σ_y q_T(y) log q(y)).
+
+    Args:
+        target_probs, draft_probs: float rows [..., V].
+        num_drafts: K.
+        temperature: T, of the draft model alone; the target's row stays as it is.
+
+    Raises:
+        InvalidInputError: rows that are not probabilities over one vocabulary, or a number out of range.
+
+    Example:
+        >>> found = acceptance_at_temperature([0.5, 0.3, 0.2], [0.8, 0.15, 0.05], 2, 1.0)
+        >>> f"{found.value:.6f} {found.slope:.6f}"
+        '0.860000 0.498849'
+    """
+    temperature = check_positive("temperature", temperature)
+    target, draft = (rows.astype(float) for rows in check_rows(target_probs, draft_probs))
+    possible = draft > 0
+    logs = np.log(np.where(possible, draft, 1.0))
+    scaled = np.where(possible, logs / temperature, -np.inf)
+    tempered = normalise(np.exp(scaled - scaled.max(axis=-1, keepdims=True)))
+    value, tokens = optimal_acceptance(target, tempered, num_drafts)
+    mean = (tempered * logs).sum(axis=-1, keepdims=True)
+    rise = (np.where(tokens, tempered, 0.0) * (logs - mean)).sum(axis=-1) / temperature**2
+    inside = np.where(tokens, tempered, 0.0).sum(axis=-1)
+    return TemperedAcceptance(np.asarray(value), num_drafts * inside ** (num_drafts - 1) * rise)
+
+
+def best_draft_temperature(
+    target_rows: Sequence[Any] | np.ndarray,
+    draft_rows: Sequence[Any] | np.ndarray,
+    num_drafts: int,
+    temperatures: Sequence[float],
+) -> tuple[float, float]:
+    """The temperature of the draft model with the largest mean of α_K over rows, out of those listed.
+
+    Args:
+        target_rows, draft_rows: float rows [..., V].
+        num_drafts: K.
+        temperatures: at least one.
+
+    Returns:
+        The temperature and the mean.
+
+    Raises:
+        InvalidInputError: as ``acceptance_at_temperature``, or no temperature is listed.
+
+    Example:
+        >>> rows = np.array([[0.5, 0.3, 0.2]]), np.array([[0.8, 0.15, 0.05]])
+        >>> best_draft_temperature(*rows, 1, [0.5, 1.0, 2.0, 8.0])[0]
+        2.0
+    """
+    if not len(temperatures):
+        raise InvalidInputError("no temperature was listed; list one or more")
+    means = [
+        float(acceptance_at_temperature(target_rows, draft_rows, num_drafts, temperature).value.mean())
+        for temperature in temperatures
+    ]
+    best = int(np.argmax(means))
+    return float(temperatures[best]), means[best]

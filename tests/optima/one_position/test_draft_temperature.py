@@ -1,0 +1,43 @@
+"""Acceptance over the draft temperature: the slope against differences, and the best of a list."""
+
+import numpy as np
+import pytest
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.optima import acceptance_at_temperature, best_draft_temperature, optimal_acceptance
+
+
+def test_the_slope_is_that_of_the_value() -> None:
+    random, step = np.random.default_rng(0), 1e-6
+    rows = random.dirichlet(np.full(5, 0.5), (2, 40))
+    for drafts in (1, 2, 4):
+        for temperature in (0.4, 1.0, 1.7):
+            at = [acceptance_at_temperature(*rows, drafts, temperature + d).value for d in (-step, step)]
+            slope = acceptance_at_temperature(*rows, drafts, temperature).slope
+            assert np.allclose(slope, (at[1] - at[0]) / (2 * step), atol=1e-6)
+            # The partner: the slope of another number of drafts is another one.
+            assert not np.allclose(slope, acceptance_at_temperature(*rows, drafts + 1, temperature).slope)
+
+
+def test_at_temperature_one_it_is_the_optimal_acceptance() -> None:
+    rows = np.random.default_rng(1).dirichlet(np.ones(4), (2, 10))
+    rows[1, 0] = [0, 0.5, 0.5, 0]  # a token without mass keeps none
+    assert np.allclose(acceptance_at_temperature(*rows, 3, 1.0).value, optimal_acceptance(*rows, 3).value)
+    assert np.isfinite(acceptance_at_temperature(*rows, 3, 0.01).slope).all()
+
+
+def test_a_draft_that_is_too_sharp_is_heated() -> None:
+    """q in proportion to p^2 is p at temperature 2, where every draft is accepted."""
+    target = np.random.default_rng(2).dirichlet(np.ones(6), 5)
+    sharp = target**2 / (target**2).sum(axis=1, keepdims=True)
+    temperature, value = best_draft_temperature(target, sharp, 1, np.arange(0.5, 4.01, 0.25))
+    assert temperature == 2
+    assert value == pytest.approx(1)
+    assert best_draft_temperature(target, sharp, 1, [1.0])[1] < 0.9
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(InvalidInputError, match="temperature must be"):
+        acceptance_at_temperature([0.5, 0.5], [0.5, 0.5], 1, 0.0)
+    with pytest.raises(InvalidInputError, match="no temperature was listed"):
+        best_draft_temperature([0.5, 0.5], [0.5, 0.5], 1, [])

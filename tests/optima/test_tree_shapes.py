@@ -1,0 +1,129 @@
+"""Shapes of trees: the dynamic program against all shapes, and the values against exact laws."""
+
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import pytest
+
+from spectheory import instances
+from spectheory.exact.law import output_law
+from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
+from spectheory.optima.tree_shapes import (
+    Shape,
+    best_shapes,
+    prefix_tree_value,
+    profile_levels,
+    ranked_acceptance,
+    shape_value,
+)
+from spectheory.pairs.drafts import DraftProcess, PrefixTree, ShapedTree, TopTree, WithoutReplacement
+from spectheory.pairs.pair import ModelPair
+
+PAIRS = [
+    instances.two_token(2),
+    instances.random_rational(1, 3, 2),
+    instances.random_rational(2, 2, 3),
+    instances.random_rational(3, 3, 2, zero_probability=0.3),
+]
+WIDTHS = ((2, 1, 1), (2, 2, 1), (1, 2, 1))
+
+
+@cache
+def all_shapes(num_nodes: int, depth: int) -> list[Shape]:
+    """Every tree with so many nodes below the root, at most so deep."""
+    if not num_nodes:
+        return [()]
+    if not depth:
+        return []
+    return [
+        (child, *others)
+        for used in range(1, num_nodes + 1)
+        for child in all_shapes(used - 1, depth - 1)
+        for others in all_shapes(num_nodes - used, depth)
+    ]
+
+
+def uniform(widths: tuple[int, ...]) -> Shape:
+    return (uniform(widths[1:]),) * widths[0] if widths else ()
+
+
+def earned(verifier: str, pair: ModelPair, process: DraftProcess) -> Any:
+    return output_law(verifier, pair, process).block_efficiency
+
+
+def test_all_shapes_are_counted_by_catalan_numbers() -> None:
+    assert [len(all_shapes(n, 6)) for n in range(1, 7)] == [1, 2, 5, 14, 42, 132]
+
+
+@pytest.mark.parametrize("drafts", ["shaped_tree", "without_replacement", "prefix_tree"])
+@pytest.mark.parametrize("pair", PAIRS, ids=repr)
+def test_no_shape_earns_more(pair: ModelPair, drafts: str) -> None:
+    """F(n) is the maximum over all shapes of at most n nodes, and its shape attains it."""
+    levels = ranked_acceptance(pair, drafts, 5)
+    values = [max(shape_value(levels, shape) for shape in all_shapes(n, pair.draft_length)) for n in range(6)]
+    found = best_shapes(levels, 5)
+    for n, (value, shape) in enumerate(found, 1):
+        assert value == max(values[: n + 1]) == shape_value(levels, shape)
+    # The partner: it is not every shape that earns as much.
+    assert found[2].value > min(shape_value(levels, shape) for shape in all_shapes(3, pair.draft_length))
+
+
+def test_a_profile_is_the_context_free_pair() -> None:
+    """Sequoia's recursion, one number per child, is the case of rows that are the same everywhere."""
+    pair = instances.three_token_reversed(3)
+    levels = ranked_acceptance(pair, "without_replacement", 3)
+    profile = [str(mass) for mass in levels[0][0, :, 0]]
+    assert best_shapes(profile_levels(profile, 3), 9) == best_shapes(levels, 9)
+    assert best_shapes(profile_levels(profile[:2], 3), 9)[-1].value < best_shapes(levels, 9)[-1].value
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=repr)
+def test_values_are_those_of_exact_laws(pair: ModelPair) -> None:
+    for widths in {width[: pair.draft_length] for width in WIDTHS}:
+        shape = uniform(widths)
+        levels = ranked_acceptance(pair, "shaped_tree", 2)
+        assert shape_value(levels, shape) == earned("naive_sampling", pair, TopTree(widths))
+        exact = earned("multi_round", pair, PrefixTree(widths))
+        assert prefix_tree_value(pair, shape) == exact
+        # Later children with the accepted token are followed: that never costs anything.
+        assert shape_value(ranked_acceptance(pair, "prefix_tree", 2), shape) <= exact
+        if min((level > 0).sum(axis=1).min() for level in pair.draft) > 1:
+            levels = ranked_acceptance(pair, "without_replacement", 2)
+            law = earned("multi_round_without_replacement", pair, WithoutReplacement(widths))
+            assert shape_value(levels, shape) == law
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=repr)
+def test_any_fixed_shape_is_a_draft_process(pair: ModelPair) -> None:
+    levels = ranked_acceptance(pair, "shaped_tree", pair.vocab_size)
+    for best in best_shapes(levels, 6):
+        process = ShapedTree(best.children)
+        assert earned("naive_sampling", pair, process) == best.value
+        assert process.num_nodes <= 6
+
+
+def test_equal_drafts_are_worth_something() -> None:
+    """On the two-token pair two drafts are equal often, so that what follows both is followed."""
+    pair, shape = instances.two_token(2), uniform((2, 1))
+    apart = shape_value(ranked_acceptance(pair, "prefix_tree", 2), shape)
+    assert (prefix_tree_value(pair, shape), apart) == (Fraction(7, 3), Fraction(62, 27))
+
+
+def test_what_is_refused() -> None:
+    pair = instances.random_rational(1, 3, 2)
+    with pytest.raises(InvalidInputError, match="drafts must be one of"):
+        ranked_acceptance(pair, "iid", 2)
+    with pytest.raises(InvalidInputError, match="3 children at depth 0"):
+        shape_value(profile_levels([0.5, 0.2], 2), uniform((3,)))
+    with pytest.raises(InvalidInputError, match="num_nodes must be at most 128"):
+        best_shapes(profile_levels([0.5], 2), 129)
+    with pytest.raises(EnumerationTooLargeError, match="use fewer nodes"):
+        best_shapes(ranked_acceptance(instances.random_rational(1, 2, 6), "shaped_tree", 2), 60)
+    with pytest.raises(InvalidInputError, match="deeper than the draft length 2"):
+        prefix_tree_value(pair, uniform((1, 1, 1)))
+    with pytest.raises(EnumerationTooLargeError, match="use a smaller tree"):
+        prefix_tree_value(pair, uniform((12, 1)))
+    for wrong in (["3/5", "3/5"], [-0.5, 0.5]):
+        with pytest.raises(InvalidInputError, match="a profile holds probabilities"):
+            profile_levels(wrong, 2)
