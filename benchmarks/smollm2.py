@@ -4,7 +4,7 @@
    differences of all pairs of lossless verifiers have intervals clustered by prompt.
 2. At every eighth token of the same texts: the upper bound on all verifiers from scores with a cap
    (``bounds.on_path_scores``) beside ``scored_multipath`` on the same drafts.  The cap is chosen on other
-   drafts behind other texts.
+   drafts behind other texts.  There too: how far verifiers deviate from the target (``smollm2_laws``).
 3. Over whole texts every verifier writes its own, so that drafts are not common.
 
 Each part is kept in ``--folder`` as soon as it is finished, and the same command goes on from there.
@@ -14,6 +14,7 @@ Run: ``spectheory models fetch smollm2`` and ``OMP_NUM_THREADS=1 PYTHONPATH=. py
 
 import json
 import time
+from collections.abc import Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ import numpy as np
 import torch
 from headroom import continued
 from scipy.stats import t as student_t
+from smollm2_laws import CorrectsFromTarget, deviation
 from timing import machine, write
 
 from spectheory.models import LanguageModelPair, bundled_prompts, draft_and_score
@@ -33,12 +35,15 @@ from spectheory.simulation.common_texts import CommonTextSource, TargetTexts
 from spectheory.simulation.estimates import clustered
 from spectheory.simulation.settings import SimulationSettings
 from spectheory.verification.algorithms import verifiers
+from spectheory.verification.resolve import find_verifier
 
 LOSSLESS = [
     "token", "block", "naive_sampling", "multi_round", "spectr", "traversal", "greedy_multipath",
     "mixed_multipath", "scored_multipath",
 ]  # fmt: skip
 LOSSY = ["greedy_block", "spectr_gbv"]
+JUDGED = [*LOSSLESS, *LOSSY, CorrectsFromTarget()]
+"""Verifiers whose deviation from the target is measured."""
 OVER_TEXTS = ["token", "block", "multi_round", "spectr", "traversal", "greedy_multipath", "scored_multipath"]
 NUM_DRAFTS, DRAFT_LENGTH, CONFIDENCE = 4, 4, 0.95
 CAPS = (1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0)
@@ -86,10 +91,10 @@ def main(
     if not kept.is_file():
         start = time.process_time()
         other = SimulationSettings(**(common | {"seed": OTHER_SEED}))
-        fitting = _scores(pair, texts[:16], other, bound_every, CAPS)[1]
+        fitting = _at_texts(pair, texts[:16], other, bound_every, CAPS)["scores"]
         cap = CAPS[int(np.argmin(fitting.sum(axis=(0, 1))))]
-        earned, scores, counted = _scores(pair, texts, SimulationSettings(**common), bound_every, (cap,))
-        bound = _bound(cap, earned, scores[..., 0], counted) | {"every": bound_every}
+        sampled = _at_texts(pair, texts, SimulationSettings(**common), bound_every, (cap,), JUDGED)
+        bound = _bound(cap, sampled) | {"every": bound_every}
         write(kept, bound | {"cpu_seconds": time.process_time() - start})
     found["bound"] = json.loads(kept.read_text(encoding="utf-8"))
     start = time.process_time()
@@ -146,18 +151,20 @@ def _rounded(values: Any) -> list[float]:
     return [round(float(value), 4) for value in values]
 
 
-def _scores(
+def _at_texts(
     pair: LanguageModelPair,
     prompts: list[Any],
     settings: SimulationSettings,
     every: int,
     caps: tuple[float, ...],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    judged: Sequence[Any] = (),
+) -> dict[str, np.ndarray]:
     """At every N-th token of texts of the target, on the same drafts.
 
     Returns:
-        What ``scored_multipath`` earns, [prompts, tokens], max_k ĉ(X^k), [prompts, tokens, caps], and whether
-        the text went on until there, [prompts, tokens].
+        "scores": max_k ĉ(X^k), [prompts, tokens, caps]; "earned": by ``scored_multipath``, [prompts, tokens];
+        "deviations" of the verifiers judged, [prompts, tokens, verifiers]; "counted": whether the text went
+        on until there, [prompts, tokens].
     """
     source = CommonTextSource(pair, prompts, Iid(NUM_DRAFTS), settings)
     parts = []
@@ -165,26 +172,34 @@ def _scores(
         texts, generator, rows = TargetTexts(source, batch), pair.generator(settings.seed + 2 + batch), []
         nothing = torch.zeros((texts.prefilled.num_prompts, 1, 0), dtype=torch.int64)
         for token in range(source.max_new_tokens):
-            judged = token % every == every // 2
-            if judged:
+            found = {}
+            if token % every == every // 2:
                 drafted = draft_and_score(texts.prefilled, NUM_DRAFTS, DRAFT_LENGTH, generator)
                 arrays = drafted.paths, drafted.target_rows, drafted.draft_rows
                 behind = continued(texts.prefilled, drafted, generator)
-                earned = verifiers["scored_multipath"].outcome(*arrays).expected_tokens()
                 scores = [sampled_path_scores(*arrays, behind, cap).amax(-1) for cap in caps]
+                deviations = [
+                    deviation(find_verifier(name).bind(source.process).outcome(*arrays), *arrays, generator)
+                    for name in judged
+                ]
+                found = {
+                    "scores": torch.stack(scores, dim=-1),
+                    "earned": verifiers["scored_multipath"].outcome(*arrays).expected_tokens(),
+                    "deviations": torch.stack([*deviations, scores[0]], dim=-1)[..., :-1],
+                }
             logits = texts.prefilled.target.follow(texts.prefilled.texts, nothing, first=0)[:, 0, 0]
             texts.prefilled.draft.follow(texts.prefilled.texts, nothing, first=0)
             counted = texts.write(torch.softmax(pair.logits(logits).to(pair.probs_dtype), dim=-1), 0)
-            if judged:
-                rows.append((earned.numpy(), torch.stack(scores, dim=-1).numpy(), counted.numpy()))
-        parts.append([np.stack(arrays, axis=1) for arrays in zip(*rows, strict=True)])
+            if found:
+                rows.append(found | {"counted": counted})
+        parts.append({name: torch.stack([row[name] for row in rows], dim=1) for name in rows[0]})
         click.echo(f"bound: batch {batch + 1} of {len(source.strata_per_batch)}", err=True)
-    earned, scores, counted = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return earned, scores, counted
+    return {name: torch.cat([part[name] for part in parts]).numpy() for name in parts[0]}
 
 
-def _bound(cap: float, earned: np.ndarray, scores: np.ndarray, counted: np.ndarray) -> dict[str, Any]:
-    """Means over the contexts, [prompts, tokens], with two-sided intervals clustered by prompt."""
+def _bound(cap: float, found: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Means over the contexts with two-sided intervals clustered by prompt."""
+    counted, scores, earned = found["counted"], found["scores"][..., 0], found["earned"]
 
     def mean(values: np.ndarray) -> list[float]:
         value, error = clustered((values * counted).sum(axis=1), counted.sum(axis=1))
@@ -197,6 +212,10 @@ def _bound(cap: float, earned: np.ndarray, scores: np.ndarray, counted: np.ndarr
         "bound": mean(scores),
         "scored_multipath": mean(earned),
         "left": mean(scores - earned),
+        "deviations": {
+            getattr(name, "name", name): mean(found["deviations"][..., number])
+            for number, name in enumerate(JUDGED)
+        },
     }
 
 
