@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from spectheory.foundation.arrays import Array
 from spectheory.simulation.sources import DraftedPaths, Draw, LanguageModelSource
 from spectheory.verification.outcome import sample_rows
 
@@ -27,29 +28,70 @@ class CommonTextSource(LanguageModelSource):
 
     def open_batch(self, batch: int) -> Draw:
         """Its draws go on along a text, and begin the next text once it is as long as was asked for."""
-        import torch
+        from spectheory.models import draft_and_score
 
-        from spectheory.decoding import end_of_sequence
-        from spectheory.models import draft_and_score, prefill
-
-        prompts, device, length = self.token_ids[self._places(batch)], self.pair.device, self.draft_length
-        ends = torch.tensor(sorted(end_of_sequence(self.pair.target_model)), device=device)
-        seed = np.random.SeedSequence([self.settings.seed, batch], spawn_key=(0,)).generate_state(1)
-        text_generator = self.generator(int(seed[0]))
-        first = torch.zeros(len(prompts), dtype=torch.int64, device=device)
-        written, prefilled, goes_on = 0, prefill(self.pair, prompts), first == 0
+        length, options = self.draft_length, self.settings.sampling
+        written, texts = 0, TargetTexts(self, batch)
 
         def draw(generator: Any, draws: int) -> DraftedPaths:
-            nonlocal written, prefilled, goes_on
+            nonlocal written
             if written == self.draws_per_sample:
-                written, prefilled, goes_on = 0, prefill(self.pair, prompts), first == 0
-            drafted = draft_and_score(prefilled, self.process, length, generator, self.settings.sampling)
-            token = sample_rows(drafted.target_rows[:, 0, 0], text_generator)
-            counted = goes_on
-            goes_on = goes_on & ~torch.isin(token, ends)
-            tokens = token[:, None].expand(-1, length + 1)
-            prefilled.accept(first, length, tokens, first + 1, width=prefilled.texts.width + 1)
+                written = 0
+                texts.begin()
+            drafted = draft_and_score(texts.prefilled, self.process, length, generator, options)
+            counted = texts.write(drafted.target_rows[:, 0, 0], length)
             written += 1
             return DraftedPaths(drafted.paths, drafted.target_rows, drafted.draft_rows, counted)
 
         return draw
+
+
+class TargetTexts:
+    """Texts that the target writes behind the prompts of a batch, a token at a time.
+
+    Args:
+        source: has the prompts and the seed.
+        batch: its number; the tokens depend on the seed and on it alone.
+
+    Attributes:
+        prefilled: the texts so far, read by both models.
+    """
+
+    def __init__(self, source: LanguageModelSource, batch: int) -> None:
+        import torch
+
+        from spectheory.decoding import end_of_sequence
+
+        self._source, self._batch = source, batch
+        self._ends = torch.tensor(
+            sorted(end_of_sequence(source.pair.target_model)), device=source.pair.device
+        )
+        seed = np.random.SeedSequence([source.settings.seed, batch], spawn_key=(0,)).generate_state(1)
+        self._generator = source.generator(int(seed[0]))
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin other texts behind the same prompts."""
+        from spectheory.models import prefill
+
+        self.prefilled = prefill(self._source.pair, self._source.prompts_of(self._batch))
+        self._first = self.prefilled.texts.ends * 0
+        self._goes_on = self._first == 0
+
+    def write(self, target_rows: Array, draft_length: int) -> Array:
+        """Draw the next token from the target's rows behind the texts, [B, V].
+
+        Args:
+            draft_length: L of the drafts that were read behind the texts.
+
+        Returns:
+            [B], whether the texts went on until here; those that ended are lengthened too and do not count.
+        """
+        import torch
+
+        token = sample_rows(target_rows, self._generator)
+        counted, self._goes_on = self._goes_on, self._goes_on & ~torch.isin(token, self._ends)
+        tokens = token[:, None].expand(-1, draft_length + 1)
+        width = self.prefilled.texts.width + 1
+        self.prefilled.accept(self._first, draft_length, tokens, self._first + 1, width=width)
+        return counted

@@ -115,7 +115,7 @@ class LanguageModelSource:
     def open_batch(self, batch: int) -> Draw:
         from spectheory.models import draft_and_score, prefill
 
-        prefilled = prefill(self.pair, self.token_ids[self._places(batch)])
+        prefilled = prefill(self.pair, self.prompts_of(batch))
         restriction = self._restriction_of(batch)
 
         def draw(generator: Any, draws: int) -> DraftedPaths:
@@ -134,6 +134,10 @@ class LanguageModelSource:
         from spectheory.models import Restriction
 
         return Restriction.fixed(*restriction.token_sets[self._places(batch)])
+
+    def prompts_of(self, batch: int) -> Sequence[Sequence[int]]:
+        """The token ids of the prompts of one batch."""
+        return self.token_ids[self._places(batch)]
 
     def _places(self, batch: int) -> slice:
         return slice(batch * self.settings.batch_size, (batch + 1) * self.settings.batch_size)

@@ -38,7 +38,7 @@ class TextSource(LanguageModelSource):
 
         settings, tolerance = self.settings, self.settings.tolerance
         with_ceilings = settings.with_ceilings and has_ceiling(verifier)
-        prompts = self.token_ids[self._places(batch)]
+        prompts = self.prompts_of(batch)
         texts = prompts * settings.samples_per_prompt
         # Draws of a call: one of all paths per depth, or one per path without replacement; stop and token.
         one_by_one = isinstance(process, WithoutReplacement)
@@ -70,7 +70,7 @@ class TextSource(LanguageModelSource):
         """How fast each decodes the first batch of prompts, beside one plain decoding."""
         from spectheory.decoding import plain_decoding, timed_decode
 
-        prompts, settings = self.token_ids[self._places(0)], self.settings
+        prompts, settings = self.prompts_of(0), self.settings
         asked: dict[str, Any] = {
             "max_new_tokens": self.max_new_tokens, "options": settings.sampling,
             "batch_size": settings.batch_size,
