@@ -17,7 +17,6 @@ from spectheory.command_line.main import main
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import (
     LanguageModelPair,
-    Restriction,
     SamplingOptions,
     UnloadedPair,
     bundled_prompts,
