@@ -106,7 +106,8 @@ def audit(
     or the folder of a checkout.  The exit status is that of the verdicts now.
 
     "audit fetch sglang==0.5.23" downloads the wheel of a library with pip and keeps its Python files; nothing
-    is installed.  "audit fetch all" takes every library that is not installed, each in the tested version.
+    is installed.  Of a repository without releases git fetches a commit.  "audit fetch all" takes every
+    library that is not installed, each in the tested version.
     """
     forms = {"--page": as_page, "--sarif": as_sarif, "--csv": as_csv, "--json": as_json}
     if sum(forms.values()) > 1:
@@ -223,24 +224,28 @@ def _fetch(names: tuple[str, ...], cache: Path | None, as_json: bool) -> int:
     from spectheory.auditing.subjects.libraries import LIBRARIES
     from spectheory.auditing.subjects.sources import installed_release
     from spectheory.foundation.validation import unknown_name
-    from spectheory.foundation.wheels import default_cache, fetch, parsed
+    from spectheory.foundation.wheels import default_cache, parsed
 
-    all_libraries = [
-        name for name, library in LIBRARIES.items() if installed_release(name, library.top) is None
-    ]
-    wanted = [name for given in names for name in (all_libraries if given == ALL else [given])]
+    wanted = [(name, given == ALL) for given in names for name in (LIBRARIES if given == ALL else [given])]
     if not names:
         raise InvalidInputError(
             f"say what to fetch: {ALL}, or one of {', '.join(LIBRARIES)}, with ==version or without"
         )
     fetched = []
-    for requirement in wanted:
+    for requirement, is_optional in wanted:
         package, version = parsed(requirement)
         if package not in LIBRARIES:
             raise unknown_name("library", package, LIBRARIES)
         library = LIBRARIES[package]
-        requirement = f"{package}=={version or library.tested}"
-        release = fetch(requirement, library.files, cache or default_cache())
+        if is_optional and not library.repository and installed_release(package, library.top) is not None:
+            continue
+        try:
+            release = library.fetch(package, version, cache or default_cache())
+        except InvalidInputError as error:
+            if not (is_optional and library.repository):
+                raise
+            note(f"{package} is left out: {error}")
+            continue
         fetched.append(release)
         if not as_json:
             click.echo(f"{release.package} {release.version}: {release.folder}")

@@ -1,19 +1,21 @@
-"""Two consecutive rounds of one request: the second must draw from the target behind the tokens of the first.
+"""Two consecutive rounds: the second must draw from the target behind the tokens of the first.
 
 The token after a fully accepted path, offsets of caches and random numbers that are kept for the next round
-show only in the second round.
+show only in the second round.  Two requests side by side that accept different numbers of tokens show whether
+each goes on from its own place.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
 
-from spectheory.auditing.rounds.joint_laws import total_variation
+from spectheory.auditing.rounds.joint_laws import marginal, total_variation
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, LookUpModel, Played
 from spectheory.auditing.subjects.shipped import Tokens
 from spectheory.auditing.tape.decisions import Tape, all_runs
 from spectheory.auditing.tape.races import UndefinedDrawError
+from spectheory.foundation.documents import count_text
 from spectheory.foundation.errors import EnumerationTooLargeError
 from spectheory.pairs.pair import ModelPair
 
@@ -21,24 +23,28 @@ MAX_RUNS_OF_TWO_ROUNDS = 2_000
 """The most runs of two rounds that are followed on one pair; with more, nothing is said of the second."""
 
 
-def follow_two_rounds(sampler: DraftingRound, pair: ModelPair, max_runs: int = MAX_RUNS_OF_TWO_ROUNDS) -> int:
-    """Follow two rounds from the start of a text; findings go to the sampler's journal.
+def follow_two_rounds(
+    sampler: DraftingRound, pair: ModelPair, max_runs: int = MAX_RUNS_OF_TWO_ROUNDS, requests: int = 1
+) -> int:
+    """Follow two rounds from the start of texts; findings go to the sampler's journal.
 
     Given the tokens of the first round, the drafts of the second must have the law of the rows that are
-    reported for them, and its tokens, completed with the target, the law of the target.
+    reported for them, and its tokens, completed with the target, the law of the target.  The tokens of two
+    requests must be independent.
 
     Args:
         sampler: the round.
         pair: the models; behind a longer text their rows are those behind its last tokens.
         max_runs: the most runs that are followed.
+        requests: the number of requests side by side, 2 for the signature "round_batch" only.
 
     Returns:
         The number of runs, 0 where they are more, or where random numbers are combined.
     """
 
-    def once(tape: Tape) -> tuple[list[Played], bool]:
+    def once(tape: Tape) -> tuple[list[list[Played]], bool]:
         try:
-            return sampler.rounds(tape, pair, 2), tape.is_approximate
+            return sampler.rounds(tape, pair, 2, requests), tape.is_approximate
         except UndefinedDrawError:  # which the law of one round reports
             return [], tape.is_approximate
 
@@ -48,10 +54,29 @@ def follow_two_rounds(sampler: DraftingRound, pair: ModelPair, max_runs: int = M
         return 0
     if any(is_approximate for _, (_, is_approximate) in runs):
         return 0
-    second_of: dict[Tokens, dict[Played, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    found: dict[tuple[tuple[Played, ...], ...], Fraction] = defaultdict(Fraction)
     for probability, (played, _) in runs:
         if played:
-            second_of[played[0].tokens][played[1]] += probability
+            found[tuple(map(tuple, played))] += probability
+    beside = f" beside {count_text(requests - 1, 'other request')}" if requests > 1 else ""
+    for request in range(requests if found else 0):
+        text, distance = _farthest_second(sampler, pair, marginal(found, request))
+        if distance > rounding_bound(pair):
+            words = f"after the tokens {list(text)} the next round{beside} does not have the target's law"
+            sampler.journal.findings.add(("rounds", f"{words}, total variation {float(distance):.3g}"))
+    if requests > 1:
+        _must_be_independent(sampler, pair, found)
+    sampler.journal.pairs_of_calls += len(runs)
+    return len(runs)
+
+
+def _farthest_second(
+    sampler: DraftingRound, pair: ModelPair, law: Mapping[tuple[Played, ...], Fraction]
+) -> tuple[Tokens, Fraction]:
+    """The tokens of the first round after which the second is the farthest from the target, and how far."""
+    second_of: dict[Tokens, dict[Played, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
+    for (first, second), probability in law.items():
+        second_of[first.tokens][second] += probability
     target = LookUpModel(pair.target, pair.vocab_size)
     nothing: dict[Tokens, Fraction] = {(): Fraction(1)}
     distances: dict[Tokens, Fraction] = {}
@@ -63,13 +88,25 @@ def follow_two_rounds(sampler: DraftingRound, pair: ModelPair, max_runs: int = M
             found[second.tokens] += mass / total
         laws = (_completed(law, target, text, pair.draft_length + 1) for law in (found, nothing))
         distances[text] = total_variation(*laws)
-    worst = max(distances, key=lambda text: distances[text], default=())
-    if distances.get(worst, 0) > rounding_bound(pair):
-        words = f"after the tokens {list(worst)} the next round does not have the target's law"
-        distance = f"total variation {float(distances[worst]):.3g}"
-        sampler.journal.findings.add(("rounds", f"{words}, {distance}"))
-    sampler.journal.pairs_of_calls += len(runs)
-    return len(runs)
+    worst = max(distances, key=lambda text: distances[text])
+    return worst, distances[worst]
+
+
+def _must_be_independent(
+    sampler: DraftingRound, pair: ModelPair, law: Mapping[tuple[tuple[Played, ...], ...], Fraction]
+) -> None:
+    texts: dict[tuple[Tokens, ...], Fraction] = defaultdict(Fraction)
+    for played, mass in law.items():
+        texts[tuple(tuple(token for each in rounds for token in each.tokens) for rounds in played)] += mass
+    product = {
+        (first, second): mass * other
+        for first, mass in marginal(texts, 0).items()
+        for second, other in marginal(texts, 1).items()
+    }
+    distance = total_variation(texts, product)
+    if distance > rounding_bound(pair):
+        words = "the tokens of two requests side by side are not independent"
+        sampler.journal.findings.add(("rounds", f"{words}, total variation {float(distance):.3g}"))
 
 
 def _completed(

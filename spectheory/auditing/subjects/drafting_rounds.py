@@ -21,7 +21,7 @@ import torch
 from spectheory.auditing.following.intercept import intercepted
 from spectheory.auditing.subjects.draft_generators import Reported, laws_of_drafts
 from spectheory.auditing.subjects.shipped import Shipped, Tokens
-from spectheory.auditing.subjects.signatures import ROUND, SEED
+from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH, SEED
 from spectheory.auditing.tape.decisions import Tape
 from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import exact_number
@@ -55,6 +55,8 @@ class DraftingRound(Shipped):
             probabilities [L, V], tokens).  The models take a text and return the probabilities of the next
             token, [V].  A text without tokens starts a new request.
         name: by default the function's.
+        signature: "round", or "round_batch" of a function that takes a list of texts and returns such a tuple
+            for each.
         options: of ``Shipped``.
 
     Example:
@@ -73,8 +75,10 @@ class DraftingRound(Shipped):
 
     _pair: ModelPair
 
-    def __init__(self, function: Callable[..., Any], name: str | None = None, **options: Any) -> None:
-        super().__init__(function, ROUND, name, **options)
+    def __init__(
+        self, function: Callable[..., Any], name: str | None = None, signature: str = ROUND, **options: Any
+    ) -> None:
+        super().__init__(function, signature, name, **options)
         self._given: Mapping[Tokens, Mapping[Tokens, Fraction]] = {}
 
     def prepared(self, pair: ModelPair) -> tuple[Shipped, ModelPair]:
@@ -98,7 +102,7 @@ class DraftingRound(Shipped):
         """Follow all runs on the pair; returns the law of the drafts by depth."""
         pair = self._pair
         nothing: tuple[Played, ...] = ()
-        law, self.undecided = self._law_of_runs(lambda tape: tuple(self.rounds(tape, pair, 1)), nothing)
+        law, self.undecided = self._law_of_runs(lambda tape: tuple(self.rounds(tape, pair, 1)[0]), nothing)
         undefined = law.pop(nothing, Fraction(0))
         if not law:
             raise InvalidOutcomeError(
@@ -133,19 +137,22 @@ class DraftingRound(Shipped):
         told = [((round_.drafted, round_.reported), mass) for round_, mass in played]
         return laws_of_drafts(told, levels, self.journal)
 
-    def rounds(self, tape: Tape, pair: ModelPair, times: int) -> list[Played]:
-        """Consecutive rounds of one request, in one run."""
+    def rounds(self, tape: Tape, pair: ModelPair, times: int, requests: int = 1) -> list[list[Played]]:
+        """Consecutive rounds of requests side by side, in one run; the rounds of each request."""
         target, draft = (LookUpModel(levels, pair.vocab_size) for levels in (pair.target, pair.draft))
         generator = torch.Generator().manual_seed(SEED)
         play: Callable[..., Any] = self.sampler
-        returned = []
-        text: list[int] = []
+        if self.signature_name == ROUND:
+            play = lambda texts, *others: [self.sampler(texts[0], *others)]  # noqa: E731
+        texts: list[list[int]] = [[] for _ in range(requests)]
+        returned: list[list[Any]] = [[] for _ in texts]
         with intercepted(tape, self.journal), users_code(f"round {self.name!r}", self.sampler):
             for tape.call in range(times):
-                drafted, reported, tokens = play(list(text), target, draft, pair.draft_length, generator)
-                returned.append((drafted, reported, tokens))
-                text += self.tokens(tokens)
-        return [self._checked(pair, *round_) for round_ in returned]
+                found = play([list(text) for text in texts], target, draft, pair.draft_length, generator)
+                for text, rounds, (drafted, reported, tokens) in zip(texts, returned, found, strict=True):
+                    rounds.append((drafted, reported, tokens))
+                    text += self.tokens(tokens)
+        return [[self._checked(pair, *round_) for round_ in rounds] for rounds in returned]
 
     def _checked(self, pair: ModelPair, drafted: Any, reported: Any, tokens: Any) -> Played:
         path, rows = self.tokens(drafted), torch.as_tensor(reported).double()
@@ -191,6 +198,6 @@ def as_shipped(
     function: Callable[..., Any], signature: str, name: str | None = None, **options: Any
 ) -> Shipped:
     """A function of any signature, with its random numbers replaced: a round, or a verifier."""
-    if signature == ROUND:
-        return DraftingRound(function, name, **options)
+    if signature in (ROUND, ROUND_BATCH):
+        return DraftingRound(function, name, signature, **options)
     return Shipped(function, signature, name, **options)

@@ -13,9 +13,11 @@ from typing import Any, NamedTuple
 import torch
 
 from spectheory.auditing.subjects.adapters import (
+    accepted_counts,
     flat_batch,
     lmdeploy,
     mlx_lm,
+    model_rounds,
     sglang,
     transformers,
     vllm,
@@ -34,39 +36,74 @@ from spectheory.auditing.subjects.relaxations import (
     synthetic_acceptance,
 )
 from spectheory.auditing.subjects.shipped import Provenance, Shipped
-from spectheory.auditing.subjects.signatures import ROUND
-from spectheory.auditing.subjects.sources import release_in, release_of
+from spectheory.auditing.subjects.signatures import ROUND, ROUND_BATCH
+from spectheory.auditing.subjects.sources import fetch_commit, release_in, release_of
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import unknown_name
-from spectheory.foundation.wheels import Release, parsed
+from spectheory.foundation.wheels import Release, default_cache, fetch, found, parsed
 
 
 class Library(NamedTuple):
-    """A library as the package index has it.
+    """A library as the package index has it, or a repository without releases.
 
     Attributes:
-        top: the package that is imported.
-        tested: the version that the adapters were tested with.
+        top: the package that is imported, or the only module.
+        tested: the version that the adapters were tested with, of a repository the commit.
         given: module -> what is imported instead.
+        repository: the address, where releases are commits.
     """
 
     top: str
     tested: str
-    given: Mapping[str, Given]
+    given: Mapping[str, Given] = {}
+    repository: str = ""
 
     @property
     def files(self) -> tuple[str, ...]:
         """The files of a wheel that are kept: a function may be in any of them."""
         return (f"{self.top}/*.py",)
 
+    def fetch(self, package: str, version: str, cache: Path) -> Release:
+        """Download the Python files of a version, by default the tested one.
 
+        Raises:
+            InvalidInputError: pip or git does not find it.
+        """
+        version = version or self.tested
+        if self.repository:
+            return fetch_commit(package, self.top, self.repository, version, cache)
+        return fetch(f"{package}=={version}", self.files, cache)
+
+
+def _of_repository(name: str, top: str, commit: str) -> Library:
+    return Library(top, commit, repository=f"https://github.com/{name}")
+
+
+_HSD = "ZhouYuxuanYX/Hierarchical-Speculative-Decoding"
 LIBRARIES: Mapping[str, Library] = {
-    "transformers": Library("transformers", "5.23.0", {}),
-    "sglang": Library("sglang", "0.5.23", {}),
+    "transformers": Library("transformers", "5.23.0"),
+    "sglang": Library("sglang", "0.5.23"),
     "vllm": Library("vllm", "0.33.0", vllm.GIVEN),
-    "lmdeploy": Library("lmdeploy", "0.18.0", {}),
+    "lmdeploy": Library("lmdeploy", "0.18.0"),
     "mlx-lm": Library("mlx_lm", "0.32.2", mlx_lm.GIVEN),
     "vllm-ascend": Library("vllm_ascend", "0.23.0", vllm_ascend.GIVEN),
+    "dflash": Library("dflash", "0.1.0"),
+    "economize": Library("economize", "0.3.2"),
+    "flashspec": Library("flashspec", "0.3.1"),
+    "litgpt": Library("litgpt", "0.5.13"),
+    "mini-infer": Library("mini_infer", "0.2.5"),
+    "specdec": Library("specdec", "0.2.0"),
+    "deepspec": _of_repository(
+        "deepseek-ai/DeepSpec", "deepspec", "afdfa7c9382a3341a3e6f17756dd816da79f132c"
+    ),
+    "eagle": _of_repository("SafeAILab/EAGLE", "eagle", "cb7e0841fe0c206c6ed74a197ad5e2a1f13f5a2b"),
+    # The last commit whose speculative decoding runs.
+    "gpt-fast": _of_repository(
+        "meta-pytorch/gpt-fast", "generate", "bc04265df30c7b927d38f34198e0e33a63cb893e"
+    ),
+    # The last commit whose file is valid Python; the EAGLE beside it is of the newest commit.
+    "hsd": _of_repository(_HSD, "transformers", "f3adf7f13e43011d49c29a9ce9d7ad79a1296343"),
+    "hsd-eagle": _of_repository(_HSD, "eagle", "b8575e2ad42bcf2b32d0c6f3481eb49099453f33"),
 }
 """Package -> library."""
 
@@ -168,6 +205,32 @@ def _of_ascend(block_verification: bool, **shipped: Any) -> Subject:
     )
 
 
+def _counting(
+    package: str, function: Function, adapter: Callable[..., Any], digest: str, **shipped: Any
+) -> Subject:
+    """Of a library whose samplers return a count and a token, for a path unless it says otherwise."""
+    settings = {"signature": "sampler", "num_drafts": (1,), **shipped}
+    return Subject(package, function, adapter, {digest: LIBRARIES[package].tested}, shipped=settings)
+
+
+def _round(package: str, function: Function, adapter: Callable[..., Any], digest: str) -> Subject:
+    shipped = {"signature": ROUND, "stand_ins": model_rounds.STAND_INS}
+    return Subject(package, function, adapter, {digest: LIBRARIES[package].tested}, shipped=shipped)
+
+
+def _posterior(package: str, digest: str, **options: Any) -> Subject:
+    tested = {digest: LIBRARIES[package].tested}
+    adapter, shipped = transformers.evaluate_posterior, {"signature": "evaluate_posterior"}
+    return Subject(package, transformers.POSTERIOR, adapter, tested, options, shipped=shipped)
+
+
+def _hsd(**options: Any) -> Subject:
+    tested = {"087cf84329c13b6eb3d52bd6bc6f164cd4fc1798f0a390bd5a06862ad2950a71": LIBRARIES["hsd"].tested}
+    shipped = {"signature": "speculative_sampling"}
+    return Subject("hsd", transformers.FUNCTION, transformers.assisted, tested, options, shipped=shipped)
+
+
+_BATCH: Mapping[str, Any] = {"signature": "batch", "num_drafts": ()}
 SUBJECTS: Mapping[str, Subject] = {
     "transformers": _of_transformers(),
     "transformers-ensemble": _of_transformers(
@@ -209,6 +272,71 @@ SUBJECTS: Mapping[str, Subject] = {
     "vllm-ascend": _of_ascend(block_verification=False),
     # Block verification, of three drafted tokens and more.
     "vllm-ascend-block": _of_ascend(block_verification=True, box_bits=9),
+    "sglang-uno": _counting(
+        "sglang",
+        accepted_counts.UNO,
+        accepted_counts.uno,
+        "d0080a5f06e23e0d4af2191d4176221d5cc30ed762183f5047b1333e0847c5e5",
+        **_BATCH,
+        stand_ins=accepted_counts.UNO_STAND_INS,
+    ),
+    "deepspec": _counting(
+        "deepspec",
+        accepted_counts.DEEPSPEC,
+        accepted_counts.deepspec,
+        "137098951c15816f79c0ba433132709fabbda5ac2bf081e20461fc08ad753977",
+    ),
+    "dflash": _counting(
+        "dflash",
+        accepted_counts.DFLASH,
+        accepted_counts.dflash,
+        "f55b7fe0a4c0b3073e0f9cdce547cce29f4b8e2168c4d2818760007c43b7651e",
+    ),
+    "economize": _counting(
+        "economize",
+        accepted_counts.ECONOMIZE,
+        accepted_counts.economize,
+        "6ab4d028a0c007aae5a6cdcf3bb01ca69ca2ed59ddb70d4ec499a7494f6395fe",
+        num_drafts=(1, 2),
+        stand_ins=(accepted_counts.SELECTOR,),
+    ),
+    "flashspec": _counting(
+        "flashspec",
+        accepted_counts.FLASHSPEC,
+        accepted_counts.flashspec,
+        "dab01aeb469530ffbf76c5bdb557111d55ab3ef39641a07f2e52de4b93eab068",
+        **_BATCH,
+    ),
+    "eagle": _posterior("eagle", "68dadf1977dd76624f87d0dc5ce9f840783ccaeb7554861f1206daa664367fe9"),
+    "hsd": _hsd(backward=True, clever=True),
+    "hsd-block": _hsd(blockwise=True),
+    "hsd-eagle": _posterior(
+        "hsd-eagle", "069012fd57b0acc41ea116168469ce42ff324d9e05abccef9a18c055f3f18c26", hsd=True
+    ),
+    "gpt-fast": _round(
+        "gpt-fast",
+        model_rounds.GPT_FAST,
+        model_rounds.gpt_fast,
+        "ac3603db88518ff8f987d73922f5410efb14bf7ab3996e28053bdda86e88a924",
+    ),
+    "litgpt": _round(
+        "litgpt",
+        model_rounds.LITGPT,
+        model_rounds.litgpt,
+        "06d52bea1000dd0873ed19494faafb737d80934e2ce6dbb99ebb42724120b044",
+    ),
+    "mini-infer": _round(
+        "mini-infer",
+        model_rounds.MINI_INFER,
+        model_rounds.mini_infer,
+        "229377245c25f02057fdb19d75999b693d6367c5a4674a037a9cff2fec642dfd",
+    ),
+    "specdec": _round(
+        "specdec",
+        model_rounds.SPECDEC,
+        model_rounds.specdec,
+        "7d00965d0a5f6f84158eef9f2d891070bc6c82dc736f37433288ca01c47e97b9",
+    ),
 }
 """Name -> sampler."""
 
@@ -220,7 +348,7 @@ ROUNDS: Mapping[str, Subject] = {
         vllm_v2.drafting_round,
         SUBJECTS["vllm-v2"].tested,
         drafter=vllm_v2.DRAFTER,
-        shipped={"signature": ROUND, "stand_ins": vllm_v2.ROUND_STAND_INS},
+        shipped={"signature": ROUND_BATCH, "stand_ins": vllm_v2.ROUND_STAND_INS},
     ),
 }
 """Name -> drafter and sampler as a round; they have many runs, so "all" leaves them out."""
@@ -246,7 +374,9 @@ def load_subject(name: str, cache: Path | None = None, checkout: Path | None = N
         raise unknown_name("sampler", subject_name, _KNOWN, ", or your own as package.module:function")
     package = _KNOWN[subject_name].package
     library = LIBRARIES[package]
-    if checkout is None:
+    if checkout is None and library.repository:
+        release = found(f"{package}=={version or library.tested}", cache or default_cache())
+    elif checkout is None:
         release = release_of(package, library.top, version, library.tested, cache)
     elif version:
         raise InvalidInputError(f"{name} names a version, and a checkout has its own; leave out one of them")
@@ -275,14 +405,15 @@ def subject_of_release(name: str, release: Release) -> Shipped:
     if subject.drafter is not None:
         codes.append(load_code(release, library.top, subject.drafter, library.given))
     settings = dict(subject.shipped)
-    is_round = settings["signature"] == ROUND
+    is_round = settings["signature"] in (ROUND, ROUND_BATCH)
     function = subject.adapter(*(codes if is_round else codes[:1]))
     of_code = dict.fromkeys(text for each in codes[: 1 + is_round] for text in each.stand_ins)
     settings["stand_ins"] = (*of_code, *settings.pop("stand_ins", ()))
-    provenance = Provenance(release.package, release.version, code.file, code.sha256, code.line)
+    version = release.version[:10] if library.repository else release.version
+    provenance = Provenance(release.package, version, code.file, code.sha256, code.line)
     sampler = as_shipped(function, name=name, provenance=provenance, **settings)
     if code.sha256 not in subject.tested:
-        tested = ", ".join(dict.fromkeys(subject.tested.values()))
+        tested = ", ".join(dict.fromkeys(each[:10] for each in subject.tested.values()))
         moved = f", and no tested release has it in {code.file}" if code.is_elsewhere else ""
         sampler.note = f"this file is not one that the adapter was tested with ({tested}){moved}"
         sampler.assumed = (f"an adapter that was tested with {release.package} {tested} fits this file",)

@@ -2,11 +2,13 @@
 
 A serving engine needs a device and a hundred other packages; its sampler needs torch.  So only the modules
 that hold the sampler are executed.  Names that they import from the rest of the library, or from a package
-that is not installed, are stand-ins: they can be passed around, and using one is an error.
+that is not installed, are stand-ins: they can be passed around, and using one is an error.  An import that is
+prepared to fail does fail without its package, and nothing is compiled.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import sys
@@ -14,8 +16,10 @@ import traceback
 from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, NamedTuple
+
+import torch
 
 from spectheory.foundation.errors import InvalidInputError
 
@@ -131,10 +135,17 @@ class _Finder:
         package = _package(name)
         is_known = package in self.packages or isinstance(sys.modules.get(package), _StandInModule)
         if not is_known and (
-            package in sys.modules or package in sys.stdlib_module_names or PathFinder.find_spec(package)
+            package in sys.modules
+            or package in sys.stdlib_module_names
+            or PathFinder.find_spec(package)
+            or not self._needs(_importing())
         ):
             return None
         return ModuleSpec(name, self, is_package=True)  # type: ignore[arg-type]
+
+    def _needs(self, frame: FrameType) -> bool:
+        """Whether an import is by a module of the library, and not prepared to fail."""
+        return _package(frame.f_globals.get("__name__", "")) in self.packages and not _may_fail(frame)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         return _StandInModule(spec.name)
@@ -142,6 +153,33 @@ class _Finder:
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["_inside"] = (*self.files, *self.given)
         module.__dict__.update(self.given.get(module.__name__, {}))
+
+
+def _importing() -> FrameType:
+    """The frame with the import statement that is executed."""
+    frame: Any = sys._getframe(2)
+    while frame.f_back is not None and "importlib" in frame.f_globals.get("__name__", ""):
+        frame = frame.f_back
+    return frame
+
+
+def _may_fail(frame: FrameType) -> bool:
+    """Whether the statement is in a ``try`` with a handler of import errors."""
+    try:
+        tree = ast.parse(Path(frame.f_code.co_filename).read_bytes())
+    except (OSError, SyntaxError):
+        return False
+    return any(
+        tried.body[0].lineno <= frame.f_lineno <= (tried.body[-1].end_lineno or 0)
+        and any(each.type and "ImportError" in ast.unparse(each.type) for each in tried.handlers)
+        for tried in ast.walk(tree)
+        if isinstance(tried, ast.Try)
+    )
+
+
+def _not_compiled(function: Any = None, **_: Any) -> Any:
+    """Instead of ``torch.compile``."""
+    return _not_compiled if function is None else function
 
 
 def modules_alone(
@@ -194,11 +232,13 @@ def _executed(files: Mapping[str, Path], given: Mapping[str, Mapping[str, Any]])
             del sys.modules[name]
     sys.meta_path.insert(0, finder)
     StandIn.is_loading = True
+    compiled, torch.compile = torch.compile, _not_compiled  # type: ignore[assignment]
     try:
         importlib.import_module(next(iter(files)))
         return {name: sys.modules[name] for name in files if name in sys.modules}
     finally:
         StandIn.is_loading = False
+        torch.compile = compiled
         sys.meta_path.remove(finder)
         for name, module in list(sys.modules.items()):
             if _package(name) in finder.packages or isinstance(module, _StandInModule):

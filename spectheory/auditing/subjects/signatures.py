@@ -30,8 +30,8 @@ TEMPERATURE = 0.5
 """The temperature of the logits processor; the logits are scaled so that the result is the target."""
 SEED = 1
 """The seed of the generator that samplers are given."""
-ROUND = "round"
-"""The signature of functions that draft and verify (``drafting_rounds``)."""
+ROUND, ROUND_BATCH = "round", "round_batch"
+"""The signatures of functions that draft and verify (``drafting_rounds``), one request or several."""
 
 
 @dataclass(frozen=True)
@@ -294,6 +294,10 @@ SIGNATURES: Mapping[str, Signature] = {
     ),
     ROUND: Signature(
         "(text, target, draft, draft_length, generator) -> (draft_tokens, draft_probs, tokens)",
+        _drafts_itself,
+    ),
+    ROUND_BATCH: Signature(
+        "(texts, target, draft, draft_length, generator) -> (draft_tokens, draft_probs, tokens) per text",
         _drafts_itself,
     ),
 }

@@ -7,13 +7,16 @@ True
 """
 
 import importlib.util
+import json
 import re
+import shutil
 import subprocess
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.wheels import Release, default_cache, found
+from spectheory.foundation.wheels import WHEEL, Release, default_cache, found
 
 INSIDE = ("", "src", "python")
 """The folders of a repository that contain the package."""
@@ -66,9 +69,47 @@ def release_in(checkout: Path, package: str, top: str) -> Release:
     above = [folder.parent] if folder.name == top else []
     below = [child / inside for child in sorted(folder.glob("*/")) for inside in INSIDE]
     for root in (*(folder / inside for inside in INSIDE), *above, *below):
-        if next((root / top).rglob("*.py"), None) is not None:
+        if (root / f"{top}.py").is_file() or next((root / top).rglob("*.py"), None) is not None:
             return Release(package, _version_in(root, folder, top), root)
     raise InvalidInputError(f"{checkout} has no package {top}; --from takes a folder that contains {top}/")
+
+
+def fetch_commit(package: str, top: str, repository: str, commit: str, cache: Path) -> Release:
+    """Fetch one commit of a public repository with git, and keep the Python files of its package.
+
+    Args:
+        package: the name of the library here.
+        top: the package, or the module, that is imported.
+        repository: the address.
+        commit: all 40 digits of its hash.
+        cache: the folder of fetched files; a commit that is there is not fetched again.
+
+    Raises:
+        InvalidInputError: git does not find it, or it has no such package.
+    """
+    folder = cache / f"{package}-{commit}"
+    if (folder / WHEEL).is_file():
+        return Release(package, commit, folder)
+    with TemporaryDirectory() as clone:
+        git = ("git", "-C", clone, "-c", "advice.detachedHead=false")
+        for words in (
+            ("init", "--quiet"),
+            ("fetch", "--quiet", "--depth", "1", repository, commit),
+            ("checkout", "--quiet", commit, "--", "*.py"),
+        ):
+            done = subprocess.run([*git, *words], capture_output=True, text=True, check=False)
+            if done.returncode:
+                said = (done.stderr.strip().splitlines() or ["no answer"])[-1]
+                raise InvalidInputError(f"git cannot fetch {commit} of {repository}: {said}")
+        root = release_in(Path(clone), package, top).folder
+        for file in (*root.glob(f"{top}.py"), *(root / top).rglob("*.py")):
+            kept = folder / file.relative_to(root)
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(file, kept)
+    (folder / WHEEL).write_text(
+        json.dumps({"repository": repository, "commit": commit}) + "\n", encoding="utf-8"
+    )
+    return Release(package, commit, folder)
 
 
 def _version_in(root: Path, folder: Path, top: str) -> str:
@@ -77,7 +118,7 @@ def _version_in(root: Path, folder: Path, top: str) -> str:
         if file.is_file():
             found = re.search(r"^Version: (\S+)", file.read_text(encoding="utf-8"), re.MULTILINE)
             return found[1] if found else ""
-    is_tracked = _git(root, "ls-files", "--", top)  # the folder may lie in another repository
+    is_tracked = _git(root, "ls-files", "--", top, f"{top}.py")  # it may lie in another repository
     return _git(root, "describe", "--tags", "--always", "--dirty") if is_tracked else ""
 
 

@@ -11,7 +11,7 @@ from spectheory.auditing.verdicts.sampler_audit import audit
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.results import Result, Templates
 from spectheory.foundation.validation import check_count, unknown_name
-from spectheory.foundation.wheels import Release, default_cache, fetch, parsed, released_versions
+from spectheory.foundation.wheels import Release, default_cache, parsed, released_versions
 from spectheory.pairs.pair import ModelPair
 
 NOT_THERE = "not audited"
@@ -125,13 +125,15 @@ def history(
     if version:
         raise InvalidInputError(f"a history has several versions; leave out {version}")
     package = SUBJECTS[name].package
+    if LIBRARIES[package].repository and isinstance(versions, int):
+        raise InvalidInputError(f"{package} has no releases; name the commits, or audit each with --from")
     if isinstance(versions, int):
         versions = released_versions(package)[: check_count("versions", versions)]
     found = []
     for done, each in enumerate(versions):
         if progress is not None:
             progress(done, len(versions))
-        release = fetch(f"{package}=={each}", LIBRARIES[package].files, cache or default_cache())
+        release = LIBRARIES[package].fetch(package, each, cache or default_cache())
         found.append(audited_release(name, release, pairs))
     return History(name, tuple(found))
 

@@ -11,10 +11,11 @@ from spectheory.auditing.rounds.batches import audit_batches, batches_of
 from spectheory.auditing.rounds.questions import Question, is_refused, law_of, questions
 from spectheory.auditing.rounds.rounding import rounding_bound
 from spectheory.auditing.rounds.two_calls import call_twice, questions_of_calls
-from spectheory.auditing.rounds.two_rounds import follow_two_rounds
+from spectheory.auditing.rounds.two_rounds import MAX_RUNS_OF_TWO_ROUNDS, follow_two_rounds
 from spectheory.auditing.subjects.drafting_rounds import DraftingRound, as_shipped
 from spectheory.auditing.subjects.libraries import load_subject
 from spectheory.auditing.subjects.shipped import HIDDEN, Shipped
+from spectheory.auditing.subjects.signatures import ROUND_BATCH
 from spectheory.auditing.tape.atoms import PROBES
 from spectheory.auditing.tape.decisions import HiddenRandomnessError, NotEnumerableError
 from spectheory.auditing.verdicts.audit_certificate import (
@@ -152,7 +153,9 @@ class _Found:
         for question in questions_of_calls(group):
             try:
                 if isinstance(sampler, DraftingRound):
-                    follow_two_rounds(sampler, question.pair)
+                    runs = follow_two_rounds(sampler, question.pair)
+                    if sampler.signature_name == ROUND_BATCH and 0 < runs**2 <= MAX_RUNS_OF_TWO_ROUNDS:
+                        follow_two_rounds(sampler, question.pair, requests=2)
                 else:
                     call_twice(*_prepared(sampler, question))
             except NotEnumerableError as error:

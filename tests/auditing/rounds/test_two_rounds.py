@@ -22,6 +22,10 @@ LAST_TWO = ModelPair.from_contexts(
 """The target depends on the last two tokens, and all drafts of the first round are accepted."""
 
 
+ONE_DRAFT = ModelPair.from_contexts({(): HALVES, (0,): ["1/4", "3/4"], (1,): ["3/4", "1/4"]}, {(): FIRST}, 1)
+"""One path that is drafted, accepted or rejected: few runs, and texts of one token or two."""
+
+
 def keeps(text: Sequence[int], *arguments: Any, forgets: bool) -> Any:
     """A text in a cache, to which every round adds what the caller says that it lacks."""
     if not text or not forgets:
@@ -57,6 +61,32 @@ def test_the_cache_of_a_fully_accepted_path() -> None:
         texts = [text for kind, text in sampler.journal.findings if kind == "rounds"]
         assert bool(texts) is is_found
         assert all(text.partition("[")[2].partition("]")[0].count(",") == 2 for text in texts)
+
+
+def batch(texts: Sequence[Sequence[int]], *arguments: Any, mistake: str) -> Any:
+    """Requests side by side; a mistake takes the shortest text's length, or the first result, for all."""
+    length = min(map(len, texts)) if mistake == "one length" else None
+    found = [speculative_round(text[:length], *arguments) for text in texts]
+    return found[:1] * len(texts) if mistake == "one result" else found
+
+
+@pytest.mark.parametrize(
+    ("mistake", "says"),
+    [
+        ("", None),
+        ("one length", "the next round beside 1 other request does not have the target's law"),
+        ("one result", "the tokens of two requests side by side are not independent"),
+    ],
+)
+def test_requests_that_accept_different_numbers(mistake: str, says: str | None) -> None:
+    """Alone every request is right."""
+    sampler = DraftingRound(partial(batch, mistake=mistake), "batch", "round_batch")
+    assert follow_two_rounds(sampler, ONE_DRAFT) == 9
+    assert sampler.journal.findings == set()
+    assert follow_two_rounds(sampler, ONE_DRAFT, requests=2) == 81
+    texts = [text for _, text in sampler.journal.findings]
+    assert bool(texts) is (says is not None)
+    assert says is None or any(says in text for text in texts)
 
 
 def test_a_target_that_is_certain() -> None:

@@ -68,7 +68,7 @@ def test_every_subject_knows_its_function() -> None:
     """In modules of its library, in the tested version; names of parameters, except for classes."""
     for name, subject in SUBJECTS.items():
         library = LIBRARIES[subject.package]
-        assert all(module.startswith(f"{library.top}.") for module in subject.function.modules), name
+        assert all(f"{module}.".startswith(f"{library.top}.") for module in subject.function.modules), name
         assert library.tested in subject.tested.values(), name
         assert subject.function.parameters or subject.function.name[0].isupper(), name
 

@@ -33,7 +33,7 @@ DRAFTER = Function(
     ),
 )  # fmt: skip
 ROUND_STAND_INS = (
-    "the runner: one request, whose draft token and target row of a position have the same number",
+    "the runner: a seed per request; the draft token and the target row of a position have the same number",
 )
 STAND_INS = ("the runner: a seed per request, and positions that advance by the returned tokens",)
 SEEDS = ("requests: 1, 2, .. by their slots; positions start at the seed of the generator",)
@@ -81,7 +81,7 @@ def rejection_sample(code: Code) -> Callable[..., Any]:
 
 
 def drafting_round(code: Code, drafter: Code) -> Callable[..., Any]:
-    """A round: tokens are drafted with Gumbel numbers, one after the other, and verified.
+    """A batch of rounds: tokens are drafted with Gumbel numbers, one after the other, and verified.
 
     The draft logits that the drafter keeps for the verification are the reported ones.
 
@@ -92,42 +92,59 @@ def drafting_round(code: Code, drafter: Code) -> Callable[..., Any]:
     for each in (code, drafter):
         each.replace(("murmur3_uniform32", "_log1p_neg_stable"), gumbel_noise, NOISE)
 
-    def play(text: Sequence[int], target: Any, draft: Any, draft_length: int, generator: Any) -> Any:
-        """As the runner calls both; the request is in slot 1, and its next position is len(text)."""
-        slot, temperature, seed = torch.ones(1, dtype=torch.int32), torch.ones(2), torch.arange(1, 3)
+    def play(
+        texts: Sequence[Sequence[int]], target: Any, draft: Any, draft_length: int, generator: Any
+    ) -> Any:
+        """As the runner calls both: requests in the slots 1, 2, .., each with len(text) as its position."""
+        size = len(texts)
+        slots = torch.arange(1, size + 1, dtype=torch.int32)
+        temperature, seed = torch.ones(size + 1), torch.arange(1, size + 2)
+        starts = torch.tensor([len(text) for text in texts])
         places = torch.arange(draft_length + 1, dtype=torch.int32)
-        drafted: list[int] = []
-        logits = draft(text).log()
-        kept = torch.full((2, draft_length, len(logits)), -torch.inf)
+        drafted: list[list[int]] = [[] for _ in texts]
+        logits = [draft(text).log() for text in texts]
+        kept = torch.full((size + 1, draft_length, len(logits[0])), -torch.inf)
         for step in range(draft_length):
-            token = drafter.call(
-                logits=logits[None],
-                expanded_idx_mapping=slot,
+            tokens = drafter.call(
+                logits=torch.stack(logits),
+                expanded_idx_mapping=slots,
                 temperature=temperature,
                 seed=seed,
-                pos=torch.tensor([len(text) + step]),
+                pos=starts + step,
                 apply_temperature=True,
                 is_drafting=True,
                 **dict.fromkeys(("output_processed_logits", "logits_cache"), kept),
                 **{f"{name}_col": places[step] for name in ("output_processed_logits", "logits_cache")},
             )
-            drafted.append(int(token))
-            logits = draft([*text, *drafted]).log()
-        rows = [target([*text, *drafted[:place]]).log() for place in places.tolist()]
+            for path, token in zip(drafted, tokens.tolist(), strict=True):
+                path.append(token)
+            logits = [draft([*text, *path]).log() for text, path in zip(texts, drafted, strict=True)]
+        rows = [
+            target([*text, *path[:place]]).log()
+            for text, path in zip(texts, drafted, strict=True)
+            for place in places.tolist()
+        ]
         sampled, accepted = code.call(
             target_logits=torch.stack(rows),
             draft_logits=kept,
-            draft_sampled=torch.tensor([0, *drafted], dtype=torch.int32),
-            cu_num_logits=torch.tensor([0, draft_length + 1], dtype=torch.int32),
-            pos=len(text) + places.long(),
-            idx_mapping=slot,
-            expanded_idx_mapping=slot.expand(draft_length + 1).contiguous(),
-            expanded_local_pos=places,
+            draft_sampled=torch.tensor(
+                [token for path in drafted for token in (0, *path)], dtype=torch.int32
+            ),
+            cu_num_logits=torch.arange(size + 1, dtype=torch.int32) * (draft_length + 1),
+            pos=(starts[:, None] + places).flatten(),
+            idx_mapping=slots,
+            expanded_idx_mapping=slots.repeat_interleave(draft_length + 1),
+            expanded_local_pos=places.repeat(size),
             temperature=temperature,
             seed=seed,
             num_speculative_steps=draft_length,
         )
-        return drafted, kept[1].softmax(-1), sampled[0, : int(accepted[0])].tolist()
+        return [
+            (path, kept[slot].softmax(-1), row[:count].tolist())
+            for slot, path, row, count in zip(
+                slots.tolist(), drafted, sampled, accepted.tolist(), strict=True
+            )
+        ]
 
     return play
 

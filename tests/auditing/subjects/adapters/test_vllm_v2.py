@@ -164,4 +164,4 @@ def test_the_noise_of_drafts(offset: int, is_shared: bool, tmp_path: Path) -> No
     again = "murmur3_uniform32 reads random numbers that it has read before"
     assert (("randomness", again) in shipped.journal.findings) is is_shared
     assert "drafted by vllm/v1/worker/gpu/sample/gumbel.py, sha256" in shipped.note
-    assert shipped.signature_name == "round"
+    assert shipped.signature_name == "round_batch"

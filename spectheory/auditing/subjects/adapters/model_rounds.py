@@ -1,0 +1,138 @@
+"""Rounds of libraries that call both models themselves, with stand-in models that keep a cache of tokens."""
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+from spectheory.auditing.subjects.drafting_rounds import Model
+from spectheory.auditing.subjects.library_code import Code
+from spectheory.auditing.subjects.reached_code import Function
+
+GPT_FAST = Function(
+    "speculative_decode",
+    ("generate",),
+    frozenset({"model", "draft_model", "cur_token", "input_pos", "speculate_k"}),
+)
+LITGPT = Function(
+    "speculative_decoding",
+    ("litgpt.generate.speculative_decoding",),
+    frozenset({"draft_model", "target_model", "token", "input_pos", "input_pos_maxp1", "speculative_k"}),
+)
+MINI_INFER = Function(
+    "speculative_step",
+    ("mini_infer.speculative.verifier",),
+    frozenset({"target_model", "draft_model", "prefix_ids", "k_draft", "temperature"}),
+)
+SPECDEC = Function("SpecDecoder", ("specdec.decoder",))
+STAND_INS = ("the models: rows that are looked up behind the tokens of their caches, and a first token",)
+Step = Callable[["CachedModel", "CachedModel", torch.Tensor, int], Sequence[int]]
+"""(target, draft, a first token and the text [1, T], draft_length) -> accepted tokens and the one after."""
+
+
+class CachedModel:
+    """A stand-in model with a cache of tokens by their positions; position 0 has a first token.
+
+    A position that was not written is that of the token 0, as in a cache of zeros.
+
+    Attributes:
+        row: the model of the pair.
+        asked: the tokens of the last call.
+    """
+
+    def __init__(self) -> None:
+        self.row: Model = torch.tensor
+        self.cache: dict[int, int] = {}
+        self.asked: list[int] = []
+
+    def __call__(self, tokens: torch.Tensor, places: torch.Tensor | None = None) -> torch.Tensor:
+        """Write tokens [1, T] at their places, by default from 0 on; the logits behind each, [1, T, V]."""
+        self.asked = tokens.flatten().tolist()
+        at = list(range(len(self.asked))) if places is None else places.flatten().tolist()
+        self.cache.update(zip(at, self.asked, strict=True))
+        rows = [self.row([self.cache.get(before, 0) for before in range(1, place + 1)]) for place in at]
+        return torch.stack(rows).log()[None]
+
+
+def with_models(step: Step) -> Callable[..., Any]:
+    """A round whose models keep their caches; the target is asked about the drafted tokens last.
+
+    Args:
+        step: one round of the library.
+    """
+    models: list[CachedModel] = []
+
+    def play(text: Sequence[int], target: Model, draft: Model, draft_length: int, generator: Any) -> Any:
+        """As the library's own loop calls it, behind a first token."""
+        if not text:
+            models[:] = CachedModel(), CachedModel()
+        big, small = models
+        big.row, small.row = target, draft
+        tokens = step(big, small, torch.tensor([[0, *text]]), draft_length)
+        drafted = big.asked[-draft_length:]
+        rows = [draft([*text, *drafted[:place]]) for place in range(draft_length)]
+        return drafted, torch.stack(rows), list(tokens)
+
+    return play
+
+
+def gpt_fast(code: Code) -> Callable[..., Any]:
+    """A round."""
+
+    def step(target: CachedModel, draft: CachedModel, ids: torch.Tensor, length: int) -> list[int]:
+        return code.call(
+            model=target,
+            draft_model=draft,
+            cur_token=ids[0, -1:].int(),
+            input_pos=ids.shape[1] - 1,
+            speculate_k=length,
+        ).tolist()
+
+    return with_models(step)
+
+
+def litgpt(code: Code) -> Callable[..., Any]:
+    """A round."""
+
+    def step(target: CachedModel, draft: CachedModel, ids: torch.Tensor, length: int) -> list[int]:
+        last = ids.shape[1] - 1
+        return code.call(
+            target_model=lambda idx, input_pos, **_: target(idx, input_pos),
+            draft_model=lambda idx, input_pos, **_: draft(idx, input_pos),
+            token=ids[0, -1:],
+            input_pos=torch.tensor([last]),
+            input_pos_maxp1=last + 1,
+            speculative_k=length,
+        ).tolist()
+
+    return with_models(step)
+
+
+def mini_infer(code: Code) -> Callable[..., Any]:
+    """A round."""
+
+    def step(target: CachedModel, draft: CachedModel, ids: torch.Tensor, length: int) -> list[int]:
+        tokens, _ = code.call(
+            target_model=lambda ids: (target(ids), None),
+            draft_model=lambda ids: (draft(ids), None),
+            prefix_ids=ids,
+            k_draft=length,
+            temperature=1.0,
+        )
+        return list(tokens)
+
+    return with_models(step)
+
+
+def specdec(code: Code) -> Callable[..., Any]:
+    """A round."""
+
+    def step(target: CachedModel, draft: CachedModel, ids: torch.Tensor, length: int) -> list[int]:
+        decoder = object.__new__(code.function)  # without loading models
+        decoder.device = "cpu"
+        decoder.small_model = lambda ids, **_: SimpleNamespace(logits=draft(ids))
+        decoder.big_model = lambda ids: SimpleNamespace(logits=target(ids))
+        return list(decoder.verify(ids, *decoder.generate_small(ids, length)))
+
+    return with_models(step)
