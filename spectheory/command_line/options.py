@@ -26,8 +26,8 @@ pair_argument = click.argument("pair_file", metavar="PAIR.json", type=click.Path
 tree_option = click.option(
     "--tree",
     metavar="NAME:K1,K2,..",
-    help="Draft a tree instead: prefix_tree, without_replacement or top_tree, with its width at every depth; "
-    "confidence_tree, with its number of nodes; or a draft process of your own, module:name.",
+    help="Draft a tree instead: prefix_tree, without_replacement, hub_tree or top_tree, with its width at "
+    "every depth; confidence_tree, with its number of nodes; or a draft process of your own, module:name.",
 )
 
 
@@ -41,6 +41,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
     """The draft process of ``--num-drafts`` and ``--tree``; where both are given they must agree."""
     from spectheory.pairs.drafts import (
         ConfidenceTree,
+        HubTree,
         Iid,
         PrefixTree,
         TopTree,
@@ -51,7 +52,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
 
     if tree is None:
         return Iid(num_drafts)
-    trees = {kind.name: kind for kind in (PrefixTree, WithoutReplacement, TopTree)}
+    trees = {kind.name: kind for kind in (PrefixTree, WithoutReplacement, HubTree, TopTree)}
     name, _, numbers = tree.partition(":")
     if name not in (*trees, ConfidenceTree.name) and numbers.isidentifier():
         found = imported(tree, "draft process", "tuples")

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.pairs.contexts import Context, context_number, path_number
 from spectheory.pairs.drafts.process import DraftProcess, DraftTuples
-from spectheory.pairs.drafts.trees import check_widths, draws_of_tree
+from spectheory.pairs.drafts.trees import Widths
 from spectheory.pairs.pair import ModelPair
 
 
@@ -52,7 +51,7 @@ class Deterministic(DraftProcess):
 
 
 @dataclass(frozen=True)
-class TopTree(Deterministic):
+class TopTree(Widths, Deterministic):
     """Every node at depth i has its ``widths[i]`` likeliest next tokens below it, in order (eagle2024).
 
     Of equally likely tokens the one with the smaller number comes first.  ``TopTree((1,) * L)`` is one greedy
@@ -65,30 +64,15 @@ class TopTree(Deterministic):
         (2, [(0, 0), (1, 0)])
     """
 
-    widths: tuple[int, ...]
     name: ClassVar[str] = "top_tree"
 
-    def __post_init__(self) -> None:
-        check_widths(self.widths)
-
-    @property
-    def num_drafts(self) -> int:  # type: ignore[override]
-        return prod(self.widths)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.widths
-
     def check(self, pair: ModelPair) -> None:
-        self.draws(pair.draft_length)
+        super().check(pair)
         if max(self.widths) > pair.vocab_size:
             raise InvalidInputError(
                 f"a node cannot have {max(self.widths)} different next tokens out of {pair.vocab_size}; use "
                 "smaller widths"
             )
-
-    def draws(self, draft_length: int) -> np.ndarray:
-        return draws_of_tree(self.widths, draft_length)
 
     def ranks(self) -> np.ndarray:
         """The rank of every token of every path at its context, [K, L]."""
