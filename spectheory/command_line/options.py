@@ -26,9 +26,9 @@ pair_argument = click.argument("pair_file", metavar="PAIR.json", type=click.Path
 tree_option = click.option(
     "--tree",
     metavar="NAME:K1,K2,..",
-    help="Draft a tree instead: prefix_tree, without_replacement or top_tree, with its width at every depth; "
-    "shaped_tree, with the children of every node; confidence_tree, with its number of nodes; or a draft "
-    "process of your own, module:name.",
+    help="Draft a tree instead: prefix_tree, without_replacement, hub_tree or top_tree, with its width at "
+    "every depth; shaped_tree, with the children of every node; confidence_tree, with its number of nodes; "
+    "or a draft process of your own, module:name.",
 )
 
 
@@ -42,6 +42,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
     """The draft process of ``--num-drafts`` and ``--tree``; where both are given they must agree."""
     from spectheory.pairs.drafts import (
         ConfidenceTree,
+        HubTree,
         Iid,
         PrefixTree,
         ShapedTree,
@@ -53,7 +54,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
 
     if tree is None:
         return Iid(num_drafts)
-    trees = {kind.name: kind for kind in (PrefixTree, WithoutReplacement, TopTree, ShapedTree)}
+    trees = {kind.name: kind for kind in (PrefixTree, WithoutReplacement, HubTree, TopTree, ShapedTree)}
     name, _, numbers = tree.partition(":")
     if name not in (*trees, ConfidenceTree.name) and numbers.isidentifier():
         found = imported(tree, "draft process", "tuples")

@@ -16,7 +16,7 @@ from spectheory.optima.interval.interval import CertifiedInterval
 from spectheory.optima.pair_optimum import optimum
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import Context
-from spectheory.pairs.drafts import DraftProcess, draft_process
+from spectheory.pairs.drafts import DraftProcess, UserProcess, draft_process
 from spectheory.pairs.pair import ROUNDING_OF_A_ROW, ModelPair, check_pair
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.sampler_runs import runs_a_sampler
@@ -173,6 +173,8 @@ class Certificate(Result):
             else f"in {self.arithmetic} {self.scope.tolerance}"
         )
         drafts = "" if self.draft_process == "iid" else f", {self.draft_process} drafts"
+        if isinstance(self.law.process, UserProcess):
+            drafts += ", whose law is taken at its word"
         return f"{self.verifier}: {verdict}, {self.scope.in_words()}{drafts}, {arithmetic}"
 
     def shown(self) -> dict[str, Any]:

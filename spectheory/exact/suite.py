@@ -31,6 +31,7 @@ from spectheory.pairs.drafts import (
     ALL_PROCESSES,
     ConfidenceTree,
     DraftProcess,
+    HubTree,
     Iid,
     PerPath,
     PrefixTree,
@@ -602,16 +603,23 @@ def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProce
             continue
         one = [1] * (L - 1)
         for widths in {(2, *one): 0, (*one, 2): 0, (2,) * L: 0, (3, *one): 0, (*one, 3): 0}:
-            process = tree(widths)
-            try:
-                process.check(pair)
-            except InvalidInputError:  # fewer tokens with mass than a width asks for
-                continue
-            yield process
+            if _drafts_from(tree(widths), pair):
+                yield tree(widths)
     trees = [TopTree((min(2, pair.vocab_size), *[1] * (L - 1))), ConfidenceTree(pair.vocab_size)]
     yield from (tree for tree in trees if tree.name in processes)
+    if "hub_tree" in processes and "iid" not in processes:  # its first path follows the law of an i.i.d. one
+        yield from (tree for tree in [HubTree((2, *[1] * (L - 1)))] if _drafts_from(tree, pair))
     if "per_path" in processes:
         # The second path has another draft model: that of the pair, mixed with the uniform row.
         levels = tuple((level + Fraction(1, pair.vocab_size)) / 2 for level in pair.draft)
         other = ModelPair(pair.target, levels, pair.vocab)
         yield from (PerPath((pair, other)), PerPath((other, pair)))
+
+
+def _drafts_from(process: DraftProcess, pair: ModelPair) -> bool:
+    """Whether the rows have as many tokens with mass as the widths ask for."""
+    try:
+        process.check(pair)
+    except InvalidInputError:
+        return False
+    return True

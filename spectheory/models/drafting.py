@@ -34,7 +34,14 @@ from spectheory.models.sampling import (
     scaled_logits,
 )
 from spectheory.pairs.contexts import first_path_with_prefix
-from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, PerPath, RankedTree, WithoutReplacement
+from spectheory.pairs.drafts import (
+    ConfidenceTree,
+    DraftProcess,
+    HubTree,
+    PerPath,
+    RankedTree,
+    WithoutReplacement,
+)
 from spectheory.verification.outcome import sample_rows
 
 ScoreProcessors = Callable[[Texts, Tensor, Tensor], Tensor]
@@ -314,7 +321,11 @@ def _draw(
         # What earlier draws at this node took is left out; the rest is renormalised by the sampling.
         taken = [drawn[k] for k in range(path // below * below, path) if draws[k]]
         row = rows[:, path].scatter(1, torch.stack(taken, 1), 0) if taken else rows[:, path]
-        drawn.append(sample_rows(row, generator))
+        token = sample_rows(row, generator)
+        if taken and isinstance(process, HubTree):
+            hub = rows[:, path].argmax(dim=-1)
+            token = torch.where(taken[0] == hub, token, hub)
+        drawn.append(token)
     return torch.stack(drawn, dim=1)
 
 

@@ -3,6 +3,7 @@ from .deterministic import Deterministic as Deterministic
 from .deterministic import RankedTree as RankedTree
 from .deterministic import ShapedTree as ShapedTree
 from .deterministic import TopTree as TopTree
+from .hub_tree import HubTree as HubTree
 from .iid import Iid as Iid
 from .iid import draft_process as draft_process
 from .per_path import PerPath as PerPath

@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import prod
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +14,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.foundation.validation import check_count, check_num_drafts
 from spectheory.pairs.contexts import Context, context_number, path_number
 from spectheory.pairs.drafts.process import DraftProcess, DraftTuples
-from spectheory.pairs.drafts.trees import check_widths, draws_of_tree
+from spectheory.pairs.drafts.trees import Widths
 from spectheory.pairs.pair import ModelPair
 
 
@@ -87,7 +86,7 @@ class RankedTree(Deterministic):
 
 
 @dataclass(frozen=True)
-class TopTree(RankedTree):
+class TopTree(RankedTree, Widths):
     """Every node at depth i has its ``widths[i]`` likeliest next tokens below it, in order (eagle2024).
 
     ``TopTree((1,) * L)`` is one greedy path.
@@ -99,22 +98,7 @@ class TopTree(RankedTree):
         (2, [(0, 0), (1, 0)])
     """
 
-    widths: tuple[int, ...]
     name: ClassVar[str] = "top_tree"
-
-    def __post_init__(self) -> None:
-        check_widths(self.widths)
-
-    @property
-    def num_drafts(self) -> int:  # type: ignore[override]
-        return prod(self.widths)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.widths
-
-    def draws(self, draft_length: int) -> np.ndarray:
-        return draws_of_tree(self.widths, draft_length)
 
     def ranks(self, draft_length: int) -> np.ndarray:
         self.draws(draft_length)  # refuses another length

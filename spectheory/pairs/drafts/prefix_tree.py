@@ -28,7 +28,7 @@ class PrefixTree(Tree):
     name: ClassVar[str] = "prefix_tree"
 
     @staticmethod
-    def _count_children(counts: Sequence[int], width: int) -> int:
+    def _count_children(row: np.ndarray, counts: Sequence[int], width: int) -> int:
         return int(sum(counts)) ** width
 
     @staticmethod

@@ -12,7 +12,7 @@ from spectheory.foundation.exact_numbers import flint_if_exact, fractions_if_exa
 from spectheory.pairs.contexts import Context, context_node, count_nodes, paths_to
 from spectheory.pairs.pair import ModelPair
 
-SAMPLED_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "per_path"})
+SAMPLED_PROCESSES = frozenset({"iid", "prefix_tree", "without_replacement", "hub_tree", "per_path"})
 """The names of the processes whose first path follows the draft model."""
 COUNTED_AT_ONCE = 10_000
 """Tuples that are held at a time where they are listed."""

@@ -1,4 +1,4 @@
-"""Trees of drafts: what drawing with and without replacement share."""
+"""Trees of drafts with a width at every depth."""
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
@@ -19,45 +19,26 @@ from spectheory.pairs.pair import ModelPair
 MAX_PATHS_OF_A_TREE = 100_000
 
 
-def check_widths(widths: tuple[int, ...]) -> None:
-    """Refuse widths that are not one whole number per depth, or make too many paths."""
-    if not isinstance(widths, tuple):
-        raise InvalidInputError(f"widths must be a tuple of whole numbers, one per depth, got {widths!r}")
-    for width in widths:
-        check_count("a width of the tree", width)
-    if prod(widths) > MAX_PATHS_OF_A_TREE:
-        raise EnumerationTooLargeError(
-            f"a tree of widths {list(widths)} has {prod(widths)} paths, the limit is "
-            f"{MAX_PATHS_OF_A_TREE}; use smaller widths"
-        )
-    if not widths:
-        raise InvalidInputError("a tree of drafts needs one width per drafted token, got none")
-
-
-def draws_of_tree(widths: tuple[int, ...], draft_length: int) -> np.ndarray:
-    """Whether path k has a token of its own at depth i, or an earlier path's, [K, L].
-
-    Raises:
-        InvalidInputError: the tree has another depth.
-    """
-    if draft_length != len(widths):
-        raise InvalidInputError(
-            f"the tree has {count_text(len(widths), 'width')}, {list(widths)}; expected one "
-            f"per drafted token, {draft_length}"
-        )
-    number = np.arange(prod(widths))
-    leaves_below = [prod(widths[depth + 1 :]) for depth in range(draft_length)]
-    return np.stack([number % below == 0 for below in leaves_below], axis=1)
-
-
 @dataclass(frozen=True)
-class Tree(DraftProcess):
-    """Paths that branch: every node at depth i draws ``widths[i]`` next tokens; K = product."""
+class Widths(DraftProcess):
+    """Every node at depth i has ``widths[i]`` next tokens; K = product."""
 
     widths: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        check_widths(self.widths)
+        """Refuse widths that are not one whole number per depth, or make too many paths."""
+        widths = self.widths
+        if not isinstance(widths, tuple):
+            raise InvalidInputError(f"widths must be a tuple of whole numbers, one per depth, got {widths!r}")
+        for width in widths:
+            check_count("a width of the tree", width)
+        if prod(widths) > MAX_PATHS_OF_A_TREE:
+            raise EnumerationTooLargeError(
+                f"a tree of widths {list(widths)} has {prod(widths)} paths, the limit is "
+                f"{MAX_PATHS_OF_A_TREE}; use smaller widths"
+            )
+        if not widths:
+            raise InvalidInputError("a tree of drafts needs one width per drafted token, got none")
 
     @property
     def num_drafts(self) -> int:  # type: ignore[override]
@@ -70,17 +51,40 @@ class Tree(DraftProcess):
     def check(self, pair: ModelPair) -> None:
         self.draws(pair.draft_length)  # refuses another length
 
+    def draws(self, draft_length: int) -> np.ndarray:
+        """Whether path k has a token of its own at depth i, or an earlier path's, [K, L].
+
+        Raises:
+            InvalidInputError: the tree has another depth.
+        """
+        widths = self.widths
+        if draft_length != len(widths):
+            raise InvalidInputError(
+                f"the tree has {count_text(len(widths), 'width')}, {list(widths)}; expected one "
+                f"per drafted token, {draft_length}"
+            )
+        number = np.arange(prod(widths))
+        leaves_below = [prod(widths[depth + 1 :]) for depth in range(draft_length)]
+        return np.stack([number % below == 0 for below in leaves_below], axis=1)
+
+
+@dataclass(frozen=True)
+class Tree(Widths):
+    """Paths that branch: every node draws its next tokens."""
+
     def first_path(self) -> Iid:
         return Iid(1)
-
-    def draws(self, draft_length: int) -> np.ndarray:
-        return draws_of_tree(self.widths, draft_length)
 
     def count_tuples(self, pair: ModelPair, as_multisets: bool = False) -> int:
         counts = np.ones(pair.vocab_size**pair.draft_length, dtype=object)
         for depth in reversed(range(pair.draft_length)):
             children = counts.reshape(-1, pair.vocab_size) * (pair.draft[depth] > 0)
-            counts = np.array([self._count_children(list(row), self.widths[depth]) for row in children])
+            counts = np.array(
+                [
+                    self._count_children(row, list(below), self.widths[depth])
+                    for row, below in zip(pair.draft[depth], children, strict=True)
+                ]
+            )
         return int(counts[0])
 
     def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Iterator[DraftTuples]:
@@ -133,7 +137,7 @@ class Tree(DraftProcess):
 
     @staticmethod
     @abstractmethod
-    def _count_children(counts: Sequence[int], width: int) -> int:
+    def _count_children(row: np.ndarray, counts: Sequence[int], width: int) -> int:
         """How many ways to draw ``width`` children when child x has ``counts[x]`` ways below it."""
 
     @staticmethod

@@ -39,7 +39,7 @@ class WithoutReplacement(Tree):
                 )
 
     @staticmethod
-    def _count_children(counts: Sequence[int], width: int) -> int:
+    def _count_children(row: np.ndarray, counts: Sequence[int], width: int) -> int:
         # width! times the elementary symmetric polynomial of the counts.
         symmetric = [1] + [0] * width
         for count in counts:

@@ -1,0 +1,55 @@
+"""Trees with two next tokens at a node, of which one is always the hub."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from spectheory.foundation.errors import InvalidInputError
+from spectheory.pairs.contexts import Context
+from spectheory.pairs.drafts.without_replacement import WithoutReplacement
+
+
+@dataclass(frozen=True)
+class HubTree(WithoutReplacement):
+    """A node has its likeliest token, its hub, and another one below it (SpecHub, arXiv 2411.05289).
+
+    The first is drawn from the draft row.  If it is not the hub, the second is the hub; otherwise the second
+    is drawn from the row without the hub.  ``optima.hub_plan`` has the largest acceptance at one position.
+
+    Attributes:
+        widths: 1 or 2 at every depth.  A node with one next token draws it from the draft row.
+
+    Example:
+        >>> from spectheory import ModelPair, optimum
+        >>> from spectheory.optima import hub_plan
+        >>> rows = ["1/2", "1/3", "1/6"], ["1/6", "1/3", "1/2"]
+        >>> pair = ModelPair.context_free_pair(*rows, 1)
+        >>> print(optimum(pair, HubTree((2,))).value, hub_plan(*rows).acceptance)
+        11/6 5/6
+    """
+
+    name: ClassVar[str] = "hub_tree"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if max(self.widths) > 2:
+            raise InvalidInputError(
+                f"a node of a hub_tree has 1 or 2 next tokens, got widths {list(self.widths)}"
+            )
+
+    @staticmethod
+    def _count_children(row: np.ndarray, counts: Sequence[int], width: int) -> int:
+        hub, total = int(np.argmax(row)), int(sum(counts))
+        return total if width == 1 else 2 * int(counts[hub]) * (total - int(counts[hub]))
+
+    @staticmethod
+    def _children(row: np.ndarray, support: Sequence[int], width: int) -> Iterator[tuple[Context, Any]]:
+        hub = int(np.argmax(row))
+        for token in support:
+            if width == 1:
+                yield (token,), row[token]
+            elif token != hub:
+                yield (token, hub), row[token]
+                yield (hub, token), row[hub] * row[token] / np.delete(row, hub).sum()
