@@ -46,6 +46,7 @@ MAX_TUPLES = 2_000
 FEWEST_PROMPTS = 8
 """Half of them race, and an interval over texts needs a few."""
 MOST_PATHS = 64
+NOTHING_FITS = "no verifier takes drafts that fit the budget"
 
 
 class Budget(NamedTuple):
@@ -241,9 +242,7 @@ def plan_pair(
                 continue
             found.append((candidate.choice(budget, law.block_efficiency), candidate))
     if not found:
-        raise InvalidInputError(
-            "no verifier takes drafts that fit the budget; name others, or raise the budget"
-        )
+        raise InvalidInputError(f"{NOTHING_FITS}; name others, or raise the budget")
     found.sort(key=lambda entry: -entry[0].speed_up)
     best = found[0][1]
     try:
@@ -325,19 +324,11 @@ def plan(
         InvalidInputError: a number is out of range, there are too few prompts, or no verifier takes any of
             the drafts.
     """
-    budget, given = budget.checked(), looked_up(verifiers)
+    budget = budget.checked()
     finalists, loaded = check_count("finalists", finalists), pair.loaded()
     if len(prompts) < FEWEST_PROMPTS:
         raise InvalidInputError(f"a plan needs at least {FEWEST_PROMPTS} prompts, got {len(prompts)}")
-    candidates = [
-        candidate
-        for length in _spread(budget.draft_length, (1, 2, 3))
-        for candidate in _candidates(given, _samples(budget.target_rows, length), length)
-    ]
-    if not candidates:
-        raise InvalidInputError(
-            "no verifier takes drafts that fit the budget; name others, or raise the budget"
-        )
+    candidates = candidates_of_models(budget, verifiers)
     finalists, done = min(finalists, len(candidates)), 0
 
     def run(
@@ -360,6 +351,23 @@ def plan(
     raced = [candidate for _, candidate in run(candidates, 0, seed, confidence)]
     chosen = run(raced[:finalists], 1, seed + 1, 1 - (1 - confidence) / finalists)
     return Plan([choice for choice, _ in chosen], budget, len(candidates), confidence=confidence)
+
+
+def candidates_of_models(budget: Budget, verifiers: Sequence[str | Any] = VERIFIERS) -> list[Candidate]:
+    """What ``plan`` tries on language models, the shortest drafts first.
+
+    Raises:
+        InvalidInputError: no verifier takes any of the drafts.
+    """
+    given = looked_up(verifiers)
+    found = [
+        candidate
+        for length in _spread(min(budget.draft_length, budget.target_rows), (1, 2, 3))
+        for candidate in _candidates(given, _samples(budget.target_rows, length), length)
+    ]
+    if not found:
+        raise InvalidInputError(f"{NOTHING_FITS}; name others, or raise the budget")
+    return found
 
 
 def _candidates(

@@ -12,7 +12,14 @@ from spectheory import decode, instances
 from spectheory.exact.law import output_law
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import LanguageModelPair, Restriction, restrict
-from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, PrefixTree, TopTree, WithoutReplacement
+from spectheory.pairs.drafts import (
+    ConfidenceTree,
+    DraftProcess,
+    PrefixTree,
+    ShapedTree,
+    TopTree,
+    WithoutReplacement,
+)
 from spectheory.simulation import simulate, simulate_enumerated
 from spectheory.simulation.runs import _threads
 from torch_support import DEVICES
@@ -170,7 +177,13 @@ def five_tokens() -> LanguageModelPair:
     return LanguageModelPair.of(*made)
 
 
-DETERMINISTIC = (TopTree((2, 1)), ConfidenceTree(5), ConfidenceTree(5, 2), ConfidenceTree(12))
+DETERMINISTIC = (
+    TopTree((2, 1)),
+    ShapedTree((3, 2, 0, 1)),
+    ConfidenceTree(5),
+    ConfidenceTree(5, 2),
+    ConfidenceTree(12),
+)
 
 
 @pytest.mark.parametrize("tree", DETERMINISTIC, ids=lambda tree: tree.text)

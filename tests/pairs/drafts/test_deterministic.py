@@ -21,6 +21,7 @@ from spectheory.pairs.drafts import (
     Iid,
     PerPath,
     PrefixTree,
+    ShapedTree,
     TopTree,
     WithoutReplacement,
 )
@@ -78,6 +79,23 @@ def test_a_top_tree_takes_the_likeliest_tokens_of_each_node() -> None:
     )
     assert TopTree((2, 2)).paths(pair) == [(1, 0), (1, 2), (2, 1), (2, 0)]  # of equals the first
     assert TopTree((1, 3)).paths(pair) == [(1, 0), (1, 2), (1, 1)]
+    assert ShapedTree((3, 1, 2)).paths(pair) == [(0,), (1, 0), (2, 1), (2, 0)]
+
+
+def test_a_shaped_tree_has_the_shape_that_was_asked_for() -> None:
+    tree = ShapedTree((2, 0, 2, 1))
+    assert tree.nodes == [(0,), (1,), (1, 0), (1, 1), (1, 0, 0)]
+    assert (tree.num_nodes, tree.depth, tree.num_drafts, tree.text) == (5, 3, 3, "shaped_tree:2,0,2,1")
+    assert tree.ranks(3).tolist() == [[0, -1, -1], [1, 1, -1], [1, 0, 0]]
+    pair = instances.random_rational(4, 3, 2)
+    uniform, same = TopTree((2, 2)), ShapedTree((2, 2, 2))
+    assert sorted(uniform.paths(pair)) == sorted(same.paths(pair)) != sorted(ShapedTree((2, 2)).paths(pair))
+    for wrong in ((), (0,), (1, 1, 1, 1, 0, 1), (2, -1), (1.5,)):
+        with pytest.raises(InvalidInputError):
+            ShapedTree(wrong)  # type: ignore[arg-type]
+    for refused, message in ((pair, "3 tokens deep"), (instances.two_token(3).restrict([0]), "out of 1")):
+        with pytest.raises(InvalidInputError, match=message):
+            tree.check(refused)
 
 
 def test_deterministic_drafts_are_point_masses_of_models_of_their_own() -> None:

@@ -7,13 +7,28 @@ import torch
 from spectheory import certify, instances
 from spectheory.exact.law import output_law
 from spectheory.pairs.contexts import context_number
-from spectheory.pairs.drafts import ConfidenceTree, DraftProcess, Iid, PrefixTree, TopTree, WithoutReplacement
+from spectheory.pairs.drafts import (
+    ConfidenceTree,
+    DraftProcess,
+    Iid,
+    PrefixTree,
+    ShapedTree,
+    TopTree,
+    WithoutReplacement,
+)
 from spectheory.verification.algorithms.naive_sampling import NaiveSampling
 from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import resolve
 
-PROCESSES = [Iid(2), PrefixTree((2, 2)), WithoutReplacement((2, 1)), TopTree((2, 2)), ConfidenceTree(5)]
+PROCESSES = [
+    Iid(2),
+    PrefixTree((2, 2)),
+    WithoutReplacement((2, 1)),
+    TopTree((2, 2)),
+    ShapedTree((3, 1)),
+    ConfidenceTree(5),
+]
 
 
 @pytest.mark.parametrize("process", PROCESSES, ids=lambda process: process.name)
