@@ -6,6 +6,7 @@
 # make proofs      prove published verifiers on small shapes and write docs/proofs.md
 # make notebooks   run the notebooks and store their outputs in them
 # make docs        install into .venv and build the documentation site in build/site
+# make dist        build the wheel and the source distribution, and run each in new environments, one per extra
 # make mutants     install into .venv and check that wrong changes of the package fail its tests
 PYTHON ?= python3
 OUT ?= figures
@@ -16,7 +17,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: setup reproduce test deep fetched audits proofs notebooks docs mutants lint types bench clean
+.PHONY: setup reproduce test deep fetched audits proofs notebooks docs dist mutants lint types bench clean
 
 setup: $(STAMP)
 
@@ -61,6 +62,9 @@ notebooks: setup
 docs: setup
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python scripts/site_links.py build/site
+
+dist: setup
+	$(BIN)/python scripts/distribution.py
 
 mutants: setup
 	$(BIN)/python scripts/mutants.py

@@ -88,6 +88,16 @@ def print_results(
 
 
 def print_json(document: dict[str, Any]) -> None:
+    """The one object of a command, after its format (docs/schemas) and the version of the package.
+
+    A document with a format of its own, as a pair file, is printed as it is.
+    """
+    from spectheory import __version__
+
+    context = click.get_current_context(silent=True)
+    if context is not None and not {"format", "$schema"} & document.keys():
+        command = "-".join(context.command_path.split())
+        document = {"format": f"{command}/1", "spectheory": __version__, **document}
     click.echo(json.dumps(_finite(document), ensure_ascii=False, allow_nan=False))
 
 

@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
+import spectheory
 from spectheory.command_line.main import main
 
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 TWO_TOKEN = {
     "format": "spectheory-pair/1",
     "vocab": ["A", "B"],
@@ -55,15 +58,31 @@ def write_pair(folder: Path, **changes: Any) -> str:
     return str(path)
 
 
-def run_json(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> dict[str, Any]:
-    """The one JSON object a command prints; stderr must be empty and the exit code as expected."""
+def run_json(
+    capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0, whole: bool = False
+) -> dict[str, Any]:
+    """The one JSON object a command prints; stderr must be empty and the exit code as expected.
+
+    Without its format and the version, unless ``whole``.
+    """
     assert main([*arguments, "--json"]) == code
     captured = capsys.readouterr()
     assert captured.err == ""
     assert captured.out.count("\n") == 1
     document = json.loads(captured.out)
     assert isinstance(document, dict)
+    check_schema(document)
+    if not whole and document["format"] != TWO_TOKEN["format"]:
+        assert document.pop("format").startswith(f"spectheory-{arguments[0]}")
+        assert document.pop("spectheory") == spectheory.__version__
     return document
+
+
+def check_schema(document: dict[str, Any]) -> None:
+    """Refuse a document that the stored schema of its format does not describe (docs/schemas)."""
+    name = document["format"].removeprefix("spectheory-").removesuffix("/1")
+    if document["format"] != TWO_TOKEN["format"]:
+        jsonschema.validate(document, json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8")))
 
 
 def run_error(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 2) -> str:
