@@ -35,6 +35,7 @@ from spectheory.pairs.drafts import (
     Iid,
     PerPath,
     PrefixTree,
+    ShapedTree,
     TopTree,
     WithoutReplacement,
 )
@@ -605,10 +606,10 @@ def _drafted(pair: ModelPair, processes: Collection[str]) -> Iterator[DraftProce
         for widths in {(2, *one): 0, (*one, 2): 0, (2,) * L: 0, (3, *one): 0, (*one, 3): 0}:
             if _drafts_from(tree(widths), pair):
                 yield tree(widths)
-    trees = [TopTree((min(2, pair.vocab_size), *[1] * (L - 1))), ConfidenceTree(pair.vocab_size)]
-    yield from (tree for tree in trees if tree.name in processes)
-    if "hub_tree" in processes and "iid" not in processes:  # its first path follows the law of an i.i.d. one
-        yield from (tree for tree in [HubTree((2, *[1] * (L - 1)))] if _drafts_from(tree, pair))
+    one = [1] * (L - 1)
+    trees = [TopTree((min(2, pair.vocab_size), *one)), ConfidenceTree(pair.vocab_size), HubTree((2, *one))]
+    trees.append(ShapedTree((2, *[1, 0, *[1] * (L - 2)][: 2 * (L - 1)])))  # the second path ends at once
+    yield from (tree for tree in trees if tree.name in processes and _drafts_from(tree, pair))
     if "per_path" in processes:
         # The second path has another draft model: that of the pair, mixed with the uniform row.
         levels = tuple((level + Fraction(1, pair.vocab_size)) / 2 for level in pair.draft)

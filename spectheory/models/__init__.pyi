@@ -2,6 +2,7 @@ from .derived_drafts import few_tokens as few_tokens
 from .derived_drafts import first_layers as first_layers
 from .derived_drafts import last_tokens as last_tokens
 from .derived_drafts import prompt_lookup as prompt_lookup
+from .derived_drafts import prompt_ngrams as prompt_ngrams
 from .device import cpu_threads as cpu_threads
 from .device import is_out_of_memory as is_out_of_memory
 from .device import resolve_device as resolve_device

@@ -7,6 +7,7 @@ model that it is made of.  p(· | x) is the law of that model after a text x of 
 - ``last_tokens``: p(· | the last w tokens of x), which are read as a text of w tokens.
 - ``few_tokens``: p(· | x) conditioned on a set of tokens, as with an output layer on a reduced vocabulary.
 - ``prompt_lookup``: all mass on the token that followed the last tokens of x where they stood before.
+- ``prompt_ngrams``: all tokens that followed them, by how often they did.
 """
 
 from __future__ import annotations
@@ -125,6 +126,29 @@ def prompt_lookup(model: Any, longest: int) -> Any:
     return _PromptLookup(model, check_count("longest", longest))
 
 
+def prompt_ngrams(model: Any, longest: int) -> Any:
+    """Prompt look-up of several continuations: every token that followed the last tokens of the text before.
+
+    The comparison is that of ``prompt_lookup``.  All places of the first n that is found count: a token has a
+    probability in proportion to the number of places that it stands behind.  A ``ConfidenceTree`` of this
+    draft is a list of n-grams.
+
+    Args:
+        model, longest: as in ``prompt_lookup``.
+
+    Raises:
+        InvalidInputError: as in ``prompt_lookup``.
+
+    Example:
+        >>> from transformers import LlamaConfig, LlamaForCausalLM
+        >>> sizes = {"vocab_size": 8, "hidden_size": 8, "intermediate_size": 8, "num_attention_heads": 2}
+        >>> model = LlamaForCausalLM(LlamaConfig(**sizes, num_hidden_layers=2)).eval()
+        >>> prompt_ngrams(model, 2)(torch.tensor([[6, 1, 4, 6, 1, 5, 6, 1]])).logits[0, -1].softmax(-1)
+        tensor([0.0000, 0.0000, 0.0000, 0.0000, 0.5000, 0.5000, 0.0000, 0.0000])
+    """
+    return _PromptLookup(model, check_count("longest", longest), every_place=True)
+
+
 def layers_config(config: Any, count: int) -> Any:
     """The configuration of ``first_layers``."""
     found = copy.deepcopy(config)
@@ -233,26 +257,25 @@ class _LastTokens(_Rereading):
 
 
 class _PromptLookup(_Rereading):
-    def __init__(self, model: Any, longest: int) -> None:
-        super().__init__(model, f"lookup-{longest}")
+    def __init__(self, model: Any, longest: int, every_place: bool = False) -> None:
+        super().__init__(model, f"{'ngram' if every_place else 'lookup'}-{longest}")
         like = next(model.parameters())
         self.place = torch.nn.Parameter(torch.zeros(1, dtype=like.dtype, device=like.device), False)
-        self.longest = longest
+        self.longest, self.every_place = longest, every_place
 
     def forward(self, input_ids: Tensor, logits_to_keep: int = 0, use_cache: bool = False) -> Any:
-        """[N, n] -> logits of the last positions, [N, logits_to_keep, V], or of all: 0 and -infinity."""
+        """[N, n] -> logits of the last positions, [N, logits_to_keep, V], or of all."""
         length = input_ids.shape[1]
         first = length - (logits_to_keep or length)
-        tokens = [self._next(input_ids[:, : end + 1]) for end in range(first, length)]
-        shape = (*input_ids.shape[:1], length - first, self.config.get_text_config().vocab_size)
-        logits = self.place.new_full(shape, -torch.inf)
-        return self._output(logits.scatter(-1, torch.stack(tokens, dim=1)[..., None], 0.0))
+        probs = [self._next(input_ids[:, : end + 1]) for end in range(first, length)]
+        return self._output(torch.stack(probs, dim=1).log())
 
     def _next(self, text: Tensor) -> Tensor:
-        """[N, n] -> [N]"""
+        """[N, n] -> [N, V]"""
         earlier = text.shape[1] - 1
+        nothing = self.place.new_zeros((len(text), self.config.get_text_config().vocab_size))
         if earlier == 0:
-            return text[:, -1]
+            return nothing.scatter(1, text, 1.0)
         # How many tokens before and at every earlier place agree with the last ones, up to the longest.
         agree = torch.zeros_like(text[:, :-1])
         alike = torch.ones_like(agree, dtype=torch.bool)
@@ -261,6 +284,9 @@ class _PromptLookup(_Rereading):
             same[:, back:] = text[:, : earlier - back] == text[:, -1 - back, None]
             alike = alike & same
             agree = agree + alike
-        places = torch.arange(earlier, device=text.device)
-        best = (agree * earlier + places).argmax(dim=1, keepdim=True)
-        return torch.where(agree.gather(1, best) > 0, text.gather(1, best + 1), text[:, -1:])[:, 0]
+        if not self.every_place:  # the latest place alone
+            agree = agree * earlier + torch.arange(earlier, device=text.device) * (agree > 0)
+        best = agree.amax(dim=1, keepdim=True)
+        places = ((agree == best) & (best > 0)).to(nothing.dtype)
+        found = nothing.scatter_add(1, text[:, 1:], places / places.sum(dim=1, keepdim=True).clamp(min=1))
+        return torch.where(best > 0, found, nothing.scatter(1, text[:, -1:], 1.0))

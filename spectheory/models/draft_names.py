@@ -20,14 +20,16 @@ from spectheory.models.derived_drafts import (
     last_tokens,
     layers_config,
     prompt_lookup,
+    prompt_ngrams,
     tokens_config,
 )
 from spectheory.models.loading import ModelSource, find_model
 
 TARGET, PROMPT = "target", "prompt"
-FORMS = "N-layers, last-N, vocab-N, vocab=FILE.json; prompt:lookup-N"
+FORMS = "N-layers, last-N, vocab-N, vocab=FILE.json; prompt:lookup-N or prompt:ngram-N"
 _PART = re.compile(
     r"(?P<layers>\d+)-layers|last-(?P<last>\d+)|vocab-(?P<vocab>\d+)|vocab=(?P<file>.+)|lookup-(?P<lookup>\d+)"
+    r"|ngram-(?P<ngram>\d+)"
 )
 
 
@@ -80,7 +82,8 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
 
     Args:
         name: as in ``find_model``; or ``MODEL:PART,..`` with parts ``N-layers``, ``last-N``, ``vocab-N`` and
-            ``vocab=FILE.json`` (a list of token ids), where MODEL may be ``target``; or ``prompt:lookup-N``.
+            ``vocab=FILE.json`` (a list of token ids), where MODEL may be ``target``; or
+            ``prompt:lookup-N`` and ``prompt:ngram-N``.
         target: where the target is.
 
     Raises:
@@ -96,8 +99,8 @@ def find_draft(name: str | Path, target: ModelSource) -> ModelSource | DerivedDr
     is_derived = base in (TARGET, PROMPT) or all(matches)
     if isinstance(name, Path) or not colon or not is_derived:
         return find_model("draft", name)
-    # A look-up gives all mass to one token, of which fewer tokens may leave nothing: it is the only part.
-    looks_up = any(match["lookup"] for match in matches if match)
+    # A look-up gives all mass to few tokens, of which fewer tokens may leave nothing: it is the only part.
+    looks_up = any(match["lookup"] or match["ngram"] for match in matches if match)
     if not all(matches) or looks_up != (base == PROMPT) or (looks_up and len(matches) > 1):
         raise InvalidInputError(f"the draft {name!r} is not known; expected MODEL:PART,.. with {FORMS}")
     of_target = base in (TARGET, PROMPT)
@@ -115,8 +118,12 @@ def _part(match: re.Match[str]) -> Part:
         return Part(partial(first_layers, count=count), partial(layers_config, count=count))
     if kind == "vocab":
         return Part(partial(few_tokens, token_ids=count), partial(tokens_config, token_ids=count))
-    made = partial(last_tokens, width=count) if kind == "last" else partial(prompt_lookup, longest=count)
-    return Part(made, partial(derived_config, part=match[0]))
+    made = {
+        "last": partial(last_tokens, width=count),
+        "lookup": partial(prompt_lookup, longest=count),
+        "ngram": partial(prompt_ngrams, longest=count),
+    }
+    return Part(made[kind], partial(derived_config, part=match[0]))
 
 
 def _read_ids(path: Path) -> list[int]:

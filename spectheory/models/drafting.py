@@ -194,15 +194,12 @@ def draft_and_score(
                 "several draft models name several sets of most likely tokens at one context; restrict to "
                 "fixed tokens"
             )
-        if isinstance(process, ConfidenceTree):
-            raise InvalidInputError(
-                "a confidence_tree is drafted from all tokens; leave out the restriction, or draft a top_tree"
-            )
     check = LogitsCheck()
     if isinstance(process, ConfidenceTree):
-        process.check_size(pair.vocab_size, draft_length)
-        paths, draft_rows = _confidence_tree(prefilled, process, draft_length, options, processors, check)
-        token_ids, candidates = paths.clamp(min=0), None
+        process.check_size(restriction.num_tokens if restriction else pair.vocab_size, draft_length)
+        paths, token_ids, draft_rows, candidates = _confidence_tree(
+            prefilled, process, draft_length, options, restriction, processors, check
+        )
     else:
         paths, token_ids, draft_rows, candidates = _draft(
             prefilled, process, draws, generator, options, restriction, processors, check
@@ -289,18 +286,26 @@ def _score(
 ) -> Tensor:
     """The target's rows at all L+1 positions of all paths, from one forward call.  [B, K, L+1, N]"""
     pair = prefilled.pair
-    logits = pair.logits(prefilled.target.follow(prefilled.texts, token_ids, first=0))
-    if processors is not None:
-        levels = logits.unbind(2)
-        logits = torch.stack(
-            [processors(prefilled.texts, token_ids[:, :, :i], level) for i, level in enumerate(levels)], dim=2
-        )
+    logits = _at_prefixes(prefilled, prefilled.target, token_ids, processors)
     if candidates is None:
         rows = _rows(pair, logits, None, options, check, "target")
     else:  # one depth at a time, so that few full rows are alive
         pieces = zip(logits.unbind(2), candidates.unbind(2), strict=True)
         rows = torch.stack([_rows(pair, *piece, options, check, "target") for piece in pieces], dim=2)
     return _share(rows, paths)
+
+
+def _at_prefixes(
+    prefilled: PrefilledPrompts, reading: Reading, token_ids: Tensor, processors: ScoreProcessors | None
+) -> Tensor:
+    """The logits of a model behind all prefixes of the paths, [B, K, L+1, V]."""
+    logits = prefilled.pair.logits(reading.follow(prefilled.texts, token_ids, first=0))
+    if processors is None:
+        return logits
+    levels = enumerate(logits.unbind(2))
+    return torch.stack(
+        [processors(prefilled.texts, token_ids[:, :, :i], level) for i, level in levels], dim=2
+    )
 
 
 def _draw(
@@ -340,10 +345,11 @@ def _confidence_tree(
     process: ConfidenceTree,
     draft_length: int,
     options: SamplingOptions,
+    restriction: Restriction | None,
     processors: ScoreProcessors | None,
     check: LogitsCheck,
-) -> tuple[Tensor, Tensor]:
-    """The paths to the likeliest nodes, [B, K, L], -1 behind their ends, and the rows of point masses.
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """The paths to the likeliest nodes, [B, K, L], -1 behind their ends; the rows are point masses.
 
     At every depth the likeliest nodes are expanded.  Sorting is stable and nodes stand in breadth-first
     order, so that of equally likely nodes a parent comes before its children.
@@ -356,8 +362,11 @@ def _confidence_tree(
         logits = pair.logits(prefilled.draft.follow(texts, expanded, first=0))[:, :, -1]
         if processors is not None:
             logits = processors(texts, expanded, logits)
-        rows = _rows(pair, logits, None, options, check, "draft")
-        probs, tokens = rows.topk(min(process.width, pair.vocab_size))
+        allowed = None if restriction is None else restriction.candidates(logits)
+        rows = _rows(pair, logits, allowed, options, check, "draft")
+        probs, tokens = rows.topk(min(process.width, rows.shape[-1]))
+        if allowed is not None:
+            tokens = allowed.gather(-1, tokens)
         log_probs = (log_probs[..., None] + probs.log()).flatten(1)
         before = expanded[:, :, None].expand(-1, -1, tokens.shape[-1], -1)
         layer = torch.cat([before, tokens[..., None]], dim=-1).flatten(1, 2)
@@ -370,9 +379,15 @@ def _confidence_tree(
         )
     best = _likeliest(torch.cat(confidences, dim=1), process.num_nodes)
     paths = torch.cat(nodes, dim=1).gather(1, best[..., None].expand(-1, -1, draft_length))
+    token_ids, candidates, size = paths.clamp(min=0), None, pair.vocab_size
+    if restriction is not None:
+        candidates = restriction.candidates(_at_prefixes(prefilled, prefilled.draft, token_ids, processors))
+        candidates, size = _share(candidates, paths), restriction.num_tokens
+        places = (candidates[:, :, :draft_length] == token_ids[..., None]).to(torch.int64).argmax(dim=-1)
+        paths = torch.where(paths < 0, paths, places)
     prefilled.draft.forget_drafts()
     like = torch.zeros((), dtype=pair.probs_dtype, device=pair.device)
-    return paths, _point_masses(like.expand(*paths.shape, pair.vocab_size), paths)
+    return paths, token_ids, _point_masses(like.expand(*paths.shape, size), paths), candidates
 
 
 def _likeliest(log_probs: Tensor, number: int) -> Tensor:

@@ -62,11 +62,22 @@ def prompt_lookup_row(model: Any, text: list[int], longest: int) -> torch.Tensor
     return row
 
 
+def prompt_ngrams_row(model: Any, text: list[int], longest: int) -> torch.Tensor:
+    """Counted by search in lists."""
+    for count in range(min(longest, len(text) - 1), 0, -1):
+        ends = [end for end in range(count, len(text)) if text[end - count : end] == text[-count:]]
+        if ends:
+            found = torch.tensor([text[end] for end in ends]).bincount(minlength=model.config.vocab_size)
+            return found.to(torch.float64) / len(ends)
+    return prompt_lookup_row(model, text, longest)
+
+
 CASES = {
     "target:1-layers": (first_layers_row, 1, 2),
     "target:last-3": (last_tokens_row, 3, 4),
     "target:vocab-40": (few_tokens_row, 40, 41),
     "prompt:lookup-2": (prompt_lookup_row, 2, 1),
+    "prompt:ngram-2": (prompt_ngrams_row, 2, 1),
 }
 """Name -> the second route to its rows, with its number, and another number, whose rows are others."""
 

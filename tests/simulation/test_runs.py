@@ -212,11 +212,24 @@ def test_whole_texts_of_deterministic_drafts(
         texts.append([text.token_ids for text in found])
     assert texts[0] == texts[1]
     assert len(texts[0][0]) == 20
-    with pytest.raises(InvalidInputError, match="drafted from all tokens"):
-        simulate(
-            five_tokens, [[1]], ["naive_sampling"], drafts=ConfidenceTree(2), draft_length=1, samples=2,
-            restriction=Restriction.fixed([1, 2]),
-        )  # fmt: skip
+
+
+@pytest.mark.parametrize("restriction", [Restriction.fixed([4, 1, 2]), Restriction.per_context(3)], ids=str)
+@pytest.mark.parametrize("tree", [ConfidenceTree(5), ConfidenceTree(5, 2)], ids=lambda tree: tree.text)
+def test_confidence_trees_on_few_tokens(
+    five_tokens: LanguageModelPair, tree: ConfidenceTree, restriction: Restriction
+) -> None:
+    """One draw is exact; the enumeration of all tokens is another number."""
+    asked: dict[str, Any] = {"drafts": tree, "draft_length": 2, "samples": 2, "restriction": restriction}
+    (found,) = simulate(five_tokens, [[1, 2, 3]], ["naive_sampling"], **asked).estimates
+    exact, other = (
+        float(output_law("naive_sampling", restrict(five_tokens, [1, 2, 3], kept, 2), tree).block_efficiency)
+        for kept in (restriction, Restriction.fixed(range(5)))
+    )
+    assert found.block_efficiency == pytest.approx(exact, abs=1e-6)
+    assert abs(exact - other) > 1e-3
+    with pytest.raises(InvalidInputError, match="there are 12 nodes, and 13 were asked for"):
+        simulate(five_tokens, [[1]], ["naive_sampling"], **(asked | {"drafts": ConfidenceTree(13)}))
 
 
 @pytest.mark.parametrize(
