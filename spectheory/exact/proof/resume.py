@@ -11,11 +11,11 @@ from typing import Any
 
 from flint import fmpq
 
-from spectheory.exact.proof.certificates import Term
+from spectheory.exact.proof.certificates import Node, Part, Term
 from spectheory.exact.proof.points import Point
 from spectheory.exact.proof.proof_file import SEARCH_FORMAT
 from spectheory.exact.proof.rational_functions import ANY_SIGN
-from spectheory.exact.proof.regions import LEAF, Branch, Node, Part, Walk
+from spectheory.exact.proof.regions import LEAF, Branch, Walk
 from spectheory.foundation.errors import InvalidInputError
 
 
