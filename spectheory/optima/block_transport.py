@@ -5,14 +5,12 @@ from typing import Any
 import numpy as np
 
 from spectheory.foundation.errors import EnumerationTooLargeError
-from spectheory.optima.one_position.optimal_transport import coupling_repair, marginal_blocks
+from spectheory.optima.one_position.optimal_transport import MAX_VARIABLES, coupling_repair, marginal_blocks
 from spectheory.optima.solving.exact_solver import solve_in_its_arithmetic
 from spectheory.optima.solving.linear_program import LinearProgram, ones
 from spectheory.optima.solving.solution import Solution
 from spectheory.pairs.contexts import prefix_of_leaf
 from spectheory.pairs.pair import ModelPair
-
-MAX_VARIABLES = 20_000
 
 
 def block_transport_program(pair: ModelPair, max_variables: int = MAX_VARIABLES) -> LinearProgram:

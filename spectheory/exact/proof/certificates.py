@@ -42,18 +42,21 @@ class Term:
     multiplier: Any = None
 
 
-@dataclass(frozen=True)
-class Step:
-    """A factor whose sign follows from conditions.
+@dataclass
+class Part:
+    """A part of a node: the signs, and the node, ``LEAF``, or what closes it; ``None`` while it is open."""
 
-    Attributes:
-        mask: the signs that are left; none in the last step.
-        closed: the other signs, each with the number of the lemma that excludes it.
-    """
+    mask: int
+    target: Node | str | None = None
+    lemma: int | None = None
+
+
+@dataclass
+class Node:
+    """A split of a region by the sign of a factor."""
 
     factor: Factor
-    mask: int
-    closed: tuple[tuple[int, int], ...]
+    parts: list[Part]
 
 
 @dataclass(frozen=True)
@@ -62,17 +65,17 @@ class Lemma:
 
     Attributes:
         terms: the certificate; ``None`` where there is none.
-        steps: in place of a certificate, factors whose signs follow one after the other.
+        tree: in place of a certificate, splits of which other lemmas close all parts.
     """
 
     constraints: tuple[Constraint, ...]
     terms: tuple[Term, ...] | None
-    steps: tuple[Step, ...] = ()
+    tree: Node | None = None
 
     @property
     def is_trusted(self) -> bool:
         """Whether nothing but the word of a solver says so."""
-        return self.terms is None and not self.steps
+        return self.terms is None and self.tree is None
 
     def covers(self, known: Any) -> bool:
         """Whether the conditions hold wherever the known signs do."""

@@ -174,8 +174,7 @@ class _Check:
             reject("a lemma has no certificate; it trusts a solver")
         conditions = [(int(number), int(mask)) for number, mask in lemma["conditions"]]
         rational = [
-            self._polynomial(self.document["polynomials"][n], self.rational_ring, _rational)
-            for n, _ in conditions
+            self._polynomial(self.document["polynomials"][n], self.rational_ring, fmpq) for n, _ in conditions
         ]
         total, is_strict = self.rational_ring.from_dict({}), False
         for coefficient, indices, *multiplier in lemma["terms"]:
@@ -185,9 +184,9 @@ class _Check:
                 [index] = indices
                 if conditions[index][1] != ZERO:
                     reject("a lemma multiplies by any polynomial where a condition is not an equality")
-                total += self._polynomial(multiplier[0], self.rational_ring, _rational) * rational[index]
+                total += self._polynomial(multiplier[0], self.rational_ring, fmpq) * rational[index]
                 continue
-            number = _rational(coefficient)
+            number = fmpq(coefficient)
             if number <= 0:
                 reject("a lemma has a term that is not positive")
             term, strict = self.rational_ring.constant(number), True
@@ -286,8 +285,3 @@ class _Check:
                 if before & ~covered:
                     reject("a node leaves out a sign")
         return found
-
-
-def _rational(text: Any) -> Any:
-    numerator, _, denominator = str(text).partition("/")
-    return fmpq(int(numerator), int(denominator or 1))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from time import monotonic
 from typing import NamedTuple
 
-from spectheory.exact.proof.certificates import Constraint, Lemma, Step, Term, certificate
+from spectheory.exact.proof.certificates import Constraint, Lemma, Node, Part, Term, certificate
 from spectheory.exact.proof.domain import FormalPair
 from spectheory.exact.proof.points import Point, random_point
 from spectheory.exact.proof.rational_functions import ANY_SIGN, NEGATIVE, POSITIVE, ZERO, Factor
 from spectheory.exact.proof.solver import RealSolver
-from spectheory.exact.proof.substitution import consequences
+from spectheory.exact.proof.substitution import Consequence, divisions
 
 MOVES = 24
 """How many random changes of a point are tried before a solver is asked."""
-DEGREES = (1, 2, 3, 4)
-"""Of the products of conditions in a certificate."""
+LOW_DEGREES, HIGH_DEGREES = (1, 2), (3, 4)
+"""Of the products of conditions in a certificate; the second where equalities do not help."""
+MOST_STEPS, MOST_SPLITS = 5, 3
+"""How often a core is replaced by one behind its equalities, and by how many factors it is split there."""
+MOST_CORES = 30
+"""That are tried in place of one that has no certificate."""
 NEAREST = 80
 """Of how many conditions a certificate of degree 1 is looked for."""
 EXTRA = 12
@@ -53,6 +57,7 @@ class Emptiness:
         self._by_factor: dict[Factor, list[int]] = {}
         self._solver = RealSolver(milliseconds) if RealSolver.is_there() else None
         self._random = Random(0)
+        self._cores_left = MOST_CORES
 
     def examine(
         self,
@@ -84,7 +89,7 @@ class Emptiness:
         self,
         constraints: Sequence[Constraint],
         terms: tuple[Term, ...] | None,
-        steps: tuple[Step, ...] = (),
+        tree: Node | None = None,
     ) -> int:
         """Keep a lemma, with the conditions that its certificate uses."""
         if terms is not None:
@@ -95,7 +100,7 @@ class Emptiness:
                 type(term)(term.coefficient, tuple(place[i] for i in term.indices), term.multiplier)
                 for term in terms
             )
-        self.lemmas.append(Lemma(tuple(constraints), terms, steps))
+        self.lemmas.append(Lemma(tuple(constraints), terms, tree))
         for factor, _ in constraints:
             self._by_factor.setdefault(factor, []).append(len(self.lemmas) - 1)
         return len(self.lemmas) - 1
@@ -166,47 +171,137 @@ class Emptiness:
             return Finding(mask, None, [point] if point.is_in({**known, factor: mask}.items()) else [])
         if answer != "unsat":
             return unknown
-        core = self._solver.core(every)
-        near = [*core, *_simple(constraints, core)[:EXTRA]]
+        core, known = self._solver.core(every) or every, dict(every)
+        self._cores_left = MOST_CORES
+        target = self._closed(core, known, MOST_STEPS)
+        if target is None:
+            target = self._certified(core, known, HIGH_DEGREES)
+        if isinstance(target, int):
+            return Finding(mask, target, [])
+        used = _factors_in(target, self.lemmas) if target else [factor for factor, _ in core]
+        return Finding(mask, self.add([(f, known[f]) for f in used if f in known], None, target), [])
+
+    def _certified(
+        self, core: Sequence[Constraint], known: Mapping[Factor, int], degrees: Sequence[int]
+    ) -> int | None:
+        """The lemma with a certificate that a core has no solution."""
+        near = [*core, *_simple(known, core)[:EXTRA]]
         # 1 - q₀ > 0 follows from 1 - q₀ - q₁ > 0 and q₁ > 0.
-        wide = [*near, *_simple(constraints, near)[:EXTRA]]
-        for degree in DEGREES:
+        wide = [*near, *_simple(known, near)[:EXTRA]]
+        for degree in degrees:
             for some in (core, near, wide):
                 terms = certificate(some, degree)
                 if terms is not None:
-                    return Finding(mask, self.add(some, terms), [])
-        return Finding(mask, self.add(core, None, self._steps(core)), [])
+                    return self.add(some, terms)
+        return None
 
-    def _steps(self, core: Sequence[Constraint]) -> tuple[Step, ...]:
-        """Signs that follow by substitution, until none is left for some factor; empty if they stay open."""
-        known, steps = dict(core), list[Step]()
-        found: Step | None = None
-        while found is None or found.mask:
-            found = next(self._steps_from(known), None)
-            if found is None:
-                return ()
-            steps.append(found)
-            known[found.factor] = found.mask
-        return tuple(steps)
+    def _closed(self, core: Sequence[Constraint], known: dict[Factor, int], steps: int) -> int | Node | None:
+        """What closes conditions without a solution: a lemma, or splits of which lemmas close all parts.
 
-    def _steps_from(self, known: Mapping[Factor, int]) -> Iterator[Step]:
-        for factor, mask, conditions in consequences(known):
-            before = known.get(factor, ANY_SIGN)
-            excluded = [sign for sign in (NEGATIVE, ZERO, POSITIVE) if before & sign & ~mask]
-            impossible = [[*conditions, (factor, sign)] for sign in excluded]
-            degrees = range(1, len(conditions) + 1)
-            proofs = [next(filter(None, (certificate(one, d) for d in degrees)), None) for one in impossible]
-            if excluded and all(proofs):
-                lemmas = map(self.add, impossible, proofs)
-                yield Step(factor, before & mask, tuple(zip(excluded, lemmas, strict=True)))
+        A condition is divided by an equality, and what is left has a sign.  Where two of its factors may have
+        any, the signs of one of them are gone through.
+        """
+        lemma = self._certified(core, known, LOW_DEGREES)
+        self._cores_left -= 1
+        if lemma is not None or not steps or self._cores_left <= 0:
+            return lemma
+        zeros = [factor for factor, mask in core if mask == ZERO]
+        if not zeros:
+            return self._certified(core, known, HIGH_DEGREES)
+        known, derived, splits = {**known}, list[Consequence](), dict[Factor, None]()
+        for zero in zeros:
+            for factor, mask in core:
+                for division in divisions((factor, mask), zero, known) if factor is not zero else ():
+                    found = division.consequence(known)
+                    if found is None:
+                        splits.update(dict.fromkeys(division.open_factors(known)))
+                        continue
+                    before = known.get(found.factor, ANY_SIGN)
+                    if before & ~found.mask:
+                        derived.append(found)
+                        known[found.factor] = before & found.mask
+                        if not known[found.factor]:
+                            return self._chain(derived, known, None)
+        if derived:
+            inner = self._core_behind(known, core, zeros)
+            target = self._closed(inner, known, steps - 1) if inner else None
+            if target is not None:
+                return self._chain(derived, known, target)
+        for factor in sorted(splits, key=lambda one: len(one.terms))[:MOST_SPLITS]:
+            parts = []
+            for sign in (NEGATIVE, ZERO, POSITIVE):
+                if not sign & known.get(factor, ANY_SIGN):
+                    continue
+                signs = {**known, factor: sign}
+                inner = self._core_behind(signs, core, ())
+                target = self._closed(inner, signs, steps - 1) if inner else None
+                if target is None:
+                    break
+                parts.append(_part(sign, target))
+            else:
+                return self._chain(derived, known, Node(factor, parts))
+        return None
+
+    def _core_behind(
+        self, known: Mapping[Factor, int], core: Sequence[Constraint], zeros: Sequence[Factor]
+    ) -> list[Constraint]:
+        """A core without some of the equalities, if there is one, and with few conditions of the old core."""
+        if self._solver is None or monotonic() > self.deadline:
+            return []
+        old = {factor for factor, _ in core}
+        conditions = sorted(known.items(), key=lambda item: item[0] not in old)
+        for zero in zeros:
+            fewer = [item for item in conditions if item[0] is not zero]
+            if self._solver.decide(fewer)[0] == "unsat":
+                conditions = fewer
+        return self._solver.core(conditions)
+
+    def _chain(
+        self, derived: Sequence[Consequence], known: Mapping[Factor, int], target: int | Node | None
+    ) -> int | Node:
+        """A node for every consequence that what is behind it needs."""
+        needed = set() if target is None else {*_factors_in(target, self.lemmas)}
+        last = target
+        for found in reversed(derived):
+            if last is not None and found.factor not in needed:
+                continue
+            lemmas = {sign: self.add(*how) for sign, how in found.excluded.items()}
+            parts = [Part(sign, lemma=lemma) for sign, lemma in lemmas.items()]
+            if last is not None:
+                parts.append(_part(found.mask, last))
+            last = Node(found.factor, parts)
+            needed |= {*_factors_in(last, self.lemmas)}
+        if last is None:
+            raise AssertionError("a chain without an end")
+        return last
 
 
-def _simple(constraints: Sequence[Constraint], core: Sequence[Constraint]) -> list[Constraint]:
+def _part(mask: int, target: int | Node) -> Part:
+    return Part(mask, lemma=target) if isinstance(target, int) else Part(mask, target)
+
+
+def _factors_in(target: int | Node, lemmas: Sequence[Lemma]) -> list[Factor]:
+    """The factors in a tree and in its lemmas."""
+    found: dict[Factor, None] = {}
+    waiting: list[int | Node] = [target]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, int):
+            found |= dict.fromkeys(factor for factor, _ in lemmas[one].constraints)
+            if tree := lemmas[one].tree:
+                waiting.append(tree)
+        else:
+            found[one.factor] = None
+            waiting += [part.target if part.lemma is None else part.lemma for part in one.parts]  # type: ignore[misc]
+    return list(found)
+
+
+def _simple(known: Mapping[Factor, int], core: Sequence[Constraint]) -> list[Constraint]:
     """Other linear conditions with variables of a core, as 0 ≤ p is one."""
     variables = frozenset().union(*(factor.variables for factor, _ in core))
     return [
         (factor, mask)
-        for factor, mask in constraints
+        for factor, mask in known.items()
         if (factor, mask) not in core and factor.variables & variables and max(map(sum, factor.terms)) == 1
     ]
 

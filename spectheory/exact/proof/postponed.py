@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from flint import fmpq
 
+from spectheory.exact.proof.certificates import Part
 from spectheory.exact.proof.domain import FormalPair, Shape
 from spectheory.exact.proof.emptiness import MOST_POINTS, Emptiness
 from spectheory.exact.proof.formal_numbers import NotFollowedError, Number, Run
@@ -36,7 +37,7 @@ from spectheory.exact.proof.rational_functions import (
     opposite,
     sign_mask,
 )
-from spectheory.exact.proof.regions import LEAF, Branch, Part, RegionRun, Walk, possible_signs
+from spectheory.exact.proof.regions import LEAF, Branch, RegionRun, Walk, possible_signs
 from spectheory.exact.proof.replay import replay
 from spectheory.exact.proof.statements import AT_LEAST_ZERO, Condition, Statement
 from spectheory.exact.proof.stops import formal_stops, fresh

@@ -20,11 +20,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spectheory.exact.proof.certificates import Step, Term
+from spectheory.exact.proof.certificates import Node, Part, Term
 from spectheory.exact.proof.points import Point
 from spectheory.exact.proof.postponed import Postponement
 from spectheory.exact.proof.rational_functions import Factor, RationalFunction
-from spectheory.exact.proof.regions import LEAF, Branch, Node, Part, Walk
+from spectheory.exact.proof.regions import LEAF, Branch, Walk
 
 FORMAT, SEARCH_FORMAT = "spectheory-proof/1", "spectheory-search/1"
 
@@ -108,9 +108,9 @@ class _Trees:
         self, part: Part, waiting: list[tuple[Node, list[Any], int]], row: list[Any], place: int
     ) -> Any:
         if part.lemma is not None:
-            steps = self.walk.emptiness.lemmas[part.lemma].steps
-            if steps:
-                waiting.append((_nodes(steps), row, place))
+            tree = self.walk.emptiness.lemmas[part.lemma].tree
+            if tree is not None:
+                waiting.append((tree, row, place))
                 return 0
             return -2 - self.lemmas.setdefault(part.lemma, len(self.lemmas))
         if isinstance(part.target, Node):
@@ -139,13 +139,6 @@ class _Trees:
 
 def _function(function: RationalFunction) -> list[Any]:
     return [_terms(part.to_dict()) for part in (function.numerator, function.denominator)]
-
-
-def _nodes(steps: Sequence[Step]) -> Node:
-    """A node for every step, each in the part that the one before leaves."""
-    first, *rest = steps
-    parts = [Part(sign, lemma=number) for sign, number in first.closed]
-    return Node(first.factor, [*parts, Part(first.mask, _nodes(rest))] if rest else parts)
 
 
 def _combined(terms: tuple[Term, ...]) -> list[tuple[Any, tuple[int, ...], dict[Any, Any] | None]]:

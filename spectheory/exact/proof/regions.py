@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from spectheory.exact.proof.certificates import Node, Part
 from spectheory.exact.proof.domain import Face, FormalPair, Shape
 from spectheory.exact.proof.emptiness import MOST_POINTS, Emptiness
 from spectheory.exact.proof.formal_numbers import Run
@@ -27,23 +28,6 @@ from spectheory.exact.proof.rational_functions import (
 
 LEAF = "leaf"
 FIRST_POINTS = 60
-
-
-@dataclass
-class Part:
-    """A part of a node: the signs, and the node, ``LEAF``, or what closes it; ``None`` while it is open."""
-
-    mask: int
-    target: Node | str | None = None
-    lemma: int | None = None
-
-
-@dataclass
-class Node:
-    """A split of a region by the sign of a factor."""
-
-    factor: Factor
-    parts: list[Part]
 
 
 @dataclass

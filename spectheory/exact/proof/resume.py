@@ -5,17 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from flint import fmpq
 
-from spectheory.exact.proof.certificates import Term
+from spectheory.exact.proof.certificates import Node, Part, Term
 from spectheory.exact.proof.points import Point
 from spectheory.exact.proof.proof_file import SEARCH_FORMAT
 from spectheory.exact.proof.rational_functions import ANY_SIGN
-from spectheory.exact.proof.regions import LEAF, Branch, Node, Part, Walk
+from spectheory.exact.proof.regions import LEAF, Branch, Walk
 from spectheory.foundation.errors import InvalidInputError
 
 
@@ -66,7 +65,7 @@ def restore(walk: Walk, tree: Mapping[str, Any]) -> None:
         found: list[Term] | None = None if lemma["terms"] is None else []
         for coefficient, indices, *multiplier in lemma["terms"] or ():
             monomials = terms(multiplier[0]) if multiplier else [(coefficient, None)]
-            found += [Term(_rational(c), tuple(indices), powers) for c, powers in monomials]  # type: ignore[operator]
+            found += [Term(fmpq(c), tuple(indices), powers) for c, powers in monomials]  # type: ignore[operator]
         conditions = [(factors[number], mask) for number, mask in lemma["conditions"]]
         walk.emptiness.add(conditions, None if found is None else tuple(found))
     for number, (face, root) in enumerate(tree["roots"]):
@@ -75,7 +74,7 @@ def restore(walk: Walk, tree: Mapping[str, Any]) -> None:
         while waiting:
             target, branch = waiting.pop()
             if isinstance(target, list):
-                stored = [Point(list(map(_rational, target)))] if target else []
+                stored = [Point(list(map(fmpq, target)))] if target else []
                 walk.waiting.append(Branch(branch.pair, branch.known, stored + branch.points, branch.part))
             elif target == -1:
                 branch.part.target = LEAF
@@ -92,8 +91,3 @@ def restore(walk: Walk, tree: Mapping[str, Any]) -> None:
                     points = [point for point in branch.points if point.sign(factor) & mask]
                     known = {**branch.known, factor: mask}
                     waiting.append((below, Branch(branch.pair, known, points, part)))
-
-
-def _rational(text: Any) -> fmpq:
-    number = Fraction(text)
-    return fmpq(number.numerator, number.denominator)

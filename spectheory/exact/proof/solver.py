@@ -9,7 +9,15 @@ from typing import Any
 from flint import fmpq
 
 from spectheory.exact.proof.certificates import Constraint
-from spectheory.exact.proof.rational_functions import ANY_SIGN, NEGATIVE, POSITIVE, ZERO, Factor
+from spectheory.exact.proof.rational_functions import (
+    ANY_SIGN,
+    NEGATIVE,
+    POSITIVE,
+    ZERO,
+    Factor,
+    sign_mask,
+)
+from spectheory.exact.proof.substitution import solve, solved_form
 
 try:
     import z3
@@ -58,10 +66,15 @@ class RealSolver:
         return _RELATIONS[mask](expression)
 
     def _asked(self, conditions: Sequence[Any], milliseconds: int | None = None) -> tuple[str, Any]:
+        """The answer, with a model or with the numbers of conditions that have no solution."""
         solver = z3.Tactic("qfnra-nlsat").solver()
         solver.set("timeout", milliseconds or self.milliseconds)
-        solver.add(*conditions)
+        solver.set("unsat_core", True)
+        for number, condition in enumerate(conditions):
+            solver.assert_and_track(condition, f"c{number}")
         answer = str(solver.check())
+        if answer == "unsat":
+            return answer, sorted(int(str(name)[1:]) for name in solver.unsat_core())
         return answer, solver.model() if answer == "sat" else None
 
     def decide(self, constraints: Sequence[Constraint]) -> tuple[str, dict[int, fmpq]]:
@@ -81,20 +94,21 @@ class RealSolver:
             number = number.approx(30) if z3.is_algebraic_value(number) else number
             return Fraction(number.numerator_as_long(), number.denominator_as_long())
 
-        def holds(values: dict[int, Fraction]) -> bool:
-            point = [fmpq(0)] * size
+        def point(values: dict[int, Fraction]) -> list[fmpq]:
+            found = [fmpq(0)] * size
             for variable, number in values.items():
-                point[variable] = fmpq(number.numerator, number.denominator)
-            return all(
-                (POSITIVE if x > 0 else NEGATIVE if x < 0 else ZERO) & mask
-                for x, mask in ((factor.at(point), mask) for factor, mask in constraints)
-            )
+                found[variable] = fmpq(number.numerator, number.denominator)
+            return found
+
+        def holds(values: list[fmpq]) -> bool:
+            return all(sign_mask(factor.at(values)) & mask for factor, mask in constraints)
 
         near = {variable: value(model, variable) for variable in variables}
+        form = solved_form([factor for factor, mask in constraints if mask == ZERO], point(near))
         for largest in (2, 4, 8, 16, 60, 200, 1000, 10**5, 10**9):
-            values = {variable: number.limit_denominator(largest) for variable, number in near.items()}
-            if holds(values):
-                return answer, _as_fmpq(values)
+            values = point({variable: x.limit_denominator(largest) for variable, x in near.items()})
+            if solve(form, values) and holds(values):
+                return answer, {variable: values[variable] for variable in variables}
         # Conditions with equality: one variable after the other gets a simple value that leaves a solution.
         fixed: dict[int, Fraction] = {}
         for variable in variables:
@@ -108,17 +122,20 @@ class RealSolver:
                     break
             else:
                 return "sat", {}
-        return "sat", _as_fmpq(fixed) if holds(fixed) else {}
+        values = point(fixed)
+        return "sat", {variable: values[variable] for variable in variables} if holds(values) else {}
 
     def core(self, constraints: Sequence[Constraint]) -> list[Constraint]:
-        """A set of conditions without a solution from which none can be left out, by deletion."""
-        kept = list(constraints)
-        for constraint in list(constraints):
+        """Some of the conditions that have no solution, from which none can be left out; [] if unknown.
+
+        The first conditions are left out first.
+        """
+        answer, numbers = self._asked([self._condition(constraint) for constraint in constraints])
+        if answer != "unsat":
+            return []
+        kept = [constraints[number] for number in numbers]
+        for constraint in list(kept):
             fewer = [other for other in kept if other is not constraint]
             if fewer and self._asked([self._condition(other) for other in fewer], 1000)[0] == "unsat":
                 kept = fewer
         return kept
-
-
-def _as_fmpq(values: dict[int, Fraction]) -> dict[int, fmpq]:
-    return {variable: fmpq(number.numerator, number.denominator) for variable, number in values.items()}
