@@ -12,6 +12,7 @@ Run: ``python benchmarks/scored_selection.py certify``.
 """
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
@@ -37,6 +38,8 @@ from spectheory.verification.algorithms.path_selection.scored_multipath import S
 from spectheory.verification.algorithms.pooled import Pooled
 from spectheory.verification.algorithms.recoupled import Recoupled
 
+LEAST_LOSS = 1e-6
+"""Smaller differences are rounding."""
 SMALL = ((2, 1), (2, 2), (3, 1))
 SHAPES = ((2, 1), (2, 2), (2, 3), (2, 4), (3, 1), (3, 2), (3, 3), (4, 1), (4, 2))
 
@@ -146,31 +149,45 @@ def rules(pairs: int, lengths: tuple[int, ...]) -> None:
 
 @main.command()
 @click.option("--pairs", default=200, help="Random pairs per cell.")
+@click.option("--draft-length", "length", default=2)
 @click.option("--num-drafts", "numbers", multiple=True, default=(2, 3, 4), type=int)
-def pooled(pairs: int, numbers: tuple[int, ...]) -> None:
-    """The part of what the best other verifier leaves to the optimum, V = 3, L = 2.
+@click.option("--agreement", "agreements", multiple=True, default=(0.0, 0.3, 0.6), type=float)
+def pooled(pairs: int, length: int, numbers: tuple[int, ...], agreements: tuple[float, ...]) -> None:
+    """The part of what the best other verifier leaves to the optimum, V = 3.
 
-    For recoupled and for pooled selection also the largest loss to that verifier, and the smallest gain over
-    scored selection, 0 or more but for rounding.
+    For recoupled and for pooled selection also the smallest gain over scored selection, 0 or more but for
+    rounding; and the losses to other verifiers: on how many pairs, the largest, their mean, and who
+    earns more.
     """
-    shown = "scored | recoupled | pooled | largest losses | smallest gains"
-    click.echo(f"| K | agreement | {shown} |\n{'|---' * 7}|")
+    shown = "scored | recoupled | pooled | smallest gains | recoupled loses | pooled loses"
+    click.echo(f"| K | agreement | {shown} |\n{'|---' * 8}|")
     base = verifiers["scored_multipath"]
     joint = Recoupled(base), Pooled(base)
-    for drafts, agreement in itertools.product(numbers, (0.0, 0.3, 0.6)):
-        values = []
+    for drafts, agreement in itertools.product(numbers, agreements):
+        values, best_others = [], []
         for number in range(pairs):
-            pair = random_float([78, number], 3, 2, agreement=agreement)
+            pair = random_float([78, number], 3, length, agreement=agreement)
             earned = efficiencies(pair, drafts)
             own = earned.pop("scored_multipath"), *(it.block_efficiency(pair, drafts) for it in joint)
-            optimum = multi_path_interval(pair, drafts, relative_gap=1e-5).lower
-            values.append((optimum, max(earned.values()), *own))
-        optima, best_others, scored, *raised = np.array(values, dtype=float).T
-        closed = [(value - best_others).sum() / (optima - best_others).sum() for value in (scored, *raised)]
+            values.append((multi_path_interval(pair, drafts, relative_gap=1e-5).lower, *own))
+            best_others.append(max(earned, key=lambda name, earned=earned: earned[name]))
+            values[-1] += (earned[best_others[-1]],)
+        optima, scored, *raised, others = np.array(values, dtype=float).T
+        closed = [(value - others).sum() / (optima - others).sum() for value in (scored, *raised)]
         shares = " | ".join(f"{part:.3f}" for part in closed)
-        losses = ", ".join(f"{(best_others - value).max():.4f}" for value in raised)
         gains = ", ".join(f"{(value - scored).min():.0e}" for value in raised)
-        click.echo(f"| {drafts} | {agreement} | {shares} | {losses} | {gains} |")
+        losses = " | ".join(_losses(others - value, best_others) for value in raised)
+        click.echo(f"| {drafts} | {agreement} | {shares} | {gains} | {losses} |")
+
+
+def _losses(losses: np.ndarray, names: list[str]) -> str:
+    """How often, how much at most and in the mean another verifier earns more, and which."""
+    losing = losses > LEAST_LOSS
+    if not losing.any():
+        return "never"
+    counts = Counter(name for name, loses in zip(names, losing, strict=True) if loses)
+    who = ", ".join(f"{name} {count}" for name, count in counts.most_common())
+    return f"{losing.sum()}, at most {losses.max():.4f}, mean {losses[losing].mean():.4f}: {who}"
 
 
 def half_intervals(node: ScoreNode, levels: Array) -> Array:

@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 from functools import cache
+from itertools import product
+from math import prod
 from typing import Any
 
 import pytest
@@ -76,6 +78,16 @@ def test_a_profile_is_the_context_free_pair() -> None:
     profile = [str(mass) for mass in levels[0][0, :, 0]]
     assert best_shapes(profile_levels(profile, 3), 9) == best_shapes(levels, 9)
     assert best_shapes(profile_levels(profile[:2], 3), 9)[-1].value < best_shapes(levels, 9)[-1].value
+
+
+def test_the_likeliest_nodes_are_the_best_shape_of_a_falling_profile() -> None:
+    """Statement 5.28 (iv); where later positions accept more, a tree that branches late earns more."""
+    profile = [Fraction(9, 20), Fraction(1, 4), Fraction(1, 10), Fraction(1, 20)]
+    masses = sorted((prod(r) for d in (1, 2, 3) for r in product(profile, repeat=d)), reverse=True)
+    for n, best in enumerate(best_shapes(profile_levels([str(a) for a in profile], 3), 12), 1):
+        assert best.value == 1 + sum(masses[:n])
+    sure, unsure = profile_levels(["1", "0"], 1), profile_levels(["1/2", "1/2"], 1)
+    assert best_shapes([*sure, *unsure], 3)[-1].children == (1, 2)
 
 
 @pytest.mark.parametrize("pair", PAIRS, ids=repr)

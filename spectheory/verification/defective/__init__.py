@@ -38,6 +38,7 @@ defects = Registry(
         "block_acceptance_without_weight": "block_weights:BlockAcceptanceWithoutWeight",
         "block_residual_without_weight": "block_weights:BlockResidualWithoutWeight",
         "block_uncapped_weight": "block_weights:BlockUncappedWeight",
+        "block_uncapped_last_weight": "block_weights:BlockUncappedLastWeight",
         "block_first_rejection": "block_weights:BlockFirstRejection",
         "block_weight_as_acceptance": "block_weights:BlockWeightAsAcceptance",
         # several drafts

@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from spectheory.foundation.arrays import Array, ones_like, prefix_products
+from spectheory.foundation.arrays import Array, at_most_one, namespace, ones_like, prefix_products
 from spectheory.verification.algorithms.one_path.token import Token
 from spectheory.verification.correction_rows import CorrectionRows
 from spectheory.verification.defective.skeletons import BlockSkeleton
@@ -45,6 +45,21 @@ class BlockUncappedWeight(BlockSkeleton):
 
     def weights(self, ratio: Array) -> Array:
         return prefix_products(ratio)
+
+
+class BlockUncappedLastWeight(BlockSkeleton):
+    """The whole path is accepted with min(1, p(a_{1:L}) / q(a_{1:L})), shorter prefixes as they should be.
+
+    The code published with hsd2026 decides so at the last position, while its weights before are those of
+    block verification (theory.md Statement 4.11).  Plausible because it is the acceptance of a whole path as
+    one draft, and equal unless a prefix has p > q: with one drafted token nothing shows.
+    """
+
+    origin: ClassVar[str] = "Published code caps the ratio of all prefixes but that of the whole path."
+
+    def weights(self, ratio: Array) -> Array:
+        whole = at_most_one(prefix_products(ratio)[..., -1:])
+        return namespace(ratio).concat([super().weights(ratio)[..., :-1], whole], axis=-1)
 
 
 class BlockFirstRejection(BlockSkeleton):

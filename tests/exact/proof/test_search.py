@@ -21,7 +21,7 @@ PROVED: list[tuple[str, int, int, Any]] = [
 SMALLEST: dict[tuple[int, int, int], str] = {
     (3, 1, 1): "rejected_token_masked shared_uniform",
     (2, 2, 1): "stale_correction_row block_acceptance_without_weight block_uncapped_weight "
-    "block_first_rejection block_weight_as_acceptance",
+    "block_first_rejection block_weight_as_acceptance block_uncapped_last_weight",
     (3, 2, 1): "block_residual_without_weight",
     (2, 1, 2): "greedy_multipath_ties greedy_multipath_unskewed likeliest_draft longest_accepted "
     "independent_acceptance small_division_factor distinct_drafts_assumed",

@@ -82,6 +82,8 @@ GOLDEN: dict[str, tuple[str, F]] = {
     # block2024 App. C (Eq. 30): BA has 1/3 instead of 2/9; theory.md §4.
     "block_uncapped_weight": ("two_token-L2", F(1, 3) - F(2, 9)),
     # h_1 = 0 after A, so A is never output.
+    # B, A is drafted with 2/9 and has p = q: it is kept whole with 1, not with w = 1/2 behind the cap at B.
+    "block_uncapped_last_weight": ("two_token-L2", F(2, 9) * F(1, 2)),
     "block_first_rejection": ("two_token-L2", F(1, 3)),
     # Path AA: accepted at 1 with w_1 = 1/2, where h_1 = 0.
     "block_weight_as_acceptance": ("two_token-L2", F(4, 9) * F(3, 4) * F(1, 2)),
