@@ -24,7 +24,7 @@ from spectheory.verification.verifier import Verifier
 
 LAW_TOLERANCE = {"float64": 1e-9, "float32": 1e-5}
 """By the type of the probabilities: how far an answer may be from a law, in probability."""
-VETTED_TUPLES = 8
+VETTED_DRAWS = 8
 """Tuples of drafted paths on which a user's verifier is checked to be a function."""
 FAULTS = (
     "stop probabilities that are not a law",
@@ -113,10 +113,10 @@ def check_users_own(verifier: Verifier, source: DraftSource, num_drafts: int, se
         InvalidOutcomeError: the text names the fault.
     """
     # Two rounds, so that there are two tuples to be reordered even where a batch has one prompt.
-    draw, draws = source.open_batch(0), min(source.draws_at_once, VETTED_TUPLES // 2)
+    draw, draws = source.open_batch(0), min(source.draws_at_once, VETTED_DRAWS // 2)
     rounds = [draw(source.generator(settings.seed + number), draws).first(num_drafts) for number in range(2)]
     arrays_of = zip(*(drawn[:3] for drawn in rounds), strict=True)
-    drafted = [namespace(arrays[0]).concat(arrays)[-VETTED_TUPLES:] for arrays in arrays_of]
+    drafted = [namespace(arrays[0]).concat(arrays)[-VETTED_DRAWS:] for arrays in arrays_of]
     if runs_a_sampler(verifier):
         check_runs(verifier, drafted, lambda: source.generator(settings.seed))
     else:

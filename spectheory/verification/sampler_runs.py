@@ -16,7 +16,7 @@ from spectheory.verification.outcome import Outcome, Sample, Stop, uniform_numbe
 from spectheory.verification.verifier import Verifier, users_code
 
 
-class Run(NamedTuple):
+class SamplerRun(NamedTuple):
     """The output of one run: a path, how many of its tokens were accepted, and the token behind them."""
 
     path_index: int
@@ -30,7 +30,7 @@ class RunsOnTuples(Protocol):
 
     def run_on_tuple(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any
-    ) -> Run:
+    ) -> SamplerRun:
         """One run on paths [K, L], target_rows [K, L+1, V] and draft_rows [K, L, V]."""
 
 
