@@ -37,7 +37,7 @@ LOSSLESS = [name for name, verifier in verifiers.items() if verifier.lossless]
 
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_every_lossless_verifier_is_cleared(name: str) -> None:
-    """Exactly for the exact ones, under every draft process it is meant for; every eighth case, not all on the
+    """Exactly for the exact ones, under every draft process it is meant for; each eighth case, not all on the
     same, and again in floats."""
     cases = suite_for(verifiers[name])[LOSSLESS.index(name) % 8 :: 8]
     cases = [case for case in cases if case.process.count_tuples(case.pair) <= 100]
