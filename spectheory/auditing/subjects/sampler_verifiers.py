@@ -30,7 +30,7 @@ from spectheory.foundation.errors import InvalidOutcomeError
 from spectheory.foundation.exact_numbers import is_exact
 from spectheory.foundation.validation import check_count
 from spectheory.verification.outcome import Outcome
-from spectheory.verification.sampler_runs import Run, numpy_copy
+from spectheory.verification.sampler_runs import SamplerRun, numpy_copy
 from spectheory.verification.verifier import defined_at
 
 OneTuple = Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[Any, Any]]
@@ -105,11 +105,11 @@ class BlackBox(PerSample):
 
     def run_on_tuple(
         self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray, generator: Any
-    ) -> Run:
+    ) -> SamplerRun:
         """One run of the sampler; ``simulate`` and ``decode`` call it, where the law has too many cases."""
         tokens = self.tokens(self.sampler(paths.copy(), target_rows, draft_rows, generator))
         path_index = self.credited_path(paths, tokens, target_rows.shape[-1])
-        return Run(path_index, len(tokens) - 1, tokens[-1])
+        return SamplerRun(path_index, len(tokens) - 1, tokens[-1])
 
     def _law(self, paths: np.ndarray, target_rows: np.ndarray, draft_rows: np.ndarray) -> tuple[Any, Any]:
         """The law of the sampler's output given one tuple of drafts, by all its runs."""
