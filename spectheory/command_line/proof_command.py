@@ -34,6 +34,7 @@ from spectheory.command_line.output import (
     "--out", type=click.Path(), metavar="FILE", help="Write the proof, pair or search that was found."
 )
 @click.option("--resume", type=click.Path(), metavar="FILE", help="Go on with an undecided search.")
+@click.option("--jobs", "-j", type=int, default=1, show_default=True, help="Processes that share the walk.")
 @click.option("--check", "checked", type=click.Path(), metavar="FILE", help="Check a stored proof instead.")
 @json_option
 def prove(
@@ -48,6 +49,7 @@ def prove(
     time_limit: float | None,
     out: str | None,
     resume: str | None,
+    jobs: int,
     checked: str | None,
     as_json: bool,
 ) -> int:
@@ -62,7 +64,7 @@ def prove(
     not hold.
     """
     if checked is not None:
-        of_search = "vocab draft_length num_drafts tree statement show positive out resume"
+        of_search = "vocab draft_length num_drafts tree statement show positive out resume jobs"
         if any(map(was_given, of_search.split())):
             raise click.UsageError("--check takes the shape from the file; leave out the other options")
         return _check(checked, verifier, as_json)
@@ -84,6 +86,7 @@ def prove(
             show=show,
             time_limit=time_limit,
             resume=resume,
+            jobs=jobs,
             progress=progress,
         )
     print_results([found], as_json, False)

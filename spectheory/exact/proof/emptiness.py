@@ -55,6 +55,7 @@ class Emptiness:
         self.lemmas: list[Lemma] = []
         self.deadline = deadline
         self._by_factor: dict[Factor, list[int]] = {}
+        self._numbers: dict[frozenset[Constraint], int] = {}
         self._solver = RealSolver(milliseconds) if RealSolver.is_there() else None
         self._random = Random(0)
         self._cores_left = MOST_CORES
@@ -100,10 +101,12 @@ class Emptiness:
                 type(term)(term.coefficient, tuple(place[i] for i in term.indices), term.multiplier)
                 for term in terms
             )
-        self.lemmas.append(Lemma(tuple(constraints), terms, tree))
-        for factor, _ in constraints:
-            self._by_factor.setdefault(factor, []).append(len(self.lemmas) - 1)
-        return len(self.lemmas) - 1
+        number = self._numbers.setdefault(frozenset(constraints), len(self.lemmas))
+        if number == len(self.lemmas):
+            self.lemmas.append(Lemma(tuple(constraints), terms, tree))
+            for factor, _ in constraints:
+                self._by_factor.setdefault(factor, []).append(number)
+        return number
 
     def quick_lemma(
         self, known: Mapping[Factor, int], factor: Factor, mask: int, points: Sequence[Point]

@@ -255,10 +255,13 @@ class Postponement:
         walk: holds the lemmas and counts the regions of all facts.
         facts: all that were found, each behind those that it uses.
         sums: of facts that are conditions.
+        is_settled: whether every condition of the statement follows from them.
     """
 
-    def __init__(self, pair: PostponedPair, deadline: float) -> None:
-        self.pair, self.deadline = pair, deadline
+    def __init__(
+        self, pair: PostponedPair, deadline: float, progress: Callable[[int, int], None] | None = None
+    ) -> None:
+        self.pair, self.deadline, self.progress, self.is_settled = pair, deadline, progress, False
         self.walk = Walk(pair.shape, pair.field, Emptiness(deadline))
         self.facts: list[Fact] = []
         self.sums: list[Sum] = []
@@ -267,6 +270,11 @@ class Postponement:
         random = Random(0)
         self.points = [random_point(pair, random) for _ in range(NUM_POINTS)]
         self.one = pair.field.constant(1)
+
+    def keep(self, fact: Fact) -> None:
+        """Keep a fact, behind those that it uses."""
+        self._found[fact.function, fact.mask, fact.given, fact.open_atoms] = fact
+        self.facts.append(fact)
 
     # ------------------------------------------------------------------ conditions
 
@@ -412,9 +420,9 @@ class Postponement:
         key = function, mask, given, inside
         if key not in self._found:
             self._found[key] = None
-            self._found[key] = found = self._proved(function, mask, given, inside, contexts)
+            found = self._proved(function, mask, given, inside, contexts)
             if found is not None:
-                self.facts.append(found)
+                self.keep(found)
         return self._found[key]
 
     def _dependence(
@@ -475,6 +483,8 @@ class Postponement:
             else:
                 run.branch.part.target = LEAF
                 walk.num_regions += 1
+            if self.progress is not None:
+                self.progress(walk.num_regions, walk.num_regions + len(walk.waiting))
         else:
             return Fact(function, mask, given, open_atoms, facts, root)
         walk.waiting, walk.num_regions = [], before
@@ -513,8 +523,25 @@ def _note(known: dict[Factor, int], function: RationalFunction, mask: int) -> No
         known[odd[0]] = known.get(odd[0], ANY_SIGN) & (mask if constant > 0 else opposite(mask))
 
 
-def find_facts(statement: Statement, shape: Shape, deadline: float) -> Postponement | None:
-    """Prove a statement with postponed decisions; ``None`` where that does not succeed."""
+def find_facts(
+    statement: Statement,
+    shape: Shape,
+    deadline: float,
+    progress: Callable[[int, int], None] | None = None,
+    begin: Callable[[Postponement], None] | None = None,
+) -> Postponement | None:
+    """Prove a statement with postponed decisions.
+
+    Args:
+        statement, shape: what is to be proved.
+        deadline: of ``time.monotonic``.
+        progress: called with the regions done and those known of.
+        begin: called before the search, to give it facts.
+
+    Returns:
+        The search, which has ``is_settled`` where it succeeded; ``None`` where the verifier cannot be
+        followed.
+    """
     if any(isinstance(process, WithoutReplacement) for _, process, _ in statement.subjects):
         return None
     num_atoms = MOST_ATOMS
@@ -532,15 +559,18 @@ def find_facts(statement: Statement, shape: Shape, deadline: float) -> Postponem
         if run.refused or drafting.refused:
             return None
         num_atoms = len(pair.definitions)
-    search = Postponement(pair, deadline)
+    search = Postponement(pair, deadline, progress)
     for point in search.points[:NUM_REPLAYS]:
         for (_, process, bound), law in zip(statement.subjects, laws, strict=True):
             try:
                 replay(bound, pair, point, process, law)
             except InvalidOutcomeError:
                 return None
+    if begin is not None:
+        begin(search)
     run.search = search
     try:
-        return search if all(map(search.settle, statement.conditions(pair, run, laws))) else None
+        search.is_settled = all(map(search.settle, statement.conditions(pair, run, laws)))
     except NotFollowedError:
         return None
+    return search

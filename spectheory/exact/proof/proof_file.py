@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from spectheory.exact.proof.certificates import Node, Part, Term
+from spectheory.exact.proof.domain import Face
 from spectheory.exact.proof.points import Point
 from spectheory.exact.proof.postponed import Postponement
 from spectheory.exact.proof.rational_functions import Factor, RationalFunction
@@ -37,11 +38,19 @@ def tree_document(walk: Walk, left: Sequence[Branch] = ()) -> dict[str, Any]:
         left: the branches that are open.
     """
     trees = _Trees(walk, {id(branch.part): branch.points[:1] for branch in left})
-    faces = [
-        [[[list(context), list(support)] for context, support in face.items()], trees.root(part)]
-        for face, part in walk.roots
-    ]
-    return {**trees.document(), "roots": faces}
+    roots = [[_face(face), trees.root(part)] for face, part in walk.roots]
+    return {**trees.document(), "roots": roots}
+
+
+def branch_document(walk: Walk, branch: Branch) -> dict[str, Any]:
+    """An open branch as a search of its own: its root has a third entry, what is known of signs there."""
+    trees = _Trees(walk, {id(branch.part): branch.points[:1]})
+    known = [[trees.number(factor), mask] for factor, mask in branch.known.items()]
+    return {"roots": [[_face(branch.pair.face), trees.root(branch.part), known]], **trees.document()}
+
+
+def _face(face: Face) -> list[list[list[int]]]:
+    return [[list(context), list(support)] for context, support in face.items()]
 
 
 def postponed_document(search: Postponement) -> dict[str, Any]:
@@ -49,7 +58,7 @@ def postponed_document(search: Postponement) -> dict[str, Any]:
     trees, numbers = _Trees(search.walk, {}), {id(fact): n for n, fact in enumerate(search.facts)}
     facts = [
         [
-            _function(fact.function),
+            function_document(fact.function),
             fact.mask,
             sorted(map(list, fact.given)),
             sorted(fact.open_atoms),
@@ -58,11 +67,11 @@ def postponed_document(search: Postponement) -> dict[str, Any]:
         ]
         for fact in search.facts
     ]
-    sums = [
-        [_function(one.value), [[_function(factor), numbers[id(fact)]] for factor, fact in one.terms]]
-        for one in search.sums
-    ]
-    atoms = [list(map(_function, definition)) for definition in search.pair.definitions]
+    sums = []
+    for value, terms in search.sums:
+        written = [[function_document(factor), numbers[id(fact)]] for factor, fact in terms]
+        sums.append([function_document(value), written])
+    atoms = [list(map(function_document, definition)) for definition in search.pair.definitions]
     return {
         **trees.document(),
         "variables": search.pair.shape.names(),
@@ -86,7 +95,8 @@ class _Trees:
         self.lemmas: dict[int, int] = {}
         self.nodes: list[list[Any]] = []
 
-    def _polynomial(self, factor: Factor) -> int:
+    def number(self, factor: Factor) -> int:
+        """The place of a factor among the polynomials."""
         return self.polynomials.setdefault(factor, len(self.polynomials))
 
     def root(self, part: Part) -> Any:
@@ -97,7 +107,7 @@ class _Trees:
         while waiting:
             node, row, place = waiting.pop()
             row[place] = len(self.nodes)
-            entry: list[Any] = [self._polynomial(node.factor)]
+            entry: list[Any] = [self.number(node.factor)]
             self.nodes.append(entry)
             for one in node.parts:
                 entry += [one.mask, None]
@@ -127,7 +137,7 @@ class _Trees:
             lemma = self.walk.emptiness.lemmas[number]
             terms = None if lemma.terms is None else list(map(_term, _combined(lemma.terms)))
             written.append(
-                {"conditions": [[self._polynomial(f), mask] for f, mask in lemma.constraints], "terms": terms}
+                {"conditions": [[self.number(f), mask] for f, mask in lemma.constraints], "terms": terms}
             )
         return {
             "variables": list(self.walk.field.names),
@@ -137,7 +147,8 @@ class _Trees:
         }
 
 
-def _function(function: RationalFunction) -> list[Any]:
+def function_document(function: RationalFunction) -> list[Any]:
+    """The numerator and the denominator."""
     return [_terms(part.to_dict()) for part in (function.numerator, function.denominator)]
 
 

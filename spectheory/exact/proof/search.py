@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
+from os import times
 from pathlib import Path
 from random import Random
-from time import monotonic, process_time
+from time import monotonic
 from typing import Any
 
 from scipy.stats import beta
@@ -18,11 +20,12 @@ from spectheory.exact.proof.emptiness import Emptiness
 from spectheory.exact.proof.formal_numbers import NotFollowedError
 from spectheory.exact.proof.formulas import Leaves
 from spectheory.exact.proof.points import Point, random_point, uniform_point
-from spectheory.exact.proof.postponed import find_facts
+from spectheory.exact.proof.postponed import Postponement, find_facts
 from spectheory.exact.proof.rational_functions import RationalFunctions
 from spectheory.exact.proof.regions import LEAF, Branch, RegionRun, Walk, smallest
 from spectheory.exact.proof.replay import replay
-from spectheory.exact.proof.resume import read_search, restore
+from spectheory.exact.proof.resume import read_search, restore, restore_facts
+from spectheory.exact.proof.shared_walk import share
 from spectheory.exact.proof.statements import Statement
 from spectheory.exact.proof.stops import formal_stops, fresh
 from spectheory.exact.proof.verdict import PROVED, REFUTED, TRUSTED, UNDECIDED, Proof, drafts_document
@@ -54,6 +57,7 @@ def prove(
     show: bool = False,
     time_limit: float | None = None,
     resume: str | Path | None = None,
+    jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> Proof:
     """Decide whether a verifier is lossless, or another statement about it, on every pair of a shape.
@@ -74,6 +78,8 @@ def prove(
         time_limit: seconds, after which the verdict is ``"undecided"``.
         resume: a file that ``save`` of an undecided search of the same statement wrote.  A proof that is
             found from there is checked as ``check_proof`` does; where a solver is trusted, so is the file.
+        jobs: processes that share the walk.  The verdict does not depend on their number; the proof does,
+            because a process closes parts by the lemmas that it knows.
         progress: called with the regions done and those known of.
 
     Raises:
@@ -101,14 +107,21 @@ def prove(
     if isinstance(process, (PrefixTree, WithoutReplacement)):
         process.draws(draft_length)
     claim = Statement.of(statement, found, process, draft_length)
+    if show and (resume is not None or check_count("jobs", jobs) > 1):
+        raise InvalidInputError(
+            "formulas are of regions that this process walks; leave out show, resume or jobs"
+        )
     search = _Search(claim, shape, monotonic(), limit, Leaves() if show else None)
+    search.jobs, search.progress = check_count("jobs", jobs), progress
     if resume is None:
         search.try_simple_pairs()
-        return search.postponed() or search.run(progress)
-    if show:
-        raise InvalidInputError("the file to resume has no formulas; leave out show or resume")
-    restore(search.walk, read_search(resume, search.scope()))
-    proof = search.run(progress)
+        return search.postponed() or search.run()
+    stored = read_search(resume, search.scope())
+    proof = search.postponed(stored.get("postponed"))
+    if proof is not None:
+        return proof
+    restore(search.walk, stored)
+    proof = search.run()
     if proof.verdict == PROVED and proof.tree is not None:
         check_document({**search.scope(), **proof.tree}, found)
     return proof
@@ -123,11 +136,14 @@ class _Search:
         self.leaves = leaves
         self.statement, self.verifier, self.process = statement, *statement.subjects[0][:2]
         self.shape, self.start, self.end = shape, start, start + limit
-        self.start_of_cpu = process_time()
+        self.start_of_cpu = _cpu_seconds()
+        self.jobs, self.num_left = 1, 0
+        self.progress: Callable[[int, int], None] | None = None
         self.digest = code_digest(*(subject.verifier for subject in statement.subjects))
         self.walk = Walk(shape, RationalFunctions(shape.names()), Emptiness(self.end))
         self.stuck: list[Branch] = []
         self.refuted: tuple[str, ModelPair] | None = None
+        self.facts: Postponement | None = None
 
     def scope(self) -> dict[str, Any]:
         """The fields of a stored search that say of what it speaks."""
@@ -140,36 +156,56 @@ class _Search:
             "verifier_code": self.digest,
         }
 
-    def postponed(self) -> Proof | None:
-        """A proof that postpones decisions, where one is found; it counts once it is checked."""
+    def postponed(self, stored: dict[str, Any] | None = None) -> Proof | None:
+        """A proof that postpones decisions, where one is found; it counts once it is checked.
+
+        Args:
+            stored: facts that a stopped search has found.
+        """
         if self.refuted is not None or self.leaves is not None or self.shape.draft_length < 2:
             return None
-        found = find_facts(self.statement, self.shape, self.start + POSTPONED_SHARE * (self.end - self.start))
-        if found is None:
+        limit = self.start + POSTPONED_SHARE * (self.end - self.start)
+        begin = None if stored is None else partial(restore_facts, stored=stored)
+        self.facts = find_facts(self.statement, self.shape, limit, self.progress, begin)
+        if self.facts is None or not self.facts.is_settled:
             return None
-        tree = proof_file.postponed_document(found)
+        tree = proof_file.postponed_document(self.facts)
         try:
             check_document({**self.scope(), **tree}, self.verifier)
         except RejectedProofError:
             return None
-        self.walk = found.walk
+        self.walk = self.facts.walk
         return self._result(0, tree)
 
-    def run(self, progress: Callable[[int, int], None] | None) -> Proof:
+    def run(self) -> Proof:
         walk = self.walk
-        faces, entered = [face for face, _ in walk.roots], len(walk.roots)
-        faces += [face for face in self.shape.faces() if self._can_be_drafted(face) and face not in faces]
-        while self.refuted is None and (walk.waiting or entered < len(faces)):
-            if monotonic() > self.end:
+        entered = [face for face, _ in walk.roots]
+        faces = [face for face in self.shape.faces() if self._can_be_drafted(face) and face not in entered]
+        self.num_left = len(faces)
+        while self.refuted is None and (walk.waiting or self.num_left) and monotonic() <= self.end:
+            while self.num_left and (self.jobs > 1 or not walk.waiting):
+                walk.enter(faces[-self.num_left], len(walk.roots))
+                self.num_left -= 1
+            if self.jobs > 1:
+                walk.waiting.reverse()  # the face without zeros first
+                arguments = self.statement, self.shape, self.start, self.end - self.start, None
+                share(self, _Search, arguments, self.jobs, self._step)
+            else:
+                self.walk_until(self.end, self._step)
+        return self._result(len(walk.waiting) + len(self.stuck) + self.num_left)
+
+    def walk_until(self, end: float, step: Callable[[], None]) -> None:
+        """Follow the verifiers on the branches that wait, on the first of them in any case."""
+        while self.walk.waiting and self.refuted is None:
+            self._walk_one(self.walk.waiting.pop())
+            step()
+            if monotonic() > end:
                 break
-            if not walk.waiting:
-                walk.enter(faces[entered], entered)
-                entered += 1
-            self._walk_one(walk.waiting.pop())
-            if progress is not None:
-                progress(walk.num_regions, walk.num_regions + len(walk.waiting) + len(faces) - entered)
-        num_open = len(walk.waiting) + len(self.stuck) + len(faces) - entered
-        return self._result(num_open)
+
+    def _step(self) -> None:
+        if self.progress is not None:
+            walk = self.walk
+            self.progress(walk.num_regions, walk.num_regions + len(walk.waiting) + self.num_left)
 
     def try_simple_pairs(self) -> None:
         """Look for a wrong pair among simple ones, which also finds smaller pairs than the walk does."""
@@ -273,12 +309,19 @@ class _Search:
             *(self.refuted or _NOT_REFUTED),
             self._outside() if verdict == UNDECIDED else 0.0,
             monotonic() - self.start,
-            process_time() - self.start_of_cpu,
+            _cpu_seconds() - self.start_of_cpu,
             self.digest,
             tree,
             () if self.leaves is None else self.leaves.formulas(),
-            proof_file.tree_document(walk, [*walk.waiting, *self.stuck]) if verdict == UNDECIDED else None,
+            self._unfinished() if verdict == UNDECIDED else None,
         )
+
+    def _unfinished(self) -> dict[str, Any]:
+        """What ``resume`` goes on from: the tree, and the facts if decisions were postponed."""
+        tree = proof_file.tree_document(self.walk, [*self.walk.waiting, *self.stuck])
+        if self.facts is None or not self.facts.facts:
+            return tree
+        return tree | {"postponed": proof_file.postponed_document(self.facts)}
 
     def _outside(self) -> float:
         """The Clopper–Pearson bound of the share of uniform pairs that lie in open regions."""
@@ -294,3 +337,8 @@ class _Search:
         if outside == SAMPLED_PAIRS:
             return 1.0
         return float(beta.ppf(CONFIDENCE, outside + 1, SAMPLED_PAIRS - outside))
+
+
+def _cpu_seconds() -> float:
+    """Of this process and of those that it has waited for."""
+    return sum(times()[:4])

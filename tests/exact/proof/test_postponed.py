@@ -1,11 +1,16 @@
 """Proofs that postpone decisions: what they prove, and wrong verifiers that they must not prove."""
 
+import gzip
+import json
+from itertools import count
+from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import pytest
 
 from spectheory import defects, prove
+from spectheory.exact.proof import postponed, search
 from spectheory.exact.proof.domain import Shape
 from spectheory.exact.proof.postponed import find_facts
 from spectheory.exact.proof.statements import Statement
@@ -18,7 +23,8 @@ from spectheory.verification.resolve import find_verifier
 
 def _facts(verifier: Any, draft_length: int = 2, num_drafts: int = 1) -> Any:
     statement = Statement.of("lossless", find_verifier(verifier), Iid(num_drafts), draft_length)
-    return find_facts(statement, Shape(2, draft_length, False), monotonic() + 600)
+    found = find_facts(statement, Shape(2, draft_length, False), monotonic() + 600)
+    return found if found is not None and found.is_settled else None
 
 
 def test_one_run_and_facts_replace_the_regions() -> None:
@@ -139,3 +145,28 @@ def test_defects_have_no_facts(name: str) -> None:
 @pytest.mark.parametrize("name", ["independent_acceptance", "all_drafts_assumed"])
 def test_defects_of_two_drafts_have_no_facts(name: str) -> None:
     assert _facts(defects[name], 2, 2) is None
+
+
+def test_a_stopped_search_for_facts_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its clock ticks once per region.  What a changed file says is checked before it counts."""
+    path, ticks = tmp_path / "file.search", count()
+    with monkeypatch.context() as patch:
+        for module in (postponed, search):
+            patch.setattr(module, "monotonic", lambda: next(ticks) // 10)
+        stopped = prove("token", 2, 2, time_limit=4)
+    assert stopped.verdict == "undecided"
+    assert stopped.unfinished is not None
+    num_facts = len(stopped.unfinished["postponed"]["facts"])
+    assert num_facts > 0
+    stopped.save(path)
+    kept: list[Any] = []
+    keep = postponed.Postponement.keep
+    monkeypatch.setattr(postponed.Postponement, "keep", lambda *a: kept.append(a) or keep(*a))
+    found = prove("token", 2, 2, resume=path)
+    assert found.tree is not None
+    assert found.tree["facts"][:num_facts] == stopped.unfinished["postponed"]["facts"]
+    assert len(found.tree["facts"]) == len(kept)
+    document = json.loads(gzip.decompress(path.read_bytes()))
+    document["postponed"]["facts"][-1][1] ^= 5
+    path.write_bytes(gzip.compress(json.dumps(document).encode()))
+    assert prove("token", 2, 2, resume=path).verdict == "proved"
