@@ -149,7 +149,7 @@ def _distinct(target: np.ndarray, draft: np.ndarray, num_children: int) -> np.nd
         found[number] += prob * accepted
         following = _after_rejection(left, row)
         for token in np.flatnonzero(row > accepted):
-            draw(following, _without(row, token), prob * (row[token] - accepted[token]), number + 1)
+            draw(following, _without(row, int(token)), prob * (row[token] - accepted[token]), number + 1)
 
     draw(target, draft, target.sum(), 0)
     return found

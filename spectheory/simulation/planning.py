@@ -3,8 +3,8 @@
 On an enumerated pair every candidate has its exact value.  For an acceptance profile the best shape of a tree
 is found by dynamic programming (``optima.tree_shapes``).  On language models the candidates race: each
 decodes texts behind the first half of the prompts, and the few best decode texts behind the second half.
-Only these texts count.  The intervals of all that decode them hold together, so that the choice does not
-spoil that of the chosen one.
+Only these texts are reported.  The intervals of all that decode them hold together, so that the choice does
+not spoil that of the chosen one.
 """
 
 from __future__ import annotations
@@ -187,9 +187,10 @@ class Plan(Result):
     def tables(self) -> list[Table]:
         shown = []
         for choice in self.choices:
-            tokens, earned = choice.block_efficiency, f"{choice.speed_up:.4f}"
+            tokens: Any = choice.block_efficiency
+            earned = f"{choice.speed_up:.4f}"
             if choice.interval and choice.speed_up_interval:
-                tokens = "{:.4f} ({:.4f} to {:.4f})".format(tokens, *choice.interval)  # type: ignore[assignment]
+                tokens = "{:.4f} ({:.4f} to {:.4f})".format(float(tokens), *choice.interval)
                 earned += " ({:.4f} to {:.4f})".format(*choice.speed_up_interval)
             shown.append(vars(choice) | {"tokens": tokens, "earned": earned})
         budget = self.budget
@@ -304,8 +305,9 @@ def plan(
     1. Every candidate decodes texts behind each other prompt: i.i.d. paths, paths with distinct first tokens
        and confidence trees, with 1, 2, 4, .. paths or nodes and lengths 1, 2, 3, 4, 6, 8, ..
     2. The finalists, those that earn the most per unit of cost, decode texts behind the other prompts.
-    3. The best of these is the choice.  With m finalists their intervals have the confidence 1 - (1 - c) / m
-       each, so that all of them hold together with confidence c.
+    3. The best of these in the mean of both runs is the choice.  Its numbers are those of the second run.
+       With m finalists the intervals have the confidence 1 - (1 - c) / m each, so that all of them hold
+       together with confidence c, whichever is chosen.
 
     Args:
         pair: the models.
@@ -346,11 +348,13 @@ def plan(
             done += 1
             if progress:
                 progress(done, len(candidates) + finalists)
-        return sorted(found, key=lambda entry: -entry[0].speed_up)
+        return found
 
-    raced = [candidate for _, candidate in run(candidates, 0, seed, confidence)]
-    chosen = run(raced[:finalists], 1, seed + 1, 1 - (1 - confidence) / finalists)
-    return Plan([choice for choice, _ in chosen], budget, len(candidates), confidence=confidence)
+    raced = sorted(run(candidates, 0, seed, confidence), key=lambda entry: -entry[0].speed_up)[:finalists]
+    level = 1 - (1 - confidence) / finalists
+    again = run([candidate for _, candidate in raced], 1, seed + 1, level)
+    both_runs = sorted(zip(raced, again, strict=True), key=lambda runs: -sum(run[0].speed_up for run in runs))
+    return Plan([choice for _, (choice, _) in both_runs], budget, len(candidates), confidence=confidence)
 
 
 def candidates_of_models(budget: Budget, verifiers: Sequence[str | Any] = VERIFIERS) -> list[Candidate]:
