@@ -205,9 +205,8 @@ class Plan(Result):
         budget = self.budget
         note = f"{count_text(self.tried, 'candidate')} tried"
         note += f", {self.skipped} too large to enumerate" if self.skipped else ""
-        note += (
-            f"; not lossless on this pair, and left out: {', '.join(self.left_out)}" if self.left_out else ""
-        )
+        if self.left_out:
+            note += f"; left out, because one call is not lossless on this pair: {', '.join(self.left_out)}"
         note += f"; not known to be lossless: {', '.join(self.unknown)}" if self.unknown else ""
         if self.confidence is not None:
             note += f"; all intervals together hold with {100 * self.confidence:g} % confidence"
