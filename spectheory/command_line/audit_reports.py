@@ -211,19 +211,18 @@ def junit(audits: list[AuditCertificate]) -> str:
 
 def markdown(audits: list[AuditCertificate], changes: AuditChanges | None = None) -> str:
     """The audits as a table for a pull request, with what changed against a base."""
-    words = {each.sampler: each for each in changes.changes} if changes is not None else {}
+    words = changes.changes if changes is not None else ()  # in the order of the audits
     counts = Counter(found.verdict for found in audits)
     columns = ["sampler", "verdict", *(["before", "change"] if words else []), "asked (V, L, K)", "because"]
     lines = ["### Audit of samplers", "", ", ".join(f"{n} × {verdict}" for verdict, n in counts.items()), ""]
     lines += [_line(columns), _line(["---"] * len(columns))]
-    for found in audits:
+    for place, found in enumerate(audits):
         name = found.sampler.partition("==")[0]
-        change = [words[name].before or "", words[name].what] if words else []
+        change = [words[place].before or "", words[place].what] if words else []
         because = "; ".join([*found.reasons, *(f"boundary: {text}" for text in found.boundary)])
         lines.append(_line([f"`{name}`", found.verdict, *change, found.scope.shapes_text(), because]))
-    for name, change_ in words.items():
-        if change_.after is None:
-            lines.append(_line([f"`{name}`", "", change_.before or "", change_.what, "", ""]))
+    for left in words[len(audits) :]:
+        lines.append(_line([f"`{left.sampler}`", "", left.before or "", left.what, "", ""]))
     for found in audits:
         lines += ["", f"<details><summary><code>{found.sampler}</code></summary>", ""]
         lines += [f"- {name}: {_cell(value)}" for name, value in _said(found).items()]

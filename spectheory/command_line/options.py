@@ -42,6 +42,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
     """The draft process of ``--num-drafts`` and ``--tree``; where both are given they must agree."""
     from spectheory.pairs.drafts import (
         ConfidenceTree,
+        DraftProcess,
         HubTree,
         Iid,
         PrefixTree,
@@ -51,6 +52,7 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
         draft_process,
     )
     from spectheory.verification.resolve import imported
+    from spectheory.verification.verifier import users_code
 
     if tree is None:
         return Iid(num_drafts)
@@ -58,7 +60,11 @@ def process_of(num_drafts: int, tree: str | None) -> DraftProcess:
     name, _, numbers = tree.partition(":")
     if name not in (*trees, ConfidenceTree.name) and numbers.isidentifier():
         found = imported(tree, "draft process", "tuples")
-        process: DraftProcess = draft_process(found() if isinstance(found, type) else found)
+        with users_code(f"making {tree}"):
+            made = found() if isinstance(found, type) else found
+        if not isinstance(made, DraftProcess):
+            raise InvalidInputError(f"--tree {tree} is {type(made).__name__}, expected a draft process")
+        process: DraftProcess = draft_process(made)
     else:
         try:
             shape = tuple(int(number) for number in numbers.split(","))

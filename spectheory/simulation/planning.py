@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from spectheory.exact.law import output_law
 from spectheory.foundation.documents import both, count_text
 from spectheory.foundation.errors import EnumerationTooLargeError, InvalidInputError
-from spectheory.foundation.exact_numbers import Number
+from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Table, Templates
 from spectheory.foundation.validation import check_count
 from spectheory.optima.pair_optimum import optimum
@@ -34,7 +34,7 @@ from spectheory.pairs.drafts import (
 from spectheory.pairs.pair import ModelPair, check_pair
 from spectheory.simulation.cost import predicted_speed_up
 from spectheory.simulation.runs import looked_up, simulate
-from spectheory.verification.verifier import Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier
 
 if TYPE_CHECKING:
     from spectheory.models import LanguageModelPair, SamplingOptions, UnloadedPair
@@ -47,6 +47,8 @@ FEWEST_PROMPTS = 8
 """Half of them race, and an interval over texts needs a few."""
 MOST_PATHS = 64
 NOTHING_FITS = "no verifier takes drafts that fit the budget"
+TOLERANCE = 1e-9
+"""The total variation that counts as zero in float64."""
 
 
 class Budget(NamedTuple):
@@ -138,6 +140,9 @@ class Plan(Result):
         optimum: the largest block efficiency of any valid verifier on the drafts of the best choice; None
             where it is not known.
         confidence: of all intervals together; None for exact values.
+        left_out: the names of verifiers of which one call is not lossless on the pair; they are no choices.
+        unknown: the names of verifiers of which nobody has said whether they are lossless, or that say they
+            are not; on language models this cannot be computed.
     """
 
     choices: Sequence[Choice]
@@ -146,6 +151,8 @@ class Plan(Result):
     skipped: int = 0
     optimum: Number | None = None
     confidence: float | None = None
+    left_out: Sequence[str] = ()
+    unknown: Sequence[str] = ()
 
     columns: ClassVar[Templates] = {
         "verifier": "{verifier}",
@@ -163,7 +170,9 @@ class Plan(Result):
     def headline(self) -> str:
         best = self.best
         by = f"{best.verifier} on " if best.verifier else ""
-        return f"{by}{best.drafts}, L = {best.draft_length}: {best.speed_up:.4f} tokens per unit of cost"
+        said = " (not known to be lossless)" if best.verifier in self.unknown else ""
+        earned = f"{best.speed_up:.4f} tokens per unit of cost"
+        return f"{by}{best.drafts}, L = {best.draft_length}: {earned}{said}"
 
     def to_document(self) -> dict[str, Any]:
         """The JSON object of ``spectheory plan --json``."""
@@ -172,6 +181,8 @@ class Plan(Result):
             "tried": self.tried,
             "skipped": self.skipped,
             "confidence": self.confidence,
+            "left_out": list(self.left_out),
+            "unknown": list(self.unknown),
             **(
                 {"optimum": None, "optimum_float": None}
                 if self.optimum is None
@@ -196,6 +207,9 @@ class Plan(Result):
         budget = self.budget
         note = f"{count_text(self.tried, 'candidate')} tried"
         note += f", {self.skipped} too large to enumerate" if self.skipped else ""
+        if self.left_out:
+            note += f"; left out, because one call is not lossless on this pair: {', '.join(self.left_out)}"
+        note += f"; not known to be lossless: {', '.join(self.unknown)}" if self.unknown else ""
         if self.confidence is not None:
             note += f"; all intervals together hold with {100 * self.confidence:g} % confidence"
         if self.optimum is not None:
@@ -232,7 +246,7 @@ def plan_pair(
     """
     check_pair(pair)
     budget, given = budget.checked(), looked_up(verifiers)
-    found, skipped = [], 0
+    found, skipped, left_out = [], 0, dict[str, None]()
     for length in range(1, min(pair.draft_length, budget.draft_length) + 1):
         part = pair.truncate(length)
         for candidate in _candidates(given, _processes(part, budget.target_rows), length):
@@ -241,7 +255,16 @@ def plan_pair(
             except EnumerationTooLargeError:
                 skipped += 1
                 continue
+            if law.total_variation > float_tolerance(law.pair, TOLERANCE):
+                left_out[candidate.verifier.name] = None
+                continue
             found.append((candidate.choice(budget, law.block_efficiency), candidate))
+    if left_out:
+        found = [entry for entry in found if entry[1].verifier.name not in left_out]
+    if not found and left_out:
+        raise InvalidInputError(
+            f"one call is not lossless on this pair: {', '.join(left_out)}; certify says where"
+        )
     if not found:
         raise InvalidInputError(f"{NOTHING_FITS}; name others, or raise the budget")
     found.sort(key=lambda entry: -entry[0].speed_up)
@@ -250,7 +273,8 @@ def plan_pair(
         ceiling = optimum(pair.truncate(best.draft_length), best.process).value
     except EnumerationTooLargeError:
         ceiling = None
-    return Plan([choice for choice, _ in found[:most]], budget, len(found), skipped, ceiling)
+    kept = [choice for choice, _ in found[:most]]
+    return Plan(kept, budget, len(found), skipped, ceiling, left_out=tuple(left_out))
 
 
 def plan_profile(profile: Sequence[Any], budget: Budget) -> Plan:
@@ -354,7 +378,17 @@ def plan(
     level = 1 - (1 - confidence) / finalists
     again = run([candidate for _, candidate in raced], 1, seed + 1, level)
     both_runs = sorted(zip(raced, again, strict=True), key=lambda runs: -sum(run[0].speed_up for run in runs))
-    return Plan([choice for _, (choice, _) in both_runs], budget, len(candidates), confidence=confidence)
+    kept, names = (
+        [choice for _, (choice, _) in both_runs],
+        {one.verifier.name: one.verifier for one in candidates},
+    )
+    unknown = [name for name, verifier in names.items() if not _is_lossless(verifier)]
+    return Plan(kept, budget, len(candidates), confidence=confidence, unknown=unknown)
+
+
+def _is_lossless(verifier: Verifier) -> bool:
+    """Whether the package says so of its own verifier."""
+    return verifier.lossless and not isinstance(verifier, UserVerifier)
 
 
 def candidates_of_models(budget: Budget, verifiers: Sequence[str | Any] = VERIFIERS) -> list[Candidate]:

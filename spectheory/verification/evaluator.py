@@ -63,11 +63,24 @@ class Evaluator:
         """The tokens and rows along drafted paths given by their numbers (``paths_to``), [N, K]."""
         size, length = self.target[0].shape[-1], len(self.target) - 1
         prefixes, lengths = paths_to(leaves, length, size)
-        draft_rows = [rows_along(levels, prefixes[:, k]) for k, levels in enumerate(self.draft)]
+        of_paths = [rows_along(levels, prefixes[:, k]) for k, levels in enumerate(self.draft)]
+        target_rows, draft_rows = rows_along(self.target, prefixes), np.stack(of_paths, axis=1)
         tokens = prefixes[..., 1:] % size
         if (lengths < length).any():
-            tokens = np.where(np.arange(length) < lengths[..., None], tokens, -1)
-        return Tuples(prefixes, tokens, rows_along(self.target, prefixes), np.stack(draft_rows, axis=1))
+            is_token = np.arange(length) < lengths[..., None]
+            tokens = np.where(is_token, tokens, -1)
+            draft_rows[~is_token] = target_rows[..., 1:, :][~is_token] = self._row_of_no_model()
+        return Tuples(prefixes, tokens, target_rows, draft_rows)
+
+    def _row_of_no_model(self) -> np.ndarray:
+        """The row behind the end of a path, [V]: half on the first token, half on the last.
+
+        It is not the row of a prefix that goes on with some token.  So a verifier that takes the token -1
+        for the first or the last one stops behind the end, or follows a wrong row.
+        """
+        row = np.full(self.target[0].shape[-1], self.zero)
+        row[0], row[-1] = row[0] + (self.zero + 1) / 2, row[-1] + (self.zero + 1) / 2
+        return row
 
     def evaluate(self, leaves: np.ndarray, tolerance: Any) -> tuple[Outcome, Tuples]:
         """The outcome on these tuples, with its stop probabilities checked (``check_stop_probs``)."""

@@ -137,6 +137,15 @@ def test_the_table_of_a_pull_request() -> None:
     assert {line.count(" | ") for line in against[4:10]} == {5}
 
 
+def test_samplers_of_one_name_have_their_own_changes() -> None:
+    right, wrong, _ = three_audits()
+    named = [replace(wrong, sampler="verify"), replace(right, sampler="verify")]
+    base = [{**each.to_document(), "verdict": right.verdict, "reasons": []} for each in named]
+    lines = markdown(named, audit_changes(base, named)).splitlines()
+    assert "| a defect that was not found in the base |" in lines[6]
+    assert "| none |" in lines[7]
+
+
 def test_the_scope_is_in_every_form() -> None:
     """Shapes, arithmetic, tolerance and assumptions, of a lossless sampler and of a wrong one."""
     for sampler in (token_verification, SPECIMENS["greedy_acceptance"][0]):

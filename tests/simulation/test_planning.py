@@ -1,7 +1,9 @@
 """Plans: exact values of enumerated pairs, shapes of profiles, and the race on language models."""
 
+from dataclasses import replace
 from fractions import Fraction
 from math import prod
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from spectheory.pairs.drafts import ConfidenceTree, Iid, PrefixTree, ShapedTree,
 from spectheory.simulation import Budget, plan, plan_pair, plan_profile, predicted_speed_up, simulate
 from spectheory.simulation.planning import Candidate, _spread, _widths, candidates_of_models
 from spectheory.verification.algorithms import verifiers
+from spectheory.verification.outcome import Outcome
 
 
 def test_a_plan_of_a_pair_is_the_best_of_all_it_tried() -> None:
@@ -121,3 +124,29 @@ def test_what_is_refused() -> None:
     models = LanguageModelPair.load("bundled", "bundled", device="cpu")
     with pytest.raises(InvalidInputError, match="at least 8 prompts, got 2"):
         plan(models, bundled_prompts()[:2], budget)
+
+
+class AlwaysAccepts:
+    name = "always_accepts"
+
+    def outcome(self, paths: Any, target_rows: Any, draft_rows: Any) -> Outcome:
+        stops = 0 * target_rows[..., 0]
+        stops[..., 0, -1] += 1
+        return Outcome.from_rows(stops, target_rows)
+
+
+def test_a_verifier_that_is_not_lossless_is_no_choice() -> None:
+    """It would earn the most: more than any lossless one can."""
+    pair, budget = instances.two_token(1), Budget(2)
+    found = plan_pair(pair, budget, ["block", AlwaysAccepts()])
+    assert (found.best.verifier, tuple(found.left_out)) == ("block", ("always_accepts",))
+    assert "left out, because one call is not lossless on this pair: always_accepts" in found.tables()[0].note
+    assert found.to_document()["left_out"] == ["always_accepts"]
+    with pytest.raises(InvalidInputError, match="one call is not lossless on this pair: always_accepts"):
+        plan_pair(pair, budget, [AlwaysAccepts()])
+
+
+def test_an_estimate_says_what_it_does_not_know() -> None:
+    found = replace(plan_pair(instances.two_token(1), Budget(1), ["block"]), unknown=["block"])
+    assert found.headline().endswith("tokens per unit of cost (not known to be lossless)")
+    assert "not known to be lossless: block" in found.tables()[0].note

@@ -282,9 +282,8 @@ class Shipped(BlackBox, Verifier):
         if undefined:
             free = np.argwhere(stops == 0)
             if not len(free):
-                raise InvalidOutcomeError(
-                    f"sampler {self.name!r} makes no valid output: {min(self.journal.undefined)}"
-                )
+                why = min(self.journal.undefined, default="it returns no tokens")
+                raise InvalidOutcomeError(f"sampler {self.name!r} makes no valid output: {why}")
             stops[tuple(free[0])] += undefined
         return like_rows(stops, target_rows), like_rows(rows, target_rows)
 

@@ -3,6 +3,7 @@
 The older audits are documents of ``spectheory audit --json``, so that they can be kept in a file.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
@@ -22,7 +23,7 @@ class AuditChange:
     """The audits of one sampler, before and after.
 
     Attributes:
-        sampler: its name.
+        sampler: its name, with its file where several samplers have the name.
         before, after: the verdicts; ``None`` where there is no audit.
         what: the change in words.
         code: whether the file is the same: "same file", "changed file", or empty with one audit.
@@ -75,6 +76,8 @@ def audit_changes(
 ) -> AuditChanges:
     """Compare audits with older ones of the samplers of the same names.
 
+    Samplers that share a name are told apart by their files, and those of one file by their order.
+
     Args:
         base: the older documents, as ``audits_of`` reads them.
         audits: the later certificates, or their documents.
@@ -90,10 +93,30 @@ def audit_changes(
         ('exactly lossless', 'defect', 'a defect that was not found in the base')
     """
     later = [each.to_document() if isinstance(each, AuditCertificate) else each for each in audits]
-    older = {name_of(each): each for each in base}
-    newer = {name_of(each): each for each in later}
-    names = list(dict.fromkeys((*newer, *older)))
-    return AuditChanges(tuple(_change(name, older.get(name), newer.get(name)) for name in names))
+    counts = [Counter(map(name_of, documents)) for documents in (base, later)]
+    shared = {name for count in counts for name, number in count.items() if number > 1}
+    older, newer = _by_name(base, shared), _by_name(later, shared)
+    keys = list(dict.fromkeys((*newer, *older)))
+    return AuditChanges(tuple(_change(_label(*key), older.get(key), newer.get(key)) for key in keys))
+
+
+Key = tuple[str, str, int]
+"""The name of a sampler; if others have it too, its file and its number among those of the file."""
+
+
+def _by_name(documents: Sequence[Mapping[str, Any]], shared: set[str]) -> dict[Key, Mapping[str, Any]]:
+    found: dict[Key, Mapping[str, Any]] = {}
+    for document in documents:
+        name, number = name_of(document), 0
+        file = str(document["provenance"].get("file", "")) if name in shared else ""
+        while (name, file, number) in found:
+            number += 1
+        found[name, file, number] = document
+    return found
+
+
+def _label(name: str, file: str, number: int) -> str:
+    return name + (f" of {file}" if file else "") + (f", number {number + 1}" if number else "")
 
 
 def name_of(document: Mapping[str, Any]) -> str:
@@ -126,6 +149,7 @@ def _is_audit(document: Any) -> bool:
     try:
         texts = (document["sampler"], document["verdict"], *document["reasons"])
         texts += (document["scope"]["shapes_text"], document["provenance"]["sha256"])
+        texts += tuple(document["scope"].get("processes", ()))
     except (KeyError, TypeError):
         return False
     return all(isinstance(text, str) for text in texts)
@@ -158,4 +182,7 @@ def _in_words(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None)
     asked = [each["scope"]["shapes_text"] for each in (before, after)]
     if asked[0] != asked[1]:  # then the verdicts have not seen the same
         what += f"; the base was asked about (V, L, K) = {asked[0]}, and this is about {asked[1]}"
+    drafts = [", ".join(each["scope"].get("processes", ())) for each in (before, after)]
+    if drafts[0] and drafts[0] != drafts[1]:
+        what += f"; the base was asked with {drafts[0]}, and this with {drafts[1]}"
     return what

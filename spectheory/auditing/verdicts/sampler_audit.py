@@ -313,7 +313,7 @@ def _verdict(
     if undefined is not None:
         reasons.append(
             f"it makes no valid output with probability {number_text(undefined.undefined)} on "
-            f"{undefined.where}: {min(sampler.journal.undefined)}"
+            f"{undefined.where}: {min(sampler.journal.undefined, default='it returns no tokens')}"
         )
     if wrong:
         worst = max(wrong, key=lambda case: case.total_variation - case.undecided)

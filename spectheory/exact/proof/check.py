@@ -40,7 +40,7 @@ from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.drafts import WithoutReplacement
 from spectheory.verification.defective import defects
 from spectheory.verification.resolve import find_verifier
-from spectheory.verification.verifier import Verifier
+from spectheory.verification.verifier import UserVerifier, Verifier
 
 FORMAT = "spectheory-proof/1"
 
@@ -62,6 +62,8 @@ def check_proof(path: str | Path, verifier: str | Any | None = None) -> dict[str
     document = read(path)
     name = str(document.get("verifier"))
     found = find_verifier(verifier or defects.get(name) or name)
+    if verifier is not None and found.name != name:
+        reject(f"it is of {name}, not of {found.name}")
     leaves = check_document(document, found)
     tree = ("variables", "polynomials", "lemmas", "nodes", "roots", "atoms", "facts", "sums")
     return {key: value for key, value in document.items() if key not in tree} | {"regions": leaves}
@@ -87,21 +89,30 @@ def read(path: str | Path) -> dict[str, Any]:
 def proved_shapes(verifier: Verifier) -> list[str]:
     """The shapes for every pair of which a stored proof of the package says that this code is lossless.
 
-    The proofs are not checked again; they are of the code of the verifier as it is now.
+    The proofs are not checked again; they are of the code of the verifier as it is now.  A user's object may
+    compute with what no digest of code shows, such as an array or a bound method: its proofs are its own.
 
     Example:
         >>> from spectheory import verifiers
         >>> proved_shapes(verifiers["mixed_multipath"])
         ['V=2 L=1 K=2', 'V=2 L=1 K=3']
     """
+    if isinstance(verifier, UserVerifier):
+        return []
     stored = sorted((Path(__file__).parent / "stored").glob("*.proof"))
     paths = [path for path in stored if path.name.startswith(f"{verifier.name}_V")]
     found, digest = [], code_digest(verifier) if paths else ""
-    for path in paths:
-        if read(path)["verifier_code"] == digest:
-            *_, vocab, length, drafts, rows = path.stem.split("_")
-            shape = f"V={vocab[1:]} L={length[1:]} {'tree ' if '-' in drafts else 'K='}{drafts[1:]}"
-            found.append(shape if rows == "all" else f"{shape} ({rows} rows)")
+    for document in map(read, paths):
+        if document["verifier_code"] == digest and document["statement"] == "lossless":
+            widths = document["drafts"].get("widths", ())
+            drafts = (
+                f"tree {'-'.join(map(str, widths))}"
+                if len(widths) > 1
+                else f"K={document['drafts']['num_drafts']}"
+            )
+            shape = f"V={document['vocab_size']} L={document['draft_length']} {drafts}"
+            is_all = document["domain"] == "all rows"
+            found.append(shape if is_all else f"{shape} ({document['domain']})")
     return found
 
 
@@ -132,7 +143,9 @@ class _Check:
     def __init__(self, document: Mapping[str, Any], verifier: Verifier) -> None:
         if document["domain"] not in ("all rows", "positive rows"):
             reject("it states something else")
-        self.size, self.length = int(document["vocab_size"]), int(document["draft_length"])
+        self.size, self.length = document["vocab_size"], document["draft_length"]
+        if not type(self.size) is type(self.length) is int:
+            reject("its shape is not one of whole numbers")
         self.positive = document["domain"] == "positive rows"
         self.document, self.claim = document, Claim.of(document, verifier)
         self.process = self.claim.subjects[0][1]

@@ -73,11 +73,14 @@ class Claim(NamedTuple):
     def of(document: Mapping[str, Any], verifier: Verifier) -> Claim:
         """What a document states of a verifier."""
         drafts, name, length = document["drafts"], document["statement"], document["draft_length"]
-        process: DraftProcess = (
+        process: Iid | PrefixTree | WithoutReplacement = (
             Iid(drafts["num_drafts"])
             if drafts["process"] == "iid"
             else TREES[drafts["process"]](tuple(drafts["widths"]))
         )
+        widths = {} if isinstance(process, Iid) else {"widths": list(process.widths)}
+        if drafts != {"process": process.name, "num_drafts": process.num_drafts, **widths}:
+            reject("its words on the drafts are not those of one process")
         kind, _, other = name.partition(":")
         compared: list[tuple[Verifier, DraftProcess]] = []
         if kind == "at_least":

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from copy import deepcopy
 from dataclasses import fields, is_dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from spectheory.foundation.errors import InvalidInputError
-from spectheory.foundation.exact_numbers import is_exact
+from spectheory.foundation.exact_numbers import is_exact, to_fraction
 from spectheory.foundation.validation import check_num_drafts
 from spectheory.pairs.contexts import count_nodes
 from spectheory.pairs.drafts.process import ALL_PROCESSES, COUNTED_AT_ONCE, DraftProcess, DraftTuples
@@ -32,18 +34,23 @@ class UserProcess(DraftProcess):
         process: the user's object.
 
     Raises:
-        InvalidInputError: it has the name of a process of the package.
+        InvalidInputError: it has no printable name or no number of paths, or the name of a process of the
+            package.
     """
 
     def __init__(self, process: DraftProcess) -> None:
         self.user_object = process
-        self.name = str(getattr(process, "name", type(process).__name__))  # type: ignore[misc]
+        self.name = type(process).__name__  # type: ignore[misc]
+        name = self._asked("name", lambda: getattr(process, "name", self.name))
+        if not isinstance(name, str) or not str.isprintable(name):
+            raise InvalidInputError(f"name of {self.name} must be a printable text, got {name!r}")
+        self.name = str.__str__(name)  # type: ignore[misc]
         if self.name in ALL_PROCESSES:
             raise InvalidInputError(
                 f"{type(process).__name__} has the name of the process {self.name!r} of this package, "
                 "and verifiers are lossless for that one; give it another name"
             )
-        self.num_drafts = check_num_drafts(process.num_drafts)
+        self.num_drafts = check_num_drafts(self._asked("num_drafts", lambda: process.num_drafts))
         self._pair: ModelPair | None = None
         self._listed = DraftTuples(np.zeros((0, 0)), np.zeros(0))
 
@@ -76,17 +83,21 @@ class UserProcess(DraftProcess):
                 (np.array(leaves), np.array(probs))
                 for leaves, probs in self.user_object.tuples(given, COUNTED_AT_ONCE)
             ]
-            return DraftTuples(*map(np.concatenate, zip(*chunks, strict=True)))
+            leaves, probs = map(np.concatenate, zip(*chunks, strict=True))
+            exact = is_exact(probs) and probs.ndim == 1
+            return DraftTuples(leaves, np.array(list(map(_exact, probs))) if exact else probs)
 
         leaves, probs = self._asked("tuples", listed)
         nodes, most = count_nodes(pair.vocab_size, pair.draft_length), pair.vocab_size**pair.draft_length
         shape = len(probs), self.num_drafts
+        if probs.ndim != 1:
+            raise self._refused(f"probabilities {list(probs.shape)}", "one per tuple")
         if leaves.shape != shape or leaves.dtype.kind != "i":
             raise self._refused(f"paths {leaves.dtype} {list(leaves.shape)}", f"whole numbers {list(shape)}")
         if not ((leaves >= -nodes) & (leaves < most)).all():
             found = f"paths {leaves.min()} to {leaves.max()}"
             raise self._refused(found, f"paths from -{nodes} to {most - 1}")
-        if is_exact(probs) != pair.is_exact:
+        if is_exact(probs) != pair.is_exact or probs.dtype.kind not in "Of":
             raise self._refused(f"probabilities {probs.dtype}", f"{pair.arithmetic} ones, as in the pair")
         if not (probs >= 0).all():
             raise self._refused(f"the probability {probs.min()}", "none below 0")
@@ -105,16 +116,22 @@ class UserProcess(DraftProcess):
 
     def _asked(self, method: str, ask: Callable[[], Any]) -> Any:
         try:
-            return ask()
-        except InvalidInputError:
+            with redirect_stdout(sys.stderr):
+                return ask()
+        except (InvalidInputError, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # sys.exit too, which would pass for a verdict
             raise InvalidInputError(
                 f"{method} of draft process {self.name!r} failed: {type(error).__name__}: {error}"
             ) from error
 
     def _refused(self, found: str, expected: str) -> InvalidInputError:
         return InvalidInputError(f"draft process {self.name!r} lists {found}; expected {expected}")
+
+
+def _exact(number: Any) -> Fraction:
+    value = to_fraction(number)
+    return Fraction(value.numerator, value.denominator)  # not of a class that a user wrote
 
 
 def is_of_the_package(process: DraftProcess) -> bool:

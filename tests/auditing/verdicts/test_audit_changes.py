@@ -66,6 +66,32 @@ def test_verdicts_on_other_shapes_are_told_apart() -> None:
     )
 
 
+def test_verdicts_on_other_drafts_are_told_apart() -> None:
+    """A tree needs another residual than independent paths, at the same (V, L, K)."""
+    scope = {**FOUND.to_document()["scope"], "processes": ["without_replacement:2"]}
+    found = change(document(DEFECT, "its law", scope=scope), document(EXACT))
+    assert (
+        found.what
+        == f"{MENDED}; the base was asked with without_replacement:2, and this with 1 independent path"
+    )
+
+
+def test_samplers_of_one_name_are_told_apart() -> None:
+    """By their files, and in one file by their order: none answers for another."""
+
+    def of(file: str, verdict: str = EXACT) -> Mapping[str, Any]:
+        return document(verdict, "its law", sampler="verify", provenance={"sha256": "1", "file": file})
+
+    base, later = [of("a.py"), of("b.py"), of("b.py")], [of("a.py", DEFECT), of("b.py"), of("b.py", DEFECT)]
+    assert [(each.sampler, each.what) for each in audit_changes(base, later).changes] == [
+        ("verify of a.py", NEW_DEFECT),
+        ("verify of b.py", "none"),
+        ("verify of b.py, number 2", NEW_DEFECT),
+    ]
+    (moved,) = audit_changes(base[:1], later[1:2]).changes
+    assert (moved.sampler, moved.what) == ("verify", "none")
+
+
 def test_samplers_are_matched_by_their_names() -> None:
     """Versions in names are left out; what only one side has is said."""
     base = [document(EXACT, sampler="vllm==0.31.0"), document(EXACT, sampler="old")]

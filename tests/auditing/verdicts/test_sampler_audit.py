@@ -341,3 +341,10 @@ def test_results_print_and_refuse_floats() -> None:
     assert ["asked", "1 case with (V, L, K) = (2, 2, 1)"] in found.tables()[0].texts()
     with pytest.raises(InvalidInputError, match="write the rows of 'floats' as texts, such as \"1/3\""):
         audit(token_verification, {"floats": pairs["thirds"].to_float()})
+
+
+def test_a_sampler_without_tokens_has_a_defect() -> None:
+    """It ends without a result, and raises nothing."""
+    found = audit(lambda *call: [], {"thirds": instances.two_token(1)}, signature="sampler", num_drafts=[1])
+    assert found.is_defective
+    assert "it makes no valid output with probability 1 on thirds: it returns no tokens" in found.reasons[0]

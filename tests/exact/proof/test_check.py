@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from spectheory.pairs.drafts import Iid
 from spectheory.verification.algorithms.one_path.block import Block
 from spectheory.verification.outcome import Outcome
 from spectheory.verification.resolve import find_verifier
+from spectheory.verification.verifier import as_verifier
 
 Document = dict[str, Any]
 
@@ -278,12 +280,38 @@ def test_stored_proofs_hold(path: Path) -> None:
         assert check_proof(path)["regions"] == document["regions"]
 
 
+@pytest.mark.parametrize("field", ["vocab_size", "draft_length"])
+def test_a_shape_that_is_no_whole_number_is_refused(field: str) -> None:
+    """It is what the verdict says: 2.9 tokens, or a text that reads as another number."""
+    document = read(STORED / "token_V2_L1_K1_all.proof")
+    for wrong in (document[field] + 0.9, str(document[field]), f"{document[field]} "):
+        with pytest.raises(RejectedProofError, match="not one of whole numbers"):
+            check_document({**document, field: wrong}, verifiers["token"])
+
+
+def test_a_proof_says_what_it_was_checked_for(tmp_path: Path) -> None:
+    """K, the widths and the name of the verifier are read by people; they must be those of the check."""
+    document = read(STORED / "multi_round_V2_L1_K2_all.proof")
+    iid = {"process": "iid", "num_drafts": 2}
+    tree = {"process": "prefix_tree", "num_drafts": 9, "widths": [2]}
+    for wrong in ({**iid, "widths": [3, 3]}, {**iid, "of": "every K"}, tree):
+        with pytest.raises(RejectedProofError, match="its words on the drafts"):
+            check_document({**document, "drafts": wrong}, verifiers["multi_round"])
+    path = tmp_path / "renamed.proof"
+    path.write_bytes(gzip.compress(json.dumps({**document, "verifier": "otm"}).encode()))
+    with pytest.raises(RejectedProofError, match="it is of otm, not of multi_round"):
+        check_proof(path, "multi_round")
+
+
 def test_stored_proofs_speak_of_the_code_that_they_are_of() -> None:
     class Changed(Block):
         """The same name, and other code."""
 
     assert proved_shapes(verifiers["block"])[:2] == ["V=2 L=1 K=1", "V=2 L=2 K=1"]
     assert proved_shapes(Changed()) == []
+    hidden = Block()
+    hidden.outcome = partial(Block.outcome, hidden)  # type: ignore[method-assign]
+    assert proved_shapes(as_verifier(hidden)) == []
     case = SuiteCase("mine", instances.two_token(1), Iid(1))
     assert certify_suite("token", [case]).to_document()["proved_for"][0] == "V=2 L=1 K=1"
     assert certify_suite(Changed(), [case]).proved_for == ()

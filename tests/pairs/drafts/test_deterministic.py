@@ -27,7 +27,9 @@ from spectheory.pairs.drafts import (
 )
 from spectheory.pairs.pair import ModelPair
 from spectheory.verification.algorithms.naive_sampling import NaiveSampling
+from spectheory.verification.evaluator import Evaluator
 from spectheory.verification.outcome import Outcome
+from spectheory.verification.resolve import resolve
 
 PAIRS = [
     instances.random_rational(seed, size, length, zero_probability=zeros)
@@ -208,6 +210,8 @@ def test_a_process_of_ones_own() -> None:
         ({(0, -4): half, (0, 0): half}, "expected paths from -3 to 1"),
         ({(0, 1): 3 * half, (0, 0): -half}, "none below 0"),
         ({(0, 1): 0.5, (0, 0): 0.5}, "expected exact ones"),
+        ({(0, 1): half, (0, 0): 0.5}, "expected an exact rational, got float 0.5"),
+        ({(0, 1): "1/2", (0, 0): half}, "expected an exact rational, got str '1/2'"),
         ({}, "lists paths float64"),
     ):
         for ask in (optimum, partial(output_law, "naive_sampling")):
@@ -232,6 +236,57 @@ def test_a_users_process_cannot_pass_for_one_of_the_package() -> None:
         with pytest.raises(InvalidInputError, match="has the name of the process 'iid'"):
             certify("multi_round", instances.two_token(1), process)
     assert certify("multi_round", instances.two_token(1), Iid(2)).is_valid
+
+
+def test_a_process_that_is_no_process_is_refused() -> None:
+    """In one line, whatever it raises: an exit would pass for a verdict."""
+
+    class Leaving(Listed):
+        def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Any:
+            raise SystemExit(0)
+
+    class Table(Listed):
+        def tuples(self, pair: ModelPair, size: int, as_multisets: bool = False) -> Any:
+            print("not in a document")
+            yield DraftTuples(np.array([[0, 1]]), np.array([[Fraction(1)]]))
+
+    class Nameless(Listed):
+        name = property(lambda self: 1 // 0)
+
+    class Uncounted(Listed):
+        num_drafts = property(lambda self: 1 // 0)
+
+    class Iid(str):
+        def __hash__(self) -> int:
+            return 1
+
+    class Disguised(Listed):
+        name = Iid("iid")
+
+    for process, said in (
+        (Leaving, "failed: SystemExit: 0"),
+        (Table, r"lists probabilities \[1, 1\]; expected one per tuple"),
+        (Nameless, "name of draft process 'Nameless' failed: ZeroDivisionError"),
+        (Uncounted, "num_drafts of draft process 'listed' failed: ZeroDivisionError"),
+        (Disguised, "has the name of the process 'iid'"),
+    ):
+        with pytest.raises(InvalidInputError, match=said):
+            certify("naive_sampling", instances.two_token(1), process({(0, 1): Fraction(1)}))
+
+
+def test_rows_behind_the_end_of_a_path_say_nothing() -> None:
+    """They are those of no prefix, so that a verifier that reads them is not lossless."""
+    pair = instances.sticky_chain(2)
+    shown = Evaluator.of(resolve("naive_sampling", pair, ConfidenceTree(4)), ConfidenceTree(4)).tuples(
+        next(ConfidenceTree(4).tuples(pair)).leaves
+    )
+    half = (pair.numbers.target[0][0, 0] * 0 + 1) / 2
+    for path, lengths in enumerate(map(len, ConfidenceTree(4).paths(pair))):
+        assert (shown.target_rows[0, path, lengths + 1 :] == half).all()
+        assert (shown.draft_rows[0, path, lengths:] == half).all()
+        for depth in range(lengths + 1):
+            number = shown.prefixes[0, path, depth]
+            assert (shown.target_rows[0, path, depth] == pair.numbers.target[depth][number]).all()
 
 
 def test_a_users_process_shares_nothing_with_what_judges() -> None:
