@@ -135,7 +135,7 @@ class LanguageModelSource:
 
         return Restriction.fixed(*restriction.token_sets[self._places(batch)])
 
-    def prompts_of(self, batch: int) -> Sequence[Sequence[int]]:
+    def prompts_of(self, batch: int) -> list[list[int]]:
         """The token ids of the prompts of one batch."""
         return self.token_ids[self._places(batch)]
 
