@@ -71,6 +71,8 @@ SHAPES: list[Row] = [
     ("traversal", 2, 2, 2, False),
     ("otm", 2, 1, 2, False),
     ("otm", 2, 1, 3, False),
+    ("greedy_multipath", 4, 1, 2, False),
+    ("traversal", 4, 1, 2, False),
     ("token", 3, 1, 1, False, "optimal"),
     ("block", 2, 2, 1, False, "optimal"),
     ("mixed_multipath", 2, 1, 2, False, "optimal"),
