@@ -275,6 +275,8 @@ def plan_profile(profile: Sequence[Any], budget: Budget) -> Plan:
         shapes = best_shapes(profile_levels(profile, length), budget.target_rows)
         of_length = []
         for best in shapes:
+            if not best.children:
+                raise InvalidInputError("the profile accepts nothing, so that no drafts pay")
             process = ShapedTree(best.children)
             if process.depth == length:
                 rows = process.num_nodes
@@ -423,7 +425,7 @@ def _shaped(pair: ModelPair, rows: int) -> Iterator[ShapedTree]:
     except EnumerationTooLargeError:
         return
     for value in found:
-        if (tree := ShapedTree(value.children)).depth == pair.draft_length:
+        if value.children and (tree := ShapedTree(value.children)).depth == pair.draft_length:
             yield tree
 
 
