@@ -50,6 +50,8 @@ RESTRICTED = {
     42: Budget(6, cost_ratio=0.02, row_cost=0.05, draft_length=3),
 }
 """The number of the prompt and the budget."""
+ROUNDING = 1e-6
+"""Rows in float32 sum to 1 within this."""
 GRID = 100
 """The most choices of a plan that are simulated."""
 BEST = 3
@@ -88,7 +90,10 @@ def restricted(draws: int, confidence: float, seed: int, out: Path | None) -> No
         earned = [
             choice.speed_up * again.block_efficiency / choice.block_efficiency for choice, again in grid
         ]
-        within = [again.interval[0] <= choice.block_efficiency <= again.interval[1] for choice, again in grid]
+        within = [
+            again.interval[0] - ROUNDING <= choice.block_efficiency <= again.interval[1] + ROUNDING
+            for choice, again in grid
+        ]
         rows.append({
             "prompt": number, "budget": budget._asdict(), "tried": found.tried,
             "within_interval": sum(within), "of": len(grid), "of_the_best": earned[0] / max(earned),

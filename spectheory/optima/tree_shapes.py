@@ -209,12 +209,12 @@ def best_shapes(levels: Levels, num_nodes: int) -> list[ShapeValue]:
         EnumerationTooLargeError: the rows depend on the context, and there are too many nodes.
 
     Example:
-        >>> for n, (value, shape) in enumerate(best_shapes(profile_levels(["3/5", "3/10"], 3), 4), 1):
-        ...     print(n, value, ShapeValue(value, shape).children)
-        1 8/5 (1,)
-        2 49/25 (1, 1)
-        3 113/50 (2, 1)
-        4 1238/500 (2, 1, 0, 1)
+        >>> for best in best_shapes(profile_levels(["3/5", "3/10"], 3), 4):
+        ...     print(best.value, best.children)
+        8/5 (1,)
+        49/25 (1, 1)
+        113/50 (2, 1)
+        619/250 (2, 1, 0, 1)
     """
     if check_count("num_nodes", num_nodes) > MAX_NODES:
         raise InvalidInputError(f"num_nodes must be at most {MAX_NODES}, got {num_nodes}")

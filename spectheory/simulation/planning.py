@@ -20,7 +20,7 @@ from spectheory.foundation.exact_numbers import Number, float_tolerance
 from spectheory.foundation.results import Result, Table, Templates
 from spectheory.foundation.validation import check_count
 from spectheory.optima.pair_optimum import optimum
-from spectheory.optima.tree_shapes import ShapeValue, best_shapes, profile_levels, ranked_acceptance
+from spectheory.optima.tree_shapes import best_shapes, profile_levels, ranked_acceptance
 from spectheory.pairs.drafts import (
     ANY_PROCESS,
     ConfidenceTree,
@@ -298,12 +298,18 @@ def plan_profile(profile: Sequence[Any], budget: Budget) -> Plan:
     for length in range(1, budget.draft_length + 1):
         shapes = best_shapes(profile_levels(profile, length), budget.target_rows)
         of_length = []
-        for value, shape in shapes:
-            process = ShapedTree(ShapeValue(value, shape).children)
+        for best in shapes:
+            if not best.children:
+                raise InvalidInputError("the profile accepts nothing, so that no drafts pay")
+            process = ShapedTree(best.children)
             if process.depth == length:
                 rows = process.num_nodes
-                earned = predicted_speed_up(float(value), length, budget.cost_ratio, rows, budget.row_cost)
-                of_length.append(Choice(None, process.text, process.num_drafts, length, rows, value, earned))
+                earned = predicted_speed_up(
+                    float(best.value), length, budget.cost_ratio, rows, budget.row_cost
+                )
+                of_length.append(
+                    Choice(None, process.text, process.num_drafts, length, rows, best.value, earned)
+                )
         if of_length:
             choices.append(max(of_length, key=lambda choice: choice.speed_up))
     choices.sort(key=lambda choice: -choice.speed_up)
@@ -453,7 +459,7 @@ def _shaped(pair: ModelPair, rows: int) -> Iterator[ShapedTree]:
     except EnumerationTooLargeError:
         return
     for value in found:
-        if (tree := ShapedTree(value.children)).depth == pair.draft_length:
+        if value.children and (tree := ShapedTree(value.children)).depth == pair.draft_length:
             yield tree
 
 

@@ -121,6 +121,11 @@ def test_what_is_refused() -> None:
             plan_pair(pair, budget._replace(**wrong))
     with pytest.raises(InvalidInputError, match="no verifier takes"):
         plan_pair(pair, Budget(1), ["multi_round_without_replacement"])
+    with pytest.raises(InvalidInputError, match="the profile accepts nothing"):
+        plan_profile(["0"], budget)
+    assert (
+        plan_pair(instances.disjoint_supports(2), budget, ["block", "naive_sampling"]).best.draft_length == 1
+    )
     models = LanguageModelPair.load("bundled", "bundled", device="cpu")
     with pytest.raises(InvalidInputError, match="at least 8 prompts, got 2"):
         plan(models, bundled_prompts()[:2], budget)
