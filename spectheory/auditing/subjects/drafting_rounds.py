@@ -105,9 +105,8 @@ class DraftingRound(Shipped):
         law, self.undecided = self._law_of_runs(lambda tape: tuple(self.rounds(tape, pair, 1)[0]), nothing)
         undefined = law.pop(nothing, Fraction(0))
         if not law:
-            raise InvalidOutcomeError(
-                f"round {self.name!r} makes no valid output: {min(self.journal.undefined)}"
-            )
+            why = min(self.journal.undefined, default="it returns no tokens")
+            raise InvalidOutcomeError(f"round {self.name!r} makes no valid output: {why}")
         played = [(round_, mass) for (round_,), mass in law.items()]
         drafts, _ = self.drafts_of(played, pair, ())
         given: dict[Tokens, dict[Tokens, Fraction]] = defaultdict(lambda: defaultdict(Fraction))
