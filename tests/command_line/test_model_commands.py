@@ -252,7 +252,7 @@ def test_a_torn_checkpoint_is_said_on_stderr_alone(
     file.write_bytes(file.read_bytes()[:-10])
     assert main([*arguments, "--json"]) == 0
     captured = capsys.readouterr()
-    assert json.loads(captured.out) == first
+    assert json.loads(captured.out).items() >= first.items()
     assert captured.err.startswith("note: the last line of the checkpoint")
     assert captured.err.count("\n") == 1
 

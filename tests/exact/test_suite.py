@@ -109,7 +109,7 @@ def test_the_suite_follows_the_drafts_a_verifier_is_meant_for() -> None:
     assert {case.process.name for case in suite_for(verifiers["multi_round_without_replacement"])} == {
         "without_replacement"
     }
-    assert len({case.process.name for case in suite_for(verifiers["token"])}) == 4
+    assert len({case.process.name for case in suite_for(verifiers["token"])}) == 5
     assert {case.process.name for case in suite_for(as_verifier(UserToken()))} == {"iid"}
     assert {case.pair.draft_length for case in suite_for(verifiers["kseq"])} == {1}
 

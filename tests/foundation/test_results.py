@@ -19,7 +19,7 @@ from spectheory.exact.suite import SuiteCase, certify_suite
 from spectheory.foundation.results import Result, Table, compared
 from spectheory.optima import most_decoded_tokens
 from spectheory.pairs.drafts import Iid, PrefixTree
-from spectheory.simulation import simulate_enumerated
+from spectheory.simulation import Budget, plan_pair, simulate_enumerated
 from spectheory.verification.defective import defects
 
 PAIR = instances.two_token(2)
@@ -46,6 +46,7 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "Acceptance": lambda: acceptance(["1/3", "2/3"], ["2/3", "1/3"], 2),
     "Simulation": lambda: simulate_enumerated(PAIR, ["token", "greedy_block"], samples=500),
     "Estimate": lambda: simulate_enumerated(PAIR, ["token"], samples=500).estimates[0],
+    "Plan": lambda: plan_pair(PAIR, Budget(2)),
     "Proof": lambda: prove("token", 2, 1),
     "OutputLaw": lambda: output_law("token", instances.random_rational(0, 3, 2, zero_probability=0.0)),
 }
