@@ -2,7 +2,7 @@
 # make test        install into .venv and run all tests and notebooks
 # make deep        run the tests at larger sizes that `make test` leaves out, and store what they print
 # make fetched     unpack what the tests audit into $(AUDITED): the sampler of one released library
-# make audits      fetch every library that is audited, audit all, and write docs/audits.md
+# make audits      fetch every library that is audited, audit all, and write docs/audits.md; it can be resumed
 # make proofs      prove published verifiers on small shapes and write docs/proofs.md
 # make notebooks   run the notebooks and store their outputs in them
 # make docs        install into .venv and build the documentation site in build/site
@@ -50,7 +50,7 @@ fetched: setup
 # Exit codes 1 and 4 are results: a defect was found, or a sampler could not be followed.
 audits: setup
 	$(BIN)/spectheory audit fetch all --cache $(AUDITED)
-	$(BIN)/spectheory audit all --cache $(AUDITED) --page > build/audits.md || case $$? in 1|4) ;; *) exit 1;; esac
+	$(BIN)/spectheory audit all --cache $(AUDITED) --page --resume $(AUDITED)/pages > build/audits.md || case $$? in 1|4) ;; *) exit 1;; esac
 	mv build/audits.md docs/audits.md
 
 proofs: setup

@@ -49,6 +49,13 @@ HISTORY = "history"
     "--versions", type=click.IntRange(min=1), metavar="N", help="The number of releases of a history."
 )
 @click.option("--page", "as_page", is_flag=True, help="Print a Markdown page instead of a table.")
+@click.option(
+    "--resume",
+    "kept",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="FOLDER",
+    help="With --page: keep every audit here, and take it from here where the code is the same.",
+)
 @click.option("--sarif", "as_sarif", is_flag=True, help="Print findings in the SARIF format.")
 @click.option(
     "--junit", "junit_file", type=click.Path(path_type=Path), help="Write JUnit's XML to this file."
@@ -80,6 +87,7 @@ def audit(
     checkout: Path | None,
     versions: int | None,
     as_page: bool,
+    kept: Path | None,
     as_sarif: bool,
     junit_file: Path | None,
     markdown_file: Path | None,
@@ -135,6 +143,10 @@ def audit(
     }
     samplers = _samplers(names, signature, mixes, drafts, cache, checkout)
     pairs = _pairs(pair_file, vocab, draft_length)
+    if kept is not None:
+        if not as_page or base or junit_file or markdown_file:
+            raise InvalidInputError("--resume keeps the audits of a page: with --page, and no other report")
+        return _page(samplers, pairs, kept)
     before = None if base is None else _base(base, samplers, pairs, cache)
     found = _audited(samplers, pairs)
     changes = None if before is None else audit_changes(before, found)
@@ -143,16 +155,43 @@ def audit(
     if markdown_file is not None:
         replace_file(markdown_file, audit_reports.markdown(found, changes))
     if as_page:
-        click.echo(audit_reports.page(found, datetime.date.today()), nl=False)
+        entries = list(map(audit_reports.entry, found))
+        click.echo(audit_reports.page(entries, datetime.date.today()), nl=False)
     elif as_sarif:
         print_json(audit_reports.sarif(found))
     else:
         title = "audits of shipped samplers" if len(found) > 1 else None
         beside = [] if changes is None else [changes]
         print_results(found, as_json, as_csv, name="audits", title=title, beside=beside)
-    if any(certificate.is_defective for certificate in found):
-        return EXIT_DEFECT
-    return 0 if all(certificate.is_decided for certificate in found) else EXIT_NOT_DECIDED
+    return _status([certificate.verdict for certificate in found])
+
+
+def _status(verdicts: Sequence[str]) -> int:
+    from spectheory.auditing.verdicts.audit_certificate import DEFECT, NOT_DECIDED
+
+    return EXIT_DEFECT if DEFECT in verdicts else EXIT_NOT_DECIDED if NOT_DECIDED in verdicts else 0
+
+
+def _page(samplers: list[Shipped], pairs: dict[str, ModelPair] | None, kept: Path) -> int:
+    """A page of audits, each kept in a file once it is finished."""
+    from spectheory.command_line.audit_reports import entry, page
+    from spectheory.foundation.documents import replace_file
+
+    kept.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for sampler in samplers:
+        file = kept / f"{sampler.name}.json"
+        try:
+            known = json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError):
+            known = {}
+        if known.get("sha256") != sampler.provenance.sha256:
+            (found,) = _audited([sampler], pairs)
+            known = entry(found)
+            replace_file(file, json.dumps(known, ensure_ascii=False, indent=1) + "\n")
+        entries.append(known)
+    click.echo(page(entries, datetime.date.today()), nl=False)
+    return _status([each["verdict"] for each in entries])
 
 
 def _audited(samplers: list[Shipped], pairs: dict[str, ModelPair] | None) -> list[AuditCertificate]:

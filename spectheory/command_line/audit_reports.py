@@ -9,9 +9,12 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
+from spectheory.auditing.verdicts.audit_certificate import ASSUMPTIONS
 from spectheory.foundation.documents import count_text, to_json
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from spectheory.auditing.verdicts.audit_certificate import AuditCase, AuditCertificate
     from spectheory.auditing.verdicts.audit_changes import AuditChanges
 
@@ -20,27 +23,32 @@ _INTRODUCTION = """\
 
 [Auditing](auditing.md) explains how an audit works, and how to audit your sampler. `make audits` wrote this
 page on {date}. It is about the released code of the named versions, run unmodified on a CPU with its random
-numbers replaced.
+numbers replaced. [Findings](findings/index.md) has a page for every defect.
 
-| sampler | release | rule | verdict | total variation | forbidden token | samples |
-|---|---|---|---|---|---|---|
+| sampler | release | rule | verdict | K | trees | total variation | boundary | first bad | first good |
+|---|---|---|---|---|---|---|---|---|---|
 """
 
 _COLUMNS = """
 - **sampler**: the name for `spectheory audit`.
+- **release**: the version, or the commit of a repository without releases.
 - **rule**: the verification rule that the sampler implements.
 - **verdict**: one of the five [verdicts](auditing.md#verdicts). A relaxation is compared with the law that
   it states.
-- **total variation**: the largest over {cases} cases, between the output completed with the target and the
+- **K**, **trees**: the numbers of drafted paths, and whether paths without a common law were asked about.
+- **total variation**: the largest over all cases, between the output completed with the target and the
   target. Where random numbers are multiplied it is a lower bound. Below 4 (L+1) (Λ+V+8) 2^-24, with Λ the
   largest |log| of a positive probability, it is rounding.
-- **forbidden token**: the largest probability of a token to which the target gives probability 0. A coin of
+- **boundary**: the largest probability of a token to which the target gives probability 0. A coin of
   exactly 0 that is compared with a ratio of 0 by *at most* accepts one, once in 2^24 numbers of float32 and
   once in 2^53 of float64. This probability is a part of the total variation, on which the verdict rests. It
   is reported beside the verdict, because a text that a grammar or a filter excludes may not come out at
   all, however rare.
-- **samples**: how many samples a χ² test at 99 % needs to find the difference with a power of 99 %, on the
-  pair where it needs the fewest. Where random numbers are multiplied it is an estimate.
+- **first bad**, **first good**: among the releases of [Audits by release](audits_by_release.md), the oldest
+  with a defect, and the first one after the last defect.
+
+The details name the samples that a χ² test at 99 % needs to find the difference with a power of 99 %, on the
+pair where it needs the fewest. Where random numbers are multiplied it is an estimate.
 
 ## Details
 """
@@ -70,46 +78,73 @@ _RULES = {
     "fly": "deferred rejection (FLy)",
     "gemma4": "token, with its drafter",
     "synthetic": "synthetic rates",
+    "hsd": "hierarchical (HSD)",
+    "hsd-eagle": "hierarchical (HSD)",
 }
-"""Last part of a sampler's name -> the rule; every other sampler verifies token by token."""
+"""A sampler's name, or its last part -> the rule; every other sampler verifies token by token."""
+_TREES = ("eagle", "economize", "hsd-eagle")
+"""Samplers of trees."""
+_BAD = {"vllm-ascend": ("0.13.0", "0.23.0"), "vllm-v2-block": ("0.31.0", "0.33.0")}
+"""Sampler -> the first bad release and the first good one after it, where the releases differ."""
 
 
-def page(audits: list[AuditCertificate], date: datetime.date) -> str:
-    """The audits as a Markdown page: one table, and the details of every audited file, folded."""
-    lines = [_INTRODUCTION.format(date=date.isoformat()), *map(_row, audits)]
-    lines.append(_COLUMNS.format(cases=len(audits[0].cases)))
-    of_files: dict[tuple[str, str, str], list[AuditCertificate]] = {}
-    for found in audits:
-        code = found.provenance
-        of_files.setdefault((code.package, code.file, code.sha256), []).append(found)
+def page(entries: Sequence[Mapping[str, Any]], date: datetime.date) -> str:
+    """Audits as a Markdown page: one table, and the details of every audited file, folded.
+
+    Args:
+        entries: made by ``entry``.
+        date: of the page.
+    """
+    lines = [_INTRODUCTION.format(date=date.isoformat())]
+    lines += [f"| {' | '.join(each['cells'])} |\n" for each in entries]
+    lines.append(_COLUMNS)
+    of_files: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
+    for each in entries:
+        of_files.setdefault((each["package"], each["file"], each["sha256"]), []).append(each)
     for (package, file, digest), of_file in of_files.items():
         name = f"{package}: <code>{file}</code>".removeprefix(": ")
         lines.append(f'\n<details markdown="1">\n<summary>{name}</summary>\n\nsha256 `{digest}`\n\n')
-        details = [_details(found) for found in of_file]
-        shared = [text for text in details[0] if all(text in others for others in details)]
+        shared = [
+            text for text in of_file[0]["details"] if all(text in other["details"] for other in of_file)
+        ]
         lines += [f"- {text}\n" for text in shared]
-        for found, texts in zip(of_file, details, strict=True):
-            lines += [f"- `{found.sampler}`: {text}\n" for text in texts if text not in shared]
+        for each in of_file:
+            lines += [f"- `{each['sampler']}`: {text}\n" for text in each["details"] if text not in shared]
         lines.append("\n</details>\n")
     lines.append(_ASSUMED)
-    lines += [f"- {text}\n" for text in audits[0].scope.assumed]
+    lines += [f"- {text}\n" for text in ASSUMPTIONS]
     lines.append(_MISSING)
     return "".join(lines)
 
 
-def _row(found: AuditCertificate) -> str:
+def entry(found: AuditCertificate) -> dict[str, Any]:
+    """What a page says of a sampler, as plain data that can be kept."""
     distance = max((case.total_variation - case.undecided for case in found.cases), default=0)
     bound = "≥ " if any(case.undecided for case in found.cases) else ""
+    numbers = sorted({case.num_drafts for case in found.cases})
+    code = found.provenance
+    bad, good = _BAD.get(found.sampler, ("", ""))
     cells = [
         f"`{found.sampler}`",
-        f"{found.provenance.package} {found.provenance.version}".strip(),
-        _RULES.get(found.sampler.rpartition("-")[2], "token"),
+        f"{code.package} {code.version}".strip(),
+        _RULES.get(found.sampler, _RULES.get(found.sampler.rpartition("-")[2], "token")),
         found.verdict,
+        f"{numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else "".join(map(str, numbers)),
+        "yes" if found.sampler in _TREES else "no",
         f"{bound}{float(distance):.3g}",
         str(found.forbidden) if found.forbidden else "no",
-        "never" if found.samples is None else f"{found.samples:.2g}",
+        bad,
+        good,
     ]
-    return f"| {' | '.join(cells)} |\n"
+    return {
+        "sampler": found.sampler,
+        "verdict": found.verdict,
+        "package": code.package,
+        "file": code.file,
+        "sha256": code.sha256,
+        "cells": cells,
+        "details": _details(found),
+    }
 
 
 def _details(found: AuditCertificate) -> list[str]:
@@ -126,6 +161,7 @@ def _details(found: AuditCertificate) -> list[str]:
         *([f"batches of two requests: {', '.join(found.batches)}"] if found.batches else []),
         *[f"random numbers: {text}" for text in found.primitives],
         *[f"stand-in: {text}" for text in found.stand_ins],
+        *([] if found.samples is None else [f"seen by a χ² test with {found.samples:.2g} samples"]),
         *[f"probed: {text}" for text in found.probes],
     ]
 

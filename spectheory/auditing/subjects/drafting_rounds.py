@@ -166,6 +166,23 @@ class DraftingRound(Shipped):
         return Played(path, tuple(tuple(map(exact_number, row)) for row in rows.tolist()), output)
 
 
+def text_as_round(
+    text: Sequence[int], tokens: Sequence[int], target: Model
+) -> tuple[list[int], torch.Tensor, list[int]]:
+    """A whole text as a round: its tokens but the last are the drafts, which must have the target's rows.
+
+    So a function that samples texts, with many rounds inside, is audited as a round.
+
+    Args:
+        text: before them.
+        tokens: the L+1 tokens that were sampled.
+        target: the model.
+    """
+    drafted = list(tokens[:-1])
+    rows = [target([*text, *drafted[:place]]) for place in range(len(drafted))]
+    return drafted, torch.stack(rows), list(tokens)
+
+
 class LookUpModel:
     """A model that looks up its rows; behind a long text, those behind its last tokens.
 

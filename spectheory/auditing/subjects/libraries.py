@@ -342,6 +342,13 @@ SUBJECTS: Mapping[str, Subject] = {
 
 
 ROUNDS: Mapping[str, Subject] = {
+    "transformers-round": Subject(
+        "transformers",
+        transformers.FUNCTION,
+        transformers.assisted_generation,
+        SUBJECTS["transformers"].tested,
+        shipped={"signature": ROUND, "stand_ins": transformers.ROUND_STAND_INS},
+    ),
     "vllm-v2-round": Subject(
         "vllm",
         vllm_v2.FUNCTION,
@@ -351,7 +358,7 @@ ROUNDS: Mapping[str, Subject] = {
         shipped={"signature": ROUND_BATCH, "stand_ins": vllm_v2.ROUND_STAND_INS},
     ),
 }
-"""Name -> drafter and sampler as a round; they have many runs, so "all" leaves them out."""
+"""Name -> drafter and sampler as a round; they have many runs or are slow, so "all" leaves them out."""
 _KNOWN = {**SUBJECTS, **ROUNDS}
 
 
