@@ -36,11 +36,11 @@ from spectheory.models.sampling import (
 from spectheory.pairs.contexts import first_path_with_prefix
 from spectheory.pairs.drafts import (
     ConfidenceTree,
+    DistinctTree,
     DraftProcess,
     HubTree,
     PerPath,
     RankedTree,
-    WithoutReplacement,
 )
 from spectheory.verification.outcome import sample_rows
 
@@ -312,10 +312,10 @@ def _draw(
     rows: Tensor, process: DraftProcess, draws: np.ndarray, paths: Tensor, generator: torch.Generator
 ) -> Tensor:
     """Each path's own draw, or that of the earlier path which it repeats.  [B, K, N] -> [B, K]"""
-    if draws.all() and not isinstance(process, WithoutReplacement):
+    if draws.all() and not isinstance(process, DistinctTree):
         return sample_rows(rows, generator)
     own = np.maximum.accumulate(np.where(draws, np.arange(len(draws)), 0))
-    if not isinstance(process, WithoutReplacement):
+    if not isinstance(process, DistinctTree):
         return sample_rows(rows, generator)[:, own]
     below = prod(process.widths[paths.shape[2] :])  # leaves below a node at this depth
     drawn: list[Tensor] = []

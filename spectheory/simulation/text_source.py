@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectheory.pairs.drafts import DraftProcess, WithoutReplacement
+from spectheory.pairs.drafts import DistinctTree, DraftProcess
 from spectheory.simulation.ceilings import ceilings, has_ceiling
 from spectheory.simulation.estimates import Tally
 from spectheory.simulation.judging import FAULTS, law_errors, refuse_errors, tolerance_of
@@ -41,7 +41,7 @@ class TextSource(LanguageModelSource):
         prompts = self.prompts_of(batch)
         texts = prompts * settings.samples_per_prompt
         # Draws of a call: one of all paths per depth, or one per path without replacement; stop and token.
-        one_by_one = isinstance(process, WithoutReplacement)
+        one_by_one = isinstance(process, DistinctTree)
         draws = 2 + (int(process.draws(self.draft_length).sum()) if one_by_one else self.draft_length)
         tally, errors = Tally.zeros(len(prompts), self.draft_length), np.zeros((len(FAULTS), len(prompts)))
         for call in decoding_iterations(

@@ -14,4 +14,5 @@ from .process import SAMPLED_PROCESSES as SAMPLED_PROCESSES
 from .process import DraftProcess as DraftProcess
 from .process import DraftTuples as DraftTuples
 from .users import UserProcess as UserProcess
+from .without_replacement import DistinctTree as DistinctTree
 from .without_replacement import WithoutReplacement as WithoutReplacement

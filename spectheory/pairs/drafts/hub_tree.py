@@ -8,11 +8,11 @@ import numpy as np
 
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.pairs.contexts import Context
-from spectheory.pairs.drafts.without_replacement import WithoutReplacement
+from spectheory.pairs.drafts.without_replacement import DistinctTree
 
 
 @dataclass(frozen=True)
-class HubTree(WithoutReplacement):
+class HubTree(DistinctTree):
     """A node has its likeliest token, its hub, and another one below it (SpecHub, arXiv 2411.05289).
 
     The first is drawn from the draft row.  If it is not the hub, the second is the hub; otherwise the second

@@ -15,7 +15,22 @@ from spectheory.pairs.pair import ModelPair
 
 
 @dataclass(frozen=True)
-class WithoutReplacement(Tree):
+class DistinctTree(Tree):
+    """The next tokens of a node are distinct."""
+
+    def check(self, pair: ModelPair) -> None:
+        super().check(pair)
+        for depth, width in enumerate(self.widths):
+            smallest = int((pair.draft[depth] > 0).sum(axis=1).min())
+            if smallest < width:
+                raise InvalidInputError(
+                    f"cannot draw {width} distinct tokens at depth {depth}: some draft row has only "
+                    f"{smallest} tokens with mass; use smaller widths"
+                )
+
+
+@dataclass(frozen=True)
+class WithoutReplacement(DistinctTree):
     """Every node at depth i draws k_{i+1} *distinct* next tokens, one after the other.
 
     The j-th is drawn from the draft row without the tokens drawn before it, renormalised.
@@ -27,16 +42,6 @@ class WithoutReplacement(Tree):
     """
 
     name: ClassVar[str] = "without_replacement"
-
-    def check(self, pair: ModelPair) -> None:
-        super().check(pair)
-        for depth, width in enumerate(self.widths):
-            smallest = int((pair.draft[depth] > 0).sum(axis=1).min())
-            if smallest < width:
-                raise InvalidInputError(
-                    f"cannot draw {width} distinct tokens at depth {depth}: some draft row has only "
-                    f"{smallest} tokens with mass; use smaller widths"
-                )
 
     @staticmethod
     def _count_children(row: np.ndarray, counts: Sequence[int], width: int) -> int:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from decoding_support import tiny_pair
-from spectheory import certify, instances, optimum
+from spectheory import certify, instances, optimum, prove
 from spectheory.foundation.errors import InvalidInputError
 from spectheory.models import draft_and_score, prefill
 from spectheory.optima import hub_plan
@@ -82,6 +82,8 @@ def test_hub_trees_that_cannot_be_drafted() -> None:
         HubTree((3,))
     with pytest.raises(InvalidInputError, match="only 1 tokens with mass"):
         certify("naive_sampling", instances.point_masses(1), HubTree((2,)))
+    with pytest.raises(InvalidInputError, match="a proof speaks of these"):
+        prove("naive_sampling", vocab_size=2, draft_length=1, drafts=HubTree((2,)))
     with pytest.raises(InvalidInputError, match="not valid for 'hub_tree' drafts"):
         certify("multi_round", instances.two_token(1), HubTree((2,)))
 
