@@ -133,7 +133,8 @@ def certificate(
     Returns:
         The terms, or ``None`` if none was found.
     """
-    if comb(len(constraints) + degree, degree) > size_limit:
+    longest = max(len(factor.packed_terms) for factor, _ in constraints)
+    if comb(len(constraints) + degree, degree) > size_limit or longest > MOST_TERMS // degree:
         return None
     products = _column_products(constraints, degree)
     columns: list[tuple[tuple[int, ...], Any, Terms]] = [
@@ -171,6 +172,8 @@ def certificate(
     return exact
 
 
+MOST_TERMS = 600
+"""Of the longest condition, divided by the degree."""
 ROUNDS = 3
 MOST_MONOMIALS = {1: 600}
 """Multiples are formed of multiples this often, as long as there are few monomials: 3000 of products of a

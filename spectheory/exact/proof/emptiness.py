@@ -115,6 +115,8 @@ class Emptiness:
         if any(point.sign(factor) & mask for point in points):
             return None
         lemma = self._lemma_that_covers(known, factor, mask)
+        if lemma is None:
+            lemma = self._divided(known, factor, mask)
         if lemma is None and mask != NEGATIVE | POSITIVE:
             near = [*component(known, factor, mask)[:NEAREST], (factor, mask)]
             terms = certificate(near, 1)
@@ -179,10 +181,37 @@ class Emptiness:
         target = self._closed(core, known, MOST_STEPS)
         if target is None:
             target = self._certified(core, known, HIGH_DEGREES)
+        if target is None:
+            return Finding(mask, self.add(core, None), [])
+        return Finding(mask, self._kept(target, known), [])
+
+    def _kept(self, target: int | Node, known: Mapping[Factor, int]) -> int:
+        """What closes a part as a lemma."""
         if isinstance(target, int):
-            return Finding(mask, target, [])
-        used = _factors_in(target, self.lemmas) if target else [factor for factor, _ in core]
-        return Finding(mask, self.add([(f, known[f]) for f in used if f in known], None, target), [])
+            return target
+        used = [factor for factor in _factors_in(target, self.lemmas) if factor in known]
+        return self.add([(factor, known[factor]) for factor in used], None, target)
+
+    def _divided(self, known: Mapping[Factor, int], factor: Factor, mask: int) -> int | None:
+        """The lemma that a factor has none of some signs, by divisions of it, and of what they leave."""
+        asked, derived = {**known, factor: known.get(factor, ANY_SIGN) & mask}, list[Consequence]()
+        signs, zeros = (
+            {**asked},
+            [zero for zero, sign in asked.items() if sign == ZERO and zero is not factor],
+        )
+        for zero in sorted(zeros, key=lambda one: len(one.terms)):
+            if not zero.variables & factor.variables:
+                continue
+            for division in divisions((factor, signs[factor]), zero, signs):
+                found = division.consequence(signs)
+                before = ANY_SIGN if found is None else signs.get(found.factor, ANY_SIGN)
+                if found is not None and before & ~found.mask:
+                    derived.append(found)
+                    factor, signs[found.factor] = found.factor, before & found.mask
+                    if not signs[factor]:
+                        return self._kept(self._chain(derived, None), asked)
+                    break
+        return None
 
     def _certified(
         self, core: Sequence[Constraint], known: Mapping[Factor, int], degrees: Sequence[int]
@@ -224,12 +253,12 @@ class Emptiness:
                         derived.append(found)
                         known[found.factor] = before & found.mask
                         if not known[found.factor]:
-                            return self._chain(derived, known, None)
+                            return self._chain(derived, None)
         if derived:
             inner = self._core_behind(known, core, zeros)
             target = self._closed(inner, known, steps - 1) if inner else None
             if target is not None:
-                return self._chain(derived, known, target)
+                return self._chain(derived, target)
         for factor in sorted(splits, key=lambda one: len(one.terms))[:MOST_SPLITS]:
             parts = []
             for sign in (NEGATIVE, ZERO, POSITIVE):
@@ -242,7 +271,7 @@ class Emptiness:
                     break
                 parts.append(_part(sign, target))
             else:
-                return self._chain(derived, known, Node(factor, parts))
+                return self._chain(derived, Node(factor, parts))
         return None
 
     def _core_behind(
@@ -259,9 +288,7 @@ class Emptiness:
                 conditions = fewer
         return self._solver.core(conditions)
 
-    def _chain(
-        self, derived: Sequence[Consequence], known: Mapping[Factor, int], target: int | Node | None
-    ) -> int | Node:
+    def _chain(self, derived: Sequence[Consequence], target: int | Node | None) -> int | Node:
         """A node for every consequence that what is behind it needs."""
         needed = set() if target is None else {*_factors_in(target, self.lemmas)}
         last = target

@@ -24,7 +24,7 @@ from spectheory.exact.proof.rational_functions import (
 )
 
 STRICT = NEGATIVE, POSITIVE
-MOST_TERMS = 150
+MOST_TERMS = 3000
 """Of what a division leaves; longer polynomials are not factored."""
 
 
@@ -162,7 +162,7 @@ def divisions(dividend: Constraint, zero: Factor, known: Mapping[Factor, int]) -
         found = eliminated(dividend[0].polynomial, zero.polynomial, variable)
         if found is not None:
             factors = [(factor, known.get(factor, ANY_SIGN)) for factor, _ in zero.field.factors(found[0])[1]]
-            if all(mask in STRICT for _, mask in factors) and len(found[2].to_dict()) <= MOST_TERMS:
+            if all(mask in STRICT for _, mask in factors) and len(found[2]) <= MOST_TERMS:
                 yield Division(dividend, zero, found[0], factors, *found[1:])
 
 
@@ -180,10 +180,19 @@ def eliminated(
 ) -> tuple[Polynomial, Polynomial, Polynomial] | None:
     """(s, m, r) with s g = m f + r, where r has a lower degree in the variable than f has."""
     degree, coefficient = leading(zero, variable)
+    power = dividend.degrees()[variable]
+    if degree == 0 or power < degree:
+        return None
+    if degree == 1:  # up to its sign the resultant with a x + b is a power of a times the value at -b/a
+        scale, rest = coefficient**power, dividend.resultant(zero, variable)
+        for some in (rest, -rest):
+            multiple, left = divmod(scale * dividend - some, zero)
+            if left.is_zero():
+                return scale, multiple, some
+    if len(dividend) > MOST_TERMS:
+        return None
     gen = zero.context().gens()[variable]
     scale, multiple, rest = zero.context().constant(1), zero.context().constant(0), dividend
-    if degree == 0 or dividend.degrees()[variable] < degree:
-        return None
     while (now := leading(rest, variable))[0] >= degree and not rest.is_zero():
         factor = now[1] * gen ** (now[0] - degree)
         scale, multiple = scale * coefficient, multiple * coefficient + factor
