@@ -9,9 +9,8 @@ import pytest
 
 from audited import CACHE, FLAT, fetched, released
 from cli_support import run_error, run_json, write_pair
-from spectheory.auditing.subjects import specimens
+from spectheory.auditing.subjects import libraries, specimens
 from spectheory.auditing.subjects.libraries import SUBJECTS
-from spectheory.auditing.subjects import libraries
 from spectheory.auditing.verdicts import release_history
 from spectheory.command_line.main import main
 from spectheory.foundation.wheels import Release
