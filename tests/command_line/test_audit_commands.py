@@ -9,7 +9,7 @@ import pytest
 
 from audited import CACHE, FLAT, fetched, released
 from cli_support import run_error, run_json, write_pair
-from spectheory.auditing.subjects import specimens
+from spectheory.auditing.subjects import libraries, specimens
 from spectheory.auditing.subjects.libraries import SUBJECTS
 from spectheory.auditing.verdicts import release_history
 from spectheory.command_line.main import main
@@ -86,7 +86,7 @@ def test_a_checkout_and_a_history(
         assert json.loads(capsys.readouterr().out)["provenance"]["file"] == f"{module.replace('.', '/')}.py"
     monkeypatch.setattr(release_history, "released_versions", lambda package: list(texts))
     monkeypatch.setattr(
-        release_history, "fetch", lambda asked, _, cache: Release("vllm-ascend", asked[-1], cache / asked[-1])
+        libraries, "fetch", lambda asked, _, cache: Release("vllm-ascend", asked[-1], cache / asked[-1])
     )
     words = ["audit", "history", "vllm-ascend", "--versions", "2", "--cache", str(tmp_path), *pair]
     assert main([*words, "--json"]) == 1

@@ -8,6 +8,7 @@ import pytest
 
 from audited import FLAT, released
 from spectheory import instances
+from spectheory.auditing.subjects import libraries
 from spectheory.auditing.verdicts import release_history as histories
 from spectheory.auditing.verdicts.release_history import history
 from spectheory.foundation.errors import InvalidInputError, UnknownNameError
@@ -25,7 +26,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         released(cache / version, "vllm_ascend.sample.rejection_sampler", RELEASES[version])
         return Release(package, version, cache / version)
 
-    monkeypatch.setattr(histories, "fetch", fetch)
+    monkeypatch.setattr(libraries, "fetch", fetch)
     monkeypatch.setattr(histories, "released_versions", lambda package: list(RELEASES))
 
 
