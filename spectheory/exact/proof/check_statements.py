@@ -12,6 +12,7 @@ from spectheory.exact.proof.check_leaf import FaceRows, Law, law_of, numbers_of
 from spectheory.exact.proof.check_numbers import NEGATIVE, POSITIVE, ZERO, Answers, Quotient, reject
 from spectheory.exact.proof.verifier_code import code_digest
 from spectheory.pairs.drafts import DraftProcess, Iid, PrefixTree, WithoutReplacement
+from spectheory.pairs.drafts.trees import Tree
 from spectheory.verification.resolve import find_verifier
 from spectheory.verification.verifier import Verifier
 
@@ -73,7 +74,7 @@ class Claim(NamedTuple):
     def of(document: Mapping[str, Any], verifier: Verifier) -> Claim:
         """What a document states of a verifier."""
         drafts, name, length = document["drafts"], document["statement"], document["draft_length"]
-        process: Iid | PrefixTree | WithoutReplacement = (
+        process: Iid | Tree = (
             Iid(drafts["num_drafts"])
             if drafts["process"] == "iid"
             else TREES[drafts["process"]](tuple(drafts["widths"]))

@@ -53,7 +53,9 @@ def batches(call: Counting) -> Callable[..., Any]:
 
     def sampler(rows: Sequence[Row], generator: Any) -> list[list[int]]:
         """Accepted tokens and the token after them."""
-        drafted, target, draft = (torch.stack([row[part] for row in rows]) for part in range(3))
+        drafted, target, draft = (
+            torch.stack([torch.as_tensor(row[part]) for row in rows]) for part in range(3)
+        )
         counts, tokens = call(drafted, target, draft, generator)
         return [
             [*path[:count], token]

@@ -113,6 +113,7 @@ def _looked_up() -> Callable[[Model, int], Any]:
 
     class LookedUp(PreTrainedModel, GenerationMixin):
         config_class = PretrainedConfig
+        row: Any
 
         def forward(self, input_ids: torch.Tensor, past_key_values: Any = None, **_: Any) -> Any:
             seen = input_ids.float()[:, None, :, None]
@@ -124,8 +125,8 @@ def _looked_up() -> Callable[[Model, int], Any]:
             return CausalLMOutputWithPast(logits=logits, past_key_values=past_key_values)
 
     def make(row: Model, size: int) -> Any:
-        shape = {"num_hidden_layers": 1, "hidden_size": 1, "num_attention_heads": 1}
-        model = LookedUp(PretrainedConfig(vocab_size=size, **shape)).eval()
+        shape = {"num_hidden_layers": 1, "hidden_size": 1, "num_attention_heads": 1, "vocab_size": size}
+        model = LookedUp(PretrainedConfig.from_dict(shape)).eval()
         model.row, model.place = row, torch.nn.Parameter(torch.zeros(1))  # the device is that of a parameter
         return model
 
