@@ -23,7 +23,8 @@ _INTRODUCTION = """\
 
 [Auditing](auditing.md) explains how an audit works, and how to audit your sampler. `make audits` wrote this
 page on {date}. It is about the released code of the named versions, run unmodified on a CPU with its random
-numbers replaced. [Findings](findings/index.md) has a page for every defect.
+numbers replaced. A run that is resumed keeps the entries of the same releases that it had before.
+[Findings](findings/index.md) has the defects that are ready to be filed.
 
 | sampler | release | rule | verdict | K | trees | total variation | boundary | first bad | first good |
 |---|---|---|---|---|---|---|---|---|---|
