@@ -19,7 +19,7 @@ def test_a_proof_is_written_and_checked(capsys: pytest.CaptureFixture[str], tmp_
     assert main(["prove", "--check", path]) == 0
     assert "block is lossless on every pair with 2 tokens" in capsys.readouterr().out
     assert main(["prove", "--check", path, "token"]) == 1
-    assert "not the code that was proved" in capsys.readouterr().err
+    assert "it is of block, not of token" in capsys.readouterr().err
 
 
 def test_the_pair_that_refutes_is_confirmed(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
